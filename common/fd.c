@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fd - see fd.h.
+ */
+#include "common/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <unistd.h>
+
+void fd_close(int *fd)
+{
+    if (*fd >= 0) {
+        int saved = errno;
+
+        close(*fd);
+        *fd = -1;
+        errno = saved;
+    }
+}
+
+int fd_steal(int *fd)
+{
+    int taken = *fd;
+
+    *fd = -1;
+    return taken;
+}
+
+int fd_write_all(int fd, const void *buf, size_t len)
+{
+    const char *p = buf;
+
+    while (len > 0) {
+        ssize_t n = write(fd, p, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+int fd_read_file(int dirfd, const char *name, size_t max, char **ret_text,
+                 size_t *ret_len)
+{
+    fd_auto int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    g_autoptr(GString) text = NULL;
+    char chunk[16384];
+
+    if (fd < 0)
+        return -errno;
+    text = g_string_new(NULL);
+    for (;;) {
+        ssize_t n = read(fd, chunk, sizeof(chunk));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        if (text->len + (size_t)n > max)
+            return -EFBIG;
+        g_string_append_len(text, chunk, n);
+    }
+    if (ret_len)
+        *ret_len = text->len;
+    *ret_text = g_string_free(g_steal_pointer(&text), FALSE);
+    return 0;
+}

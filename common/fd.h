@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fd - file descriptors that close themselves.
+ *
+ *     fd_auto int fd = open(...);      closed when it leaves scope, if >= 0
+ *     return fd_steal(&fd);            given away instead
+ */
+#ifndef COMMON_FD_H
+#define COMMON_FD_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Close *fd if it is >= 0 and set it to -1. errno is kept. */
+void fd_close(int *fd);
+
+/* Return *fd and set it to -1: the caller takes it over. */
+int fd_steal(int *fd);
+
+#define fd_auto __attribute__((cleanup(fd_close)))
+
+/* Write all of buf, through short writes and EINTR. 0 or -errno; on error a
+ * part may have been written. fd must be blocking. */
+int fd_write_all(int fd, const void *buf, size_t len);
+
+/* Read a whole small file at dirfd/name into a new NUL-terminated buffer
+ * (g_free). -EFBIG if it is longer than max bytes. 0 or -errno. */
+int fd_read_file(int dirfd, const char *name, size_t max, char **ret_text,
+                 size_t *ret_len);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jsonl - see jsonl.h.
+ *
+ * The input buffer holds at most one incomplete line of max_line bytes, plus
+ * what one read(2) brought. "discarding" means that the line at hand was too
+ * long: bytes are dropped until its newline.
+ *
+ * A callback may free the channel. So each function that calls one holds a
+ * reference over the call and looks at "dead" after it.
+ */
+#include "common/jsonl.h"
+
+#include <errno.h>
+#include <glib-unix.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+
+enum { READ_CHUNK = 65536, READS_PER_WAKE = 16 };
+
+struct jsonl_channel {
+    int refs;
+    int in_fd, out_fd;
+    size_t max_line, max_queue;
+    const struct jsonl_callbacks *callbacks;
+    void *opaque;
+
+    GSource *in_source, *out_source;
+    GString *input;
+    bool discarding;
+    bool closed; /* no more reading or writing */
+    bool dead;   /* freed by its owner */
+
+    GQueue lines; /* of GBytes, each with its newline */
+    size_t queued_bytes;
+    size_t head_offset; /* bytes of the first line already written */
+    uint64_t dropped;
+};
+
+static void update_sources(struct jsonl_channel *channel);
+
+static void drop_source(GSource **source)
+{
+    if (*source) {
+        g_source_destroy(*source);
+        g_source_unref(*source);
+        *source = NULL;
+    }
+}
+
+static void channel_unref(struct jsonl_channel *channel)
+{
+    if (--channel->refs > 0)
+        return;
+    drop_source(&channel->in_source);
+    drop_source(&channel->out_source);
+    if (channel->out_fd != channel->in_fd)
+        fd_close(&channel->out_fd);
+    fd_close(&channel->in_fd);
+    g_queue_clear_full(&channel->lines, (GDestroyNotify)g_bytes_unref);
+    g_string_free(channel->input, TRUE);
+    g_free(channel);
+}
+
+void jsonl_channel_free(struct jsonl_channel *channel)
+{
+    if (!channel)
+        return;
+    channel->dead = true;
+    channel->closed = true;
+    update_sources(channel);
+    channel_unref(channel);
+}
+
+static void channel_close(struct jsonl_channel *channel)
+{
+    if (channel->closed)
+        return;
+    channel->closed = true;
+    update_sources(channel);
+    if (channel->callbacks->closed)
+        channel->callbacks->closed(channel, channel->opaque);
+}
+
+static void deliver(struct jsonl_channel *channel, const char *line, size_t len)
+{
+    json_error_t error;
+    json_t *message = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
+
+    if (!message) {
+        channel->callbacks->line(channel, JSONL_MALFORMED, NULL, error.text,
+                                 channel->opaque);
+    } else if (!json_is_object(message)) {
+        channel->callbacks->line(channel, JSONL_MALFORMED, NULL,
+                                 "a message must be a JSON object",
+                                 channel->opaque);
+    } else {
+        channel->callbacks->line(channel, JSONL_OK, message, NULL,
+                                 channel->opaque);
+    }
+    json_decref(message);
+}
+
+static void too_long(struct jsonl_channel *channel)
+{
+    g_autofree char *text = g_strdup_printf(
+        "the line is longer than the limit of %zu bytes", channel->max_line);
+
+    channel->discarding = true;
+    g_string_truncate(channel->input, 0);
+    channel->callbacks->line(channel, JSONL_TOO_LONG, NULL, text,
+                             channel->opaque);
+}
+
+/* Cut complete lines off the input buffer and deliver them. */
+static void take_lines(struct jsonl_channel *channel)
+{
+    size_t start = 0;
+
+    while (!channel->dead && start < channel->input->len) {
+        const char *from = channel->input->str + start;
+        const char *newline = memchr(from, '\n', channel->input->len - start);
+        size_t len;
+
+        if (!newline)
+            break;
+        len = (size_t)(newline - from);
+        start += len + 1;
+        if (channel->discarding)
+            channel->discarding = false;
+        else if (len > channel->max_line)
+            channel->callbacks->line(channel, JSONL_TOO_LONG, NULL,
+                                     "the line is too long", channel->opaque);
+        else if (len > 0)
+            deliver(channel, from, len);
+    }
+    if (channel->dead)
+        return;
+    g_string_erase(channel->input, 0, (gssize)start);
+    if (channel->discarding)
+        g_string_truncate(channel->input, 0);
+    else if (channel->input->len > channel->max_line)
+        too_long(channel);
+}
+
+static gboolean on_readable(int fd, GIOCondition condition, gpointer data)
+{
+    struct jsonl_channel *channel = data;
+    char *chunk = g_malloc(READ_CHUNK);
+
+    channel->refs++;
+    for (int i = 0; i < READS_PER_WAKE && !channel->closed; i++) {
+        ssize_t n = read(fd, chunk, READ_CHUNK);
+
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            break;
+        if (n <= 0) {
+            channel_close(channel);
+            break;
+        }
+        g_string_append_len(channel->input, chunk, n);
+        take_lines(channel);
+        if (channel->queued_bytes > channel->max_queue)
+            break;
+    }
+    if (!channel->dead)
+        update_sources(channel);
+    channel_unref(channel);
+    g_free(chunk);
+    return G_SOURCE_CONTINUE;
+}
+
+/* Write until the fd would block. False if the channel broke. */
+static bool write_some(struct jsonl_channel *channel)
+{
+    GBytes *line;
+
+    while ((line = g_queue_peek_head(&channel->lines))) {
+        size_t len;
+        const char *text = g_bytes_get_data(line, &len);
+        ssize_t n = write(channel->out_fd, text + channel->head_offset,
+                          len - channel->head_offset);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno == EAGAIN;
+        channel->head_offset += (size_t)n;
+        channel->queued_bytes -= (size_t)n;
+        if (channel->head_offset == len) {
+            channel->head_offset = 0;
+            g_bytes_unref(g_queue_pop_head(&channel->lines));
+        }
+    }
+    return true;
+}
+
+static gboolean on_writable(int fd, GIOCondition condition, gpointer data)
+{
+    struct jsonl_channel *channel = data;
+
+    channel->refs++;
+    if (!write_some(channel))
+        channel_close(channel);
+    if (!channel->dead)
+        update_sources(channel);
+    channel_unref(channel);
+    return G_SOURCE_CONTINUE;
+}
+
+static GSource *watch(struct jsonl_channel *channel, int fd,
+                      GIOCondition condition, GUnixFDSourceFunc func)
+{
+    GSource *source = g_unix_fd_source_new(fd, condition);
+
+    g_source_set_callback(source, G_SOURCE_FUNC(func), channel, NULL);
+    g_source_attach(source, g_main_context_get_thread_default());
+    return source;
+}
+
+static void update_sources(struct jsonl_channel *channel)
+{
+    bool want_in =
+        !channel->closed && channel->queued_bytes <= channel->max_queue;
+    bool want_out = !channel->closed && !g_queue_is_empty(&channel->lines);
+
+    if (!want_in)
+        drop_source(&channel->in_source);
+    else if (!channel->in_source)
+        channel->in_source = watch(channel, channel->in_fd,
+                                   G_IO_IN | G_IO_HUP | G_IO_ERR, on_readable);
+    if (!want_out)
+        drop_source(&channel->out_source);
+    else if (!channel->out_source)
+        channel->out_source = watch(channel, channel->out_fd,
+                                    G_IO_OUT | G_IO_HUP | G_IO_ERR,
+                                    on_writable);
+}
+
+struct jsonl_channel *jsonl_channel_new(int in_fd, int out_fd, size_t max_line,
+                                        size_t max_queue,
+                                        const struct jsonl_callbacks *callbacks,
+                                        void *opaque)
+{
+    struct jsonl_channel *channel = g_new0(struct jsonl_channel, 1);
+
+    channel->refs = 1;
+    channel->in_fd = in_fd;
+    channel->out_fd = out_fd;
+    channel->max_line = max_line;
+    channel->max_queue = max_queue;
+    channel->callbacks = callbacks;
+    channel->opaque = opaque;
+    channel->input = g_string_new(NULL);
+    g_queue_init(&channel->lines);
+    g_unix_set_fd_nonblocking(in_fd, TRUE, NULL);
+    g_unix_set_fd_nonblocking(out_fd, TRUE, NULL);
+    update_sources(channel);
+    return channel;
+}
+
+bool jsonl_channel_send(struct jsonl_channel *channel, json_t *message,
+                        bool droppable)
+{
+    char *text = json_dumps(message, JSON_COMPACT);
+    size_t len = text ? strlen(text) : 0;
+
+    json_decref(message);
+    if (!text || channel->closed) {
+        free(text);
+        return false;
+    }
+    if (droppable && channel->queued_bytes + len > channel->max_queue) {
+        channel->dropped++;
+        free(text);
+        return false;
+    }
+    text[len] = '\n'; /* in place of the NUL: GBytes carries the length */
+    g_queue_push_tail(&channel->lines, g_bytes_new_with_free_func(
+                                           text, len + 1, free, text));
+    channel->queued_bytes += len + 1;
+    if (!write_some(channel)) {
+        /* The broken fd is found again by on_writable(), outside the caller's
+         * stack: a send never calls back. */
+        update_sources(channel);
+        return false;
+    }
+    update_sources(channel);
+    return true;
+}
+
+bool jsonl_channel_flush(struct jsonl_channel *channel, int timeout_ms)
+{
+    gint64 end = g_get_monotonic_time() + timeout_ms * G_TIME_SPAN_MILLISECOND;
+
+    while (!channel->closed && !g_queue_is_empty(&channel->lines)) {
+        struct pollfd p = { .fd = channel->out_fd, .events = POLLOUT };
+        gint64 left = (end - g_get_monotonic_time()) / 1000;
+
+        if (left < 0 || poll(&p, 1, (int)left) < 0 || !write_some(channel))
+            break;
+    }
+    return g_queue_is_empty(&channel->lines);
+}
+
+uint64_t jsonl_channel_take_dropped(struct jsonl_channel *channel)
+{
+    uint64_t dropped = channel->dropped;
+
+    channel->dropped = 0;
+    return dropped;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * jsonl - JSON Lines over file descriptors.
+ *
+ * A jsonl_channel joins a readable and a writable fd (the same one for a
+ * socket) to a GMainContext. Complete lines arrive in a callback; messages
+ * are queued and written when the peer takes them, so that a peer that stops
+ * reading never stops the program.
+ *
+ * Bounds. A line longer than max_line is not stored: its rest is discarded as
+ * it comes and the callback gets JSONL_TOO_LONG once. Of the queue, droppable
+ * messages (events that stream output) are dropped and counted once max_queue
+ * bytes wait; others are always queued, so their number must be bounded by
+ * the protocol (one response for each request), and reading pauses while the
+ * queue is over max_queue.
+ *
+ * Threads: a channel belongs to the thread that runs its GMainContext.
+ */
+#ifndef COMMON_JSONL_H
+#define COMMON_JSONL_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum jsonl_status {
+    JSONL_OK,        /* message is set */
+    JSONL_MALFORMED, /* not a JSON object; error text is set */
+    JSONL_TOO_LONG,  /* longer than max_line */
+};
+
+struct jsonl_channel;
+
+struct jsonl_callbacks {
+    /* A line came. message (borrowed) is an object if status is JSONL_OK;
+     * error (borrowed) says what is wrong with it otherwise. */
+    void (*line)(struct jsonl_channel *channel, enum jsonl_status status,
+                 json_t *message, const char *error, void *opaque);
+    /* The peer closed or an error broke the channel: called once, after which
+     * nothing is read or written. It may free the channel. */
+    void (*closed)(struct jsonl_channel *channel, void *opaque);
+};
+
+/* A channel on the thread-default main context. Takes both fds (in_fd may
+ * equal out_fd) and makes them non-blocking. */
+struct jsonl_channel *jsonl_channel_new(int in_fd, int out_fd, size_t max_line,
+                                        size_t max_queue,
+                                        const struct jsonl_callbacks *callbacks,
+                                        void *opaque);
+
+/* Close the fds and free it; queued messages are lost. NULL is allowed. Safe
+ * inside its own callbacks. */
+void jsonl_channel_free(struct jsonl_channel *channel);
+
+/* Queue a message (taken). False if it was dropped (droppable and the queue
+ * is full, or the channel is closed). */
+bool jsonl_channel_send(struct jsonl_channel *channel, json_t *message,
+                        bool droppable);
+
+/* Write what is queued, blocking at most this long. True if all is out. */
+bool jsonl_channel_flush(struct jsonl_channel *channel, int timeout_ms);
+
+/* Droppable messages dropped since the last call. */
+uint64_t jsonl_channel_take_dropped(struct jsonl_channel *channel);
+
+#endif

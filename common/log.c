@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * log - see log.h.
+ */
+#include "common/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+
+static const char *const level_names[] = {
+    [LOG_LEVEL_ERROR] = "error", [LOG_LEVEL_WARN] = "warn",
+    [LOG_LEVEL_INFO] = "info",   [LOG_LEVEL_DEBUG] = "debug",
+    [LOG_LEVEL_TRACE] = "trace",
+};
+
+static _Atomic int max_level = LOG_LEVEL_INFO;
+static const char *_Atomic human_name;
+
+bool log_level_parse(const char *name, enum log_level *ret_level)
+{
+    if (strcmp(name, "err") == 0)
+        name = "error";
+    if (strcmp(name, "warning") == 0)
+        name = "warn";
+    for (size_t i = 0; i < G_N_ELEMENTS(level_names); i++) {
+        if (strcmp(name, level_names[i]) == 0) {
+            *ret_level = (enum log_level)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+void log_set_level(enum log_level level)
+{
+    atomic_store(&max_level, level);
+}
+
+void log_set_human(const char *name)
+{
+    atomic_store(&human_name, name);
+}
+
+bool log_enabled(enum log_level level)
+{
+    return (int)level <= atomic_load_explicit(&max_level, memory_order_relaxed);
+}
+
+static char *timestamp(void)
+{
+    g_autoptr(GDateTime) now = g_date_time_new_now_utc();
+    g_autofree char *seconds = g_date_time_format(now, "%Y-%m-%dT%H:%M:%S");
+
+    return g_strdup_printf("%s.%06dZ", seconds,
+                           g_date_time_get_microsecond(now));
+}
+
+/* jansson refuses strings that are not UTF-8; a log line must not be lost to
+ * an odd file name in its message. */
+static json_t *text_value(const char *text)
+{
+    g_autofree char *valid = g_utf8_make_valid(text, -1);
+
+    return json_string(valid);
+}
+
+static char *json_line(enum log_level level, const char *component,
+                       json_t *fields, const char *message)
+{
+    g_autofree char *when = timestamp();
+    json_t *line = json_object();
+    char *text;
+
+    json_object_set_new(line, "timestamp", json_string(when));
+    json_object_set_new(line, "level", json_string(level_names[level]));
+    json_object_set_new(line, "component", json_string(component));
+    json_object_set_new(line, "message", text_value(message));
+    if (fields)
+        json_object_update_missing(line, fields);
+    text = json_dumps(line, JSON_COMPACT | JSON_ENSURE_ASCII);
+    json_decref(line);
+    return text;
+}
+
+void log_emit(enum log_level level, const char *component, json_t *fields,
+              const char *format, ...)
+{
+    const char *human = atomic_load(&human_name);
+    int saved = errno;
+    va_list args;
+
+    va_start(args, format);
+    g_autofree char *message = g_strdup_vprintf(format, args);
+    va_end(args);
+
+    if (log_enabled(level)) {
+        g_autoptr(GString) out = g_string_new(NULL);
+
+        if (human) {
+            g_string_append_printf(out, "%s: %s%s\n", human,
+                                   level == LOG_LEVEL_WARN ? "warning: " : "",
+                                   message);
+        } else {
+            char *line = json_line(level, component, fields, message);
+
+            g_string_append_printf(out, "%s\n", line ? line : "{}");
+            free(line);
+        }
+        fd_write_all(STDERR_FILENO, out->str, out->len);
+    }
+    json_decref(fields);
+    errno = saved;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * log - diagnostics as JSON Lines on stderr.
+ *
+ * A line has timestamp (RFC 3339, UTC, microseconds), level, component,
+ * message, and further fields flat. It is written with one write(2), so that
+ * lines of several threads and processes on one stderr do not mix. Standard
+ * output never carries a log line: protocols live there.
+ */
+#ifndef COMMON_LOG_H
+#define COMMON_LOG_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+enum log_level {
+    LOG_LEVEL_ERROR,
+    LOG_LEVEL_WARN,
+    LOG_LEVEL_INFO,
+    LOG_LEVEL_DEBUG,
+    LOG_LEVEL_TRACE,
+};
+
+/* The components of the design's section 5.4. */
+#define LOG_FS_BACKEND   "fs_backend"
+#define LOG_CONTROL      "control"
+#define LOG_UNDO         "undo"
+#define LOG_FILE_WATCHER "file_watcher"
+#define LOG_STDIO_API    "stdio_api"
+#define LOG_MCP          "mcp"
+#define LOG_SESSION      "session"
+#define LOG_SAFEGUARD    "safeguard"
+
+/* Parse "error", "warn", "info", "debug" or "trace" (virtiofsd's "err" and
+ * "warning" too). False: none of these. */
+bool log_level_parse(const char *name, enum log_level *ret_level);
+
+/* Print messages up to this level. Default: info. Any thread. */
+void log_set_level(enum log_level level);
+
+/* For programs that people run: print "PROGRAM: message" lines in place of
+ * JSON. name is borrowed for the life of the process; NULL: back to JSON. */
+void log_set_human(const char *name);
+
+bool log_enabled(enum log_level level);
+
+/* Print a message. fields (taken, may be NULL) is an object whose members
+ * join the line. Any thread. errno is kept. */
+void log_emit(enum log_level level, const char *component, json_t *fields,
+              const char *format, ...) G_GNUC_PRINTF(4, 5);
+
+#define log_at(level, component, ...)                                          \
+    do {                                                                       \
+        if (log_enabled(level))                                                \
+            log_emit(level, component, NULL, __VA_ARGS__);                     \
+    } while (0)
+
+#define log_error(component, ...) log_at(LOG_LEVEL_ERROR, component, __VA_ARGS__)
+#define log_warn(component, ...)  log_at(LOG_LEVEL_WARN, component, __VA_ARGS__)
+#define log_info(component, ...)  log_at(LOG_LEVEL_INFO, component, __VA_ARGS__)
+#define log_debug(component, ...) log_at(LOG_LEVEL_DEBUG, component, __VA_ARGS__)
+#define log_trace(component, ...) log_at(LOG_LEVEL_TRACE, component, __VA_ARGS__)
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * interceptor - the undo engine that a file server links.
+ *
+ * A server that serves a folder to an untrusted client makes every change of
+ * the folder through this library and no change without it. Each call here
+ * writes its intent to the undo log, keeps what the change is about to
+ * destroy, changes the folder, and returns. Changes are grouped in steps; a
+ * rollback takes back the newest steps, exactly.
+ *
+ * Model. Inodes are met by name (ic_lookup()) and held by reference. Calls
+ * that change names take a directory inode and one name; calls that change an
+ * inode take the inode, and where the client has the file open, its fd.
+ *
+ * Errors. Calls on the data path return 0 (or a count) or -errno. Set-up and
+ * steps return FALSE and a GError in STEPBACK_ERROR (common/errors.h numbers).
+ * If what a change would destroy cannot be kept (ENOSPC, EIO ...), the change
+ * is refused with that errno and nothing has happened.
+ *
+ * Threads. Every call may be made by any thread, except ic_close(), which
+ * must be the last. Changes wait while a step closes or a rollback runs.
+ *
+ * Credentials. The caller's thread must have the rights that serving needs
+ * (root, or the folder's owner). Calls that create take the client's uid and
+ * gid and create as that user, where the process may change to it.
+ */
+#ifndef STEPBACK_INTERCEPTOR_H
+#define STEPBACK_INTERCEPTOR_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+G_BEGIN_DECLS
+
+struct ic;       /* an engine: one shared folder and its undo log */
+struct ic_inode; /* an inode of the shared folder; refcounted */
+
+/* ---- set-up ------------------------------------------------------------- */
+
+struct ic_options {
+    const char *share; /* the folder to serve; must exist */
+
+    /* The log's folder, made if missing (mode 0700); outside the share. NULL:
+     * no undo, every call passes straight through. */
+    const char *undo_dir;
+
+    /* Where others reach the owner of the log (see ic_control_listen());
+     * written into the log's lock file. May be NULL. */
+    const char *control_socket;
+
+    /* Refuse every change with EROFS. */
+    bool read_only;
+
+    /* Do not run the timer that closes ambient steps (for tests and for the
+     * command line). */
+    bool no_timer;
+
+    /* How long an ambient step stays open without a change, in ms; 0: the
+     * default, 5000. */
+    unsigned ambient_ms;
+};
+
+/* Open a folder and its log, take the log's lock, and roll back the step that
+ * a crash interrupted, if there is one. All strings are borrowed for the call.
+ * NULL and error: ERROR_INVALID_DIRECTORY (share or undo_dir), ERROR_BUSY
+ * (another process owns the log), ERROR_PREIMAGE_* (recovery failed),
+ * ERROR_UNDO_VERSION_MISMATCH, ERROR_IO_ERROR. */
+struct ic *ic_open_share(const struct ic_options *options, GError **error);
+
+/* Close the open ambient step, free everything. No other call may run, and
+ * every ic_inode must have been given back. */
+void ic_close(struct ic *ic);
+
+/* The default place of a folder's log: <parent>/.stepback/<name>, or, where
+ * the parent cannot be written or is another filesystem,
+ * $XDG_STATE_HOME/stepback/undo/<name>-<hash>. A new string; NULL and error
+ * (ERROR_INVALID_DIRECTORY) if the folder does not exist or is "/". */
+char *ic_default_undo_dir(const char *share, GError **error);
+
+/* ---- inodes -------------------------------------------------------------- */
+
+/* The share's root. Borrowed: lives as long as the engine. */
+struct ic_inode *ic_root(struct ic *ic);
+
+struct ic_inode *ic_inode_ref(struct ic_inode *inode);
+void ic_inode_unref(struct ic_inode *inode);
+
+/* An O_PATH fd of the inode. Borrowed: valid while the reference is held. */
+int ic_inode_fd(const struct ic_inode *inode);
+
+/* Identity; equal inodes are equal pointers while a reference is held. */
+dev_t ic_inode_dev(const struct ic_inode *inode);
+ino_t ic_inode_ino(const struct ic_inode *inode);
+
+/* S_IFMT bits of the mode. */
+mode_t ic_inode_type(const struct ic_inode *inode);
+
+/* Look one name up. name must be a single component, not "." or "..", not
+ * empty and without '/': else -EINVAL. Symlinks are not followed. A new
+ * reference. ret_stat may be NULL. */
+int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
+              struct ic_inode **ret_inode, struct stat *ret_stat);
+
+/* The parent directory; the root's parent is the root. A new reference. */
+int ic_lookup_parent(struct ic *ic, struct ic_inode *dir,
+                     struct ic_inode **ret_inode);
+
+/* stat(2) of the inode, with st_nlink as the client must see it: links that
+ * the undo log holds do not count. */
+int ic_stat(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat);
+
+/* ---- changes of names ---------------------------------------------------- */
+
+/* Who creates: the new inode's owner. umask as in the client. */
+struct ic_cred {
+    uid_t uid;
+    gid_t gid;
+    mode_t umask;
+};
+
+/* open(2) with O_CREAT. flags: O_ACCMODE, O_EXCL, O_TRUNC, O_APPEND, O_DIRECT,
+ * O_SYNC, O_DSYNC, O_NOATIME, O_NONBLOCK count, others are masked off. If the name exists
+ * (and no O_EXCL) the file is opened, and kept first if O_TRUNC. A symlink of
+ * that name is not followed: -ELOOP. Outputs: a new fd, a new reference, its
+ * stat (each may be NULL but ret_fd and ret_inode). */
+int ic_create(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
+              const char *name, int flags, mode_t mode,
+              struct ic_inode **ret_inode, struct stat *ret_stat, int *ret_fd);
+
+/* As mkdirat(2), mknodat(2), symlinkat(2). Outputs as above. */
+int ic_mkdirat(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
+               const char *name, mode_t mode, struct ic_inode **ret_inode,
+               struct stat *ret_stat);
+int ic_mknodat(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
+               const char *name, mode_t mode, dev_t rdev,
+               struct ic_inode **ret_inode, struct stat *ret_stat);
+int ic_symlinkat(struct ic *ic, const struct ic_cred *cred, const char *target,
+                 struct ic_inode *dir, const char *name,
+                 struct ic_inode **ret_inode, struct stat *ret_stat);
+
+/* Give an inode one more name. */
+int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
+              const char *name, struct stat *ret_stat);
+
+/* unlinkat(2): flags is 0 or AT_REMOVEDIR. */
+int ic_unlinkat(struct ic *ic, struct ic_inode *dir, const char *name,
+                int flags);
+
+/* renameat2(2): flags is 0, RENAME_NOREPLACE or RENAME_EXCHANGE; others
+ * -EINVAL. */
+int ic_renameat2(struct ic *ic, struct ic_inode *old_dir, const char *old_name,
+                 struct ic_inode *new_dir, const char *new_name,
+                 unsigned flags);
+
+/* An unnamed file in dir (O_TMPFILE); ic_linkat() can give it a name. */
+int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
+               int flags, mode_t mode, struct ic_inode **ret_inode,
+               struct stat *ret_stat, int *ret_fd);
+
+/* ---- changes of inodes --------------------------------------------------- */
+
+/* Open an inode: flags as in ic_create(), and O_DIRECTORY. O_TRUNC keeps the
+ * content first. A FIFO, socket or device node is refused with -ENXIO (the client's kernel
+ * serves those by itself). A new fd. */
+int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd);
+
+/* pwritev2(2) to an fd of that inode from ic_open() or ic_create(). offset is
+ * ignored with RWF_APPEND. rwf_flags: RWF_APPEND, RWF_DSYNC, RWF_SYNC. kill_priv: clear suid, sgid and
+ * capabilities as for a write by an unprivileged user. Bytes written or
+ * -errno. */
+ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
+                   const struct iovec *iov, int iovcnt, off_t offset,
+                   int rwf_flags, bool kill_priv);
+
+enum ic_setattr_flags {
+    IC_SET_MODE = 1 << 0,
+    IC_SET_UID = 1 << 1,
+    IC_SET_GID = 1 << 2,
+    IC_SET_SIZE = 1 << 3,
+    IC_SET_ATIME = 1 << 4, /* from .atime; tv_nsec may be UTIME_NOW */
+    IC_SET_MTIME = 1 << 5, /* likewise */
+    IC_KILL_PRIV = 1 << 6, /* with SIZE, UID or GID: clear suid and sgid */
+};
+
+struct ic_setattr {
+    unsigned valid; /* IC_SET_* */
+    mode_t mode;
+    uid_t uid;
+    gid_t gid;
+    off_t size;
+    struct timespec atime, mtime;
+};
+
+/* Change attributes, in the order size, owner, mode, times. fd: an fd of the inode open
+ * for writing (for IC_SET_SIZE) or -1. ret_stat (may be NULL): after it. */
+int ic_setattr(struct ic *ic, struct ic_inode *inode, int fd,
+               const struct ic_setattr *attr, struct stat *ret_stat);
+
+/* setxattr(2) and removexattr(2) on the inode itself (symlinks too). */
+int ic_setxattr(struct ic *ic, struct ic_inode *inode, const char *name,
+                const void *value, size_t size, int flags);
+int ic_removexattr(struct ic *ic, struct ic_inode *inode, const char *name);
+
+/* fallocate(2). */
+int ic_fallocate(struct ic *ic, struct ic_inode *inode, int fd, int mode,
+                 off_t offset, off_t length);
+
+/* copy_file_range(2) from any fd into an fd of the inode. Bytes or -errno. */
+ssize_t ic_copy_file_range(struct ic *ic, int in_fd, off_t in_offset,
+                           struct ic_inode *out_inode, int out_fd,
+                           off_t out_offset, size_t length, unsigned flags);
+
+/* ---- steps --------------------------------------------------------------- */
+
+enum ic_step_type { IC_STEP_COMMAND, IC_STEP_API, IC_STEP_AMBIENT };
+
+enum ic_change_type {
+    IC_CREATED,
+    IC_MODIFIED,
+    IC_DELETED,
+    IC_RENAMED,
+    IC_METADATA,
+};
+
+/* A path's net change. Paths are relative to the share, without NUL, any
+ * other byte. */
+struct ic_change {
+    enum ic_change_type type;
+    char *path;
+    char *from; /* IC_RENAMED: the old path; else NULL */
+    int64_t size_before, size_after; /* bytes; -1: there is none */
+};
+
+/* What a step did. */
+struct ic_step_info {
+    int64_t id; /* > 0: from the caller; < 0: ambient */
+    enum ic_step_type type;
+    char *command;              /* may be NULL */
+    int exit_code;              /* -1: unknown */
+    int64_t started_us, ended_us; /* microseconds since the epoch */
+    bool undoable;
+    size_t affected; /* number of changes, also of those cut off */
+    GPtrArray *changes; /* of struct ic_change *; at most 1,000 */
+};
+
+void ic_step_info_free(struct ic_step_info *info);
+
+/* Open a step: every change until ic_step_close() belongs to it. An open
+ * ambient step is closed first. id > 0 and not in the history
+ * (ERROR_INVALID_FIELD); ERROR_STEP_ACTIVE if a step is open. */
+gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
+                      const char *command, GError **error);
+
+/* Close the open step: waits for changes in flight, then until there was no
+ * change for quiet_ms, at most max_ms in all, and commits. A step without a
+ * change is not kept in the history, but its id is used up. ret_info (may be NULL): what it did; free
+ * with ic_step_info_free(). ERROR_INVALID_FIELD if id is not the open step. */
+gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
+                       unsigned quiet_ms, unsigned max_ms,
+                       struct ic_step_info **ret_info, GError **error);
+
+/* Take the open step back at once. */
+gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error);
+
+/* Take back the newest steps, newest first; an open ambient step is closed
+ * first and counts. ret_infos (may be NULL): a new array of struct
+ * ic_step_info * of the steps taken back. ERROR_NOTHING_TO_UNDO (fewer than
+ * steps: nothing is done), ERROR_STEP_ACTIVE, ERROR_PREIMAGE_MISSING,
+ * ERROR_PREIMAGE_CORRUPT (nothing is done), ERROR_IO_ERROR (the interrupted
+ * rollback is finished by the next ic_rollback() or ic_open_share()). */
+gboolean ic_rollback(struct ic *ic, unsigned steps, bool force,
+                     GPtrArray **ret_infos, GError **error);
+
+/* The newest limit steps, newest first. A new array of struct ic_step_info *.
+ */
+GPtrArray *ic_history(struct ic *ic, unsigned limit, GError **error);
+
+/* The greatest step id ever used; ids of new steps are above it. */
+int64_t ic_last_step_id(struct ic *ic);
+
+/* What ic_open_share() recovered: a new ic_step_info of the step that it took
+ * back, or NULL. */
+struct ic_step_info *ic_recovered(struct ic *ic);
+
+/* ---- control protocol ---------------------------------------------------- */
+
+/* Serve the control protocol (JSON Lines; the design's section 2.9) from a
+ * thread of its own, until ic_close(). Several clients may connect. One of
+ * path (a Unix socket made here, mode 0600) and fd (a connected socket,
+ * taken; -1: none). */
+gboolean ic_control_listen(struct ic *ic, const char *path, GError **error);
+gboolean ic_control_attach(struct ic *ic, int fd, GError **error);
+
+/* Ask the control thread's clients' attention: events of type
+ * "event.warning" with this text go to every client. Any thread. */
+void ic_control_warn(struct ic *ic, const char *text);
+
+G_END_DECLS
+
+#endif
