@@ -339,8 +339,6 @@ int step_create_manifest(struct step *step, int dirfd)
 
 struct loader {
     struct step *step;
-    uint64_t (*alias)(uint64_t ino, int64_t seq, void *opaque);
-    void *opaque;
 };
 
 static bool get_integer(json_t *record, const char *key, int64_t *ret_value)
@@ -357,14 +355,10 @@ static struct step_inode *get_member(struct loader *loader, json_t *record,
                                      const char *key)
 {
     int64_t value;
-    uint64_t ino;
 
     if (!get_integer(record, key, &value) || value == 0)
         return NULL;
-    ino = (uint64_t)value;
-    if (loader->alias)
-        ino = loader->alias(ino, loader->step->seq, loader->opaque);
-    return step_get_inode(loader->step, ino);
+    return step_get_inode(loader->step, (uint64_t)value);
 }
 
 static bool is_component(const char *name, size_t len)
@@ -486,11 +480,44 @@ static int load_record(json_t *record, void *opaque)
     return 0;
 }
 
+/* Give each inode the number that it has now. Not the retired ones: they died
+ * in this step, and what else had their number since is another story. */
+static void apply_aliases(struct step *step,
+                          uint64_t (*alias)(uint64_t ino, int64_t seq,
+                                            void *opaque),
+                          void *opaque)
+{
+    GHashTable *renumbered = g_hash_table_new_full(
+        g_int64_hash, g_int64_equal, NULL, inode_free);
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        struct step_inode *inode = value;
+        uint64_t now = inode == step->root
+                           ? inode->ino
+                           : alias(inode->ino, step->seq, opaque);
+
+        g_hash_table_iter_steal(&iter);
+        inode->ino = now;
+        if (g_hash_table_contains(renumbered, &inode->ino)) {
+            step->damaged = true;
+            inode->flags |= STEP_RETIRED;
+            g_ptr_array_add(step->retired, inode);
+        } else {
+            g_hash_table_insert(renumbered, &inode->ino, inode);
+        }
+    }
+    g_hash_table_unref(step->inodes);
+    step->inodes = renumbered;
+}
+
 int step_load(int dirfd,
               uint64_t (*alias)(uint64_t ino, int64_t seq, void *opaque),
               void *opaque, struct step **ret_step)
 {
-    struct loader loader = { .alias = alias, .opaque = opaque };
+    struct loader loader = { 0 };
     bool damaged = false;
     int rc = journal_read(dirfd, STEP_MANIFEST, load_record, &loader, &damaged);
 
@@ -500,6 +527,8 @@ int step_load(int dirfd,
         step_free(loader.step);
         return rc;
     }
+    if (alias)
+        apply_aliases(loader.step, alias, opaque);
     loader.step->damaged |= damaged;
     *ret_step = loader.step;
     return 0;

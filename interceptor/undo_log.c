@@ -162,22 +162,25 @@ int undo_log_add_alias(struct undo_log *log, uint64_t from, uint64_t to,
     return rc;
 }
 
+/* The aliases of one rollback are a mapping of all inodes at once: the number
+ * that one inode got may be one that another had. So of each run of equal seq
+ * at most one applies; the last, if the rollback was interrupted and run
+ * again. */
 uint64_t undo_log_alias(uint64_t ino, int64_t seq, void *opaque)
 {
     struct undo_log *log = opaque;
-    int64_t before = INT64_MAX;
+    const struct alias *aliases = (const void *)log->aliases->data;
+    guint count = log->aliases->len;
 
-    /* Rolling back goes from new steps to old ones, so an inode that was made
-     * anew several times has aliases of falling seq, each of which starts
-     * where the one before it ended. */
-    for (guint i = 0; i < log->aliases->len; i++) {
-        const struct alias *alias =
-            &g_array_index(log->aliases, struct alias, i);
+    for (guint start = 0, end; start < count; start = end) {
+        uint64_t now = ino;
 
-        if (alias->from == ino && alias->seq > seq && alias->seq <= before) {
-            ino = alias->to;
-            before = alias->seq;
+        for (end = start;
+             end < count && aliases[end].seq == aliases[start].seq; end++) {
+            if (aliases[end].seq > seq && aliases[end].from == ino)
+                now = aliases[end].to;
         }
+        ino = now;
     }
     return ino;
 }

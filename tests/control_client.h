@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * control_client - a blocking client of the control protocol, for tests.
+ */
+#ifndef TESTS_CONTROL_CLIENT_H
+#define TESTS_CONTROL_CLIENT_H
+
+#include <glib.h>
+#include <jansson.h>
+
+struct control_client;
+
+/* Takes a connected socket. */
+struct control_client *control_client_new(int fd);
+void control_client_free(struct control_client *client);
+
+/* Send a request (payload is taken, may be NULL) and wait for its answer: a
+ * new payload, or NULL and error. Events that come meanwhile are kept. */
+json_t *control_client_request(struct control_client *client, const char *type,
+                               json_t *payload, GError **error);
+
+/* The payload of the first kept event of this type, or NULL. Borrowed. */
+json_t *control_client_event(struct control_client *client, const char *type);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * world - a folder, its undo log, and a way to change it through the engine.
+ *
+ * The engine's tests are written once against this and run over several
+ * backends: the library in this process, with the log on the same or another
+ * filesystem, and the real daemon under a real mount, driven by system calls
+ * and its control socket. Operations take paths relative to the folder and
+ * return 0 or -errno.
+ */
+#ifndef TESTS_WORLD_H
+#define TESTS_WORLD_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+struct world;
+
+struct world_backend {
+    const char *name;
+    bool log_elsewhere; /* the log on another filesystem */
+
+    /* Start serving world->share. False: not possible here (skip). */
+    bool (*start)(struct world *world);
+    void (*stop)(struct world *world); /* as on SIGTERM */
+    void (*kill)(struct world *world); /* as on SIGKILL, at this point */
+
+    int (*put)(struct world *w, const char *path, int flags, const void *data,
+               size_t len, off_t offset);
+    int (*mkdir)(struct world *w, const char *path, mode_t mode);
+    int (*mknod)(struct world *w, const char *path, mode_t mode, dev_t dev);
+    int (*symlink)(struct world *w, const char *target, const char *path);
+    int (*link)(struct world *w, const char *from, const char *path);
+    int (*unlink)(struct world *w, const char *path);
+    int (*rmdir)(struct world *w, const char *path);
+    int (*rename)(struct world *w, const char *from, const char *to,
+                  unsigned flags);
+    int (*chmod)(struct world *w, const char *path, mode_t mode);
+    int (*chown)(struct world *w, const char *path, uid_t uid, gid_t gid);
+    int (*utimes)(struct world *w, const char *path,
+                  const struct timespec times[2]);
+    int (*truncate)(struct world *w, const char *path, off_t size);
+    int (*setxattr)(struct world *w, const char *path, const char *name,
+                    const void *value, size_t len);
+    int (*removexattr)(struct world *w, const char *path, const char *name);
+    int (*fallocate)(struct world *w, const char *path, int mode, off_t offset,
+                     off_t len);
+    int (*copy_range)(struct world *w, const char *from, const char *to,
+                      off_t from_offset, off_t to_offset, size_t len);
+    int (*stat)(struct world *w, const char *path, struct stat *ret_stat);
+
+    /* A handle that stays open over other operations. */
+    void *(*open)(struct world *w, const char *path, int flags);
+    int (*write)(struct world *w, void *handle, const void *data, size_t len,
+                 off_t offset);
+    int (*handle_stat)(struct world *w, void *handle, struct stat *ret_stat);
+    void (*close)(struct world *w, void *handle);
+
+    /* The control protocol's requests: a new payload, or NULL and error. */
+    json_t *(*request)(struct world *w, const char *type, json_t *payload,
+                       GError **error);
+};
+
+struct world {
+    const struct world_backend *backend;
+    char *base;     /* everything of this world */
+    char *share;    /* the folder itself */
+    char *undo_dir;
+    char *mount;    /* where it is mounted (mount backend) */
+    unsigned ambient_ms; /* 0: default */
+    int64_t next_id;
+    json_t *recovery;    /* payload of event.recovery at the last start */
+    void *state;         /* the backend's */
+};
+
+extern const struct world_backend world_folder, world_folder_copy, world_mount;
+
+/* A new world with an empty folder, not started. */
+struct world *world_new(const struct world_backend *backend);
+void world_free(struct world *world);
+
+/* Start, or end the test as skipped. */
+bool world_start(struct world *world);
+
+/* Steps; all assert success. Ids are given in order. */
+int64_t world_step(struct world *world);
+json_t *world_close_step(struct world *world, int64_t id); /* the report */
+json_t *world_undo(struct world *world, unsigned steps);
+guint world_history_count(struct world *world);
+
+/* The tree, read on the host; asserts that it can be read. */
+GPtrArray *world_snapshot(struct world *world);
+void world_assert_equal(struct world *world, GPtrArray *before);
+void world_assert_changed(struct world *world, GPtrArray *before);
+
+/* A file's text through the backend's tree, on the host; NULL if none. */
+char *world_read(struct world *world, const char *path);
+
+/* True if the report's affected_paths are exactly these (NULL ends them). */
+void world_assert_affected(json_t *report, ...) G_GNUC_NULL_TERMINATED;
+
+/* Make a file or folder on the host, before the world is started. */
+void world_host_file(struct world *world, const char *path, const char *text);
+void world_host_dir(struct world *world, const char *path);
+char *world_host_path(struct world *world, const char *path);
+
+#endif

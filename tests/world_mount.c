@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * world_mount - the real daemon under a real mount, through system calls.
+ *
+ * The daemon is $STEPBACK_VIRTIOFSD, else stepback-virtiofsd of the build
+ * folder that the tests run in.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "tests/control_client.h"
+#include "tests/world.h"
+
+enum { START_TRIES = 1000, POLL_US = 10000 };
+
+struct mounted {
+    pid_t pid;
+    struct control_client *client;
+};
+
+static char *at(struct world *w, const char *path)
+{
+    return g_build_filename(w->mount, path, NULL);
+}
+
+#define RESULT(call) ((call) < 0 ? -errno : 0)
+
+/* ---- the daemon ------------------------------------------------------------ */
+
+static char *socket_path(struct world *w)
+{
+    return g_build_filename(w->base, "control.sock", NULL);
+}
+
+static pid_t spawn(struct world *w, const char *daemon)
+{
+    g_autofree char *socket = socket_path(w);
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execl(daemon, daemon, "--shared-dir", w->share, "--undo-dir",
+              w->undo_dir, "--interceptor-socket", socket, "--mount", w->mount,
+              "--cache", "never", "--log-level",
+              g_test_verbose() ? "debug" : "error", NULL);
+        _exit(127);
+    }
+    return pid;
+}
+
+static int connect_control(struct world *w)
+{
+    g_autofree char *path = socket_path(w);
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    fd_auto int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+        return -errno;
+    return fd_steal(&fd);
+}
+
+static bool is_mounted(struct world *w)
+{
+    struct stat above, st;
+
+    return stat(w->base, &above) == 0 && stat(w->mount, &st) == 0 &&
+           st.st_dev != above.st_dev;
+}
+
+static void wait_started(struct world *w, struct mounted *m)
+{
+    int fd = -1;
+
+    for (int i = 0; i < START_TRIES && (fd < 0 || !is_mounted(w)); i++) {
+        int status;
+
+        if (waitpid(m->pid, &status, WNOHANG) == m->pid)
+            g_error("the daemon ended at once: status %#x", status);
+        if (fd < 0)
+            fd = connect_control(w);
+        g_usleep(POLL_US);
+    }
+    g_assert_true(is_mounted(w));
+    g_assert_cmpint(fd, >=, 0);
+    m->client = control_client_new(fd);
+}
+
+static bool mount_start(struct world *w)
+{
+    const char *daemon = g_getenv("STEPBACK_VIRTIOFSD");
+    struct mounted *m;
+    json_t *status;
+
+    if (!daemon)
+        daemon = "./stepback-virtiofsd";
+    if (access(daemon, X_OK) < 0 || access("/dev/fuse", R_OK | W_OK) < 0)
+        return false;
+    m = g_new0(struct mounted, 1);
+    m->pid = spawn(w, daemon);
+    wait_started(w, m);
+    w->state = m;
+    status = control_client_request(m->client, "status", NULL, NULL);
+    g_assert_nonnull(status);
+    json_decref(status);
+    json_decref(w->recovery);
+    w->recovery = json_incref(control_client_event(m->client, "event.recovery"));
+    return true;
+}
+
+static void end(struct world *w, int signal_number)
+{
+    struct mounted *m = g_steal_pointer(&w->state);
+    int status;
+
+    kill(m->pid, signal_number);
+    g_assert_cmpint(waitpid(m->pid, &status, 0), ==, m->pid);
+    control_client_free(m->client);
+    umount2(w->mount, MNT_DETACH); /* what a killed daemon leaves */
+    if (signal_number == SIGTERM) {
+        g_assert_true(WIFEXITED(status));
+        g_assert_cmpint(WEXITSTATUS(status), ==, 0);
+    }
+    g_free(m);
+}
+
+static void mount_stop(struct world *w)
+{
+    end(w, SIGTERM);
+}
+
+static void mount_kill(struct world *w)
+{
+    end(w, SIGKILL);
+}
+
+/* ---- operations ------------------------------------------------------------ */
+
+static int mount_put(struct world *w, const char *path, int flags,
+                     const void *data, size_t len, off_t offset)
+{
+    g_autofree char *full = at(w, path);
+    fd_auto int fd = open(full, flags | O_RDWR | O_CLOEXEC, 0644);
+    ssize_t n;
+
+    if (fd < 0)
+        return -errno;
+    if (len == 0)
+        return 0;
+    n = flags & O_APPEND ? write(fd, data, len) : pwrite(fd, data, len, offset);
+    return n < 0 ? -errno : n == (ssize_t)len ? 0 : -EIO;
+}
+
+static int mount_mkdir(struct world *w, const char *path, mode_t mode)
+{
+    g_autofree char *full = at(w, path);
+
+    return RESULT(mkdir(full, mode));
+}
+
+static int mount_mknod(struct world *w, const char *path, mode_t mode,
+                       dev_t dev)
+{
+    g_autofree char *full = at(w, path);
+
+    return RESULT(mknod(full, mode, dev));
+}
+
+static int mount_symlink(struct world *w, const char *target, const char *path)
+{
+    g_autofree char *full = at(w, path);
+
+    return RESULT(symlink(target, full));
+}
+
+static int mount_link(struct world *w, const char *from, const char *path)
+{
+    g_autofree char *full_from = at(w, from), *full = at(w, path);
+
+    return RESULT(link(full_from, full));
+}
+
+static int mount_unlink(struct world *w, const char *path)
+{
+    g_autofree char *full = at(w, path);
+
+    return RESULT(unlink(full));
+}
+
+static int mount_rmdir(struct world *w, const char *path)
+{
+    g_autofree char *full = at(w, path);
+
+    return RESULT(rmdir(full));
+}
+
+static int mount_rename(struct world *w, const char *from, const char *to,
+                        unsigned flags)
+{
+    g_autofree char *full_from = at(w, from), *full_to = at(w, to);
+
+    return RESULT(renameat2(AT_FDCWD, full_from, AT_FDCWD, full_to, flags));
+}
+
+static int mount_chmod(struct world *w, const char *path, mode_t mode)
+{
+    g_autofree char *full = at(w, path);
+
+    return RESULT(chmod(full, mode));
+}
+
+static int mount_chown(struct world *w, const char *path, uid_t uid, gid_t gid)
+{
+    g_autofree char *full = at(w, path);
+
+    return RESULT(lchown(full, uid, gid));
+}
+
+static int mount_utimes(struct world *w, const char *path,
+                        const struct timespec times[2])
+{
+    g_autofree char *full = at(w, path);
+
+    return RESULT(utimensat(AT_FDCWD, full, times, AT_SYMLINK_NOFOLLOW));
+}
+
+static int mount_truncate(struct world *w, const char *path, off_t size)
+{
+    g_autofree char *full = at(w, path);
+
+    return RESULT(truncate(full, size));
+}
+
+static int mount_setxattr(struct world *w, const char *path, const char *name,
+                          const void *value, size_t len)
+{
+    g_autofree char *full = at(w, path);
+
+    return RESULT(lsetxattr(full, name, value, len, 0));
+}
+
+static int mount_removexattr(struct world *w, const char *path,
+                             const char *name)
+{
+    g_autofree char *full = at(w, path);
+
+    return RESULT(lremovexattr(full, name));
+}
+
+static int mount_fallocate(struct world *w, const char *path, int mode,
+                           off_t offset, off_t len)
+{
+    g_autofree char *full = at(w, path);
+    fd_auto int fd = open(full, O_RDWR | O_CLOEXEC);
+
+    return fd < 0 ? -errno : RESULT(fallocate(fd, mode, offset, len));
+}
+
+static int mount_copy_range(struct world *w, const char *from, const char *to,
+                            off_t from_offset, off_t to_offset, size_t len)
+{
+    g_autofree char *full_from = at(w, from), *full_to = at(w, to);
+    fd_auto int in = open(full_from, O_RDONLY | O_CLOEXEC);
+    fd_auto int out = open(full_to, O_RDWR | O_CLOEXEC);
+
+    if (in < 0 || out < 0)
+        return -errno;
+    return RESULT(
+        copy_file_range(in, &from_offset, out, &to_offset, len, 0));
+}
+
+static int mount_stat(struct world *w, const char *path, struct stat *ret_stat)
+{
+    g_autofree char *full = at(w, path);
+
+    return RESULT(lstat(full, ret_stat));
+}
+
+static void *mount_open(struct world *w, const char *path, int flags)
+{
+    g_autofree char *full = at(w, path);
+    int fd = open(full, flags | O_CLOEXEC);
+
+    g_assert_cmpint(fd, >=, 0);
+    return GINT_TO_POINTER(fd);
+}
+
+static int mount_write(struct world *w, void *handle, const void *data,
+                       size_t len, off_t offset)
+{
+    return RESULT(pwrite(GPOINTER_TO_INT(handle), data, len, offset));
+}
+
+static int mount_handle_stat(struct world *w, void *handle,
+                             struct stat *ret_stat)
+{
+    return RESULT(fstat(GPOINTER_TO_INT(handle), ret_stat));
+}
+
+static void mount_close(struct world *w, void *handle)
+{
+    close(GPOINTER_TO_INT(handle));
+}
+
+static json_t *mount_request(struct world *w, const char *type, json_t *payload,
+                             GError **error)
+{
+    struct mounted *m = w->state;
+
+    return control_client_request(m->client, type, payload, error);
+}
+
+const struct world_backend world_mount = {
+    .name = "mount",
+    .start = mount_start,
+    .stop = mount_stop,
+    .kill = mount_kill,
+    .put = mount_put,
+    .mkdir = mount_mkdir,
+    .mknod = mount_mknod,
+    .symlink = mount_symlink,
+    .link = mount_link,
+    .unlink = mount_unlink,
+    .rmdir = mount_rmdir,
+    .rename = mount_rename,
+    .chmod = mount_chmod,
+    .chown = mount_chown,
+    .utimes = mount_utimes,
+    .truncate = mount_truncate,
+    .setxattr = mount_setxattr,
+    .removexattr = mount_removexattr,
+    .fallocate = mount_fallocate,
+    .copy_range = mount_copy_range,
+    .stat = mount_stat,
+    .open = mount_open,
+    .write = mount_write,
+    .handle_stat = mount_handle_stat,
+    .close = mount_close,
+    .request = mount_request,
+};
