@@ -33,12 +33,12 @@ static struct staged_name staged_name(uint64_t ino)
     return name;
 }
 
-/* Where an inode that is made anew waits: its number is not known before. */
-static struct staged_name remade_name(uint64_t ino)
+/* Where the nth inode that is made anew waits. */
+static struct staged_name remade_name(guint number)
 {
     struct staged_name name;
 
-    snprintf(name.text, sizeof(name.text), "n%" PRIu64, ino);
+    snprintf(name.text, sizeof(name.text), "n%u", number);
     return name;
 }
 
@@ -294,6 +294,7 @@ int restore_open_dir(const struct restore *r, const struct step_inode *dir)
 struct attacher {
     struct restore *r;
     GHashTable *missing; /* step_inode -> number of its names not yet back */
+    GHashTable *remade;  /* step_inode -> number of its remade_name() */
     const struct step_inode *dir; /* whose fd is dirfd */
     int dirfd;
 };
@@ -324,16 +325,17 @@ static int remake(struct attacher *a, struct step_inode *inode,
                   struct staged_name *ret_name)
 {
     struct restore *r = a->r;
+    guint number = g_hash_table_size(a->remade) + 1;
     struct stat st;
     int rc;
 
-    *ret_name = remade_name(inode->ino);
+    *ret_name = remade_name(number);
     rc = sys_remove_tree(r->staging, ret_name->text);
     if (rc == 0)
         rc = meta_create_inode(inode->meta, r->staging, ret_name->text);
     if (rc == 0)
         rc = sys_stat_name(r->staging, ret_name->text, &st);
-    if (rc == 0 && st.st_ino != inode->ino)
+    if (rc == 0)
         rc = undo_log_add_alias(r->log, inode->ino, st.st_ino, r->step->seq);
     if (rc < 0)
         return rc;
@@ -343,6 +345,7 @@ static int remake(struct attacher *a, struct step_inode *inode,
         inode->flags |= STEP_RETIRED;
     }
     inode->now = st.st_ino;
+    g_hash_table_insert(a->remade, inode, GUINT_TO_POINTER(number));
     return 0;
 }
 
@@ -402,7 +405,8 @@ static int bring_back(struct attacher *a, const struct step_binding *binding,
     int rc;
 
     if (inode->flags & STEP_RETIRED) {
-        staged = remade_name(inode->ino);
+        staged = remade_name(
+            GPOINTER_TO_UINT(g_hash_table_lookup(a->remade, inode)));
         if (inode->now && is_there(r->staging, staged.text, inode->now))
             return place(a, r->staging, staged.text, binding, last);
     } else if (is_there(r->staging, staged.text, inode->ino)) {
@@ -481,8 +485,12 @@ static GPtrArray *sorted_bindings(struct attacher *a)
 
 int restore_attach(struct restore *r)
 {
-    struct attacher a = { .r = r, .missing = g_hash_table_new(NULL, NULL),
-                          .dirfd = -1 };
+    struct attacher a = {
+        .r = r,
+        .missing = g_hash_table_new(NULL, NULL),
+        .remade = g_hash_table_new(NULL, NULL),
+        .dirfd = -1,
+    };
     g_autoptr(GPtrArray) bindings = sorted_bindings(&a);
     int rc = 0;
 
@@ -499,5 +507,6 @@ int restore_attach(struct restore *r)
     }
     fd_close(&a.dirfd);
     g_hash_table_unref(a.missing);
+    g_hash_table_unref(a.remade);
     return rc;
 }

@@ -29,8 +29,8 @@
 enum { DIR_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW };
 
 struct alias {
-    uint64_t from, to;
-    int64_t seq;
+    uint64_t to;
+    int64_t seq, at;
 };
 
 struct undo_log {
@@ -38,7 +38,7 @@ struct undo_log {
     dev_t dev;
     struct journal *history;
     GArray *entries; /* of undo_log_entry, by seq */
-    GArray *aliases; /* of alias, oldest first */
+    GHashTable *aliases; /* owned uint64_t from -> GArray of alias */
     int64_t last_id, least_id, last_seq;
 };
 
@@ -118,6 +118,18 @@ dev_t undo_log_dev(struct undo_log *log)
 
 /* ---- history --------------------------------------------------------------- */
 
+static void note_alias(struct undo_log *log, uint64_t from,
+                       const struct alias *alias)
+{
+    GArray *list = g_hash_table_lookup(log->aliases, &from);
+
+    if (!list) {
+        list = g_array_new(FALSE, FALSE, sizeof(struct alias));
+        g_hash_table_insert(log->aliases, g_memdup2(&from, sizeof(from)), list);
+    }
+    g_array_append_vals(list, alias, 1);
+}
+
 static int read_history_record(json_t *record, void *opaque)
 {
     struct undo_log *log = opaque;
@@ -126,13 +138,14 @@ static int read_history_record(json_t *record, void *opaque)
 
     if (g_strcmp0(type, "alias") == 0) {
         struct alias alias = {
-            .from = (uint64_t)json_integer_value(
-                json_object_get(record, "from")),
             .to = (uint64_t)json_integer_value(json_object_get(record, "to")),
             .seq = seq,
+            .at = json_integer_value(json_object_get(record, "at")),
         };
 
-        g_array_append_val(log->aliases, alias);
+        note_alias(log,
+                   (uint64_t)json_integer_value(json_object_get(record, "from")),
+                   &alias);
     } else {
         note_used(log, json_integer_value(json_object_get(record, "id")), seq);
     }
@@ -150,37 +163,43 @@ static int append_history(struct undo_log *log, const char *type, int64_t id,
 int undo_log_add_alias(struct undo_log *log, uint64_t from, uint64_t to,
                        int64_t seq)
 {
-    struct alias alias = { from, to, seq };
+    struct alias alias = { to, seq, log->last_seq };
     int rc = journal_append(
         log->history,
-        json_pack("{s:s, s:I, s:I, s:I}", "t", "alias", "from",
+        json_pack("{s:s, s:I, s:I, s:I, s:I}", "t", "alias", "from",
                   (json_int_t)from, "to", (json_int_t)to, "seq",
-                  (json_int_t)seq));
+                  (json_int_t)seq, "at", (json_int_t)alias.at));
 
     if (rc == 0)
-        g_array_append_val(log->aliases, alias);
+        note_alias(log, from, &alias);
     return rc;
 }
 
-/* The aliases of one rollback are a mapping of all inodes at once: the number
- * that one inode got may be one that another had. So of each run of equal seq
- * at most one applies; the last, if the rollback was interrupted and run
- * again. */
+/* The first loss of this number after step seq; of an interrupted rollback
+ * that was run again, the last. */
+static const struct alias *next_alias(struct undo_log *log, uint64_t ino,
+                                      int64_t seq)
+{
+    GArray *list = g_hash_table_lookup(log->aliases, &ino);
+    const struct alias *found = NULL;
+
+    for (guint i = 0; list && i < list->len; i++) {
+        const struct alias *alias = &g_array_index(list, struct alias, i);
+
+        if (alias->seq > seq && (!found || alias->seq <= found->seq))
+            found = alias;
+    }
+    return found;
+}
+
 uint64_t undo_log_alias(uint64_t ino, int64_t seq, void *opaque)
 {
     struct undo_log *log = opaque;
-    const struct alias *aliases = (const void *)log->aliases->data;
-    guint count = log->aliases->len;
+    const struct alias *alias;
 
-    for (guint start = 0, end; start < count; start = end) {
-        uint64_t now = ino;
-
-        for (end = start;
-             end < count && aliases[end].seq == aliases[start].seq; end++) {
-            if (aliases[end].seq > seq && aliases[end].from == ino)
-                now = aliases[end].to;
-        }
-        ino = now;
+    while ((alias = next_alias(log, ino, seq))) {
+        ino = alias->to;
+        seq = MAX(alias->at, alias->seq); /* rises: the loop ends */
     }
     return ino;
 }
@@ -343,7 +362,9 @@ struct undo_log *undo_log_open(const char *path, const char *socket,
 
     log->wal = log->steps = log->lock = -1;
     log->entries = g_array_new(FALSE, FALSE, sizeof(struct undo_log_entry));
-    log->aliases = g_array_new(FALSE, FALSE, sizeof(struct alias));
+    log->aliases =
+        g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                              (GDestroyNotify)g_array_unref);
     log->dir = g_mkdir_with_parents(path, 0700) < 0
                    ? -errno
                    : sys_openat(AT_FDCWD, path, DIR_FLAGS, 0);
@@ -365,7 +386,7 @@ void undo_log_close(struct undo_log *log)
         return;
     journal_close(log->history);
     g_array_unref(log->entries);
-    g_array_unref(log->aliases);
+    g_hash_table_unref(log->aliases);
     fd_close(&log->steps);
     fd_close(&log->wal);
     fd_close(&log->dir);

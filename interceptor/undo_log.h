@@ -19,9 +19,15 @@
  * what is not in them:
  *     {"t":"done","id":7,"seq":3}          committed
  *     {"t":"popped","id":7,"seq":3}        rolled back
- *     {"t":"alias","from":12,"to":99,"seq":3}
- *         rolling back step 3 had to make inode 12 anew, as 99: steps before
- *         it that say 12 mean 99
+ *     {"t":"alias","from":12,"to":99,"seq":3,"at":5}
+ *         rolling back step 3 had to make inode 12 anew, as 99; 5 was then the
+ *         newest seq
+ *
+ * Aliases. A number is an inode's only while the inode lives: 12 may be
+ * another inode's later, and 99 may have been one's before. So what a step s
+ * calls 12 is followed through time: the first step after s in which a 12 was
+ * lost is where this one was; rolled back, it is 99 from then ("at") on; and
+ * so on. An alias is noted also if both numbers are equal.
  *
  * Threads: all calls under the engine's locks.
  */
