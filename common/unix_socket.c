@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * unix_socket - see unix_socket.h.
+ */
+#include "common/unix_socket.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+
+static bool is_socket(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+void unix_socket_remove(const char *path)
+{
+    if (is_socket(path))
+        unlink(path);
+}
+
+static bool is_in_use(const struct sockaddr_un *address)
+{
+    fd_auto int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    /* A socket whose owner died refuses. */
+    return fd >= 0 &&
+           connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
+}
+
+static int fail(GError **error, const char *path)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                "cannot listen on socket %s: %s", path, g_strerror(errno));
+    return -1;
+}
+
+int unix_socket_listen(const char *path, GError **error)
+{
+    fd_auto int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+    if (fd < 0)
+        return fail(error, path);
+    if (strlen(path) >= sizeof(address.sun_path)) {
+        errno = ENAMETOOLONG;
+        return fail(error, path);
+    }
+    strcpy(address.sun_path, path);
+    if (is_socket(path)) {
+        if (is_in_use(&address)) {
+            g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
+                        "another process listens on socket %s", path);
+            return -1;
+        }
+        unlink(path);
+    }
+    /* On Linux bind() makes the file with the socket's own mode: so it never
+     * exists with a wider one, whatever the umask is. */
+    if (fchmod(fd, 0600) != 0 ||
+        bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+        listen(fd, 16) != 0)
+        return fail(error, path);
+    return fd_steal(&fd);
+}

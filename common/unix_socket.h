@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * unix_socket - listening Unix sockets in the file system.
+ */
+#ifndef COMMON_UNIX_SOCKET_H
+#define COMMON_UNIX_SOCKET_H
+
+#include <glib.h>
+
+/* Listen on a new stream socket at path (mode 0600, close-on-exec). A socket
+ * file on which nobody listens any more is replaced; one in use, and a file
+ * that is no socket, are errors. The new fd, or -1 and error (ERROR_BUSY,
+ * ERROR_IO_ERROR). */
+int unix_socket_listen(const char *path, GError **error);
+
+/* Remove the socket file, if it is a socket. */
+void unix_socket_remove(const char *path);
+
+#endif
