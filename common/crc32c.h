@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * crc32c - the Castagnoli CRC (RFC 3720, appendix B.4), for log records.
+ */
+#ifndef COMMON_CRC32C_H
+#define COMMON_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The CRC of data; of "123456789" it is 0xe3069283. Any thread. */
+uint32_t crc32c(const void *data, size_t len);
+
+#endif

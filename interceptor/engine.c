@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * engine - see engine.h: opening, closing, the gate, ambient steps.
+ */
+#include "interceptor/engine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "interceptor/steps.h"
+#include "interceptor/sys.h"
+
+enum { AMBIENT_MS = 5000 };
+
+int64_t engine_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- the gate -------------------------------------------------------------- */
+
+static void gate_init(pthread_rwlock_t *gate)
+{
+    pthread_rwlockattr_t attr;
+
+    pthread_rwlockattr_init(&attr);
+    pthread_rwlockattr_setkind_np(
+        &attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(gate, &attr);
+    pthread_rwlockattr_destroy(&attr);
+}
+
+int engine_enter(struct ic *ic, const struct ic_inode *inode)
+{
+    int64_t now;
+
+    if (ic->read_only)
+        return -EROFS;
+    /* Another filesystem mounted below the share: the log cannot take its
+     * inodes, and their numbers mean nothing here. */
+    if (ic->log && inode->dev != ic->dev)
+        return -EROFS;
+    pthread_rwlock_rdlock(&ic->gate);
+    if (ic->broken) {
+        pthread_rwlock_unlock(&ic->gate);
+        return ic->broken;
+    }
+    now = engine_now_ms();
+    /* Stored only when it moves, so that writers do not share the line. */
+    if (atomic_load_explicit(&ic->last_change_ms, memory_order_relaxed) != now)
+        atomic_store_explicit(&ic->last_change_ms, now, memory_order_relaxed);
+    return 0;
+}
+
+void engine_leave(struct ic *ic)
+{
+    pthread_rwlock_unlock(&ic->gate);
+}
+
+int engine_need_step(struct ic *ic)
+{
+    if (!ic->log || ic->wal.step)
+        return 0;
+    return steps_begin(ic, undo_log_least_id(ic->log) - 1, IC_STEP_AMBIENT,
+                       NULL);
+}
+
+/* ---- the timer of ambient steps -------------------------------------------- */
+
+static bool ambient_is_due(struct ic *ic)
+{
+    struct step *step;
+    bool due;
+
+    pthread_mutex_lock(&ic->names);
+    step = ic->wal.step;
+    due = step && step->type == IC_STEP_AMBIENT &&
+          engine_now_ms() - atomic_load(&ic->last_change_ms) >=
+              (int64_t)ic->ambient_ms;
+    pthread_mutex_unlock(&ic->names);
+    return due;
+}
+
+static gpointer run_timer(gpointer data)
+{
+    struct ic *ic = data;
+    gint64 period =
+        MAX(ic->ambient_ms / 4, 10) * (gint64)G_TIME_SPAN_MILLISECOND;
+
+    g_mutex_lock(&ic->timer_lock);
+    while (!ic->timer_stop) {
+        g_cond_wait_until(&ic->timer_cond, &ic->timer_lock,
+                          g_get_monotonic_time() + period);
+        if (ic->timer_stop || !ambient_is_due(ic))
+            continue;
+        g_mutex_unlock(&ic->timer_lock);
+        steps_close_quiet_ambient(ic);
+        g_mutex_lock(&ic->timer_lock);
+    }
+    g_mutex_unlock(&ic->timer_lock);
+    return NULL;
+}
+
+static void stop_timer(struct ic *ic)
+{
+    if (!ic->timer)
+        return;
+    g_mutex_lock(&ic->timer_lock);
+    ic->timer_stop = true;
+    g_cond_signal(&ic->timer_cond);
+    g_mutex_unlock(&ic->timer_lock);
+    g_thread_join(g_steal_pointer(&ic->timer));
+}
+
+/* ---- opening --------------------------------------------------------------- */
+
+static bool open_root(struct ic *ic, GError **error)
+{
+    fd_auto int fd =
+        sys_openat(AT_FDCWD, ic->share, O_PATH | O_DIRECTORY, 0);
+    struct stat st;
+    int rc = fd < 0 ? fd : sys_stat_fd(fd, &st);
+
+    if (rc < 0) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                    "%s: cannot serve this folder: %s", ic->share,
+                    g_strerror(-rc));
+        return false;
+    }
+    ic->dev = st.st_dev;
+    if (ic->undo_dir)
+        ic->held = held_links_new(ic->dev);
+    ic->inodes = inode_table_new(ic->held ? held_links_count : NULL, ic->held);
+    if (ic->held)
+        held_links_set_table(ic->held, ic->inodes);
+    ic->root = inode_table_take(ic->inodes, fd_steal(&fd), &st, NULL, NULL);
+    return true;
+}
+
+/* The log must not be reachable by the client. Where the log's folder does
+ * not exist yet, its nearest ancestor that does decides. */
+static bool check_outside(struct ic *ic, GError **error)
+{
+    g_autofree char *share = realpath(ic->share, NULL);
+    g_autofree char *at = g_canonicalize_filename(ic->undo_dir, NULL);
+    g_autofree char *real = NULL;
+    size_t len = share ? strlen(share) : 0;
+
+    while (!(real = realpath(at, NULL)) && strcmp(at, "/") != 0) {
+        char *up = g_path_get_dirname(at);
+
+        g_free(at);
+        at = up;
+    }
+    if (share && real && strncmp(real, share, len) == 0 &&
+        (real[len] == '/' || real[len] == '\0' || len == 1)) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                    "%s: the undo log must lie outside the shared folder %s; "
+                    "choose another place for it",
+                    ic->undo_dir, ic->share);
+        return false;
+    }
+    return true;
+}
+
+static bool open_log(struct ic *ic, const char *socket, GError **error)
+{
+    if (!check_outside(ic, error))
+        return false;
+    ic->log = undo_log_open(ic->undo_dir, socket, error);
+    if (!ic->log)
+        return false;
+    if (undo_log_dev(ic->log) != ic->dev)
+        log_warn(LOG_UNDO,
+                 "the undo log %s is on another filesystem than the folder: "
+                 "what is removed is copied, not moved",
+                 ic->undo_dir);
+    return steps_recover(ic, error);
+}
+
+struct ic *ic_open_share(const struct ic_options *options, GError **error)
+{
+    struct ic *ic = g_new0(struct ic, 1);
+
+    ic->share = g_strdup(options->share);
+    ic->undo_dir = g_strdup(options->undo_dir);
+    ic->read_only = options->read_only;
+    ic->switch_ids = geteuid() == 0;
+    ic->ambient_ms = options->ambient_ms ? options->ambient_ms : AMBIENT_MS;
+    ic->wal.dir = ic->wal.blobs = -1;
+    gate_init(&ic->gate);
+    pthread_mutex_init(&ic->names, NULL);
+    g_mutex_init(&ic->timer_lock);
+    g_cond_init(&ic->timer_cond);
+    if (!open_root(ic, error) ||
+        (ic->undo_dir && !open_log(ic, options->control_socket, error))) {
+        ic_close(ic);
+        return NULL;
+    }
+    if (ic->log && !options->no_timer)
+        ic->timer = g_thread_new("ambient", run_timer, ic);
+    return ic;
+}
+
+void ic_close(struct ic *ic)
+{
+    if (!ic)
+        return;
+    control_free(g_steal_pointer(&ic->control));
+    stop_timer(ic);
+    if (ic->wal.step)
+        steps_close_at_exit(ic);
+    undo_log_close(ic->log);
+    ic_inode_unref(ic->root);
+    inode_table_free(ic->inodes);
+    held_links_free(ic->held);
+    ic_step_info_free(ic->recovered);
+    g_cond_clear(&ic->timer_cond);
+    g_mutex_clear(&ic->timer_lock);
+    pthread_mutex_destroy(&ic->names);
+    pthread_rwlock_destroy(&ic->gate);
+    g_free(ic->undo_dir);
+    g_free(ic->share);
+    g_free(ic);
+}
+
+/* ---- inodes ---------------------------------------------------------------- */
+
+struct ic_inode *ic_root(struct ic *ic)
+{
+    return ic->root;
+}
+
+bool engine_is_name(const char *name)
+{
+    return name[0] != '\0' && strchr(name, '/') == NULL &&
+           strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
+              struct ic_inode **ret_inode, struct stat *ret_stat)
+{
+    fd_auto int fd = -1;
+    struct ic_inode *inode;
+    struct stat st;
+    int rc;
+
+    if (!engine_is_name(name))
+        return -EINVAL;
+    fd = sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0);
+    if (fd < 0)
+        return fd;
+    rc = sys_stat_fd(fd, &st);
+    if (rc < 0)
+        return rc;
+    inode = inode_table_take(ic->inodes, fd_steal(&fd), &st, dir, name);
+    if (ret_stat) {
+        st.st_nlink -= MIN(st.st_nlink, atomic_load(&inode->log_links));
+        *ret_stat = st;
+    }
+    *ret_inode = inode;
+    return 0;
+}
+
+int ic_lookup_parent(struct ic *ic, struct ic_inode *dir,
+                     struct ic_inode **ret_inode)
+{
+    fd_auto int fd = -1;
+    struct stat st;
+    int rc;
+
+    if (dir == ic->root) {
+        *ret_inode = ic_inode_ref(dir);
+        return 0;
+    }
+    fd = sys_openat(dir->fd, "..", O_PATH | O_DIRECTORY, 0);
+    if (fd < 0)
+        return fd;
+    rc = sys_stat_fd(fd, &st);
+    if (rc < 0)
+        return rc;
+    *ret_inode = inode_table_take(ic->inodes, fd_steal(&fd), &st, NULL, NULL);
+    return 0;
+}
+
+int ic_stat(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat)
+{
+    int rc = sys_stat_fd(inode->fd, ret_stat);
+
+    if (rc == 0)
+        ret_stat->st_nlink -=
+            MIN(ret_stat->st_nlink,
+                atomic_load_explicit(&inode->log_links, memory_order_relaxed));
+    return rc;
+}

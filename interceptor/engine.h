@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * engine - one shared folder, its log, and the step that is open.
+ *
+ * Locks, in order:
+ *  gate   read-locked by each change of the share while it runs; write-locked
+ *         to open or close a step and to roll back. So a step closes when no
+ *         change is in flight, and nothing changes while a rollback runs.
+ *         Waiting writers come first.
+ *  names  held by changes of names, and by captures while they touch the
+ *         step's tables. Guards wal's contents and the log.
+ *
+ * epoch is the open step's number, 0 while there is none, and is never used
+ * again: an inode whose epoch equals it has been captured (inode.h). It only
+ * changes with the gate write-locked, or from 0 with names held (an ambient
+ * step opens).
+ */
+#ifndef INTERCEPTOR_ENGINE_H
+#define INTERCEPTOR_ENGINE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "interceptor/capture.h"
+#include "interceptor/control.h"
+#include "interceptor/interceptor.h"
+#include "interceptor/undo_log.h"
+
+struct ic {
+    char *share;
+    char *undo_dir; /* NULL: no undo */
+    bool read_only;
+    bool switch_ids; /* may create as other users */
+    unsigned ambient_ms;
+
+    struct ic_inode *root;
+    dev_t dev;
+    struct inode_table *inodes;
+
+    pthread_rwlock_t gate;
+    pthread_mutex_t names;
+    _Atomic uint64_t epoch;
+    _Atomic int64_t last_change_ms; /* CLOCK_MONOTONIC_COARSE */
+
+    struct undo_log *log;     /* NULL: no undo */
+    struct held_links *held;  /* NULL: no undo */
+    struct wal wal;           /* .step is NULL while no step is open */
+    uint64_t last_epoch;
+    int broken; /* -errno: a rollback stopped half-way, no change may be made */
+
+    struct ic_step_info *recovered; /* or NULL */
+    struct control *control;        /* or NULL */
+
+    GThread *timer; /* closes ambient steps; or NULL */
+    GMutex timer_lock;
+    GCond timer_cond;
+    bool timer_stop;
+};
+
+/* A change begins: waits for the gate and leaves it read-locked, or fails
+ * (-EROFS, -EIO) and does not. */
+int engine_enter(struct ic *ic, const struct ic_inode *inode);
+void engine_leave(struct ic *ic);
+
+/* With names held, in a change: make sure that a step is open; an ambient one
+ * if there is none. 0 or -errno. Without an undo log: 0, and ic->log is NULL. */
+int engine_need_step(struct ic *ic);
+
+/* CLOCK_MONOTONIC_COARSE in ms. */
+int64_t engine_now_ms(void);
+
+/* A single path component that the client may name. */
+bool engine_is_name(const char *name);
+
+#endif

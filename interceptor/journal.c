@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * journal - see journal.h.
+ */
+#include "interceptor/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/crc32c.h"
+#include "common/fd.h"
+#include "interceptor/sys.h"
+
+#define SUM_KEY ",\"sum\":\""
+
+enum { SUM_TAIL = sizeof(SUM_KEY) - 1 + 8 + 2 }; /* with '"}' */
+
+struct journal {
+    int fd;
+    off_t size;
+    GString *line; /* scratch */
+};
+
+/* The length of the file up to its last newline. */
+static int whole_size(int fd, off_t *ret_size)
+{
+    off_t end = lseek(fd, 0, SEEK_END);
+    char chunk[4096];
+
+    if (end < 0)
+        return -errno;
+    while (end > 0) {
+        size_t len = (size_t)MIN(end, (off_t)sizeof(chunk));
+        ssize_t n = pread(fd, chunk, len, end - (off_t)len);
+        char *newline;
+
+        if (n != (ssize_t)len)
+            return n < 0 ? -errno : -EIO;
+        newline = memrchr(chunk, '\n', len);
+        if (newline) {
+            *ret_size = end - (off_t)len + (newline - chunk) + 1;
+            return 0;
+        }
+        end -= (off_t)len;
+    }
+    *ret_size = 0;
+    return 0;
+}
+
+int journal_open(int dirfd, const char *name, struct journal **ret_journal)
+{
+    fd_auto int fd =
+        sys_openat(dirfd, name, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+    struct journal *journal;
+    off_t size;
+    int rc;
+
+    if (fd < 0)
+        return fd;
+    rc = whole_size(fd, &size);
+    if (rc == 0)
+        rc = sys_ftruncate(fd, size);
+    if (rc < 0)
+        return rc;
+    journal = g_new0(struct journal, 1);
+    journal->fd = fd_steal(&fd);
+    journal->size = size;
+    journal->line = g_string_sized_new(256);
+    *ret_journal = journal;
+    return 0;
+}
+
+void journal_close(struct journal *journal)
+{
+    if (!journal)
+        return;
+    fd_close(&journal->fd);
+    g_string_free(journal->line, TRUE);
+    g_free(journal);
+}
+
+int journal_append_text(struct journal *journal, const char *text, size_t len)
+{
+    GString *line = journal->line;
+    int rc;
+
+    g_string_truncate(line, 0);
+    g_string_append_len(line, text, (gssize)len);
+    g_string_append_printf(line, SUM_KEY "%08x\"}\n", crc32c(text, len));
+    rc = sys_write_all(journal->fd, line->str, line->len);
+    if (rc < 0) {
+        /* J2. If even this fails the torn line ends the file: later appends
+         * would follow it, so refuse them. */
+        if (sys_ftruncate(journal->fd, journal->size) < 0)
+            fd_close(&journal->fd);
+        return rc;
+    }
+    journal->size += (off_t)line->len;
+    return 0;
+}
+
+int journal_append(struct journal *journal, json_t *record)
+{
+    char *text = json_dumps(record, JSON_COMPACT);
+    int rc;
+
+    json_decref(record);
+    if (!text)
+        return -EINVAL;
+    rc = journal_append_text(journal, text, strlen(text) - 1);
+    free(text);
+    return rc;
+}
+
+int journal_sync(struct journal *journal)
+{
+    return fdatasync(journal->fd) < 0 ? -errno : 0;
+}
+
+/* Parse one line without its newline. NULL if it is not intact. */
+static json_t *parse(const char *line, size_t len)
+{
+    char sum[9];
+    json_t *record;
+
+    if (len <= SUM_TAIL || len > JOURNAL_MAX_LINE)
+        return NULL;
+    len -= SUM_TAIL;
+    snprintf(sum, sizeof(sum), "%08x", crc32c(line, len));
+    if (memcmp(line + len, SUM_KEY, sizeof(SUM_KEY) - 1) != 0 ||
+        memcmp(line + len + sizeof(SUM_KEY) - 1, sum, 8) != 0 ||
+        memcmp(line + len + SUM_TAIL - 2, "\"}", 2) != 0)
+        return NULL;
+    record = json_loadb(line, len + SUM_TAIL, JSON_REJECT_DUPLICATES, NULL);
+    if (record && !json_is_object(record)) {
+        json_decref(record);
+        return NULL;
+    }
+    return record;
+}
+
+int journal_read(int dirfd, const char *name,
+                 int (*record)(json_t *record, void *opaque), void *opaque,
+                 bool *ret_damaged)
+{
+    g_autofree char *text = NULL;
+    size_t len, start = 0;
+    int rc = fd_read_file(dirfd, name, JOURNAL_MAX_FILE, &text, &len);
+
+    if (rc < 0)
+        return rc;
+    while (rc == 0 && start < len) {
+        const char *newline = memchr(text + start, '\n', len - start);
+        json_t *parsed;
+
+        if (!newline)
+            break; /* torn: its change was never made (J1) */
+        parsed = parse(text + start, (size_t)(newline - text) - start);
+        if (parsed)
+            rc = record(parsed, opaque);
+        else
+            *ret_damaged = true;
+        json_decref(parsed);
+        start = (size_t)(newline - text) + 1;
+    }
+    return rc;
+}

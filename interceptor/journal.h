@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * journal - an append-only file of checksummed JSON lines.
+ *
+ * A line is a JSON object whose last member is "sum": the CRC-32C, as eight
+ * lower-case hex digits, of all bytes of the line before ',"sum"':
+ *
+ *     {"t":"bind","p":2,"n":"a","i":12,"sum":"0a1b2c3d"}\n
+ *
+ * J1  A line is appended by one write(2). A writer that is killed leaves
+ *     whole lines, or (a full disk, a power cut) one torn line at the end.
+ * J2  An append that fails leaves the file as it was before.
+ *
+ * Threads: a journal belongs to whoever holds the lock of its owner.
+ */
+#ifndef INTERCEPTOR_JOURNAL_H
+#define INTERCEPTOR_JOURNAL_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    JOURNAL_MAX_FILE = 1 << 30, /* bytes; a longer file is not ours */
+    JOURNAL_MAX_LINE = 1 << 24,
+};
+
+struct journal;
+
+/* Open dirfd/name for appending, creating it if need be. Drops a torn last
+ * line first. 0 or -errno. */
+int journal_open(int dirfd, const char *name, struct journal **ret_journal);
+
+void journal_close(struct journal *journal);
+
+/* Append the members of text, '{"t":...' without the closing brace. */
+int journal_append_text(struct journal *journal, const char *text, size_t len);
+
+/* Append an object (taken). */
+int journal_append(struct journal *journal, json_t *record);
+
+/* fdatasync(2). */
+int journal_sync(struct journal *journal);
+
+/* Read all records of dirfd/name in order; stops at the first error of the
+ * callback, which returns 0 or -errno. *ret_damaged is set if a line other
+ * than a torn last one was bad; bad lines are skipped. A record is borrowed
+ * for the call. 0 or -errno. */
+int journal_read(int dirfd, const char *name,
+                 int (*record)(json_t *record, void *opaque), void *opaque,
+                 bool *ret_damaged);
+
+#endif

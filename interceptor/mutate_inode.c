@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mutate_inode - the one door: changes of inodes. See mutate.c.
+ *
+ * The path of a repeated write is short: the gate, one compare of the inode's
+ * epoch with the engine's, the write.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "interceptor/engine.h"
+#include "interceptor/sys.h"
+
+/* ---- capture --------------------------------------------------------------- */
+
+static bool is_current(struct ic *ic, _Atomic uint64_t *epoch)
+{
+    uint64_t open = atomic_load_explicit(&ic->epoch, memory_order_acquire);
+
+    return open != 0 &&
+           atomic_load_explicit(epoch, memory_order_acquire) == open;
+}
+
+static int keep_meta(struct ic *ic, struct ic_inode *inode)
+{
+    int rc;
+
+    if (!ic->log || is_current(ic, &inode->meta_epoch))
+        return 0;
+    pthread_mutex_lock(&ic->names);
+    rc = engine_need_step(ic);
+    if (rc == 0)
+        rc = capture_meta(&ic->wal, inode);
+    pthread_mutex_unlock(&ic->names);
+    return rc;
+}
+
+static int keep_data_locked(struct ic *ic, struct ic_inode *inode)
+{
+    int64_t blob = 0, size;
+    int rc;
+
+    if (is_current(ic, &inode->data_epoch))
+        return 0;
+    pthread_mutex_lock(&ic->names);
+    rc = engine_need_step(ic);
+    if (rc == 0)
+        rc = capture_data_begin(&ic->wal, inode, &blob);
+    pthread_mutex_unlock(&ic->names);
+    if (rc < 0 || blob == 0)
+        return rc;
+    rc = capture_data_save(&ic->wal, inode, blob, &size);
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&ic->names);
+    rc = capture_data_end(&ic->wal, inode, blob, size);
+    pthread_mutex_unlock(&ic->names);
+    return rc;
+}
+
+static int keep_data(struct ic *ic, struct ic_inode *inode)
+{
+    int rc;
+
+    if (!ic->log || is_current(ic, &inode->data_epoch))
+        return 0;
+    pthread_mutex_lock(&inode->data_lock);
+    rc = keep_data_locked(ic, inode);
+    pthread_mutex_unlock(&inode->data_lock);
+    return rc;
+}
+
+/* ---- opening --------------------------------------------------------------- */
+
+int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd)
+{
+    int allowed = O_ACCMODE | O_APPEND | O_DIRECT | O_SYNC | O_DSYNC |
+                  O_NOATIME | O_DIRECTORY | O_TRUNC;
+    bool changes = flags & O_TRUNC;
+    bool writes = (flags & O_ACCMODE) != O_RDONLY;
+    int fd, rc = 0;
+
+    if (S_ISLNK(inode->type))
+        return -ELOOP;
+    if (!S_ISREG(inode->type) && !S_ISDIR(inode->type))
+        return -ENXIO;
+    if (writes && ic->read_only)
+        return -EROFS;
+    if (changes) {
+        rc = engine_enter(ic, inode);
+        if (rc < 0)
+            return rc;
+        if (S_ISREG(inode->type))
+            rc = keep_data(ic, inode);
+    }
+    fd = rc < 0 ? rc : sys_reopen(inode->fd, (flags & allowed) | O_NONBLOCK);
+    if (fd == -EPERM && flags & O_NOATIME)
+        fd = sys_reopen(inode->fd,
+                        (flags & allowed & ~O_NOATIME) | O_NONBLOCK);
+    if (changes)
+        engine_leave(ic);
+    if (fd < 0)
+        return fd;
+    *ret_fd = fd;
+    return 0;
+}
+
+/* ---- content --------------------------------------------------------------- */
+
+/* What the kernel would do for a writer without CAP_FSETID. */
+static int kill_suid(int fd)
+{
+    struct stat st;
+    mode_t mode;
+    int rc = sys_stat_fd(fd, &st);
+
+    if (rc < 0 || !S_ISREG(st.st_mode))
+        return rc;
+    mode = st.st_mode & 07777 & ~(mode_t)S_ISUID;
+    if (mode & S_IXGRP)
+        mode &= ~(mode_t)S_ISGID;
+    return mode == (st.st_mode & 07777) ? 0 : sys_chmod_fd(fd, mode);
+}
+
+ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
+                   const struct iovec *iov, int iovcnt, off_t offset,
+                   int rwf_flags, bool kill_priv)
+{
+    ssize_t n;
+    int rc = engine_enter(ic, inode);
+
+    if (rc < 0)
+        return rc;
+    n = keep_data(ic, inode);
+    if (n == 0)
+        n = sys_pwritev2(fd, iov, iovcnt, offset, rwf_flags);
+    if (n > 0 && kill_priv)
+        kill_suid(fd);
+    engine_leave(ic);
+    return n;
+}
+
+int ic_fallocate(struct ic *ic, struct ic_inode *inode, int fd, int mode,
+                 off_t offset, off_t length)
+{
+    int rc = engine_enter(ic, inode);
+
+    if (rc < 0)
+        return rc;
+    rc = keep_data(ic, inode);
+    if (rc == 0)
+        rc = sys_fallocate(fd, mode, offset, length);
+    engine_leave(ic);
+    return rc;
+}
+
+ssize_t ic_copy_file_range(struct ic *ic, int in_fd, off_t in_offset,
+                           struct ic_inode *out_inode, int out_fd,
+                           off_t out_offset, size_t length, unsigned flags)
+{
+    ssize_t n;
+    int rc = engine_enter(ic, out_inode);
+
+    if (rc < 0)
+        return rc;
+    n = keep_data(ic, out_inode);
+    if (n == 0)
+        n = sys_copy_file_range(in_fd, in_offset, out_fd, out_offset, length,
+                                flags);
+    engine_leave(ic);
+    return n;
+}
+
+/* ---- attributes ------------------------------------------------------------ */
+
+static int set_size(struct ic_inode *inode, int fd,
+                    const struct ic_setattr *attr)
+{
+    fd_auto int own = -1;
+    int rc;
+
+    if (!S_ISREG(inode->type))
+        return S_ISDIR(inode->type) ? -EISDIR : -EINVAL;
+    if (fd < 0) {
+        own = sys_reopen(inode->fd, O_WRONLY | O_NONBLOCK);
+        if (own < 0)
+            return own;
+        fd = own;
+    }
+    rc = sys_ftruncate(fd, attr->size);
+    if (rc == 0 && attr->valid & IC_KILL_PRIV)
+        rc = kill_suid(fd);
+    return rc;
+}
+
+static int set_times(struct ic_inode *inode, const struct ic_setattr *attr)
+{
+    struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+                                 { .tv_nsec = UTIME_OMIT } };
+
+    if (attr->valid & IC_SET_ATIME)
+        times[0] = attr->atime;
+    if (attr->valid & IC_SET_MTIME)
+        times[1] = attr->mtime;
+    return sys_utimens_fd(inode->fd, times);
+}
+
+static int apply(struct ic_inode *inode, int fd, const struct ic_setattr *attr)
+{
+    int rc = 0;
+
+    if (attr->valid & IC_SET_SIZE)
+        rc = set_size(inode, fd, attr);
+    if (rc == 0 && attr->valid & (IC_SET_UID | IC_SET_GID))
+        rc = sys_chown_fd(inode->fd,
+                          attr->valid & IC_SET_UID ? attr->uid : (uid_t)-1,
+                          attr->valid & IC_SET_GID ? attr->gid : (gid_t)-1);
+    if (rc == 0 && attr->valid & IC_SET_MODE)
+        rc = sys_chmod_fd(inode->fd, attr->mode & 07777);
+    if (rc == 0 && attr->valid & (IC_SET_ATIME | IC_SET_MTIME))
+        rc = set_times(inode, attr);
+    return rc;
+}
+
+int ic_setattr(struct ic *ic, struct ic_inode *inode, int fd,
+               const struct ic_setattr *attr, struct stat *ret_stat)
+{
+    int rc = engine_enter(ic, inode);
+
+    if (rc < 0)
+        return rc;
+    if (attr->valid & IC_SET_SIZE && S_ISREG(inode->type))
+        rc = keep_data(ic, inode);
+    else
+        rc = keep_meta(ic, inode);
+    if (rc == 0)
+        rc = apply(inode, fd, attr);
+    engine_leave(ic);
+    if (rc == 0 && ret_stat)
+        rc = ic_stat(ic, inode, ret_stat);
+    return rc;
+}
+
+int ic_setxattr(struct ic *ic, struct ic_inode *inode, const char *name,
+                const void *value, size_t size, int flags)
+{
+    int rc = engine_enter(ic, inode);
+
+    if (rc < 0)
+        return rc;
+    rc = keep_meta(ic, inode);
+    if (rc == 0)
+        rc = sys_setxattr_fd(inode->fd, name, value, size, flags);
+    engine_leave(ic);
+    return rc;
+}
+
+int ic_removexattr(struct ic *ic, struct ic_inode *inode, const char *name)
+{
+    int rc = engine_enter(ic, inode);
+
+    if (rc < 0)
+        return rc;
+    rc = keep_meta(ic, inode);
+    if (rc == 0)
+        rc = sys_removexattr_fd(inode->fd, name);
+    engine_leave(ic);
+    return rc;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * report - the effect report: what a step changed, net.
+ *
+ * Created and then deleted is nothing; renamed twice is one rename; a file
+ * that was replaced is modified. A directory whose only change is the mtime
+ * that its entries' changes gave it is not reported.
+ */
+#ifndef INTERCEPTOR_REPORT_H
+#define INTERCEPTOR_REPORT_H
+
+#include <jansson.h>
+
+#include "interceptor/interceptor.h"
+#include "interceptor/step.h"
+#include "interceptor/survey.h"
+
+enum { REPORT_MAX_CHANGES = 1000 };
+
+/* What the step has done so far. blobs: its blobs folder. A new object. */
+struct ic_step_info *report_make(struct step *step, const struct survey *survey,
+                                 int blobs);
+
+/* Info without changes: from the step's header and end record. A new object. */
+struct ic_step_info *report_from_step(const struct step *step);
+
+/* The members of a manifest's end record, and back. */
+json_t *report_to_end_record(const struct ic_step_info *info);
+
+/* The effect report of the control protocol and the STDIO API: step_id, type,
+ * command, exit_code, started, ended, duration_ms, undoable, affected_paths,
+ * affected, changes, truncated. A new reference. */
+json_t *report_to_json(const struct ic_step_info *info);
+
+#endif

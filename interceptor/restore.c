@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * restore - see restore.h: the order of the parts, and the check.
+ */
+#include "interceptor/restore.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "interceptor/blob.h"
+#include "interceptor/restore_names.h"
+#include "interceptor/restore_state.h"
+#include "interceptor/survey.h"
+#include "interceptor/sys.h"
+
+#define SHARE_STAGING ".stepback-staging"
+
+static gboolean fail(GError **error, int code, const char *what, int rc)
+{
+    g_set_error(error, STEPBACK_ERROR, code, "undo: %s: %s", what,
+                g_strerror(-rc));
+    return FALSE;
+}
+
+/* ---- check ----------------------------------------------------------------- */
+
+static gboolean check_blob(const struct restore *r,
+                           const struct step_inode *inode, GError **error)
+{
+    g_autofree char *path = NULL;
+    int rc;
+
+    if (!(inode->flags & STEP_DATA))
+        return TRUE;
+    rc = blob_verify(r->blobs, step_data_blob(inode->data_blob).text);
+    if (rc == 0)
+        return TRUE;
+    path = step_path_before(r->step, inode, NULL);
+    return fail(error,
+                rc == -ENOENT    ? ERROR_PREIMAGE_MISSING
+                : rc == -EBADMSG ? ERROR_PREIMAGE_CORRUPT
+                                 : ERROR_IO_ERROR,
+                path ? path : "content kept in the log", rc);
+}
+
+static gboolean check_blobs(const struct restore *r, GError **error)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, r->step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        if (!check_blob(r, value, error))
+            return FALSE;
+    }
+    for (guint i = 0; i < r->step->retired->len; i++) {
+        if (!check_blob(r, g_ptr_array_index(r->step->retired, i), error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* Every inode that lost a name is in the tree, in the log, or can be made. */
+static gboolean check_inodes(const struct restore *r, GError **error)
+{
+    g_autoptr(survey_auto) survey = NULL;
+    int rc = survey_make(r->step, r->root, &survey);
+    GHashTableIter iter;
+    gpointer key;
+
+    if (rc < 0) {
+        /* Too deep to be surveyed, say: attaching will find out. */
+        log_debug(LOG_UNDO, "undo: survey: %s", g_strerror(-rc));
+        return TRUE;
+    }
+    g_hash_table_iter_init(&iter, r->step->bindings);
+    while (g_hash_table_iter_next(&iter, &key, NULL)) {
+        const struct step_binding *binding = key;
+        struct step_inode *before = binding->before;
+
+        if (!before || g_hash_table_contains(survey->inodes, before) ||
+            restore_can_find(r, before))
+            continue;
+        g_autofree char *path =
+            step_path_before(r->step, binding->dir, binding->name);
+        g_set_error(error, STEPBACK_ERROR, ERROR_PREIMAGE_MISSING,
+                    "undo: the log has no copy of '%s'",
+                    path ? path : binding->name);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+/* ---- staging --------------------------------------------------------------- */
+
+/* The root's mtime changes when a folder is made in it. */
+static int record_root(struct restore *r)
+{
+    struct meta *meta;
+    int rc;
+
+    if (r->step->root->flags & STEP_META)
+        return 0;
+    rc = meta_read(r->root, &meta);
+    if (rc == 0 && !r->step->journal)
+        rc = journal_open(r->dir, STEP_MANIFEST, &r->step->journal);
+    return rc < 0 ? rc : step_record_meta(r->step, r->step->root, meta);
+}
+
+static int open_staging(struct restore *r)
+{
+    struct stat log_st, share_st;
+    int rc = sys_stat_fd(r->dir, &log_st);
+
+    if (rc == 0)
+        rc = sys_stat_fd(r->root, &share_st);
+    if (rc < 0)
+        return rc;
+    r->staging_dir = log_st.st_dev == share_st.st_dev ? r->dir : r->root;
+    r->staging_name =
+        r->staging_dir == r->dir ? STEP_STAGING : SHARE_STAGING;
+    if (r->staging_dir == r->root)
+        rc = record_root(r);
+    if (rc == 0)
+        rc = sys_mkdirat(r->staging_dir, r->staging_name, 0700);
+    if (rc < 0 && rc != -EEXIST)
+        return rc;
+    r->staging = sys_openat(r->staging_dir, r->staging_name,
+                            O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    return r->staging < 0 ? r->staging : 0;
+}
+
+/* A staging folder in the log goes with the step's folder, in one rename; one
+ * in the share goes before the root's mtime is set. */
+static int close_staging(struct restore *r)
+{
+    fd_close(&r->staging);
+    return r->staging_dir == r->root
+               ? sys_remove_tree(r->staging_dir, r->staging_name)
+               : 0;
+}
+
+/* ---- all of it ------------------------------------------------------------- */
+
+static gboolean run(struct restore *r, GError **error)
+{
+    int rc = open_staging(r);
+
+    if (rc < 0)
+        return fail(error, ERROR_IO_ERROR, "staging folder", rc);
+    rc = restore_detach(r);
+    if (rc < 0)
+        return fail(error, ERROR_IO_ERROR, "putting aside what is new", rc);
+    rc = restore_attach(r);
+    if (rc < 0)
+        return fail(error,
+                    rc == -ENODATA ? ERROR_PREIMAGE_MISSING : ERROR_IO_ERROR,
+                    r->trouble->len > 0 ? r->trouble->str
+                                        : "putting names back",
+                    rc);
+    rc = close_staging(r);
+    if (rc == 0)
+        rc = restore_content(r);
+    if (rc == 0)
+        rc = restore_metadata(r);
+    if (rc < 0)
+        return fail(error, ERROR_IO_ERROR,
+                    r->trouble->len > 0 ? r->trouble->str
+                                        : "putting content back",
+                    rc);
+    return TRUE;
+}
+
+gboolean restore_step(struct undo_log *log, struct step *step, int dirfd,
+                      int root, struct held_links *held, GError **error)
+{
+    struct restore r = {
+        .step = step,
+        .log = log,
+        .held = held,
+        .dir = dirfd,
+        .root = root,
+        .staging = -1,
+    };
+    gboolean ok = FALSE;
+
+    r.blobs = sys_openat(dirfd, STEP_BLOBS,
+                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (r.blobs < 0)
+        return fail(error, ERROR_PREIMAGE_MISSING, "blobs", r.blobs);
+    r.trouble = g_string_new(NULL);
+    ok = check_blobs(&r, error) && check_inodes(&r, error) && run(&r, error);
+    g_string_free(r.trouble, TRUE);
+    fd_close(&r.staging);
+    fd_close(&r.blobs);
+    return ok;
+}

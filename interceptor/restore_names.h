@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * restore_names - the parts of a restore that move names: detach and attach.
+ */
+#ifndef INTERCEPTOR_RESTORE_NAMES_H
+#define INTERCEPTOR_RESTORE_NAMES_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "interceptor/held.h"
+#include "interceptor/step.h"
+#include "interceptor/undo_log.h"
+
+/* A restore at work; fds and pointers are borrowed but staging and trouble. */
+struct restore {
+    struct step *step;
+    struct undo_log *log;
+    struct held_links *held;
+    int dir;     /* the step's folder */
+    int blobs;   /* its blobs/ */
+    int root;    /* the share */
+    int staging; /* folder for what is detached, by inode number */
+    int staging_dir;
+    const char *staging_name;
+    GString *trouble; /* the path at which an error happened */
+};
+
+/* Is the inode in staging or in the log, or can it be made from its copy? */
+bool restore_can_find(const struct restore *r, const struct step_inode *inode);
+
+/* Open, O_PATH, the directory at the place it had before the step. An fd or
+ * -errno. */
+int restore_open_dir(const struct restore *r, const struct step_inode *dir);
+
+/* Make a directory that we own writable for ourselves; its recorded metadata
+ * is set at the end. */
+void restore_relax(int dirfd);
+
+int restore_detach(struct restore *r);
+int restore_attach(struct restore *r);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * restore_state - see restore_state.h.
+ */
+#include "interceptor/restore_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "common/fd.h"
+#include "interceptor/blob.h"
+#include "interceptor/meta.h"
+#include "interceptor/sys.h"
+
+/* A recorded inode and how deep it is. */
+struct target {
+    struct step_inode *inode;
+    guint depth;
+};
+
+static void note_trouble(struct restore *r, const struct step_inode *inode)
+{
+    g_autofree char *path = step_path_before(r->step, inode, NULL);
+
+    g_string_assign(r->trouble, path ? path : "a file without a name");
+}
+
+/* An O_PATH fd of the inode, at its home or where the log keeps it. */
+static int open_inode(struct restore *r, const struct step_inode *inode)
+{
+    fd_auto int dir = -1, fd = -1;
+    struct stat st;
+
+    if (inode == r->step->root)
+        return sys_openat(r->root, ".", O_PATH | O_DIRECTORY, 0);
+    if (inode->home) {
+        dir = restore_open_dir(r, inode->home);
+        fd = dir < 0 ? dir
+                     : sys_openat(dir, inode->home_name, O_PATH | O_NOFOLLOW,
+                                  0);
+        if (fd >= 0 && sys_stat_fd(fd, &st) == 0 &&
+            step_is_now(inode, st.st_ino))
+            return fd_steal(&fd);
+        fd_close(&fd);
+    }
+    fd = sys_openat(r->blobs, step_inode_blob(inode->ino).text,
+                    O_PATH | O_NOFOLLOW, 0);
+    if (fd >= 0 && sys_stat_fd(fd, &st) == 0 && step_is_now(inode, st.st_ino))
+        return fd_steal(&fd);
+    return -ESTALE;
+}
+
+static void add_target(GArray *targets, struct step_inode *inode,
+                       unsigned flag)
+{
+    struct target target = { .inode = inode };
+
+    if (!(inode->flags & flag))
+        return;
+    for (const struct step_inode *dir = inode;
+         dir->home && target.depth < G_MAXINT16; dir = dir->home)
+        target.depth++;
+    g_array_append_val(targets, target);
+}
+
+static GArray *find_targets(struct restore *r, unsigned flag)
+{
+    GArray *targets = g_array_new(FALSE, FALSE, sizeof(struct target));
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, r->step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value))
+        add_target(targets, value, flag);
+    for (guint i = 0; i < r->step->retired->len; i++)
+        add_target(targets, g_ptr_array_index(r->step->retired, i), flag);
+    return targets;
+}
+
+static int restore_file(struct restore *r, const struct step_inode *inode)
+{
+    fd_auto int fd = open_inode(r, inode);
+    fd_auto int file = fd < 0 ? fd : sys_reopen(fd, O_WRONLY);
+
+    if (file == -EACCES) { /* ours, but read-only; its mode is set later */
+        sys_chmod_fd(fd, 0600);
+        file = sys_reopen(fd, O_WRONLY);
+    }
+    if (file < 0)
+        return file;
+    return blob_restore(r->blobs, step_data_blob(inode->data_blob).text, file);
+}
+
+int restore_content(struct restore *r)
+{
+    g_autoptr(GArray) targets = find_targets(r, STEP_DATA);
+    int rc = 0;
+
+    for (guint i = 0; rc == 0 && i < targets->len; i++) {
+        const struct step_inode *inode =
+            g_array_index(targets, struct target, i).inode;
+
+        rc = restore_file(r, inode);
+        if (rc < 0)
+            note_trouble(r, inode);
+    }
+    return rc;
+}
+
+/* Files first, then directories, deepest first: setting what is in a directory
+ * may need its rights, which may be about to be taken away. */
+static int compare_targets(gconstpointer a, gconstpointer b)
+{
+    const struct target *x = a, *y = b;
+    int dir_x = S_ISDIR(x->inode->meta->mode);
+    int dir_y = S_ISDIR(y->inode->meta->mode);
+
+    if (dir_x != dir_y)
+        return dir_x - dir_y;
+    return x->depth > y->depth ? -1 : x->depth < y->depth;
+}
+
+int restore_metadata(struct restore *r)
+{
+    g_autoptr(GArray) targets = find_targets(r, STEP_META);
+    int rc = 0;
+
+    g_array_sort(targets, compare_targets);
+    for (guint i = 0; rc == 0 && i < targets->len; i++) {
+        const struct step_inode *inode =
+            g_array_index(targets, struct target, i).inode;
+        fd_auto int fd = open_inode(r, inode);
+
+        rc = fd < 0 ? fd : meta_apply(inode->meta, fd);
+        if (rc < 0)
+            note_trouble(r, inode);
+    }
+    return rc;
+}

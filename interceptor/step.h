@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * step - what one step touched first: the model of undo.
+ *
+ * Names are bindings, files are inodes. For each directory entry that a step
+ * changes, a step_binding says which inode it named before the step. For each
+ * inode whose metadata or content it changes, a step_inode holds what that
+ * was. Both are recorded once, at the first touch. Undo then needs no order
+ * of events: it makes each binding and inode be what the record says.
+ *
+ * S1  A change is recorded in the manifest (journal.h) before it is made.
+ * S2  Inodes that the step itself created are not recorded, nor what happens
+ *     inside directories that it created: undo removes them as a whole.
+ * S3  Every recorded inode leads, by its home (the binding it had before the
+ *     step), to the share's root through recorded inodes.
+ * S4  An inode number is an identity only while the inode lives. An inode
+ *     whose number was given free (its content was copied, not moved) is
+ *     retired: its records stay, the number may mean another inode from there.
+ *
+ * Manifest, a line a record ("i", "p": inode numbers; "n": a name):
+ *     {"t":"step","v":1,"id":7,"seq":3,"type":"command","command":"make",
+ *      "us":1763670000000000,"root":2}                     the first line
+ *     {"t":"b","p":2,"n":"a","i":12}     binding; "i":0: there was none
+ *     {"t":"h","p":2,"n":"a","i":12}     home of an inode
+ *     {"t":"m","i":12, ...}              metadata (meta.h)
+ *     {"t":"d","i":12,"size":S,"c":1}    content is in blobs/c1
+ *     {"t":"r","i":12}                   retired
+ *     {"t":"end",...}                    committed (report.h)
+ * A name that is not UTF-8 is "n64", in base64.
+ *
+ * Threads: a step belongs to whoever holds the engine's lock for it.
+ */
+#ifndef INTERCEPTOR_STEP_H
+#define INTERCEPTOR_STEP_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "interceptor/interceptor.h"
+#include "interceptor/journal.h"
+#include "interceptor/meta.h"
+
+#define STEP_MANIFEST "manifest.jsonl"
+#define STEP_BLOBS    "blobs"
+#define STEP_STAGING  "staging"
+
+enum { STEP_FORMAT = 1 };
+
+enum step_inode_flags {
+    STEP_CREATED = 1 << 0, /* by this step; in memory only */
+    STEP_META = 1 << 1,    /* .meta is what it was */
+    STEP_DATA = 1 << 2,    /* content is kept in blobs/c<data_blob> */
+    STEP_KEPT = 1 << 3,    /* blobs/i<ino> is the inode or a link to it */
+    STEP_RETIRED = 1 << 4, /* the number is no longer its identity */
+};
+
+struct step_inode {
+    uint64_t ino;
+    unsigned flags;
+    struct meta *meta;
+    int64_t data_size; /* bytes of the file before, with STEP_DATA */
+    int64_t data_blob; /* number of its blob */
+    uint64_t now;      /* of a retired inode: the number it was remade with */
+
+    /* Home; NULL for the root and for inodes reached through STEP_KEPT. */
+    struct step_inode *home;
+    char *home_name;
+
+    GPtrArray *bindings; /* borrowed step_binding: entries of this directory */
+    GPtrArray *children; /* borrowed step_inode: those whose home is here */
+    GPtrArray *names;    /* borrowed step_binding: that named this inode */
+};
+
+struct step_binding {
+    struct step_inode *dir;
+    struct step_inode *before; /* NULL: there was no such name */
+    char *name;
+};
+
+struct step {
+    int64_t id;
+    int64_t seq; /* order in the history, rising */
+    enum ic_step_type type;
+    char *command; /* may be NULL */
+    int64_t started_us;
+    json_t *end; /* the end record, or NULL */
+
+    struct step_inode *root;
+    GHashTable *inodes;   /* ino -> owned step_inode */
+    GHashTable *bindings; /* owned step_binding, by (dir, name) */
+    GPtrArray *retired;   /* owned step_inode */
+
+    struct journal *journal; /* owned; NULL: nothing can be recorded */
+    size_t records;          /* beside the first and the end line */
+    bool damaged;            /* the manifest has bad lines */
+};
+
+struct step *step_new(int64_t id, int64_t seq, enum ic_step_type type,
+                      const char *command, uint64_t root_ino);
+void step_free(struct step *step);
+typedef struct step step_auto;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(step_auto, step_free)
+
+/* Create dirfd/manifest.jsonl and write its first line. 0 or -errno. */
+int step_create_manifest(struct step *step, int dirfd);
+
+/* Read a step back from dirfd/manifest.jsonl. alias (may be NULL) tells the
+ * number that an inode of the step has now. -EBADMSG if the first line is not
+ * a step of this format. */
+int step_load(int dirfd, uint64_t (*alias)(uint64_t ino, int64_t seq, void *opaque),
+              void *opaque, struct step **ret_step);
+
+/* The record of a number, or NULL. Retired inodes are not found. */
+struct step_inode *step_find_inode(struct step *step, uint64_t ino);
+struct step_binding *step_find_binding(struct step *step,
+                                       struct step_inode *dir,
+                                       const char *name);
+
+/* Find or add, without a log record. */
+struct step_inode *step_get_inode(struct step *step, uint64_t ino);
+
+/* Forget a created inode that is gone: its number may be used again. */
+void step_drop_created(struct step *step, uint64_t ino);
+
+/* Has the inode a known place in the tree before the step? */
+bool step_has_home(const struct step *step, const struct step_inode *inode);
+
+/* Each writes the record, then notes it in memory. 0 or -errno. */
+int step_record_binding(struct step *step, struct step_inode *dir,
+                        const char *name, struct step_inode *before);
+int step_record_home(struct step *step, struct step_inode *inode,
+                     struct step_inode *dir, const char *name);
+int step_record_meta(struct step *step, struct step_inode *inode,
+                     struct meta *meta /* taken, also on error */);
+int step_record_data(struct step *step, struct step_inode *inode, int64_t size,
+                     int64_t blob);
+int step_record_retired(struct step *step, struct step_inode *inode);
+
+/* The path, relative to the share, that the inode had before the step, with
+ * "/name" added if name is not NULL. NULL if it has none, or if a damaged log
+ * leads in a circle. */
+char *step_path_before(const struct step *step, const struct step_inode *inode,
+                       const char *name);
+
+/* Is the inode with this number now the one that the record means? */
+bool step_is_now(const struct step_inode *inode, uint64_t ino);
+
+/* "i<ino>" and "c<number>": names below blobs/. */
+struct step_name {
+    char text[24];
+};
+struct step_name step_inode_blob(uint64_t ino);
+struct step_name step_data_blob(int64_t number);
+
+const char *step_type_name(enum ic_step_type type);
+bool step_type_parse(const char *name, enum ic_step_type *ret_type);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * survey - where the things that a step touched are now.
+ *
+ * Reads the tree, only where the step's records lead: from the root through
+ * the directories that have records below them, into what was moved, and into
+ * what was created. The effect report and the check before a rollback use it.
+ */
+#ifndef INTERCEPTOR_SURVEY_H
+#define INTERCEPTOR_SURVEY_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+
+#include "interceptor/step.h"
+
+/* Something in the tree. */
+struct survey_entry {
+    char *path; /* relative to the share */
+    struct stat st;
+    bool meta_changed;  /* type, mode, owner or attributes are not as recorded */
+    bool mtime_changed;
+};
+
+struct survey {
+    /* Recorded inodes that are in the tree: step_inode -> owned entry. One
+     * that has several names is entered at one of them. */
+    GHashTable *inodes;
+    /* For each binding of the step what it names now: step_binding -> owned
+     * entry; missing if there is no such name. */
+    GHashTable *bindings;
+    GPtrArray *created; /* owned entries that no record knows, parents first */
+};
+
+/* 0 or -errno; what cannot be read below a directory (-EACCES, -EMFILE) makes
+ * the survey fail. Free with survey_free(). */
+int survey_make(struct step *step, int root, struct survey **ret_survey);
+void survey_free(struct survey *survey);
+typedef struct survey survey_auto;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(survey_auto, survey_free)
+
+#endif

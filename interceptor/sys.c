@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sys - see sys.h.
+ */
+#include "interceptor/sys.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+
+#define RESULT(call) ((call) < 0 ? -errno : 0)
+
+struct sys_fd_path sys_fd_path(int fd)
+{
+    struct sys_fd_path path;
+
+    snprintf(path.text, sizeof(path.text), "/proc/self/fd/%d", fd);
+    return path;
+}
+
+int sys_openat(int dirfd, const char *name, int flags, mode_t mode)
+{
+    int fd;
+
+    do
+        fd = openat(dirfd, name, flags | O_CLOEXEC, mode);
+    while (fd < 0 && errno == EINTR);
+    return fd < 0 ? -errno : fd;
+}
+
+int sys_reopen(int fd, int flags)
+{
+    return sys_openat(AT_FDCWD, sys_fd_path(fd).text, flags & ~O_NOFOLLOW, 0);
+}
+
+int sys_mkdirat(int dirfd, const char *name, mode_t mode)
+{
+    return RESULT(mkdirat(dirfd, name, mode));
+}
+
+int sys_mknodat(int dirfd, const char *name, mode_t mode, dev_t rdev)
+{
+    return RESULT(mknodat(dirfd, name, mode, rdev));
+}
+
+int sys_symlinkat(const char *target, int dirfd, const char *name)
+{
+    return RESULT(symlinkat(target, dirfd, name));
+}
+
+int sys_linkat(int old_dirfd, const char *old_name, int dirfd, const char *name)
+{
+    return RESULT(linkat(old_dirfd, old_name, dirfd, name, 0));
+}
+
+int sys_link_fd(int fd, int dirfd, const char *name)
+{
+    /* AT_EMPTY_PATH would need CAP_DAC_READ_SEARCH (open(2), O_TMPFILE). */
+    return RESULT(linkat(AT_FDCWD, sys_fd_path(fd).text, dirfd, name,
+                         AT_SYMLINK_FOLLOW));
+}
+
+int sys_unlinkat(int dirfd, const char *name, int flags)
+{
+    return RESULT(unlinkat(dirfd, name, flags));
+}
+
+int sys_renameat2(int old_dirfd, const char *old_name, int dirfd,
+                  const char *name, unsigned flags)
+{
+    return RESULT(renameat2(old_dirfd, old_name, dirfd, name, flags));
+}
+
+int sys_rename_noreplace(int old_dirfd, const char *old_name, int dirfd,
+                         const char *name)
+{
+    int rc = sys_renameat2(old_dirfd, old_name, dirfd, name, RENAME_NOREPLACE);
+    struct stat st;
+
+    if (rc != -EINVAL && rc != -ENOSYS)
+        return rc;
+    if (sys_stat_name(dirfd, name, &st) == 0)
+        return -EEXIST;
+    return sys_renameat2(old_dirfd, old_name, dirfd, name, 0);
+}
+
+ssize_t sys_pwritev2(int fd, const struct iovec *iov, int iovcnt, off_t offset,
+                     int flags)
+{
+    ssize_t n;
+
+    do
+        n = pwritev2(fd, iov, iovcnt, offset, flags);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
+int sys_write_all(int fd, const void *data, size_t len)
+{
+    return fd_write_all(fd, data, len);
+}
+
+int sys_pwrite_all(int fd, const void *data, size_t len, off_t offset)
+{
+    const char *p = data;
+
+    while (len > 0) {
+        ssize_t n = pwrite(fd, p, len, offset);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        p += n;
+        offset += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+int sys_ftruncate(int fd, off_t size)
+{
+    int rc;
+
+    do
+        rc = ftruncate(fd, size);
+    while (rc < 0 && errno == EINTR);
+    return RESULT(rc);
+}
+
+int sys_fallocate(int fd, int mode, off_t offset, off_t length)
+{
+    int rc;
+
+    do
+        rc = fallocate(fd, mode, offset, length);
+    while (rc < 0 && errno == EINTR);
+    return RESULT(rc);
+}
+
+ssize_t sys_copy_file_range(int in, off_t in_offset, int out, off_t out_offset,
+                            size_t length, unsigned flags)
+{
+    ssize_t n;
+
+    do
+        n = copy_file_range(in, &in_offset, out, &out_offset, length, flags);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
+int sys_chown_fd(int fd, uid_t uid, gid_t gid)
+{
+    return RESULT(fchownat(fd, "", uid, gid, AT_EMPTY_PATH));
+}
+
+int sys_chmod_fd(int fd, mode_t mode)
+{
+    /* fchmod() refuses O_PATH fds. */
+    return RESULT(chmod(sys_fd_path(fd).text, mode));
+}
+
+int sys_utimens_fd(int fd, const struct timespec times[2])
+{
+    return RESULT(utimensat(AT_FDCWD, sys_fd_path(fd).text, times, 0));
+}
+
+int sys_setxattr_fd(int fd, const char *name, const void *value, size_t size,
+                    int flags)
+{
+    return RESULT(setxattr(sys_fd_path(fd).text, name, value, size, flags));
+}
+
+int sys_removexattr_fd(int fd, const char *name)
+{
+    return RESULT(removexattr(sys_fd_path(fd).text, name));
+}
+
+int sys_stat_name(int dirfd, const char *name, struct stat *ret_stat)
+{
+    return RESULT(fstatat(dirfd, name, ret_stat, AT_SYMLINK_NOFOLLOW));
+}
+
+int sys_stat_fd(int fd, struct stat *ret_stat)
+{
+    return RESULT(fstatat(fd, "", ret_stat, AT_EMPTY_PATH));
+}
+
+static bool is_dot(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+int sys_dir_is_empty(int dirfd, const char *name)
+{
+    int fd = sys_openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    struct dirent *entry;
+    int empty = 1;
+    DIR *dir;
+
+    if (fd < 0)
+        return fd;
+    dir = fdopendir(fd);
+    if (!dir) {
+        int rc = -errno;
+
+        close(fd);
+        return rc;
+    }
+    while (empty == 1 && (entry = readdir(dir))) {
+        if (!is_dot(entry->d_name))
+            empty = 0;
+    }
+    closedir(dir);
+    return empty;
+}
+
+/* Remove what can be removed below fd; directories that still have entries
+ * are pushed up to "top" under a fresh name, so that depth costs no stack. */
+static int empty_dir(int top, int fd, unsigned *counter, bool *ret_again)
+{
+    DIR *dir = fdopendir(fd);
+    struct dirent *entry;
+    int first_error = 0;
+
+    if (!dir) {
+        int rc = -errno;
+
+        close(fd);
+        return rc;
+    }
+    while ((entry = readdir(dir))) {
+        char fresh[32];
+        int rc;
+
+        if (is_dot(entry->d_name))
+            continue;
+        rc = sys_unlinkat(dirfd(dir), entry->d_name, 0);
+        if (rc == -EISDIR || rc == -EPERM)
+            rc = sys_unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+        if (rc == -ENOTEMPTY || rc == -EEXIST) {
+            do {
+                snprintf(fresh, sizeof(fresh), ".rm-%u", (*counter)++);
+                rc = sys_rename_noreplace(dirfd(dir), entry->d_name, top,
+                                          fresh);
+            } while (rc == -EEXIST);
+            *ret_again = true;
+        }
+        if (rc < 0 && rc != -ENOENT && first_error == 0)
+            first_error = rc;
+    }
+    closedir(dir);
+    return first_error;
+}
+
+static int open_for_removal(int dirfd, const char *name)
+{
+    int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+    int fd = sys_openat(dirfd, name, flags, 0);
+
+    if (fd == -EACCES && fchmodat(dirfd, name, 0700, 0) == 0)
+        fd = sys_openat(dirfd, name, flags, 0);
+    return fd;
+}
+
+/* One pass over the direct children of top that are directories. */
+static int empty_children(int top, unsigned *counter, bool *ret_again)
+{
+    int fd = sys_openat(top, ".", O_RDONLY | O_DIRECTORY, 0);
+    struct dirent *entry;
+    int first_error = 0;
+    DIR *dir;
+
+    if (fd < 0)
+        return fd;
+    dir = fdopendir(fd);
+    if (!dir) {
+        int rc = -errno;
+
+        close(fd);
+        return rc;
+    }
+    while ((entry = readdir(dir))) {
+        int rc = 0, child;
+
+        if (is_dot(entry->d_name))
+            continue;
+        if (sys_unlinkat(top, entry->d_name, 0) == 0)
+            continue;
+        child = open_for_removal(top, entry->d_name);
+        if (child >= 0) {
+            fchmod(child, 0700); /* children may be moved out of it */
+            rc = empty_dir(top, child, counter, ret_again);
+        } else {
+            rc = child;
+        }
+        if (rc == 0)
+            rc = sys_unlinkat(top, entry->d_name, AT_REMOVEDIR);
+        if (rc == -ENOTEMPTY || rc == -EEXIST) {
+            /* readdir() may miss entries of a directory that changes. */
+            *ret_again = true;
+            rc = 0;
+        }
+        if (rc < 0 && rc != -ENOENT && first_error == 0)
+            first_error = rc;
+    }
+    closedir(dir);
+    return first_error;
+}
+
+int sys_remove_tree(int dirfd, const char *name)
+{
+    fd_auto int top = -1;
+    unsigned counter = 0;
+    bool again;
+    int rc = sys_unlinkat(dirfd, name, 0);
+
+    if (rc == 0 || rc == -ENOENT)
+        return 0;
+    if (rc != -EISDIR && rc != -EPERM)
+        return rc;
+    top = open_for_removal(dirfd, name);
+    if (top < 0)
+        return top == -ENOTDIR ? rc : top;
+    fchmod(top, 0700);
+    do {
+        again = false;
+        rc = empty_children(top, &counter, &again);
+    } while (rc == 0 && again);
+    if (rc < 0)
+        return rc;
+    return sys_unlinkat(dirfd, name, AT_REMOVEDIR);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sys - the system calls that change the shared tree or the log.
+ *
+ * mutate*.c (for the client) and restore.c (for a rollback) change the share,
+ * and the log's modules change the log, through these alone. So this file is
+ * the list of points at which a crash can leave a half-done state.
+ *
+ * All return 0 (or a count, or an fd) or -errno, and retry on EINTR where the
+ * call may be repeated. fds are O_CLOEXEC.
+ */
+#ifndef INTERCEPTOR_SYS_H
+#define INTERCEPTOR_SYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+/* "/proc/self/fd/N": a path that leads to fd's inode whatever its name is. */
+struct sys_fd_path {
+    char text[32];
+};
+struct sys_fd_path sys_fd_path(int fd);
+
+int sys_openat(int dirfd, const char *name, int flags, mode_t mode);
+
+/* Open the inode behind an O_PATH fd anew. */
+int sys_reopen(int fd, int flags);
+
+int sys_mkdirat(int dirfd, const char *name, mode_t mode);
+int sys_mknodat(int dirfd, const char *name, mode_t mode, dev_t rdev);
+int sys_symlinkat(const char *target, int dirfd, const char *name);
+int sys_linkat(int old_dirfd, const char *old_name, int dirfd,
+               const char *name);
+
+/* Give the inode behind any fd one more name. */
+int sys_link_fd(int fd, int dirfd, const char *name);
+
+int sys_unlinkat(int dirfd, const char *name, int flags);
+int sys_renameat2(int old_dirfd, const char *old_name, int dirfd,
+                  const char *name, unsigned flags);
+
+/* renameat2(RENAME_NOREPLACE), by a check and rename() where the filesystem
+ * does not know the flag. */
+int sys_rename_noreplace(int old_dirfd, const char *old_name, int dirfd,
+                         const char *name);
+
+ssize_t sys_pwritev2(int fd, const struct iovec *iov, int iovcnt, off_t offset,
+                     int flags);
+int sys_write_all(int fd, const void *data, size_t len);
+int sys_pwrite_all(int fd, const void *data, size_t len, off_t offset);
+int sys_ftruncate(int fd, off_t size);
+int sys_fallocate(int fd, int mode, off_t offset, off_t length);
+ssize_t sys_copy_file_range(int in, off_t in_offset, int out, off_t out_offset,
+                            size_t length, unsigned flags);
+
+/* On the inode behind an fd of any kind, O_PATH and symlinks too. */
+int sys_chown_fd(int fd, uid_t uid, gid_t gid);
+int sys_chmod_fd(int fd, mode_t mode);
+int sys_utimens_fd(int fd, const struct timespec times[2]);
+int sys_setxattr_fd(int fd, const char *name, const void *value, size_t size,
+                    int flags);
+int sys_removexattr_fd(int fd, const char *name);
+
+/* stat one name without following it. */
+int sys_stat_name(int dirfd, const char *name, struct stat *ret_stat);
+int sys_stat_fd(int fd, struct stat *ret_stat);
+
+/* Remove a name and all that is below it, however deep. Never leaves the
+ * tree: symlinks are removed, not followed. 0 if there is none. */
+int sys_remove_tree(int dirfd, const char *name);
+
+/* 1 if the directory has no entry, 0 if it has, or -errno. */
+int sys_dir_is_empty(int dirfd, const char *name);
+
+#endif

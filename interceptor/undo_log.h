@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * undo_log - a folder's undo log on disk.
+ *
+ *     version              "1\n"
+ *     lock                 flock'd by the owner: {"pid":N,"socket":"PATH"}
+ *     wal/in_progress/     the open step, or one that is being rolled back
+ *     wal/trash/           what is being removed
+ *     steps/<id>/          committed steps
+ *     history.jsonl        notes about steps, see below
+ *
+ * A step's folder holds manifest.jsonl (step.h) and blobs/. It is made in
+ * wal/, is renamed to steps/ when it is committed, back to wal/in_progress to
+ * be rolled back, and to wal/trash/ when it is done with. So each of these is
+ * one rename, and whatever is found in wal/in_progress at the start is to be
+ * undone.
+ *
+ * The order of steps is that of "seq" in their manifests. history.jsonl has
+ * what is not in them:
+ *     {"t":"done","id":7,"seq":3}          committed
+ *     {"t":"popped","id":7,"seq":3}        rolled back
+ *     {"t":"alias","from":12,"to":99,"seq":3}
+ *         rolling back step 3 had to make inode 12 anew, as 99: steps before
+ *         it that say 12 mean 99
+ *
+ * Threads: all calls under the engine's locks.
+ */
+#ifndef INTERCEPTOR_UNDO_LOG_H
+#define INTERCEPTOR_UNDO_LOG_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { UNDO_LOG_FORMAT = 1 };
+
+struct undo_log;
+
+struct undo_log_entry {
+    int64_t id, seq;
+};
+
+/* Open or make the log at path and lock it. socket (may be NULL) is written
+ * into the lock file. NULL and error as ic_open_share(). */
+struct undo_log *undo_log_open(const char *path, const char *socket,
+                               GError **error);
+void undo_log_close(struct undo_log *log);
+
+/* A committed step's id and seq: newest last. Borrowed; valid until the next
+ * change. */
+const struct undo_log_entry *undo_log_entries(struct undo_log *log,
+                                              size_t *ret_count);
+bool undo_log_has(struct undo_log *log, int64_t id);
+int64_t undo_log_last_id(struct undo_log *log);  /* greatest ever used, >= 0 */
+int64_t undo_log_least_id(struct undo_log *log); /* least ever used, <= 0 */
+int64_t undo_log_next_seq(struct undo_log *log);
+
+/* Is there something in wal/in_progress? Its folder, opened: the caller's. */
+int undo_log_open_wal(struct undo_log *log);
+
+/* Make wal/in_progress with an empty blobs/. Its fd is the caller's. 0 or
+ * -errno; -EEXIST if there is one. */
+int undo_log_create_wal(struct undo_log *log, int *ret_dirfd);
+
+/* wal/in_progress becomes steps/<id>. */
+int undo_log_commit(struct undo_log *log, int64_t id, int64_t seq);
+
+/* steps/<id>, opened: the caller's fd, or -errno. */
+int undo_log_open_step(struct undo_log *log, int64_t id);
+
+/* steps/<id> becomes wal/in_progress, to be rolled back. */
+int undo_log_reopen(struct undo_log *log, int64_t id);
+
+/* wal/in_progress is done with: note that the step is no more (unless it is
+ * an empty one that is merely dropped: popped false), and remove it. */
+int undo_log_discard_wal(struct undo_log *log, int64_t id, int64_t seq,
+                         bool popped);
+
+/* Aliases. */
+int undo_log_add_alias(struct undo_log *log, uint64_t from, uint64_t to,
+                       int64_t seq);
+uint64_t undo_log_alias(uint64_t ino, int64_t seq, void *log);
+
+/* Device of the log's folder. */
+dev_t undo_log_dev(struct undo_log *log);
+
+#endif
