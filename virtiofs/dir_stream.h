@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dir_stream - the entries of an open directory, by offset.
+ *
+ * Offsets are the kernel's own d_off, which the client gives back to go on
+ * from there or from anywhere it was before.
+ *
+ * Threads: one at a time; the owner locks.
+ */
+#ifndef VIRTIOFS_DIR_STREAM_H
+#define VIRTIOFS_DIR_STREAM_H
+
+#include <stdint.h>
+
+struct dir_stream;
+
+/* As getdents64(2) gives it. */
+struct dir_entry {
+    uint64_t ino;
+    int64_t off; /* where the next entry is */
+    unsigned short reclen;
+    unsigned char type;
+    char name[];
+};
+
+/* fd (borrowed) must live as long as the stream. */
+struct dir_stream *dir_stream_new(int fd);
+void dir_stream_free(struct dir_stream *stream);
+
+/* Go to an offset: 0, or one that an entry carried. Going to 0 sees the
+ * directory anew. 0 or -errno. */
+int dir_stream_seek(struct dir_stream *stream, int64_t offset);
+
+/* The entry here, borrowed until the next call. 1, 0 at the end, or -errno. */
+int dir_stream_peek(struct dir_stream *stream,
+                    const struct dir_entry **ret_entry);
+
+/* Step over the entry that dir_stream_peek() returned. */
+void dir_stream_advance(struct dir_stream *stream);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuse_handles - see fuse_handles.h.
+ */
+#include "virtiofs/fuse_handles.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "common/fd.h"
+#include "virtiofs/slot_table.h"
+
+struct fuse_handles {
+    struct slot_table *slots;
+};
+
+static void destroy_handle(void *object)
+{
+    struct fuse_handle *handle = object;
+
+    if (handle->dir)
+        dir_stream_free(handle->dir);
+    fd_close(&handle->fd);
+    ic_inode_unref(handle->inode);
+    g_mutex_clear(&handle->lock);
+    g_free(handle);
+}
+
+struct fuse_handles *fuse_handles_new(void)
+{
+    struct fuse_handles *handles = g_new0(struct fuse_handles, 1);
+
+    handles->slots = slot_table_new(destroy_handle);
+    return handles;
+}
+
+void fuse_handles_free(struct fuse_handles *handles)
+{
+    if (!handles)
+        return;
+    slot_table_free(handles->slots);
+    g_free(handles);
+}
+
+int fuse_handles_add(struct fuse_handles *handles, int fd, int flags,
+                     struct ic_inode *inode, uint64_t *ret_id)
+{
+    struct fuse_handle *handle = g_new0(struct fuse_handle, 1);
+    int r;
+
+    handle->fd = fd;
+    handle->writable = (flags & O_ACCMODE) != O_RDONLY;
+    handle->inode = ic_inode_ref(inode);
+    g_mutex_init(&handle->lock);
+    if (S_ISDIR(ic_inode_type(inode)))
+        handle->dir = dir_stream_new(fd);
+    r = slot_table_insert(handles->slots, handle, &handle->id);
+    if (r < 0)
+        destroy_handle(handle);
+    else
+        *ret_id = handle->id;
+    return r;
+}
+
+static struct fuse_handle *get_handle(struct fuse_handles *handles, uint64_t id,
+                                      bool dir)
+{
+    struct fuse_handle *handle = slot_table_get(handles->slots, id);
+
+    if (handle && (handle->dir != NULL) != dir) {
+        slot_table_put(handles->slots, id);
+        return NULL;
+    }
+    return handle;
+}
+
+struct fuse_handle *fuse_handles_get_file(struct fuse_handles *handles,
+                                          uint64_t id)
+{
+    return get_handle(handles, id, false);
+}
+
+struct fuse_handle *fuse_handles_get_dir(struct fuse_handles *handles,
+                                         uint64_t id)
+{
+    return get_handle(handles, id, true);
+}
+
+void fuse_handles_put(struct fuse_handles *handles, struct fuse_handle *handle)
+{
+    slot_table_put(handles->slots, handle->id);
+}
+
+int fuse_handles_remove(struct fuse_handles *handles, uint64_t id)
+{
+    return slot_table_remove(handles->slots, id) ? 0 : -EBADF;
+}
+
+void fuse_handles_clear(struct fuse_handles *handles)
+{
+    slot_table_clear(handles->slots, 1);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuse_handles - the files and directories that the client has open.
+ *
+ * A handle carries its own inode: a request that names a handle is about that
+ * inode, whatever node it names beside it.
+ *
+ * Threads: every call by any thread, but fuse_handles_free().
+ */
+#ifndef VIRTIOFS_FUSE_HANDLES_H
+#define VIRTIOFS_FUSE_HANDLES_H
+
+#include <stdint.h>
+
+#include "interceptor/interceptor.h"
+#include "virtiofs/dir_stream.h"
+
+struct fuse_handles;
+
+struct fuse_handle {
+    int fd; /* as ic_open() or ic_create() gave it */
+    bool writable;
+    struct ic_inode *inode; /* held */
+    uint64_t id;
+    GMutex lock;            /* dir */
+    struct dir_stream *dir; /* directories only, else NULL */
+};
+
+struct fuse_handles *fuse_handles_new(void);
+
+/* NULL is allowed. */
+void fuse_handles_free(struct fuse_handles *handles);
+
+/* A handle of fd (taken, also on failure), open with these flags, of the inode
+ * (borrowed; a reference is taken). 0 and its id, or -ENFILE. */
+int fuse_handles_add(struct fuse_handles *handles, int fd, int flags,
+                     struct ic_inode *inode, uint64_t *ret_id);
+
+/* The handle of an open file or directory, or NULL. Give it back with
+ * fuse_handles_put(). */
+struct fuse_handle *fuse_handles_get_file(struct fuse_handles *handles,
+                                          uint64_t id);
+struct fuse_handle *fuse_handles_get_dir(struct fuse_handles *handles,
+                                         uint64_t id);
+void fuse_handles_put(struct fuse_handles *handles, struct fuse_handle *handle);
+
+/* Close it, once nobody holds it. 0, or -EBADF. */
+int fuse_handles_remove(struct fuse_handles *handles, uint64_t id);
+
+void fuse_handles_clear(struct fuse_handles *handles);
+
+#endif

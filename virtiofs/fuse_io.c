@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuse_io - opcodes on the content of open files.
+ *
+ * READ and WRITE hand the client's own memory to the kernel: no byte of it is
+ * looked at or copied here.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "virtiofs/fuse_ops.h"
+
+int fuse_op_read(struct fuse_server *server, struct fuse_request *request,
+                 struct fuse_node *node)
+{
+    const struct fuse_read_in *in = fuse_request_take(request, sizeof(*in));
+    struct fuse_handle *handle;
+    struct iovec *iov;
+    unsigned n_iov;
+    ssize_t n;
+    int r = fuse_request_data_out(request, in->size, &iov, &n_iov);
+
+    if (r < 0)
+        return r;
+    if (in->offset > INT64_MAX)
+        return -EINVAL;
+    handle = fuse_handles_get_file(server->handles, in->fh);
+    if (!handle)
+        return -EBADF;
+    n = preadv(handle->fd, iov, (int)n_iov, (off_t)in->offset);
+    if (n < 0)
+        r = -errno;
+    else
+        fuse_request_replied(request, (size_t)n);
+    fuse_handles_put(server->handles, handle);
+    return r;
+}
+
+/* The client's open flags as they are at this write. Pages of its cache come
+ * with an offset that counts, whatever the file behind them was opened as. */
+static int write_flags(const struct fuse_write_in *in)
+{
+    int flags = 0;
+
+    if ((in->flags & O_APPEND) && !(in->write_flags & FUSE_WRITE_CACHE))
+        flags |= RWF_APPEND;
+    if ((in->flags & O_SYNC) == O_SYNC)
+        flags |= RWF_SYNC;
+    else if (in->flags & O_DSYNC)
+        flags |= RWF_DSYNC;
+    return flags;
+}
+
+int fuse_op_write(struct fuse_server *server, struct fuse_request *request,
+                  struct fuse_node *node)
+{
+    const struct fuse_write_in *in = fuse_request_take(request, sizeof(*in));
+    struct fuse_write_out out = { 0 };
+    struct fuse_handle *handle;
+    struct iovec *iov;
+    unsigned n_iov;
+    ssize_t n;
+    int r = fuse_request_data_in(request, in->size, &iov, &n_iov);
+
+    if (r < 0)
+        return r;
+    if (in->offset > INT64_MAX)
+        return -EINVAL;
+    handle = fuse_handles_get_file(server->handles, in->fh);
+    if (!handle)
+        return -EBADF;
+    n = handle->writable
+            ? ic_pwritev(server->ic, handle->inode, handle->fd, iov, (int)n_iov,
+                         (off_t)in->offset, write_flags(in),
+                         in->write_flags & FUSE_WRITE_KILL_SUIDGID)
+            : -EBADF;
+    fuse_handles_put(server->handles, handle);
+    if (n < 0)
+        return (int)n;
+    out.size = (uint32_t)n;
+    return fuse_request_reply(request, &out, sizeof(out));
+}
+
+int fuse_op_fsync(struct fuse_server *server, struct fuse_request *request,
+                  struct fuse_node *node)
+{
+    const struct fuse_fsync_in *in = fuse_request_take(request, sizeof(*in));
+    struct fuse_handle *handle = fuse_handles_get_file(server->handles, in->fh);
+    int r;
+
+    if (!handle)
+        return -EBADF;
+    r = in->fsync_flags & FUSE_FSYNC_FDATASYNC ? fdatasync(handle->fd)
+                                               : fsync(handle->fd);
+    if (r < 0)
+        r = -errno;
+    fuse_handles_put(server->handles, handle);
+    return r;
+}
+
+int fuse_op_fallocate(struct fuse_server *server, struct fuse_request *request,
+                      struct fuse_node *node)
+{
+    const struct fuse_fallocate_in *in = fuse_request_take(request,
+                                                           sizeof(*in));
+    struct fuse_handle *handle;
+    int r;
+
+    if (in->offset > INT64_MAX || in->length > INT64_MAX)
+        return -EINVAL;
+    handle = fuse_handles_get_file(server->handles, in->fh);
+    if (!handle)
+        return -EBADF;
+    r = handle->writable
+            ? ic_fallocate(server->ic, handle->inode, handle->fd, (int)in->mode,
+                           (off_t)in->offset, (off_t)in->length)
+            : -EBADF;
+    fuse_handles_put(server->handles, handle);
+    return r;
+}
+
+int fuse_op_lseek(struct fuse_server *server, struct fuse_request *request,
+                  struct fuse_node *node)
+{
+    const struct fuse_lseek_in *in = fuse_request_take(request, sizeof(*in));
+    struct fuse_lseek_out out;
+    struct fuse_handle *handle;
+    off_t offset;
+    int r = 0;
+
+    /* The others need nothing of the host but the size, which GETATTR
+     * gives. */
+    if (in->whence != SEEK_DATA && in->whence != SEEK_HOLE)
+        return -EINVAL;
+    if (in->offset > INT64_MAX)
+        return -ENXIO;
+    handle = fuse_handles_get_file(server->handles, in->fh);
+    if (!handle)
+        return -EBADF;
+    /* Nobody uses the descriptor's own position, so moving it is harmless. */
+    offset = lseek(handle->fd, (off_t)in->offset, (int)in->whence);
+    if (offset < 0)
+        r = -errno;
+    fuse_handles_put(server->handles, handle);
+    if (r < 0)
+        return r;
+    out.offset = (uint64_t)offset;
+    return fuse_request_reply(request, &out, sizeof(out));
+}
+
+static ssize_t copy_range(struct fuse_server *server,
+                          const struct fuse_copy_file_range_in *in,
+                          struct fuse_handle *from, struct fuse_handle *to)
+{
+    /* The count of the reply has 32 bits; a short copy is a good copy. */
+    size_t length = MIN(in->len, (uint64_t)INT32_MAX & ~4095ull);
+
+    if (!to->writable)
+        return -EBADF;
+    if (in->off_in > INT64_MAX || in->off_out > INT64_MAX)
+        return -EINVAL;
+    return ic_copy_file_range(server->ic, from->fd, (off_t)in->off_in,
+                              to->inode, to->fd, (off_t)in->off_out, length,
+                              (unsigned)in->flags);
+}
+
+int fuse_op_copy_file_range(struct fuse_server *server,
+                            struct fuse_request *request,
+                            struct fuse_node *node)
+{
+    const struct fuse_copy_file_range_in *in = fuse_request_take(request,
+                                                                 sizeof(*in));
+    struct fuse_write_out out = { 0 };
+    struct fuse_handle *from = fuse_handles_get_file(server->handles,
+                                                     in->fh_in);
+    struct fuse_handle *to = fuse_handles_get_file(server->handles, in->fh_out);
+    ssize_t n = -EBADF;
+
+    if (from && to)
+        n = copy_range(server, in, from, to);
+    if (from)
+        fuse_handles_put(server->handles, from);
+    if (to)
+        fuse_handles_put(server->handles, to);
+    if (n < 0)
+        return (int)n;
+    out.size = (uint32_t)n;
+    return fuse_request_reply(request, &out, sizeof(out));
+}
+
+int fuse_op_syncfs(struct fuse_server *server, struct fuse_request *request,
+                   struct fuse_node *node)
+{
+    fd_auto int fd = openat(ic_inode_fd(ic_root(server->ic)), ".",
+                            O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return fd >= 0 && syncfs(fd) == 0 ? 0 : -errno;
+}

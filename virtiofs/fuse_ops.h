@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuse_ops - the handlers of the FUSE opcodes, and what they share.
+ *
+ * A handler gets the request with its arguments loaded and at least as long as
+ * the dispatch table asks, and the node that the header names, if the table
+ * says so (else NULL). It appends its reply and returns 0, or -errno.
+ */
+#ifndef VIRTIOFS_FUSE_OPS_H
+#define VIRTIOFS_FUSE_OPS_H
+
+#include <stdatomic.h>
+
+#include "virtiofs/fuse_handles.h"
+#include "virtiofs/fuse_nodes.h"
+#include "virtiofs/fuse_request.h"
+#include "virtiofs/fuse_server.h"
+
+struct fuse_server {
+    struct ic *ic;
+    struct fuse_server_config config;
+    struct fuse_nodes *nodes;
+    struct fuse_handles *handles;
+    atomic_bool initialized;
+    atomic_bool export_support; /* the client may look up "." and ".." */
+};
+
+typedef int fuse_handler(struct fuse_server *server,
+                         struct fuse_request *request, struct fuse_node *node);
+
+/* fuse_init.c */
+fuse_handler fuse_op_init, fuse_op_destroy;
+
+/* fuse_names.c */
+fuse_handler fuse_op_lookup, fuse_op_forget, fuse_op_batch_forget,
+    fuse_op_readlink;
+fuse_handler fuse_op_symlink, fuse_op_mknod, fuse_op_mkdir, fuse_op_unlink,
+    fuse_op_rmdir;
+fuse_handler fuse_op_rename, fuse_op_rename2, fuse_op_link;
+
+/* fuse_files.c */
+fuse_handler fuse_op_open, fuse_op_create, fuse_op_tmpfile, fuse_op_release,
+    fuse_op_flush;
+
+/* fuse_io.c */
+fuse_handler fuse_op_read, fuse_op_write, fuse_op_fsync, fuse_op_fallocate,
+    fuse_op_lseek;
+fuse_handler fuse_op_copy_file_range, fuse_op_syncfs;
+
+/* fuse_attr.c */
+fuse_handler fuse_op_getattr, fuse_op_setattr, fuse_op_statx, fuse_op_access,
+    fuse_op_statfs;
+
+/* fuse_dir.c */
+fuse_handler fuse_op_opendir, fuse_op_readdir, fuse_op_readdirplus,
+    fuse_op_releasedir;
+fuse_handler fuse_op_fsyncdir;
+
+/* fuse_xattr.c */
+fuse_handler fuse_op_setxattr, fuse_op_getxattr, fuse_op_listxattr,
+    fuse_op_removexattr;
+
+/* ---- shared by the handlers (fuse_entry.c) ------------------------------- */
+
+/* How long names and attributes are valid in the client, in seconds. */
+uint64_t fuse_entry_timeout(const struct fuse_server *server);
+
+/* FOPEN_* flags for a file or directory that the client opens. */
+uint32_t fuse_entry_open_flags(const struct fuse_server *server, bool is_dir);
+
+/* Device numbers as the protocol packs them. */
+uint32_t fuse_entry_encode_rdev(dev_t rdev);
+dev_t fuse_entry_decode_rdev(uint32_t rdev);
+
+void fuse_entry_fill_attr(const struct stat *st, struct fuse_attr *ret_attr);
+
+/* Count a lookup of the inode (taken) and describe it. 0 or -errno. */
+int fuse_entry_fill(struct fuse_server *server, struct ic_inode *inode,
+                    const struct stat *st, struct fuse_entry_out *ret_entry);
+
+/* The same, and reply with it. */
+int fuse_entry_reply(struct fuse_server *server, struct fuse_request *request,
+                     struct ic_inode *inode, const struct stat *st);
+
+/* The client's user of a request that creates. */
+struct ic_cred fuse_request_cred(const struct fuse_request *request);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuse_server - see fuse_server.h. Dispatch.
+ */
+#include "virtiofs/fuse_server.h"
+
+#include <errno.h>
+
+#include "common/log.h"
+#include "virtiofs/fuse_ops.h"
+
+enum operation_flags {
+    OP_NODE = 1 << 0,     /* the header's node must exist */
+    OP_NO_REPLY = 1 << 1, /* whatever happens */
+    OP_DATA = 1 << 2,     /* what follows the arguments is not loaded */
+    OP_ALWAYS = 1 << 3,   /* allowed before INIT */
+};
+
+struct operation {
+    fuse_handler *handle;
+    const char *name;
+    uint16_t args_min;  /* of arguments */
+    uint16_t reply_min; /* room for the reply, or nothing is done */
+    unsigned flags;
+};
+
+/* INTERRUPT is a hint that needs no answer: every operation here ends soon. */
+static int fuse_op_interrupt(struct fuse_server *server,
+                             struct fuse_request *request,
+                             struct fuse_node *node)
+{
+    return 0;
+}
+
+#define ENTRY_OUT sizeof(struct fuse_entry_out)
+#define ATTR_OUT  sizeof(struct fuse_attr_out)
+#define OPEN_OUT  sizeof(struct fuse_open_out)
+
+/* Not here, and so ENOSYS: locks (INIT does not offer them, the client's
+ * kernel keeps them), BMAP, POLL and DAX. The minimum of strings is their NUL.
+ * SETXATTR's struct is the short one, as SETXATTR_EXT is not offered. */
+static const struct operation operations[] = {
+    [FUSE_LOOKUP] = { fuse_op_lookup, "LOOKUP", 1, ENTRY_OUT, OP_NODE },
+    [FUSE_FORGET] = { fuse_op_forget, "FORGET", sizeof(struct fuse_forget_in),
+                      0, OP_NO_REPLY },
+    [FUSE_GETATTR] = { fuse_op_getattr, "GETATTR",
+                       sizeof(struct fuse_getattr_in), ATTR_OUT, OP_NODE },
+    [FUSE_SETATTR] = { fuse_op_setattr, "SETATTR",
+                       sizeof(struct fuse_setattr_in), ATTR_OUT, OP_NODE },
+    [FUSE_READLINK] = { fuse_op_readlink, "READLINK", 0, 1, OP_NODE },
+    [FUSE_SYMLINK] = { fuse_op_symlink, "SYMLINK", 2, ENTRY_OUT, OP_NODE },
+    [FUSE_MKNOD] = { fuse_op_mknod, "MKNOD", sizeof(struct fuse_mknod_in) + 1,
+                     ENTRY_OUT, OP_NODE },
+    [FUSE_MKDIR] = { fuse_op_mkdir, "MKDIR", sizeof(struct fuse_mkdir_in) + 1,
+                     ENTRY_OUT, OP_NODE },
+    [FUSE_UNLINK] = { fuse_op_unlink, "UNLINK", 1, 0, OP_NODE },
+    [FUSE_RMDIR] = { fuse_op_rmdir, "RMDIR", 1, 0, OP_NODE },
+    [FUSE_RENAME] = { fuse_op_rename, "RENAME",
+                      sizeof(struct fuse_rename_in) + 2, 0, OP_NODE },
+    [FUSE_RENAME2] = { fuse_op_rename2, "RENAME2",
+                       sizeof(struct fuse_rename2_in) + 2, 0, OP_NODE },
+    [FUSE_LINK] = { fuse_op_link, "LINK", sizeof(struct fuse_link_in) + 1,
+                    ENTRY_OUT, OP_NODE },
+    [FUSE_OPEN] = { fuse_op_open, "OPEN", sizeof(struct fuse_open_in), OPEN_OUT,
+                    OP_NODE },
+    [FUSE_READ] = { fuse_op_read, "READ", sizeof(struct fuse_read_in), 0, 0 },
+    [FUSE_WRITE] = { fuse_op_write, "WRITE", sizeof(struct fuse_write_in),
+                     sizeof(struct fuse_write_out), OP_DATA },
+    [FUSE_STATFS] = { fuse_op_statfs, "STATFS", 0,
+                      sizeof(struct fuse_statfs_out), OP_NODE },
+    [FUSE_RELEASE] = { fuse_op_release, "RELEASE",
+                       sizeof(struct fuse_release_in), 0, 0 },
+    [FUSE_FSYNC] = { fuse_op_fsync, "FSYNC", sizeof(struct fuse_fsync_in), 0,
+                     0 },
+    [FUSE_SETXATTR] = { fuse_op_setxattr, "SETXATTR",
+                        FUSE_COMPAT_SETXATTR_IN_SIZE + 1, 0, OP_NODE },
+    [FUSE_GETXATTR] = { fuse_op_getxattr, "GETXATTR",
+                        sizeof(struct fuse_getxattr_in) + 1, 0, OP_NODE },
+    [FUSE_LISTXATTR] = { fuse_op_listxattr, "LISTXATTR",
+                         sizeof(struct fuse_getxattr_in), 0, OP_NODE },
+    [FUSE_REMOVEXATTR] = { fuse_op_removexattr, "REMOVEXATTR", 1, 0, OP_NODE },
+    [FUSE_FLUSH] = { fuse_op_flush, "FLUSH", sizeof(struct fuse_flush_in), 0,
+                     0 },
+    [FUSE_INIT] = { fuse_op_init, "INIT", 16, sizeof(struct fuse_init_out),
+                    OP_ALWAYS },
+    [FUSE_OPENDIR] = { fuse_op_opendir, "OPENDIR", sizeof(struct fuse_open_in),
+                       OPEN_OUT, OP_NODE },
+    [FUSE_READDIR] = { fuse_op_readdir, "READDIR", sizeof(struct fuse_read_in),
+                       0, 0 },
+    [FUSE_RELEASEDIR] = { fuse_op_releasedir, "RELEASEDIR",
+                          sizeof(struct fuse_release_in), 0, 0 },
+    [FUSE_FSYNCDIR] = { fuse_op_fsyncdir, "FSYNCDIR",
+                        sizeof(struct fuse_fsync_in), 0, 0 },
+    [FUSE_ACCESS] = { fuse_op_access, "ACCESS", sizeof(struct fuse_access_in),
+                      0, OP_NODE },
+    [FUSE_CREATE] = { fuse_op_create, "CREATE",
+                      sizeof(struct fuse_create_in) + 1, ENTRY_OUT + OPEN_OUT,
+                      OP_NODE },
+    [FUSE_INTERRUPT] = { fuse_op_interrupt, "INTERRUPT", 0, 0, OP_NO_REPLY },
+    [FUSE_DESTROY] = { fuse_op_destroy, "DESTROY", 0, 0, OP_ALWAYS },
+    [FUSE_BATCH_FORGET] = { fuse_op_batch_forget, "BATCH_FORGET",
+                            sizeof(struct fuse_batch_forget_in), 0,
+                            OP_NO_REPLY },
+    [FUSE_FALLOCATE] = { fuse_op_fallocate, "FALLOCATE",
+                         sizeof(struct fuse_fallocate_in), 0, 0 },
+    [FUSE_READDIRPLUS] = { fuse_op_readdirplus, "READDIRPLUS",
+                           sizeof(struct fuse_read_in), 0, 0 },
+    [FUSE_LSEEK] = { fuse_op_lseek, "LSEEK", sizeof(struct fuse_lseek_in),
+                     sizeof(struct fuse_lseek_out), 0 },
+    [FUSE_COPY_FILE_RANGE] = { fuse_op_copy_file_range, "COPY_FILE_RANGE",
+                               sizeof(struct fuse_copy_file_range_in),
+                               sizeof(struct fuse_write_out), 0 },
+    [FUSE_SYNCFS] = { fuse_op_syncfs, "SYNCFS", 0, 0, 0 },
+    [FUSE_TMPFILE] = { fuse_op_tmpfile, "TMPFILE",
+                       sizeof(struct fuse_create_in), ENTRY_OUT + OPEN_OUT,
+                       OP_NODE },
+    [FUSE_STATX] = { fuse_op_statx, "STATX", sizeof(struct fuse_statx_in),
+                     sizeof(struct fuse_statx_out), OP_NODE },
+};
+
+struct fuse_server *fuse_server_new(struct ic *ic,
+                                    const struct fuse_server_config *config)
+{
+    struct fuse_server *server = g_new0(struct fuse_server, 1);
+
+    server->ic = ic;
+    server->config = *config;
+    server->nodes = fuse_nodes_new(ic_root(ic));
+    server->handles = fuse_handles_new();
+    return server;
+}
+
+void fuse_server_free(struct fuse_server *server)
+{
+    if (!server)
+        return;
+    fuse_handles_free(server->handles);
+    fuse_nodes_free(server->nodes);
+    g_free(server);
+}
+
+void fuse_server_reset(struct fuse_server *server)
+{
+    atomic_store(&server->initialized, false);
+    atomic_store(&server->export_support, false);
+    fuse_handles_clear(server->handles);
+    fuse_nodes_clear(server->nodes);
+}
+
+static const struct operation *find_operation(uint32_t opcode)
+{
+    if (opcode >= G_N_ELEMENTS(operations) || !operations[opcode].handle)
+        return NULL;
+    return &operations[opcode];
+}
+
+static int run_operation(struct fuse_server *server,
+                         const struct operation *operation,
+                         struct fuse_request *request)
+{
+    struct fuse_node *node = NULL;
+    int r;
+
+    if (!(operation->flags & OP_ALWAYS) && !atomic_load(&server->initialized))
+        return -EIO;
+    r = fuse_request_load_args(request, operation->args_min,
+                               operation->flags & OP_DATA);
+    if (r < 0)
+        return r;
+    /* A reply that would not fit must not be found out after the deed. */
+    if (fuse_request_room(request) < operation->reply_min)
+        return -EINVAL;
+    if (!(operation->flags & OP_NODE))
+        return operation->handle(server, request, NULL);
+    node = fuse_nodes_get(server->nodes, request->head.nodeid);
+    if (!node)
+        return -ESTALE;
+    r = operation->handle(server, request, node);
+    fuse_nodes_put(server->nodes, node);
+    return r;
+}
+
+size_t fuse_server_handle(struct fuse_server *server,
+                          struct fuse_scratch *scratch, const struct iovec *in,
+                          unsigned n_in, const struct iovec *out,
+                          unsigned n_out)
+{
+    const struct operation *operation;
+    struct fuse_request request;
+    int r = fuse_request_begin(&request, scratch, in, n_in, out, n_out);
+
+    if (r < 0) {
+        log_debug(LOG_FS_BACKEND, "malformed FUSE request");
+        return fuse_request_finish(&request, r);
+    }
+    operation = find_operation(request.head.opcode);
+    if (!operation) {
+        log_debug(LOG_FS_BACKEND, "FUSE opcode %u is not supported",
+                  request.head.opcode);
+        return fuse_request_finish(&request, -ENOSYS);
+    }
+    r = run_operation(server, operation, &request);
+    log_trace(LOG_FS_BACKEND, "%s node %#" G_GINT64_MODIFIER "x: %d",
+              operation->name, (guint64)request.head.nodeid, r);
+    if (operation->flags & OP_NO_REPLY)
+        return 0;
+    return fuse_request_finish(&request, r);
+}

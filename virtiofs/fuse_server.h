@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuse_server - serves a shared folder to a FUSE client.
+ *
+ * It knows nothing of where requests come from: a virtqueue or /dev/fuse.
+ * Every change of the folder is a call of the undo engine; reads go straight
+ * to the files.
+ *
+ * Threads: fuse_server_handle() by any number of threads at once, each with
+ * its own scratch.
+ */
+#ifndef VIRTIOFS_FUSE_SERVER_H
+#define VIRTIOFS_FUSE_SERVER_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <sys/uio.h>
+
+#include "interceptor/interceptor.h"
+#include "virtiofs/fuse_request.h"
+
+/* How long the client may trust what it knows. */
+enum fuse_cache {
+    FUSE_CACHE_NEVER,    /* not at all: nothing is cached */
+    FUSE_CACHE_METADATA, /* names and attributes for a day, no data */
+    FUSE_CACHE_AUTO,     /* for a second; data until the file changes */
+    FUSE_CACHE_ALWAYS,   /* for a day, data too */
+};
+
+/* Parse "never" (or "none"), "metadata", "auto" or "always". */
+bool fuse_cache_parse(const char *name, enum fuse_cache *ret_cache);
+
+struct fuse_server_config {
+    enum fuse_cache cache;
+    bool read_only;
+};
+
+struct fuse_server;
+
+/* ic is borrowed for the server's life. Returns new. */
+struct fuse_server *fuse_server_new(struct ic *ic,
+                                    const struct fuse_server_config *config);
+
+/* Gives all inodes back. No request may be in work. NULL is allowed. */
+void fuse_server_free(struct fuse_server *server);
+
+/* The client went away (its device was reset): forget all that it held. It
+ * has to send INIT again. Requests may be in work. */
+void fuse_server_reset(struct fuse_server *server);
+
+/* Handle one request. The iovecs are borrowed for the call; there are at most
+ * FUSE_MAX_IOV on each side. Returns the length of the reply that was written
+ * into out, 0 if the request has none. */
+size_t fuse_server_handle(struct fuse_server *server,
+                          struct fuse_scratch *scratch, const struct iovec *in,
+                          unsigned n_in, const struct iovec *out,
+                          unsigned n_out);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuse_xattr - opcodes on extended attributes.
+ *
+ * The calls that read them take no O_PATH fd, but a path; /proc/self/fd/N leads
+ * to the inode behind the fd and, being a link of its own kind, not further if
+ * that inode is a symlink.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/xattr.h>
+
+#include "virtiofs/fuse_ops.h"
+
+#define PROC_PATH_SIZE 32
+#define VALUE_MAX      65536 /* XATTR_SIZE_MAX, XATTR_LIST_MAX */
+
+static void proc_path(const struct ic_inode *inode, char path[PROC_PATH_SIZE])
+{
+    snprintf(path, PROC_PATH_SIZE, "/proc/self/fd/%d", ic_inode_fd(inode));
+}
+
+int fuse_op_setxattr(struct fuse_server *server, struct fuse_request *request,
+                     struct fuse_node *node)
+{
+    const struct fuse_setxattr_in *in = fuse_request_take(
+        request, FUSE_COMPAT_SETXATTR_IN_SIZE);
+    const void *value;
+    const char *name;
+    int r = fuse_request_take_string(request, &name);
+
+    if (r < 0)
+        return r;
+    value = fuse_request_take(request, in->size);
+    if (!value)
+        return -EINVAL;
+    return ic_setxattr(server->ic, node->inode, name, value, in->size,
+                       (int)in->flags);
+}
+
+/* The answer to a request for a value or a list of n bytes in the scratch:
+ * its bytes, or its size if the client asked for that with size 0. */
+static int reply_value(struct fuse_request *request, uint32_t size, ssize_t n)
+{
+    struct fuse_getxattr_out out = { .size = (uint32_t)n };
+
+    if (size == 0)
+        return fuse_request_reply(request, &out, sizeof(out));
+    if ((size_t)n > size)
+        return -ERANGE;
+    return fuse_request_reply(request, request->scratch->buffer, (size_t)n);
+}
+
+int fuse_op_getxattr(struct fuse_server *server, struct fuse_request *request,
+                     struct fuse_node *node)
+{
+    const struct fuse_getxattr_in *in = fuse_request_take(request, sizeof(*in));
+    char path[PROC_PATH_SIZE];
+    const char *name;
+    ssize_t n;
+    int r = fuse_request_take_string(request, &name);
+
+    if (r < 0)
+        return r;
+    proc_path(node->inode, path);
+    n = getxattr(path, name, request->scratch->buffer, VALUE_MAX);
+    if (n < 0)
+        return -errno;
+    return reply_value(request, in->size, n);
+}
+
+int fuse_op_listxattr(struct fuse_server *server, struct fuse_request *request,
+                      struct fuse_node *node)
+{
+    const struct fuse_getxattr_in *in = fuse_request_take(request, sizeof(*in));
+    char path[PROC_PATH_SIZE];
+    ssize_t n;
+
+    proc_path(node->inode, path);
+    n = listxattr(path, request->scratch->buffer, VALUE_MAX);
+    if (n < 0)
+        return -errno;
+    return reply_value(request, in->size, n);
+}
+
+int fuse_op_removexattr(struct fuse_server *server,
+                        struct fuse_request *request, struct fuse_node *node)
+{
+    const char *name;
+    int r = fuse_request_take_string(request, &name);
+
+    if (r < 0)
+        return r;
+    return ic_removexattr(server->ic, node->inode, name);
+}

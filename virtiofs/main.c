@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stepback-virtiofsd - serves a folder to a virtual machine over virtio-fs,
+ * with undo.
+ *
+ * It serves one front-end and exits 0 when that closes the connection; 1 for
+ * an error, 2 for a wrong command line. SIGTERM and SIGINT end it cleanly.
+ *
+ * Threads: this one runs the vhost-user connection, one waits for signals, one
+ * serves each queue, and the undo engine has its own.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/unix_socket.h"
+#include "virtiofs/mount.h"
+#include "virtiofs/options.h"
+#include "virtiofs/vhost_user.h"
+
+#define PROGRAM "stepback-virtiofsd"
+
+/* Wanted file descriptors: one for each file that the guest knows. */
+#define MAX_FILES 1000000
+
+/* After a signal, work in progress may take so long. */
+#define GRACE_US (3 * G_USEC_PER_SEC)
+
+static int print_capabilities(void)
+{
+    json_t *capabilities = json_pack("{s:s,s:[s]}", "type", "fs", "features",
+                                     "separate-options");
+
+    json_dumpf(capabilities, stdout, JSON_INDENT(2));
+    putchar('\n');
+    json_decref(capabilities);
+    return 0;
+}
+
+static void block_signals(sigset_t *ret_set)
+{
+    sigemptyset(ret_set);
+    sigaddset(ret_set, SIGTERM);
+    sigaddset(ret_set, SIGINT);
+    sigaddset(ret_set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, ret_set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+struct signal_wait {
+    sigset_t set;
+    int stop_fd;
+};
+
+/* A request may hang in a slow file system; the end must not hang with it.
+ * The undo log bears an end at any moment. */
+static gpointer wait_for_signal(gpointer data)
+{
+    struct signal_wait *wait = data;
+    static const uint64_t one = 1;
+    int number;
+
+    sigwait(&wait->set, &number);
+    log_info(LOG_FS_BACKEND, "ends by signal %d", number);
+    if (write(wait->stop_fd, &one, sizeof(one)) == sizeof(one))
+        g_usleep(GRACE_US);
+    log_warn(LOG_FS_BACKEND, "a request still hangs; ends without it");
+    _exit(0);
+}
+
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    if (geteuid() == 0 && limit.rlim_max < MAX_FILES) {
+        struct rlimit more = { MAX_FILES, MAX_FILES };
+
+        if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+            return;
+    }
+    limit.rlim_cur = MIN(limit.rlim_max, MAX_FILES);
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        log_warn(LOG_FS_BACKEND, "cannot raise the limit of open files: %s",
+                 g_strerror(errno));
+}
+
+static gboolean check_listening(int fd, GError **error)
+{
+    int listening = 0;
+    socklen_t size = sizeof(listening);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 &&
+        listening)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                "--fd=%d is not a listening socket", fd);
+    return FALSE;
+}
+
+static gboolean serve(const struct options *options, struct fuse_server *server,
+                      int stop_fd, GError **error)
+{
+    int fd = options->listen_fd;
+    gboolean ok;
+
+    if (options->mount_dir)
+        return mount_serve(server, options->mount_dir, stop_fd, error);
+    if (fd < 0)
+        fd = unix_socket_listen(options->socket_path, error);
+    else if (!check_listening(fd, error))
+        return FALSE;
+    if (fd < 0)
+        return FALSE;
+    ok = vhost_user_serve(server, fd, stop_fd, error);
+    if (options->socket_path)
+        unix_socket_remove(options->socket_path);
+    return ok;
+}
+
+static gboolean serve_control(const struct options *options, struct ic *ic,
+                              GError **error)
+{
+    if (options->interceptor_socket)
+        return ic_control_listen(ic, options->interceptor_socket, error);
+    if (options->interceptor_fd >= 0)
+        return ic_control_attach(ic, options->interceptor_fd, error);
+    return TRUE;
+}
+
+static gboolean run(const struct options *options, int stop_fd, GError **error)
+{
+    const struct ic_options ic_options = {
+        .share = options->shared_dir,
+        .undo_dir = options->undo_dir,
+        .control_socket = options->interceptor_socket,
+        .read_only = options->server.read_only,
+    };
+    struct ic *ic = ic_open_share(&ic_options, error);
+    struct fuse_server *server;
+    gboolean ok;
+
+    if (!ic)
+        return FALSE;
+    server = fuse_server_new(ic, &options->server);
+    ok = serve_control(options, ic, error) &&
+         serve(options, server, stop_fd, error);
+    fuse_server_free(server);
+    ic_close(ic);
+    return ok;
+}
+
+static int serve_options(const struct options *options)
+{
+    struct signal_wait wait = { .stop_fd = eventfd(0, EFD_CLOEXEC) };
+    g_autoptr(GError) error = NULL;
+
+    /* Before any thread is made: all inherit the mask. */
+    block_signals(&wait.set);
+    if (options->mount_dir || isatty(STDERR_FILENO))
+        log_set_human(PROGRAM);
+    log_set_level(options->log_level);
+    if (wait.stop_fd < 0) {
+        log_error(LOG_FS_BACKEND, "cannot make an eventfd: %s",
+                  g_strerror(errno));
+        return EXIT_FAILURE;
+    }
+    umask(0);
+    raise_file_limit();
+    g_thread_unref(g_thread_new("signals", wait_for_signal, &wait));
+    if (run(options, wait.stop_fd, &error))
+        return EXIT_SUCCESS;
+    log_error(LOG_FS_BACKEND, "%s", error->message);
+    return EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    g_autoptr(GError) error = NULL;
+    struct options *options = options_parse(argc, argv, &error);
+    int status;
+
+    if (!options) {
+        fprintf(stderr, PROGRAM ": %s\n", error->message);
+        return 2;
+    }
+    if (options->print_version)
+        status = printf(PROGRAM " " PACKAGE_VERSION "\n") < 0;
+    else if (options->print_capabilities)
+        status = print_capabilities();
+    else
+        status = serve_options(options);
+    options_free(options);
+    return status;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * options - see options.h.
+ */
+#include "virtiofs/options.h"
+
+#include <string.h>
+
+/* What GLib fills in, before it is checked. */
+struct raw_options {
+    char *cache, *log_level;
+    char **sub_options;
+    gboolean read_only, foreground, print_capabilities, print_version;
+};
+
+static gboolean fail(GError **error, const char *format, ...)
+    G_GNUC_PRINTF(2, 3);
+
+static gboolean fail(GError **error, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    g_clear_error(error);
+    if (error)
+        *error = g_error_new_valist(G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                                    format, args);
+    va_end(args);
+    return FALSE;
+}
+
+static gboolean set_cache(struct options *options, const char *value,
+                          GError **error)
+{
+    if (fuse_cache_parse(value, &options->server.cache))
+        return TRUE;
+    return fail(error,
+                "cache is never, metadata, auto or always, and not \"%s\"",
+                value);
+}
+
+static gboolean set_log_level(struct options *options, const char *value,
+                              GError **error)
+{
+    if (log_level_parse(value, &options->log_level))
+        return TRUE;
+    return fail(error,
+                "the log level is error, warn, info, debug or trace, and not "
+                "\"%s\"",
+                value);
+}
+
+static gboolean set_source(struct options *options, const char *value,
+                           GError **error)
+{
+    g_free(options->shared_dir);
+    options->shared_dir = g_strdup(value);
+    return TRUE;
+}
+
+static gboolean set_read_only(struct options *options, const char *value,
+                              GError **error)
+{
+    options->server.read_only = true;
+    return TRUE;
+}
+
+/* Options of the other grammar that ask for what is so anyway. */
+static gboolean set_nothing(struct options *options, const char *value,
+                            GError **error)
+{
+    return TRUE;
+}
+
+static const struct {
+    const char *name;
+    gboolean has_value;
+    gboolean (*set)(struct options *options, const char *value, GError **error);
+} sub_options[] = {
+    { "source", TRUE, set_source },
+    { "cache", TRUE, set_cache },
+    { "log_level", TRUE, set_log_level },
+    { "readonly", FALSE, set_read_only },
+    { "xattr", FALSE, set_nothing },
+    { "no_flock", FALSE, set_nothing },
+    { "no_posix_lock", FALSE, set_nothing },
+    { "no_writeback", FALSE, set_nothing },
+};
+
+static gboolean parse_sub_option(struct options *options, char *text,
+                                 GError **error)
+{
+    char *value = strchr(text, '=');
+
+    if (value)
+        *value++ = 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(sub_options); i++) {
+        if (strcmp(text, sub_options[i].name) != 0)
+            continue;
+        if (sub_options[i].has_value != (value != NULL))
+            return fail(error, "-o %s %s a value", text,
+                        value ? "does not take" : "needs");
+        return sub_options[i].set(options, value, error);
+    }
+    return fail(error, "unknown option -o %s", text);
+}
+
+static gboolean parse_sub_options(struct options *options, char **lists,
+                                  GError **error)
+{
+    for (; lists && *lists; lists++) {
+        g_auto(GStrv) parts = g_strsplit(*lists, ",", -1);
+
+        for (char **part = parts; *part; part++) {
+            if (!parse_sub_option(options, *part, error))
+                return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+static gboolean check(const struct options *options, GError **error)
+{
+    int places = !!options->socket_path + (options->listen_fd >= 0) +
+                 !!options->mount_dir;
+
+    if (options->print_capabilities || options->print_version)
+        return TRUE;
+    if (!options->shared_dir)
+        return fail(error, "--shared-dir is missing");
+    if (places != 1)
+        return fail(error, "one of --socket-path, --fd and --mount is needed");
+    if (options->interceptor_socket && options->interceptor_fd >= 0)
+        return fail(error, "--interceptor-socket and --interceptor-fd exclude "
+                           "each other");
+    return TRUE;
+}
+
+static gboolean apply_raw(struct options *options,
+                          const struct raw_options *raw, GError **error)
+{
+    options->print_capabilities = raw->print_capabilities;
+    options->print_version = raw->print_version;
+    if (raw->read_only)
+        options->server.read_only = true;
+    if (!parse_sub_options(options, raw->sub_options, error))
+        return FALSE;
+    if (raw->cache && !set_cache(options, raw->cache, error))
+        return FALSE;
+    if (raw->log_level && !set_log_level(options, raw->log_level, error))
+        return FALSE;
+    return check(options, error);
+}
+
+static gboolean parse_arguments(struct options *options,
+                                struct raw_options *raw, int argc, char **argv,
+                                GError **error)
+{
+    const GOptionEntry entries[] = {
+        { "shared-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->shared_dir,
+          "Serve this folder", "DIR" },
+        { "socket-path", 0, 0, G_OPTION_ARG_FILENAME, &options->socket_path,
+          "Listen for the front-end on this Unix socket", "PATH" },
+        { "fd", 0, 0, G_OPTION_ARG_INT, &options->listen_fd,
+          "Listen for the front-end on this inherited socket", "N" },
+        { "mount", 0, 0, G_OPTION_ARG_FILENAME, &options->mount_dir,
+          "Mount here instead of serving a guest", "DIR" },
+        { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->undo_dir,
+          "Keep the undo log here (default: no undo)", "DIR" },
+        { "interceptor-socket", 0, 0, G_OPTION_ARG_FILENAME,
+          &options->interceptor_socket,
+          "Listen for the undo control protocol on this Unix socket", "PATH" },
+        { "interceptor-fd", 0, 0, G_OPTION_ARG_INT, &options->interceptor_fd,
+          "Serve the undo control protocol on this inherited socket", "N" },
+        { "cache", 0, 0, G_OPTION_ARG_STRING, &raw->cache,
+          "What the guest may cache: never, metadata, auto (default), always",
+          "POLICY" },
+        { "readonly", 0, 0, G_OPTION_ARG_NONE, &raw->read_only,
+          "Refuse every change", NULL },
+        { "option", 'o', 0, G_OPTION_ARG_STRING_ARRAY, &raw->sub_options,
+          "source=DIR, cache=POLICY, log_level=LEVEL, readonly",
+          "OPTION[,...]" },
+        { "log-level", 0, 0, G_OPTION_ARG_STRING, &raw->log_level,
+          "error, warn, info (default), debug or trace", "LEVEL" },
+        { "foreground", 'f', 0, G_OPTION_ARG_NONE, &raw->foreground,
+          "Stay in the foreground, which is always so", NULL },
+        { "print-capabilities", 0, 0, G_OPTION_ARG_NONE,
+          &raw->print_capabilities, "Print what the program can do, as JSON",
+          NULL },
+        { "version", 'V', 0, G_OPTION_ARG_NONE, &raw->print_version,
+          "Print the version", NULL },
+        { NULL }
+    };
+    g_autoptr(GOptionContext) context = g_option_context_new(NULL);
+
+    g_option_context_set_summary(
+        context, "Serves a folder to a virtual machine over virtio-fs, with "
+                 "undo.");
+    g_option_context_add_main_entries(context, entries, NULL);
+    if (!g_option_context_parse(context, &argc, &argv, error))
+        return FALSE;
+    if (argc > 1)
+        return fail(error, "what is \"%s\"?", argv[1]);
+    return apply_raw(options, raw, error);
+}
+
+struct options *options_parse(int argc, char **argv, GError **error)
+{
+    struct options *options = g_new0(struct options, 1);
+    struct raw_options raw = { 0 };
+    gboolean ok;
+
+    options->listen_fd = options->interceptor_fd = -1;
+    options->log_level = LOG_LEVEL_INFO;
+    options->server.cache = FUSE_CACHE_AUTO;
+    ok = parse_arguments(options, &raw, argc, argv, error);
+    g_free(raw.cache);
+    g_free(raw.log_level);
+    g_strfreev(raw.sub_options);
+    if (!ok)
+        g_clear_pointer(&options, options_free);
+    return options;
+}
+
+void options_free(struct options *options)
+{
+    if (!options)
+        return;
+    g_free(options->shared_dir);
+    g_free(options->socket_path);
+    g_free(options->mount_dir);
+    g_free(options->undo_dir);
+    g_free(options->interceptor_socket);
+    g_free(options);
+}

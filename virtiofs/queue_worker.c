@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * queue_worker - see queue_worker.h.
+ *
+ * Kicks come through an edge-triggered epoll: each write to an eventfd is a
+ * new edge, so nobody has to read it, and a request costs one system call to
+ * wait for and one to signal.
+ */
+#include "virtiofs/queue_worker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "common/log.h"
+
+/* Requests handled before the gate is let go for a moment. */
+#define BATCH 64
+
+/* Completions wait for their signal while more requests are there, but only
+ * so many, and so many bytes. */
+#define MAX_UNSIGNALLED       8
+#define MAX_UNSIGNALLED_BYTES 65536
+
+#define POLL_INTERVAL_MS 1
+
+struct queue_worker *queue_worker_new(unsigned index,
+                                      struct fuse_server *server,
+                                      const struct guest_memory *memory,
+                                      struct dirty_log *log,
+                                      pthread_rwlock_t *gate)
+{
+    struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+    fd_auto int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    fd_auto int epoll = epoll_create1(EPOLL_CLOEXEC);
+    struct queue_worker *worker;
+
+    if (wake < 0 || epoll < 0 ||
+        epoll_ctl(epoll, EPOLL_CTL_ADD, wake, &event) != 0)
+        return NULL;
+    worker = g_new0(struct queue_worker, 1);
+    virtqueue_init(&worker->vq, memory, log);
+    worker->index = index;
+    worker->server = server;
+    worker->gate = gate;
+    worker->call = worker->err = worker->kick = -1;
+    worker->wake = fd_steal(&wake);
+    worker->epoll = fd_steal(&epoll);
+    return worker;
+}
+
+void queue_worker_free(struct queue_worker *worker)
+{
+    if (!worker)
+        return;
+    queue_worker_stop(worker);
+    fd_close(&worker->call);
+    fd_close(&worker->err);
+    fd_close(&worker->wake);
+    fd_close(&worker->epoll);
+    g_free(worker);
+}
+
+static void signal_eventfd(int fd)
+{
+    static const uint64_t one = 1;
+
+    if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
+        log_debug(LOG_FS_BACKEND, "cannot signal an eventfd: %s",
+                  g_strerror(errno));
+}
+
+void queue_worker_wake(struct queue_worker *worker)
+{
+    signal_eventfd(worker->wake);
+}
+
+static void signal_driver(struct queue_worker *worker)
+{
+    if (virtqueue_must_signal(&worker->vq))
+        signal_eventfd(worker->call);
+}
+
+static size_t handle_request(struct queue_worker *worker,
+                             struct fuse_scratch *scratch,
+                             const struct virtqueue_chain *chain)
+{
+    size_t len = fuse_server_handle(worker->server, scratch, chain->iov,
+                                    chain->n_in, chain->iov + chain->n_in,
+                                    chain->n_out);
+
+    virtqueue_push(&worker->vq, chain, (uint32_t)len);
+    return len;
+}
+
+/* Handle some requests. The gate is held for reading. True if there may be
+ * more. */
+static bool run_batch(struct queue_worker *worker, struct fuse_scratch *scratch,
+                      struct virtqueue_chain *chain)
+{
+    struct virtqueue *vq = &worker->vq;
+    unsigned unsignalled = 0;
+    size_t bytes = 0;
+    int r = 0;
+
+    if (!worker->enabled || !vq->mapped || vq->broken)
+        return false;
+    virtqueue_disable_kicks(vq);
+    for (int i = 0; i < BATCH && !atomic_load(&worker->stop); i++) {
+        r = virtqueue_pop(vq, chain);
+        if (r <= 0)
+            break;
+        bytes += handle_request(worker, scratch, chain);
+        if (++unsignalled == MAX_UNSIGNALLED || bytes > MAX_UNSIGNALLED_BYTES) {
+            signal_driver(worker);
+            unsignalled = 0;
+            bytes = 0;
+        }
+    }
+    if (unsignalled > 0)
+        signal_driver(worker);
+    if (r < 0)
+        signal_eventfd(worker->err);
+    return virtqueue_enable_kicks(vq) && r >= 0;
+}
+
+static gpointer worker_main(gpointer data)
+{
+    struct queue_worker *worker = data;
+    struct fuse_scratch *scratch = fuse_scratch_new();
+    struct virtqueue_chain *chain = g_new(struct virtqueue_chain, 1);
+
+    while (!atomic_load(&worker->stop)) {
+        struct epoll_event event;
+        bool more, polling;
+
+        pthread_rwlock_rdlock(worker->gate);
+        more = run_batch(worker, scratch, chain);
+        polling = worker->polling;
+        pthread_rwlock_unlock(worker->gate);
+        if (!more)
+            epoll_wait(worker->epoll, &event, 1,
+                       polling ? POLL_INTERVAL_MS : -1);
+    }
+    g_free(chain);
+    fuse_scratch_free(scratch);
+    return NULL;
+}
+
+/* What is left in the eventfd would be a kick for whoever takes it over. It
+ * may be a blocking one: look first. */
+static void drain_kick(int kick)
+{
+    struct pollfd p = { .fd = kick, .events = POLLIN };
+    uint64_t count;
+
+    if (poll(&p, 1, 0) > 0 && read(kick, &count, sizeof(count)) < 0)
+        log_debug(LOG_FS_BACKEND, "cannot read a kick: %s", g_strerror(errno));
+}
+
+static int set_kick(struct queue_worker *worker, int kick)
+{
+    struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+    fd_auto int new_kick = kick;
+
+    if (new_kick >= 0 &&
+        epoll_ctl(worker->epoll, EPOLL_CTL_ADD, new_kick, &event) != 0)
+        return -errno;
+    if (worker->kick >= 0) {
+        epoll_ctl(worker->epoll, EPOLL_CTL_DEL, worker->kick, NULL);
+        fd_close(&worker->kick);
+    }
+    worker->kick = fd_steal(&new_kick);
+    return 0;
+}
+
+int queue_worker_start(struct queue_worker *worker, int kick)
+{
+    g_autofree char *name = g_strdup_printf("queue-%u", worker->index);
+    g_autoptr(GError) error = NULL;
+    int r;
+
+    pthread_rwlock_wrlock(worker->gate);
+    r = set_kick(worker, kick);
+    if (r == 0)
+        worker->polling = kick < 0;
+    pthread_rwlock_unlock(worker->gate);
+    if (r < 0)
+        return r;
+    if (worker->thread) {
+        queue_worker_wake(worker);
+        return 0;
+    }
+    atomic_store(&worker->stop, false);
+    worker->thread = g_thread_try_new(name, worker_main, worker, &error);
+    return worker->thread ? 0 : -EAGAIN;
+}
+
+void queue_worker_stop(struct queue_worker *worker)
+{
+    if (worker->thread) {
+        atomic_store(&worker->stop, true);
+        queue_worker_wake(worker);
+        g_thread_join(worker->thread);
+        worker->thread = NULL;
+    }
+    if (worker->kick >= 0) {
+        drain_kick(worker->kick);
+        epoll_ctl(worker->epoll, EPOLL_CTL_DEL, worker->kick, NULL);
+        fd_close(&worker->kick);
+    }
+}
