@@ -8,10 +8,10 @@
  */
 #include "virtiofs/dir_stream.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <glib.h>
 #include <stddef.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define BUFFER_SIZE 32768
@@ -53,8 +53,8 @@ int dir_stream_peek(struct dir_stream *stream,
                     const struct dir_entry **ret_entry)
 {
     if (stream->pos == stream->end) {
-        long n = syscall(SYS_getdents64, stream->fd, stream->buffer,
-                         sizeof(stream->buffer));
+        ssize_t n = getdents64(stream->fd, stream->buffer,
+                               sizeof(stream->buffer));
 
         if (n < 0)
             return -errno;

@@ -60,6 +60,16 @@ static int reply_init(struct fuse_request *request,
     return fuse_request_reply(request, &out, sizeof(out));
 }
 
+/* Once: a guest must not be able to fill the log. */
+static void report_version(struct fuse_server *server,
+                           const struct fuse_init_in *in)
+{
+    if (!atomic_exchange(&server->told_version, true))
+        log_error(LOG_FS_BACKEND,
+                  "the client speaks FUSE %u.%u; 7.%d is needed", in->major,
+                  in->minor, FUSE_ABI_MIN_MINOR);
+}
+
 int fuse_op_init(struct fuse_server *server, struct fuse_request *request,
                  struct fuse_node *node)
 {
@@ -72,9 +82,7 @@ int fuse_op_init(struct fuse_server *server, struct fuse_request *request,
     memcpy(&in, fuse_request_take(request, size), size);
     if (in.major < FUSE_KERNEL_VERSION ||
         (in.major == FUSE_KERNEL_VERSION && in.minor < FUSE_ABI_MIN_MINOR)) {
-        log_error(LOG_FS_BACKEND,
-                  "the client speaks FUSE %u.%u; 7.%d is needed", in.major,
-                  in.minor, FUSE_ABI_MIN_MINOR);
+        report_version(server, &in);
         return -EPROTO;
     }
     /* A newer major: say ours, and the client sends INIT again with it. */

@@ -23,6 +23,7 @@ struct fuse_server {
     struct fuse_handles *handles;
     atomic_bool initialized;
     atomic_bool export_support; /* the client may look up "." and ".." */
+    atomic_bool told_version;   /* that the client is too old */
 };
 
 typedef int fuse_handler(struct fuse_server *server,

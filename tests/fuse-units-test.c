@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuse-units-test - the id table and the request reader by themselves.
+ */
+#include <errno.h>
+#include <glib.h>
+#include <string.h>
+
+#include "virtiofs/fuse_request.h"
+#include "virtiofs/slot_table.h"
+
+/* ---- slot_table ---------------------------------------------------------- */
+
+static gint n_destroyed;
+
+static void count_destroyed(void *object)
+{
+    g_atomic_int_inc(&n_destroyed);
+}
+
+static void test_ids(void)
+{
+    struct slot_table *table = slot_table_new(count_destroyed);
+    int a = 0, b = 0;
+    uint64_t id, other;
+
+    n_destroyed = 0;
+    g_assert_cmpint(slot_table_insert(table, &a, &id), ==, 0);
+    g_assert_cmpuint(id, ==, 1);
+    g_assert_true(slot_table_get(table, id) == &a);
+    g_assert_true(slot_table_remove(table, id));
+    g_assert_false(slot_table_remove(table, id));
+    g_assert_null(slot_table_get(table, id));
+    g_assert_cmpint(n_destroyed, ==, 0); /* it is held yet */
+    slot_table_put(table, id);
+    g_assert_cmpint(n_destroyed, ==, 1);
+    /* The slot is used again under another id. */
+    g_assert_cmpint(slot_table_insert(table, &b, &other), ==, 0);
+    g_assert_cmpuint((uint32_t)other, ==, (uint32_t)id);
+    g_assert_cmpuint(other, !=, id);
+    g_assert_null(slot_table_get(table, id));
+    g_assert_null(slot_table_get(table, 0));
+    g_assert_null(slot_table_get(table, UINT64_MAX));
+    slot_table_free(table);
+    g_assert_cmpint(n_destroyed, ==, 2);
+}
+
+static void test_many(void)
+{
+    struct slot_table *table = slot_table_new(count_destroyed);
+    int object = 0;
+    uint64_t id = 0;
+
+    n_destroyed = 0;
+    for (int i = 0; i < 100000; i++)
+        g_assert_cmpint(slot_table_insert(table, &object, &id), ==, 0);
+    g_assert_cmpuint(id, ==, 100000);
+    slot_table_clear(table, 2);
+    g_assert_cmpint(n_destroyed, ==, 99999);
+    g_assert_true(slot_table_get(table, 1) == &object);
+    slot_table_put(table, 1);
+    slot_table_free(table);
+}
+
+struct counted {
+    gint alive;
+};
+
+static void end_life(void *object)
+{
+    struct counted *counted = object;
+
+    g_assert_cmpint(g_atomic_int_exchange(&counted->alive, 0), ==, 1);
+}
+
+static struct slot_table *shared;
+static uint64_t shared_id;
+static gint stop;
+
+/* Holds whatever is there now; it must be alive while held. */
+static gpointer use_shared(gpointer data)
+{
+    while (!g_atomic_int_get(&stop)) {
+        uint64_t id = __atomic_load_n(&shared_id, __ATOMIC_ACQUIRE);
+        struct counted *counted = slot_table_get(shared, id);
+
+        if (!counted)
+            continue;
+        g_assert_cmpint(g_atomic_int_get(&counted->alive), ==, 1);
+        slot_table_put(shared, id);
+    }
+    return NULL;
+}
+
+static void test_race(void)
+{
+    static struct counted objects[20000];
+    GThread *threads[2];
+
+    shared = slot_table_new(end_life);
+    g_atomic_int_set(&stop, 0);
+    for (int i = 0; i < 2; i++)
+        threads[i] = g_thread_new("user", use_shared, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(objects); i++) {
+        uint64_t id;
+
+        objects[i].alive = 1;
+        g_assert_cmpint(slot_table_insert(shared, &objects[i], &id), ==, 0);
+        __atomic_store_n(&shared_id, id, __ATOMIC_RELEASE);
+        g_assert_true(slot_table_remove(shared, id));
+    }
+    g_atomic_int_set(&stop, 1);
+    for (int i = 0; i < 2; i++)
+        g_thread_join(threads[i]);
+    slot_table_free(shared);
+    for (size_t i = 0; i < G_N_ELEMENTS(objects); i++)
+        g_assert_cmpint(objects[i].alive, ==, 0);
+}
+
+/* ---- fuse_request -------------------------------------------------------- */
+
+/* A request cut into pieces of one byte is read, and its reply written, as if
+ * it were whole. */
+static void test_pieces(void)
+{
+    struct fuse_scratch *scratch = fuse_scratch_new();
+    struct {
+        struct fuse_in_header head;
+        uint64_t number;
+        char names[9];
+    } __attribute__((packed)) in = {
+        .head = { .len = sizeof(in), .unique = 77 },
+        .number = 0x1122334455667788,
+        .names = "abc\0x/y\0",
+    };
+    char out[64] = { 0 };
+    struct iovec in_iov[sizeof(in)], out_iov[sizeof(out)];
+    struct fuse_out_header head;
+    struct fuse_request request;
+    const char *name;
+
+    for (size_t i = 0; i < sizeof(in); i++)
+        in_iov[i] = (struct iovec){ (char *)&in + i, 1 };
+    for (size_t i = 0; i < sizeof(out); i++)
+        out_iov[i] = (struct iovec){ out + i, 1 };
+    g_assert_cmpint(fuse_request_begin(&request, scratch, in_iov, sizeof(in),
+                                       out_iov, sizeof(out)),
+                    ==, 0);
+    g_assert_cmpint(fuse_request_load_args(&request, 8, false), ==, 0);
+    g_assert_cmphex(*(const uint64_t *)fuse_request_take(&request, 8), ==,
+                    in.number);
+    g_assert_cmpint(fuse_request_take_name(&request, &name), ==, 0);
+    g_assert_cmpstr(name, ==, "abc");
+    g_assert_cmpint(fuse_request_take_name(&request, &name), ==, -EINVAL);
+    g_assert_cmpuint(fuse_request_args_left(&request), ==, 1);
+    g_assert_null(fuse_request_take(&request, 2));
+    g_assert_cmpint(fuse_request_reply(&request, "reply", 5), ==, 0);
+    g_assert_cmpint(fuse_request_reply(&request, out, 64), ==, -ERANGE);
+    g_assert_cmpuint(fuse_request_finish(&request, 0), ==, sizeof(head) + 5);
+    memcpy(&head, out, sizeof(head));
+    g_assert_cmpuint(head.len, ==, sizeof(head) + 5);
+    g_assert_cmpuint(head.unique, ==, 77);
+    g_assert_cmpmem(out + sizeof(head), 5, "reply", 5);
+    fuse_scratch_free(scratch);
+}
+
+static void test_data(void)
+{
+    struct fuse_scratch *scratch = fuse_scratch_new();
+    char bytes[200] = { 0 };
+    struct fuse_in_header *head = (struct fuse_in_header *)bytes;
+    struct iovec in[2] = { { bytes, 50 }, { bytes + 50, 150 } };
+    struct fuse_request request;
+    struct iovec *iov;
+    unsigned n;
+
+    head->len = 150; /* there is more, which does not count */
+    g_assert_cmpint(fuse_request_begin(&request, scratch, in, 2, NULL, 0), ==,
+                    0);
+    g_assert_cmpint(fuse_request_load_args(&request, 8, true), ==, 0);
+    g_assert_cmpint(fuse_request_data_in(&request, 103, &iov, &n), ==, -EINVAL);
+    g_assert_cmpint(fuse_request_data_in(&request, 102, &iov, &n), ==, 0);
+    g_assert_cmpuint(n, ==, 2);
+    g_assert_true(iov[0].iov_base == bytes + 48);
+    g_assert_cmpuint(iov[0].iov_len, ==, 2);
+    g_assert_true(iov[1].iov_base == bytes + 50);
+    g_assert_cmpuint(iov[1].iov_len, ==, 100);
+    g_assert_cmpuint(fuse_request_room(&request), ==, 0);
+    g_assert_cmpuint(fuse_request_finish(&request, -EIO), ==, 0);
+    fuse_scratch_free(scratch);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/fuse/slots/ids", test_ids);
+    g_test_add_func("/fuse/slots/many", test_many);
+    g_test_add_func("/fuse/slots/race", test_race);
+    g_test_add_func("/fuse/request/pieces", test_pieces);
+    g_test_add_func("/fuse/request/data", test_data);
+    return g_test_run();
+}

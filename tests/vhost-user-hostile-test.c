@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * vhost-user-hostile-test - guests that break the rules: they get an error or
+ * a broken queue, and the daemon serves on.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/fuse_client.h"
+#include "virtiofs/vu_message.h"
+
+#define ROOT FUSE_ROOT_ID
+#define PIECE(x)                                                               \
+    {                                                                          \
+        (void *)&(x), sizeof(x)                                                \
+    }
+
+/* ---- requests ------------------------------------------------------------ */
+
+static void test_before_init(void)
+{
+    struct client *client = client_new(0, NULL);
+    struct fuse_entry_out entry;
+    struct fuse_attr attr;
+
+    g_assert_cmpint(fuse_client_getattr(client, ROOT, &attr), ==, -EIO);
+    g_assert_cmpint(fuse_client_lookup(client, ROOT, "x", &entry), ==, -EIO);
+    fuse_client_forget(client, ROOT, 1);
+    fuse_client_init(client);
+    g_assert_cmpint(fuse_client_getattr(client, ROOT, &attr), ==, 0);
+    client_free(client);
+}
+
+/* Send these raw bytes as a request: the error of the reply. */
+static int send_raw(struct client *client, const void *bytes, uint32_t size,
+                    uint32_t room)
+{
+    struct iovec in = { (void *)bytes, size };
+    const struct fuse_out_header *out;
+    uint32_t len;
+
+    client_submit(client, FUSE_QUEUE, &in, size > 0 ? 1 : 0, room);
+    out = client_reap(client, FUSE_QUEUE, &len);
+    if (room < sizeof(*out)) {
+        g_assert_cmpuint(len, ==, 0);
+        return 0;
+    }
+    g_assert_cmpuint(len, ==, out->len);
+    return out->error;
+}
+
+static void test_short(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    struct fuse_in_header head = { .len = sizeof(head),
+                                   .opcode = FUSE_GETATTR,
+                                   .nodeid = ROOT };
+
+    for (uint32_t size = 0; size < sizeof(head); size += 13)
+        g_assert_cmpint(send_raw(client, &head, size, 200), ==, -EINVAL);
+    /* No arguments. */
+    g_assert_cmpint(send_raw(client, &head, sizeof(head), 200), ==, -EINVAL);
+    /* No room for the reply, or for any. */
+    head.opcode = FUSE_STATFS;
+    g_assert_cmpint(send_raw(client, &head, sizeof(head), 20), ==, -EINVAL);
+    g_assert_cmpint(send_raw(client, &head, sizeof(head), 16), ==, -EINVAL);
+    g_assert_cmpint(send_raw(client, &head, sizeof(head), 15), ==, 0);
+    g_assert_cmpint(send_raw(client, &head, sizeof(head), 0), ==, 0);
+    g_assert_cmpint(send_raw(client, &head, sizeof(head), 200), ==, 0);
+    client_free(client);
+}
+
+static void test_lying_length(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    static const uint32_t lies[] = { 0, 39, 41, 1 << 20, UINT32_MAX };
+    struct fuse_in_header head = { .opcode = FUSE_STATFS, .nodeid = ROOT };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(lies); i++) {
+        head.len = lies[i];
+        g_assert_cmpint(send_raw(client, &head, sizeof(head), 200), ==,
+                        -EINVAL);
+    }
+    client_free(client);
+}
+
+static void test_opcodes(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    static const uint32_t opcodes[] = { 0,  7,    19,  FUSE_SETLK, FUSE_IOCTL,
+                                        53, 4096, ~0u, FUSE_POLL };
+    struct fuse_in_header head = { .len = sizeof(head), .nodeid = ROOT };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(opcodes); i++) {
+        head.opcode = opcodes[i];
+        g_assert_cmpint(send_raw(client, &head, sizeof(head), 200), ==,
+                        -ENOSYS);
+    }
+    client_free(client);
+}
+
+/* A request of each opcode whose arguments are noise: whatever it answers, it
+ * does answer. */
+static void test_noise(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    struct fuse_attr attr;
+
+    for (int i = 0; i < 3000; i++) {
+        char bytes[300];
+        struct fuse_in_header *head = (struct fuse_in_header *)bytes;
+        const struct iovec in = { bytes, sizeof(bytes) };
+        uint32_t len;
+
+        /* The noise has DESTROYs in it. */
+        if (i % 16 == 0)
+            fuse_client_init(client);
+        for (size_t k = 0; k < sizeof(bytes); k++)
+            bytes[k] = (char)g_test_rand_int_range(0, 256);
+        head->len = (uint32_t)g_test_rand_int_range(40, 301);
+        head->opcode = (uint32_t)g_test_rand_int_range(1, 54);
+        head->nodeid = g_test_rand_bit() ? ROOT : (uint64_t)i;
+        if (g_test_rand_bit())
+            memset(bytes + 40, 0, 16);
+        client_submit(client, FUSE_QUEUE, &in, 1, 4096);
+        client_reap(client, FUSE_QUEUE, &len);
+        g_assert_cmpuint(len, <=, 4096);
+    }
+    client_expect_alive(client);
+    fuse_client_init(client);
+    g_assert_cmpint(fuse_client_getattr(client, ROOT, &attr), ==, 0);
+    client_free(client);
+}
+
+static void test_ids(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    static const uint64_t ids[] = {
+        0,          2,          99,        1ull << 32, (1ull << 32) + 1,
+        1ull << 63, UINT64_MAX, UINT32_MAX
+    };
+    struct fuse_attr attr;
+    const void *data;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(ids); i++) {
+        g_assert_cmpint(fuse_client_getattr(client, ids[i], &attr), ==,
+                        -ESTALE);
+        g_assert_cmpint(fuse_client_read(client, ids[i], 0, 10, &data), ==,
+                        -EBADF);
+        g_assert_cmpint(fuse_client_write(client, ids[i], 0, "x", 1, 0), ==,
+                        -EBADF);
+        g_assert_cmpint(
+            fuse_client_readdir(client, FUSE_READDIR, ids[i], 0, 4096, &data),
+            ==, -EBADF);
+        g_assert_cmpint(fuse_client_release(client, FUSE_RELEASE, ROOT, ids[i]),
+                        ==, -EBADF);
+    }
+    client_free(client);
+}
+
+/* A file's handle is none of a directory's, nor the other way round. */
+static void test_mixed_handles(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    uint64_t node, file, dir;
+    const void *data;
+
+    g_assert_cmpint(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &file),
+                    ==, 0);
+    g_assert_cmpint(fuse_client_opendir(client, ROOT, &dir), ==, 0);
+    g_assert_cmpint(fuse_client_read(client, dir, 0, 10, &data), ==, -EBADF);
+    g_assert_cmpint(
+        fuse_client_readdir(client, FUSE_READDIR, file, 0, 4096, &data), ==,
+        -EBADF);
+    client_free(client);
+}
+
+static void test_names(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    static const char *const names[] = { "", "..", ".", "a/b", "/", "../x" };
+    g_autofree char *longest = g_strnfill(256, 'n');
+    g_autofree char *huge = g_strnfill(70000, 'n');
+    struct fuse_entry_out entry;
+    struct iovec no_nul = { (void *)"abc", 3 };
+    uint64_t node;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_assert_cmpint(fuse_client_mkdir(client, ROOT, names[i], &node), ==,
+                        -EINVAL);
+        g_assert_cmpint(fuse_client_remove(client, FUSE_RMDIR, ROOT, names[i]),
+                        ==, -EINVAL);
+        g_assert_cmpint(
+            fuse_client_rename(client, ROOT, names[i], ROOT, "y", 0), ==,
+            -EINVAL);
+        g_assert_cmpint(
+            fuse_client_rename(client, ROOT, "y", ROOT, names[i], 0), ==,
+            -EINVAL);
+    }
+    g_assert_cmpint(fuse_client_lookup(client, ROOT, "a/b", &entry), ==,
+                    -EINVAL);
+    g_assert_cmpint(fuse_client_lookup(client, ROOT, longest, &entry), ==,
+                    -ENAMETOOLONG);
+    g_assert_cmpint(fuse_client_mkdir(client, ROOT, huge, &node), ==,
+                    -ENAMETOOLONG);
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_LOOKUP, ROOT,
+                                     &no_nul, 1, 128, NULL, NULL),
+                    ==, -EINVAL);
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_UNLINK, ROOT,
+                                     &no_nul, 1, 0, NULL, NULL),
+                    ==, -EINVAL);
+    client_free(client);
+}
+
+static void test_oversize(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    g_autofree char *bytes = g_malloc0(200000);
+    struct iovec args = { bytes, 200000 };
+    struct fuse_write_in write_in = { .size = 100 };
+    struct iovec write_args[] = { PIECE(write_in), { bytes, 99 } };
+    uint64_t node;
+
+    memset(bytes, 'n', 199999);
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_LOOKUP, ROOT,
+                                     &args, 1, 128, NULL, NULL),
+                    ==, -E2BIG);
+    g_assert_cmpint(
+        fuse_client_create(client, ROOT, "f", O_RDWR, &node, &write_in.fh), ==,
+        0);
+    /* One byte less than it says. */
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_WRITE, node,
+                                     write_args, 2, 8, NULL, NULL),
+                    ==, -EINVAL);
+    client_free(client);
+}
+
+static void test_read_beyond_room(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    struct fuse_read_in in = { .size = 1 << 20 };
+    struct iovec args[] = { PIECE(in) };
+    uint64_t node;
+
+    g_assert_cmpint(
+        fuse_client_create(client, ROOT, "f", O_RDWR, &node, &in.fh), ==, 0);
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_READ, node, args,
+                                     1, 4096, NULL, NULL),
+                    ==, -EINVAL);
+    in.size = 4096;
+    in.offset = 1ull << 63;
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_READ, node, args,
+                                     1, 4096, NULL, NULL),
+                    ==, -EINVAL);
+    client_free(client);
+}
+
+static void test_batch_forget(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    struct {
+        struct fuse_in_header head;
+        struct fuse_batch_forget_in in;
+        struct fuse_forget_one one;
+    } request = {
+        .head = { .len = sizeof(request), .opcode = FUSE_BATCH_FORGET },
+        .in = { .count = UINT32_MAX }, /* there is but one */
+        .one = { .nodeid = 77, .nlookup = 3 },
+    };
+    struct iovec in = PIECE(request);
+    struct fuse_attr attr;
+    uint32_t len;
+
+    client_submit(client, 0, &in, 1, 0);
+    client_reap(client, 0, &len);
+    g_assert_cmpuint(len, ==, 0);
+    g_assert_cmpint(fuse_client_getattr(client, ROOT, &attr), ==, 0);
+    client_free(client);
+}
+
+/* ---- rings --------------------------------------------------------------- */
+
+/* The guest's address of a queue's request memory. */
+static uint64_t arena(const struct client *client)
+{
+    return client->queues[FUSE_QUEUE].arena;
+}
+
+static struct vring_desc *desc(struct client *client, unsigned i)
+{
+    return &client->queues[FUSE_QUEUE].ring.desc[i];
+}
+
+static void break_loop(struct client *client)
+{
+    *desc(client, 0) = (struct vring_desc){ arena(client), 40,
+                                            VRING_DESC_F_NEXT, 1 };
+    *desc(client, 1) = (struct vring_desc){ arena(client), 40,
+                                            VRING_DESC_F_NEXT, 0 };
+    client_kick(client, FUSE_QUEUE, 0);
+}
+
+static void break_outside(struct client *client)
+{
+    *desc(client, 0) = (struct vring_desc){ 1ull << 40, 40, 0, 0 };
+    client_kick(client, FUSE_QUEUE, 0);
+}
+
+static void break_end_of_memory(struct client *client)
+{
+    *desc(client, 0) = (struct vring_desc){ CLIENT_MEMORY - 10, 40, 0, 0 };
+    client_kick(client, FUSE_QUEUE, 0);
+}
+
+static void break_wrapping(struct client *client)
+{
+    *desc(client, 0) = (struct vring_desc){ UINT64_MAX - 10, UINT32_MAX, 0, 0 };
+    client_kick(client, FUSE_QUEUE, 0);
+}
+
+static void break_head(struct client *client)
+{
+    client_kick(client, FUSE_QUEUE, CLIENT_QUEUE_SIZE);
+}
+
+static void break_next(struct client *client)
+{
+    *desc(client, 0) = (struct vring_desc){ arena(client), 40,
+                                            VRING_DESC_F_NEXT, UINT16_MAX };
+    client_kick(client, FUSE_QUEUE, 0);
+}
+
+static void break_order(struct client *client)
+{
+    *desc(client,
+          0) = (struct vring_desc){ arena(client), 40,
+                                    VRING_DESC_F_NEXT | VRING_DESC_F_WRITE, 1 };
+    *desc(client, 1) = (struct vring_desc){ arena(client), 40, 0, 0 };
+    client_kick(client, FUSE_QUEUE, 0);
+}
+
+static void break_index(struct client *client)
+{
+    client->queues[FUSE_QUEUE].avail_idx += CLIENT_QUEUE_SIZE + 5;
+    client_kick(client, FUSE_QUEUE, 0);
+}
+
+static void indirect(struct client *client, uint64_t address, uint32_t len,
+                     uint16_t flags)
+{
+    *desc(client, 0) = (struct vring_desc){
+        address, len, (uint16_t)(VRING_DESC_F_INDIRECT | flags), 1
+    };
+    client_kick(client, FUSE_QUEUE, 0);
+}
+
+static void break_indirect_length(struct client *client)
+{
+    indirect(client, arena(client), 17, 0);
+}
+
+static void break_indirect_outside(struct client *client)
+{
+    indirect(client, CLIENT_MEMORY - 16, 32, 0);
+}
+
+static void break_indirect_next(struct client *client)
+{
+    indirect(client, arena(client), 16, VRING_DESC_F_NEXT);
+}
+
+static void break_indirect_huge(struct client *client)
+{
+    indirect(client, 0, UINT32_MAX & ~15u, 0);
+}
+
+static void break_indirect_nested(struct client *client)
+{
+    struct vring_desc *table = (struct vring_desc *)(client->memory +
+                                                     arena(client));
+
+    *table = (struct vring_desc){ arena(client), 16, VRING_DESC_F_INDIRECT, 0 };
+    indirect(client, arena(client), 16, 0);
+}
+
+static void break_indirect_loop(struct client *client)
+{
+    struct vring_desc *table = (struct vring_desc *)(client->memory +
+                                                     arena(client));
+
+    *table = (struct vring_desc){ arena(client) + 4096, 40, VRING_DESC_F_NEXT,
+                                  0 };
+    indirect(client, arena(client), 16, 0);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(struct client *client);
+} breaks[] = {
+    { "loop", break_loop },
+    { "outside", break_outside },
+    { "end-of-memory", break_end_of_memory },
+    { "wrapping", break_wrapping },
+    { "head", break_head },
+    { "next", break_next },
+    { "order", break_order },
+    { "index", break_index },
+    { "indirect-length", break_indirect_length },
+    { "indirect-outside", break_indirect_outside },
+    { "indirect-next", break_indirect_next },
+    { "indirect-huge", break_indirect_huge },
+    { "indirect-nested", break_indirect_nested },
+    { "indirect-loop", break_indirect_loop },
+};
+
+/* The queue breaks, the other one works on, and set up anew it works too. */
+static void test_break(gconstpointer data)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    struct fuse_statfs_out statfs;
+    struct fuse_attr attr;
+
+    breaks[GPOINTER_TO_UINT(data)].run(client);
+    client_expect_broken(client, FUSE_QUEUE);
+    client_expect_alive(client);
+    g_assert_cmpint(fuse_client_call(client, 2, FUSE_STATFS, ROOT, NULL, 0,
+                                     sizeof(statfs), NULL, NULL),
+                    ==, 0);
+    client_stop_queue(client, FUSE_QUEUE);
+    client_start_queue(client, FUSE_QUEUE);
+    g_assert_cmpint(fuse_client_getattr(client, ROOT, &attr), ==, 0);
+    client_free(client);
+}
+
+/* ---- messages ------------------------------------------------------------ */
+
+static void refuse_ring(struct client *client, uint32_t request, uint32_t index,
+                        uint32_t value)
+{
+    uint32_t payload[2] = { index, value };
+
+    g_assert_false(
+        client_tell(client, request, payload, sizeof(payload), NULL, 0));
+}
+
+static void test_messages(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    struct vhost_ring_addresses addresses = { .index = 1, .desc = 12345 };
+    uint64_t number = 1ull << 60;
+    uint32_t table[2] = { UINT32_MAX, 0 };
+    struct fuse_attr attr;
+
+    refuse_ring(client, VU_SET_VRING_NUM, VHOST_RINGS_MAX, 16);
+    refuse_ring(client, VU_SET_VRING_NUM, 3, 0);
+    refuse_ring(client, VU_SET_VRING_NUM, 3, 100);
+    refuse_ring(client, VU_SET_VRING_NUM, 3, 1 << 20);
+    refuse_ring(client, VU_SET_VRING_BASE, 3, 1 << 16);
+    refuse_ring(client, VU_SET_VRING_ENABLE, UINT32_MAX, 1);
+    refuse_ring(client, 99, 0, 0);
+    refuse_ring(client, 7, 0, 0);
+    g_assert_false(client_tell(client, VU_SET_FEATURES, &number, 8, NULL, 0));
+    g_assert_false(client_tell(client, VU_SET_FEATURES, &number, 4, NULL, 0));
+    g_assert_false(
+        client_tell(client, VU_SET_PROTOCOL_FEATURES, &number, 8, NULL, 0));
+    g_assert_false(
+        client_tell(client, VU_SET_MEM_TABLE, table, sizeof(table), NULL, 0));
+    g_assert_false(
+        client_tell(client, VU_SET_VRING_ADDR, &addresses, 12, NULL, 0));
+    number = 1; /* an fd should come with it */
+    g_assert_false(client_tell(client, VU_SET_VRING_KICK, &number, 8, NULL, 0));
+    g_assert_cmpint(fuse_client_getattr(client, ROOT, &attr), ==, 0);
+    client_free(client);
+}
+
+static void refuse_region(struct client *client, uint64_t guest, uint64_t size,
+                          uint64_t user, uint64_t offset)
+{
+    struct {
+        uint64_t padding;
+        struct guest_region region;
+    } slot = { .region = { guest, size, user, offset } };
+
+    g_assert_false(client_tell(client, VU_ADD_MEM_REG, &slot, sizeof(slot),
+                               &client->memory_fd, 1));
+}
+
+static void test_regions(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    struct fuse_attr attr;
+
+    refuse_region(client, 0, 4096, 0, 0);                   /* overlaps */
+    refuse_region(client, 1ull << 32, 0, 0, 0);             /* empty */
+    refuse_region(client, UINT64_MAX - 10, 4096, 0, 0);     /* wraps */
+    refuse_region(client, 1ull << 32, 4096, UINT64_MAX, 0); /* wraps */
+    refuse_region(client, 1ull << 32, 1ull << 40, 0, 0); /* beyond the file */
+    refuse_region(client, 1ull << 32, 4096, 0, CLIENT_MEMORY);
+    refuse_region(client, 1ull << 32, 4096, 0, UINT64_MAX - 100);
+    g_assert_cmpint(fuse_client_getattr(client, ROOT, &attr), ==, 0);
+    client_free(client);
+}
+
+/* A stream that makes no sense ends the daemon, with an error. */
+static void test_broken_stream(void)
+{
+    struct client *client = client_spawn(NULL);
+    uint32_t head[3] = { VU_GET_FEATURES, VU_VERSION, 1u << 30 };
+
+    g_assert_cmpint(write(client->socket, head, sizeof(head)), ==,
+                    sizeof(head));
+    g_assert_cmpint(client_wait_exit(client), ==, 1);
+    client_free(client);
+}
+
+int main(int argc, char **argv)
+{
+    umask(0);
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/vhost-user/hostile/before-init", test_before_init);
+    g_test_add_func("/vhost-user/hostile/short", test_short);
+    g_test_add_func("/vhost-user/hostile/lying-length", test_lying_length);
+    g_test_add_func("/vhost-user/hostile/opcodes", test_opcodes);
+    g_test_add_func("/vhost-user/hostile/noise", test_noise);
+    g_test_add_func("/vhost-user/hostile/ids", test_ids);
+    g_test_add_func("/vhost-user/hostile/mixed-handles", test_mixed_handles);
+    g_test_add_func("/vhost-user/hostile/names", test_names);
+    g_test_add_func("/vhost-user/hostile/oversize", test_oversize);
+    g_test_add_func("/vhost-user/hostile/read-beyond-room",
+                    test_read_beyond_room);
+    g_test_add_func("/vhost-user/hostile/batch-forget", test_batch_forget);
+    for (guint i = 0; i < G_N_ELEMENTS(breaks); i++) {
+        g_autofree char *path = g_strdup_printf("/vhost-user/hostile/ring/%s",
+                                                breaks[i].name);
+
+        g_test_add_data_func(path, GUINT_TO_POINTER(i), test_break);
+    }
+    g_test_add_func("/vhost-user/hostile/messages", test_messages);
+    g_test_add_func("/vhost-user/hostile/regions", test_regions);
+    g_test_add_func("/vhost-user/hostile/broken-stream", test_broken_stream);
+    return g_test_run();
+}

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * vhost-user-test - what a guest does with files, through the daemon.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "tests/fuse_client.h"
+
+#define ROOT FUSE_ROOT_ID
+#define PIECE(x)                                                               \
+    {                                                                          \
+        (void *)&(x), sizeof(x)                                                \
+    }
+#define TEXT(s)                                                                \
+    {                                                                          \
+        (void *)(s), strlen(s) + 1                                             \
+    }
+
+/* The feature bits under which every test of this file runs. */
+static const struct {
+    const char *name;
+    uint64_t want;
+    uint32_t piece;
+} variants[] = {
+    { "plain", 0, 0 },
+    { "event-idx", CLIENT_EVENT_IDX, 0 },
+    { "indirect-pages", CLIENT_INDIRECT | CLIENT_EVENT_IDX, 4096 },
+};
+
+static struct client *start(gconstpointer data)
+{
+    unsigned i = GPOINTER_TO_UINT(data);
+    struct client *client = fuse_client_new(variants[i].want, NULL);
+
+    client->piece = variants[i].piece;
+    return client;
+}
+
+static char *host_path(const struct client *client, const char *name)
+{
+    return g_build_filename(client->share, name, NULL);
+}
+
+static void expect_content(const struct client *client, const char *name,
+                           const void *data, size_t size)
+{
+    g_autofree char *path = host_path(client, name);
+    g_autofree char *content = NULL;
+    gsize len;
+
+    g_assert_true(g_file_get_contents(path, &content, &len, NULL));
+    g_assert_cmpmem(content, len, data, size);
+}
+
+static struct stat host_stat(const struct client *client, const char *name)
+{
+    g_autofree char *path = host_path(client, name);
+    struct stat st;
+
+    g_assert_cmpint(lstat(path, &st), ==, 0);
+    return st;
+}
+
+static void test_read_write(gconstpointer data)
+{
+    struct client *client = start(data);
+    g_autofree char *big = g_malloc(1 << 20);
+    const void *back;
+    uint64_t node, fh;
+
+    for (int i = 0; i < 1 << 20; i++)
+        big[i] = (char)(i * 31 + i / 4096);
+    g_assert_cmpint(
+        fuse_client_create(client, ROOT, "f", O_RDWR | O_CREAT, &node, &fh), ==,
+        0);
+    g_assert_cmpint(fuse_client_write(client, fh, 0, "hello", 5, 0), ==, 5);
+    expect_content(client, "f", "hello", 5);
+    if (client->piece == 0 || (1 << 20) / client->piece < 250) {
+        g_assert_cmpint(fuse_client_write(client, fh, 0, big, 1 << 20, 0), ==,
+                        1 << 20);
+        expect_content(client, "f", big, 1 << 20);
+        g_assert_cmpint(fuse_client_read(client, fh, 0, 1 << 20, &back), ==,
+                        1 << 20);
+        g_assert_cmpmem(back, 1 << 20, big, 1 << 20);
+    }
+    g_assert_cmpint(fuse_client_write(client, fh, 3, big, 777777, 0), ==,
+                    777777);
+    g_assert_cmpint(fuse_client_read(client, fh, 4, 777776, &back), ==, 777776);
+    g_assert_cmpmem(back, 777776, big + 1, 777776);
+    g_assert_cmpint(fuse_client_read(client, fh, 1 << 30, 4096, &back), ==, 0);
+    g_assert_cmpint(fuse_client_release(client, FUSE_RELEASE, node, fh), ==, 0);
+    g_assert_cmpint(fuse_client_read(client, fh, 0, 10, &back), ==, -EBADF);
+    client_free(client);
+}
+
+static void test_open_modes(gconstpointer data)
+{
+    struct client *client = start(data);
+    uint64_t node, fh, again;
+    const void *back;
+
+    g_assert_cmpint(
+        fuse_client_create(client, ROOT, "f", O_WRONLY | O_EXCL, &node, &fh),
+        ==, 0);
+    g_assert_cmpint(
+        fuse_client_create(client, ROOT, "f", O_WRONLY | O_EXCL, &node, &again),
+        ==, -EEXIST);
+    g_assert_cmpint(fuse_client_write(client, fh, 0, "one", 3, 0), ==, 3);
+    g_assert_cmpint(fuse_client_read(client, fh, 0, 3, &back), ==, -EBADF);
+    /* The host decides where an append goes. */
+    g_assert_cmpint(fuse_client_write(client, fh, 0, "two", 3, O_APPEND), ==,
+                    3);
+    expect_content(client, "f", "onetwo", 6);
+    g_assert_cmpint(fuse_client_open(client, node, O_RDONLY, 0, &again), ==, 0);
+    g_assert_cmpint(fuse_client_write(client, again, 0, "x", 1, 0), ==, -EBADF);
+    g_assert_cmpint(fuse_client_read(client, again, 0, 10, &back), ==, 6);
+    g_assert_cmpint(
+        fuse_client_open(client, node, O_WRONLY | O_TRUNC, 0, &again), ==, 0);
+    expect_content(client, "f", "", 0);
+    g_assert_cmpint(fuse_client_open(client, ROOT, O_RDONLY, 0, &again), ==,
+                    -EISDIR);
+    g_assert_cmpint(fuse_client_opendir(client, node, &again), ==, -ENOTDIR);
+    client_free(client);
+}
+
+static void test_kill_priv(gconstpointer data)
+{
+    struct client *client = start(data);
+    g_autofree char *path = host_path(client, "f");
+    uint64_t node, fh, again;
+    struct stat st;
+
+    g_assert_cmpint(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh),
+                    ==, 0);
+    g_assert_cmpint(fuse_client_write(client, fh, 0, "x", 1, 0), ==, 1);
+    g_assert_cmpint(chmod(path, 06755), ==, 0);
+    g_assert_cmpint(fuse_client_open(client, node, O_WRONLY | O_TRUNC,
+                                     FUSE_OPEN_KILL_SUIDGID, &again),
+                    ==, 0);
+    st = host_stat(client, "f");
+    g_assert_cmphex(st.st_mode & 07777, ==, 0755);
+    g_assert_cmpint(st.st_size, ==, 0);
+    client_free(client);
+}
+
+static void test_names(gconstpointer data)
+{
+    struct client *client = start(data);
+    uint64_t dir, node, fh;
+    struct fuse_entry_out entry, again;
+
+    g_assert_cmpint(fuse_client_mkdir(client, ROOT, "d", &dir), ==, 0);
+    g_assert_cmpint(fuse_client_create(client, dir, "a", O_RDWR, &node, &fh),
+                    ==, 0);
+    g_assert_cmpint(fuse_client_rename(client, dir, "a", ROOT, "b", 0), ==, 0);
+    g_assert_cmpint(fuse_client_lookup(client, dir, "a", &entry), ==, -ENOENT);
+    g_assert_cmpint(fuse_client_lookup(client, ROOT, "b", &entry), ==, 0);
+    g_assert_cmpuint(entry.nodeid, ==, node);
+    g_assert_cmpint(fuse_client_create(client, ROOT, "c", O_RDWR, &node, &fh),
+                    ==, 0);
+    g_assert_cmpint(fuse_client_rename(client, ROOT, "b", ROOT, "c", 1), ==,
+                    -EEXIST); /* RENAME_NOREPLACE */
+    g_assert_cmpint(fuse_client_rename(client, ROOT, "b", ROOT, "c", 2), ==,
+                    0); /* RENAME_EXCHANGE */
+    g_assert_cmpint(fuse_client_lookup(client, ROOT, "c", &again), ==, 0);
+    g_assert_cmpuint(again.nodeid, ==, entry.nodeid);
+    g_assert_cmpint(fuse_client_rename(client, ROOT, "b", ROOT, "c", 4), ==,
+                    -EINVAL); /* RENAME_WHITEOUT */
+    g_assert_cmpint(fuse_client_remove(client, FUSE_UNLINK, ROOT, "d"), ==,
+                    -EISDIR);
+    g_assert_cmpint(fuse_client_remove(client, FUSE_RMDIR, ROOT, "b"), ==,
+                    -ENOTDIR);
+    g_assert_cmpint(fuse_client_remove(client, FUSE_UNLINK, ROOT, "b"), ==, 0);
+    g_assert_cmpint(fuse_client_remove(client, FUSE_RMDIR, ROOT, "d"), ==, 0);
+    g_assert_cmpint(fuse_client_lookup(client, ROOT, "d", &entry), ==, -ENOENT);
+    client_free(client);
+}
+
+static void test_links(gconstpointer data)
+{
+    struct client *client = start(data);
+    const char *target = "no/such/place", *name = "sym", *hard = "hard";
+    struct iovec symlink_args[] = { TEXT(name), TEXT(target) };
+    struct fuse_link_in link_in = { 0 };
+    struct iovec link_args[] = { PIECE(link_in), TEXT(hard) };
+    struct fuse_entry_out entry, again;
+    const struct fuse_entry_out *made;
+    const void *reply;
+    uint64_t node, fh;
+    uint32_t len;
+
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_SYMLINK, ROOT,
+                                     symlink_args, 2, sizeof(entry), &reply,
+                                     &len),
+                    ==, 0);
+    made = reply;
+    node = made->nodeid;
+    g_assert_true(S_ISLNK(made->attr.mode));
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_READLINK, node,
+                                     NULL, 0, 4096, &reply, &len),
+                    ==, 0);
+    g_assert_cmpmem(reply, len, target, strlen(target));
+    g_assert_cmpint(fuse_client_open(client, node, O_RDONLY, 0, &fh), ==,
+                    -ELOOP);
+    g_assert_cmpint(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh),
+                    ==, 0);
+    link_in.oldnodeid = node;
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_LINK, ROOT,
+                                     link_args, 2, sizeof(entry), &reply, &len),
+                    ==, 0);
+    made = reply;
+    g_assert_cmpuint(made->nodeid, ==, node);
+    g_assert_cmpuint(made->attr.nlink, ==, 2);
+    g_assert_cmpint(fuse_client_lookup(client, ROOT, "f", &entry), ==, 0);
+    g_assert_cmpint(fuse_client_lookup(client, ROOT, "hard", &again), ==, 0);
+    g_assert_cmpuint(entry.nodeid, ==, again.nodeid);
+    client_free(client);
+}
+
+static void test_nodes(gconstpointer data)
+{
+    struct client *client = start(data);
+    struct fuse_mknod_in in = { .mode = S_IFIFO | 0600 };
+    const char *name = "fifo";
+    struct iovec args[] = { PIECE(in), TEXT(name) };
+    const struct fuse_entry_out *entry;
+    const void *reply;
+    uint64_t fh;
+
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_MKNOD, ROOT, args,
+                                     2, sizeof(*entry), &reply, NULL),
+                    ==, 0);
+    entry = reply;
+    g_assert_true(S_ISFIFO(entry->attr.mode));
+    /* The guest's kernel serves it; here an open would wait for a peer. */
+    g_assert_cmpint(fuse_client_open(client, entry->nodeid, O_RDONLY, 0, &fh),
+                    ==, -ENXIO);
+    if (geteuid() == 0) {
+        name = "dev";
+        args[1] = (struct iovec)TEXT(name);
+        in.mode = S_IFCHR | 0600;
+        in.rdev = 1 << 8 | 0x03 | 0x1 << 20; /* 1:259 */
+        g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_MKNOD, ROOT,
+                                         args, 2, sizeof(*entry), &reply, NULL),
+                        ==, 0);
+        entry = reply;
+        g_assert_cmpuint(entry->attr.rdev, ==, in.rdev);
+        g_assert_cmpuint(host_stat(client, "dev").st_rdev, ==, makedev(1, 259));
+    }
+    client_free(client);
+}
+
+static void test_attributes(gconstpointer data)
+{
+    struct client *client = start(data);
+    struct fuse_setattr_in in = { .valid = FATTR_MODE | FATTR_SIZE |
+                                           FATTR_MTIME | FATTR_FH,
+                                  .mode = 0640,
+                                  .size = 12345,
+                                  .mtime = 1000000000,
+                                  .mtimensec = 123456789 };
+    struct fuse_attr attr;
+    struct stat st;
+    uint64_t node, fh;
+
+    g_assert_cmpint(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh),
+                    ==, 0);
+    in.fh = fh;
+    g_assert_cmpint(fuse_client_setattr(client, node, &in, &attr), ==, 0);
+    g_assert_cmphex(attr.mode, ==, S_IFREG | 0640);
+    g_assert_cmpuint(attr.size, ==, 12345);
+    g_assert_cmpuint(attr.mtime, ==, 1000000000);
+    g_assert_cmpuint(attr.mtimensec, ==, 123456789);
+    st = host_stat(client, "f");
+    g_assert_cmpint(st.st_size, ==, 12345);
+    g_assert_cmpint(st.st_mtim.tv_nsec, ==, 123456789);
+    g_assert_cmpuint(attr.ino, ==, st.st_ino);
+    in = (struct fuse_setattr_in){ .valid = FATTR_MTIME | FATTR_MTIME_NOW };
+    g_assert_cmpint(fuse_client_setattr(client, node, &in, &attr), ==, 0);
+    g_assert_cmpuint(attr.mtime, >, 1000000000);
+    if (geteuid() == 0) {
+        in = (struct fuse_setattr_in){ .valid = FATTR_UID | FATTR_GID,
+                                       .uid = 12,
+                                       .gid = 34 };
+        g_assert_cmpint(fuse_client_setattr(client, node, &in, &attr), ==, 0);
+        g_assert_cmpuint(host_stat(client, "f").st_uid, ==, 12);
+        g_assert_cmpuint(host_stat(client, "f").st_gid, ==, 34);
+    }
+    in = (struct fuse_setattr_in){ .valid = FATTR_SIZE, .size = 1ull << 63 };
+    g_assert_cmpint(fuse_client_setattr(client, node, &in, &attr), ==, -EINVAL);
+    client_free(client);
+}
+
+static void test_statx(gconstpointer data)
+{
+    struct client *client = start(data);
+    struct fuse_statx_in in = { .sx_mask = STATX_BASIC_STATS | STATX_BTIME };
+    struct iovec args[] = { PIECE(in) };
+    const struct fuse_statx_out *out;
+    const void *reply;
+    struct stat st = host_stat(client, "");
+
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_STATX, ROOT, args,
+                                     1, sizeof(*out), &reply, NULL),
+                    ==, 0);
+    out = reply;
+    g_assert_cmpuint(out->stat.ino, ==, st.st_ino);
+    g_assert_cmpuint(out->stat.mode, ==, st.st_mode);
+    g_assert_cmpint(out->stat.mtime.tv_sec, ==, st.st_mtim.tv_sec);
+    client_free(client);
+}
+
+static int set_xattr(struct client *client, uint64_t node, const char *name,
+                     const void *value, uint32_t size, uint32_t flags)
+{
+    uint32_t in[2] = { size, flags };
+    struct iovec args[] = { PIECE(in), TEXT(name), { (void *)value, size } };
+
+    return fuse_client_call(client, FUSE_QUEUE, FUSE_SETXATTR, node, args, 3, 0,
+                            NULL, NULL);
+}
+
+static int get_xattr(struct client *client, uint32_t opcode, uint64_t node,
+                     const char *name, uint32_t size, const void **ret_value,
+                     uint32_t *ret_len)
+{
+    struct fuse_getxattr_in in = { .size = size };
+    struct iovec args[] = { PIECE(in), TEXT(name) };
+
+    return fuse_client_call(client, FUSE_QUEUE, opcode, node, args,
+                            opcode == FUSE_GETXATTR ? 2 : 1, MAX(size, 8),
+                            ret_value, ret_len);
+}
+
+static void test_xattrs(gconstpointer data)
+{
+    struct client *client = start(data);
+    const char *name = "user.test";
+    struct iovec remove_args[] = { TEXT(name) };
+    const struct fuse_getxattr_out *out;
+    const void *value;
+    uint64_t node, fh;
+    uint32_t len;
+
+    g_assert_cmpint(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh),
+                    ==, 0);
+    g_assert_cmpint(set_xattr(client, node, name, "\0v", 2, XATTR_REPLACE), ==,
+                    -ENODATA);
+    g_assert_cmpint(set_xattr(client, node, name, "\0value", 6, XATTR_CREATE),
+                    ==, 0);
+    g_assert_cmpint(
+        get_xattr(client, FUSE_GETXATTR, node, name, 0, &value, &len), ==, 0);
+    out = value;
+    g_assert_cmpuint(out->size, ==, 6);
+    g_assert_cmpint(
+        get_xattr(client, FUSE_GETXATTR, node, name, 3, &value, &len), ==,
+        -ERANGE);
+    g_assert_cmpint(
+        get_xattr(client, FUSE_GETXATTR, node, name, 100, &value, &len), ==, 0);
+    g_assert_cmpmem(value, len, "\0value", 6);
+    g_assert_cmpint(
+        get_xattr(client, FUSE_LISTXATTR, node, "", 100, &value, &len), ==, 0);
+    g_assert_cmpmem(value, len, "user.test", 10);
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_REMOVEXATTR, node,
+                                     remove_args, 1, 0, NULL, NULL),
+                    ==, 0);
+    g_assert_cmpint(
+        get_xattr(client, FUSE_GETXATTR, node, name, 100, &value, &len), ==,
+        -ENODATA);
+    client_free(client);
+}
+
+static int seek(struct client *client, uint64_t fh, uint64_t offset,
+                uint32_t whence, uint64_t *ret_offset)
+{
+    struct fuse_lseek_in in = { .fh = fh, .offset = offset, .whence = whence };
+    struct iovec args[] = { PIECE(in) };
+    const void *reply;
+    int r = fuse_client_call(client, FUSE_QUEUE, FUSE_LSEEK, 0, args, 1, 8,
+                             &reply, NULL);
+
+    if (r == 0)
+        memcpy(ret_offset, reply, sizeof(*ret_offset));
+    return r;
+}
+
+static void test_ranges(gconstpointer data)
+{
+    struct client *client = start(data);
+    struct fuse_fallocate_in allocate = { .length = 65536 };
+    struct iovec allocate_args[] = { PIECE(allocate) };
+    struct fuse_copy_file_range_in copy = { .len = 10, .off_out = 4 };
+    struct iovec copy_args[] = { PIECE(copy) };
+    uint64_t node, fh, other, offset = 0;
+    const void *reply;
+
+    g_assert_cmpint(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh),
+                    ==, 0);
+    allocate.fh = fh;
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_FALLOCATE, node,
+                                     allocate_args, 1, 0, NULL, NULL),
+                    ==, 0);
+    g_assert_cmpint(host_stat(client, "f").st_size, ==, 65536);
+    g_assert_cmpint(fuse_client_write(client, fh, 1 << 20, "0123456789", 10, 0),
+                    ==, 10);
+    g_assert_cmpint(seek(client, fh, 65536, SEEK_DATA, &offset), ==, 0);
+    g_assert_cmpuint(offset, ==, 1 << 20);
+    g_assert_cmpint(seek(client, fh, 1 << 21, SEEK_DATA, &offset), ==, -ENXIO);
+    g_assert_cmpint(seek(client, fh, 0, SEEK_SET, &offset), ==, -EINVAL);
+    g_assert_cmpint(
+        fuse_client_create(client, ROOT, "g", O_RDWR, &node, &other), ==, 0);
+    copy.fh_in = fh;
+    copy.off_in = 1 << 20;
+    copy.nodeid_out = node;
+    copy.fh_out = other;
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_COPY_FILE_RANGE,
+                                     node, copy_args, 1, 8, &reply, NULL),
+                    ==, 0);
+    g_assert_cmpuint(((const struct fuse_write_out *)reply)->size, ==, 10);
+    expect_content(client, "g",
+                   "\0\0\0\0"
+                   "0123456789",
+                   14);
+    client_free(client);
+}
+
+static void test_sync_and_statfs(gconstpointer data)
+{
+    struct client *client = start(data);
+    struct fuse_fsync_in in = { 0 };
+    struct iovec args[] = { PIECE(in) };
+    uint64_t zero = 0;
+    struct iovec syncfs_args[] = { PIECE(zero) };
+    const struct fuse_statfs_out *out;
+    const void *reply;
+    uint64_t node, fh;
+
+    g_assert_cmpint(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh),
+                    ==, 0);
+    in.fh = fh;
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_FSYNC, node, args,
+                                     1, 0, NULL, NULL),
+                    ==, 0);
+    g_assert_cmpint(fuse_client_opendir(client, ROOT, &fh), ==, 0);
+    in.fh = fh;
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_FSYNCDIR, ROOT,
+                                     args, 1, 0, NULL, NULL),
+                    ==, 0);
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_SYNCFS, ROOT,
+                                     syncfs_args, 1, 0, NULL, NULL),
+                    ==, 0);
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_STATFS, ROOT,
+                                     NULL, 0, sizeof(*out), &reply, NULL),
+                    ==, 0);
+    out = reply;
+    g_assert_cmpuint(out->st.namelen, ==, 255);
+    g_assert_cmpuint(out->st.blocks, >, 0);
+    client_free(client);
+}
+
+static void test_tmpfile(gconstpointer data)
+{
+    struct client *client = start(data);
+    struct fuse_create_in in = { .flags = O_RDWR, .mode = S_IFREG | 0600 };
+    const char *name = "/", *linked = "linked";
+    struct iovec args[] = { PIECE(in), TEXT(name) };
+    struct fuse_link_in link_in;
+    struct iovec link_args[] = { PIECE(link_in), TEXT(linked) };
+    struct {
+        struct fuse_entry_out entry;
+        struct fuse_open_out open;
+    } out;
+    const void *reply;
+    int r = fuse_client_call(client, FUSE_QUEUE, FUSE_TMPFILE, ROOT, args, 2,
+                             sizeof(out), &reply, NULL);
+
+    if (r == -EOPNOTSUPP) {
+        g_test_skip("no O_TMPFILE on this file system");
+    } else {
+        g_assert_cmpint(r, ==, 0);
+        memcpy(&out, reply, sizeof(out));
+        g_assert_cmpuint(out.entry.attr.nlink, ==, 0);
+        g_assert_cmpint(fuse_client_write(client, out.open.fh, 0, "t", 1, 0),
+                        ==, 1);
+        link_in.oldnodeid = out.entry.nodeid;
+        g_assert_cmpint(
+            fuse_client_call(client, FUSE_QUEUE, FUSE_LINK, ROOT, link_args, 2,
+                             sizeof(struct fuse_entry_out), &reply, NULL),
+            ==, 0);
+        expect_content(client, "linked", "t", 1);
+    }
+    client_free(client);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(gconstpointer data);
+} tests[] = {
+    { "files/read-write", test_read_write },
+    { "files/open-modes", test_open_modes },
+    { "files/kill-priv", test_kill_priv },
+    { "files/ranges", test_ranges },
+    { "files/sync-and-statfs", test_sync_and_statfs },
+    { "files/tmpfile", test_tmpfile },
+    { "names/rename-remove", test_names },
+    { "names/links", test_links },
+    { "names/nodes", test_nodes },
+    { "attributes/set", test_attributes },
+    { "attributes/statx", test_statx },
+    { "attributes/xattrs", test_xattrs },
+};
+
+int main(int argc, char **argv)
+{
+    umask(0);
+    g_test_init(&argc, &argv, NULL);
+    for (guint v = 0; v < G_N_ELEMENTS(variants); v++) {
+        for (guint i = 0; i < G_N_ELEMENTS(tests); i++) {
+            g_autofree char *path = g_strdup_printf(
+                "/vhost-user/%s/%s", variants[v].name, tests[i].name);
+
+            g_test_add_data_func(path, GUINT_TO_POINTER(v), tests[i].run);
+        }
+    }
+    return g_test_run();
+}
