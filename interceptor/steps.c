@@ -409,21 +409,23 @@ bool steps_recover(struct ic *ic, GError **error)
     fd_auto int dir = undo_log_open_wal(ic->log);
     size_t count;
     const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+    g_autoptr(step_auto) step = NULL;
+    int rc;
 
     for (size_t i = 0; i < count; i++) {
-        fd_auto int step = undo_log_open_step(ic->log, entries[i].id);
+        fd_auto int folder = undo_log_open_step(ic->log, entries[i].id);
         fd_auto int blobs =
-            sys_openat(step, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
+            sys_openat(folder, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
 
         if (blobs >= 0)
             held_links_change_all(ic->held, blobs, 1);
     }
     if (dir < 0)
         return dir == -ENOENT || fail(error, ERROR_IO_ERROR, "undo log", dir);
+    rc = step_load_summary(dir, &step);
     /* Killed before the step's first line was whole: nothing was changed. */
-    if (faccessat(dir, STEP_MANIFEST, F_OK, 0) < 0 && errno == ENOENT) {
-        int rc = undo_log_discard_wal(ic->log, 0, 0, false);
-
+    if (rc == -ENOENT || rc == -ENODATA) {
+        rc = undo_log_discard_wal(ic->log, 0, 0, false);
         return rc == 0 || fail(error, ERROR_IO_ERROR, "undo log", rc);
     }
     return undo_wal(ic, &ic->recovered, error);
@@ -445,7 +447,7 @@ GPtrArray *ic_history(struct ic *ic, unsigned limit, GError **error)
         fd_auto int dir = undo_log_open_step(ic->log, entries[i - 1].id);
         g_autoptr(step_auto) step = NULL;
 
-        if (dir >= 0 && step_load(dir, NULL, NULL, &step) == 0)
+        if (dir >= 0 && step_load_summary(dir, &step) == 0)
             g_ptr_array_add(infos, report_from_step(step));
     }
     pthread_rwlock_unlock(&ic->gate);
