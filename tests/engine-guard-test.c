@@ -293,6 +293,18 @@ static void missing_inode(struct fixture *f, gconstpointer data)
     expect_refused(f, ERROR_PREIMAGE_MISSING);
 }
 
+static void damaged_line(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *manifest = log_path(f, "steps/1/manifest.jsonl");
+    g_autofree char *text = NULL;
+
+    overwrite_file(f);
+    g_assert_true(g_file_get_contents(manifest, &text, NULL, NULL));
+    flip_byte(manifest, strstr(text, "{\"t\":\"b\"") - text + 12);
+    expect_refused(f, ERROR_PREIMAGE_CORRUPT);
+    g_assert_true(ic_rollback(f->ic, 1, true, NULL, NULL));
+}
+
 /* Killed while the first line was being written. */
 static void torn_header(struct fixture *f, gconstpointer data)
 {
@@ -341,6 +353,7 @@ static const struct {
     { "/guard/UL-08/corrupt-blob", corrupt_blob },
     { "/guard/UL-07/missing-blob", missing_blob },
     { "/guard/UL-07/missing-inode", missing_inode },
+    { "/guard/UL-06/damaged-line", damaged_line },
     { "/guard/CR-07/empty-manifest", torn_header, "" },
     { "/guard/CR-07/torn-header", torn_header, "{\"t\":\"step\",\"v\":1" },
     { "/guard/UL-04/other-version", other_version },
