@@ -233,6 +233,13 @@ void ic_close(struct ic *ic)
     g_free(ic);
 }
 
+void ic_set_log(int level, const char *program)
+{
+    log_set_level((enum log_level)CLAMP(level, LOG_LEVEL_ERROR,
+                                        LOG_LEVEL_TRACE));
+    log_set_human(program);
+}
+
 /* ---- inodes ---------------------------------------------------------------- */
 
 struct ic_inode *ic_root(struct ic *ic)
