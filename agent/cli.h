@@ -13,5 +13,10 @@ enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
 #define CLI_PROGRAM "stepback"
 
 int cli_agent(int argc, char **argv);
+int cli_run(int argc, char **argv);
+int cli_history(int argc, char **argv);
+int cli_undo(int argc, char **argv);
+int cli_image(int argc, char **argv);
+int cli_doctor(int argc, char **argv);
 
 #endif

@@ -19,7 +19,12 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *summary;
 } commands[] = {
+    { "run", cli_run, "run a command in a virtual machine over a folder" },
+    { "history", cli_history, "list the steps that can be undone" },
+    { "undo", cli_undo, "take back the newest steps" },
     { "agent", cli_agent, "serve a frontend on stdin and stdout" },
+    { "image", cli_image, "build a guest image: stepback image build" },
+    { "doctor", cli_doctor, "check that everything needed is there" },
 };
 
 static void print_usage(FILE *out)
