@@ -39,7 +39,7 @@ static int open_beneath(int root_fd, const char *path, int flags,
                         GError **error)
 {
     struct open_how how = {
-        .flags = (unsigned)(flags | O_CLOEXEC | O_NOCTTY),
+        .flags = (unsigned)(flags | O_CLOEXEC),
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
     const char *name = *path ? path : ".";
@@ -227,7 +227,7 @@ static int open_file(int root_fd, const char *path, struct stat *ret_stat,
         return -1;
     }
     g_snprintf(proc, sizeof(proc), "/proc/self/fd/%d", found);
-    fd = open(proc, O_RDONLY | O_CLOEXEC);
+    fd = open(proc, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         fail(error, path, errno);
     return fd;
