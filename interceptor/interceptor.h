@@ -75,6 +75,12 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error);
  * every ic_inode must have been given back. */
 void ic_close(struct ic *ic);
 
+/* The library's messages go to stderr, as JSON Lines, up to this level: 0
+ * errors, 1 warnings, 2 information (the default), 3 and 4 debugging. program
+ * (borrowed for the life of the process; may be NULL): print lines for people,
+ * "program: message", in place of JSON. */
+void ic_set_log(int level, const char *program);
+
 /* The default place of a folder's log: <parent>/.stepback/<name>, or, where
  * the parent cannot be written or is another filesystem,
  * $XDG_STATE_HOME/stepback/undo/<name>-<hash>. A new string; NULL and error
@@ -105,7 +111,8 @@ mode_t ic_inode_type(const struct ic_inode *inode);
 int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
               struct ic_inode **ret_inode, struct stat *ret_stat);
 
-/* The parent directory; the root's parent is the root. A new reference. */
+/* The parent directory; the root's parent is the root. -ENOENT if the
+ * directory is no longer in the share. A new reference. */
 int ic_lookup_parent(struct ic *ic, struct ic_inode *dir,
                      struct ic_inode **ret_inode);
 

@@ -163,6 +163,17 @@ static gboolean run(const struct options *options, int stop_fd, GError **error)
     return ok;
 }
 
+/* The library has a log of its own to set. */
+static void start_log(const struct options *options)
+{
+    const char *human =
+        options->mount_dir || isatty(STDERR_FILENO) ? PROGRAM : NULL;
+
+    log_set_human(human);
+    log_set_level(options->log_level);
+    ic_set_log((int)options->log_level, human);
+}
+
 static int serve_options(const struct options *options)
 {
     struct signal_wait wait = { .stop_fd = eventfd(0, EFD_CLOEXEC) };
@@ -170,9 +181,7 @@ static int serve_options(const struct options *options)
 
     /* Before any thread is made: all inherit the mask. */
     block_signals(&wait.set);
-    if (options->mount_dir || isatty(STDERR_FILENO))
-        log_set_human(PROGRAM);
-    log_set_level(options->log_level);
+    start_log(options);
     if (wait.stop_fd < 0) {
         log_error(LOG_FS_BACKEND, "cannot make an eventfd: %s",
                   g_strerror(errno));
