@@ -130,23 +130,38 @@ static void test_open_modes(gconstpointer data)
     client_free(client);
 }
 
+/* A guest's user without CAP_FSETID takes suid and sgid away by a write, a
+ * truncation and an open that truncates. */
 static void test_kill_priv(gconstpointer data)
 {
     struct client *client = start(data);
     g_autofree char *path = host_path(client, "f");
-    uint64_t node, fh, again;
-    struct stat st;
+    struct fuse_write_in in = { .size = 1,
+                                .write_flags = FUSE_WRITE_KILL_SUIDGID };
+    struct iovec args[] = { PIECE(in), { (void *)"y", 1 } };
+    struct fuse_setattr_in cut = { .valid = FATTR_SIZE | FATTR_KILL_SUIDGID };
+    struct fuse_attr attr;
+    uint64_t node, again;
+    const void *reply;
 
-    g_assert_cmpint(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh),
+    g_assert_cmpint(
+        fuse_client_create(client, ROOT, "f", O_RDWR, &node, &in.fh), ==, 0);
+    g_assert_cmpint(chmod(path, 06755), ==, 0);
+    g_assert_cmpint(fuse_client_write(client, in.fh, 0, "x", 1, 0), ==, 1);
+    g_assert_cmphex(host_stat(client, "f").st_mode & 07777, ==, 06755);
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_WRITE, node, args,
+                                     2, 8, &reply, NULL),
                     ==, 0);
-    g_assert_cmpint(fuse_client_write(client, fh, 0, "x", 1, 0), ==, 1);
+    g_assert_cmphex(host_stat(client, "f").st_mode & 07777, ==, 0755);
     g_assert_cmpint(chmod(path, 06755), ==, 0);
     g_assert_cmpint(fuse_client_open(client, node, O_WRONLY | O_TRUNC,
                                      FUSE_OPEN_KILL_SUIDGID, &again),
                     ==, 0);
-    st = host_stat(client, "f");
-    g_assert_cmphex(st.st_mode & 07777, ==, 0755);
-    g_assert_cmpint(st.st_size, ==, 0);
+    g_assert_cmphex(host_stat(client, "f").st_mode & 07777, ==, 0755);
+    g_assert_cmpint(host_stat(client, "f").st_size, ==, 0);
+    g_assert_cmpint(chmod(path, 06755), ==, 0);
+    g_assert_cmpint(fuse_client_setattr(client, node, &cut, &attr), ==, 0);
+    g_assert_cmphex(attr.mode & 07777, ==, 0755);
     client_free(client);
 }
 
