@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 enum log_level {
+    LOG_LEVEL_NONE = -1, /* for log_set_level(): nothing at all */
     LOG_LEVEL_ERROR,
     LOG_LEVEL_WARN,
     LOG_LEVEL_INFO,

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * port - see port.h.
+ */
+#include "shim/port.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SYS_PORTS "/sys/class/virtio-ports"
+
+/* The kernel's node of the port called WIRE_PORT_NAME, e.g. "/dev/vport0p1".
+ * getdents64() because opendir() allocates. */
+static int find_node(char *node, size_t size)
+{
+    _Alignas(struct dirent64) char entries[1024];
+    int dir = open(SYS_PORTS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int result = -ENOENT;
+    ssize_t got;
+
+    if (dir < 0)
+        return -ENOENT;
+    while (result && (got = getdents64(dir, entries, sizeof(entries))) > 0) {
+        const struct dirent64 *entry;
+
+        for (ssize_t at = 0; result && at < got; at += entry->d_reclen) {
+            char path[300], name[sizeof(WIRE_PORT_NAME) + 1] = "";
+            int fd;
+            ssize_t len;
+
+            entry = (const struct dirent64 *)(entries + at);
+            snprintf(path, sizeof(path), "%s/name", entry->d_name);
+            fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+            if (fd < 0)
+                continue;
+            len = read(fd, name, sizeof(name) - 1);
+            close(fd);
+            if (len > 0 && strcmp(name, WIRE_PORT_NAME "\n") == 0) {
+                snprintf(node, size, "/dev/%s", entry->d_name);
+                result = 0;
+            }
+        }
+    }
+    close(dir);
+    return result;
+}
+
+int port_open(struct port *port, const char *path)
+{
+    char node[300];
+    int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    int result;
+
+    if (fd < 0 && errno == ENOENT && strcmp(path, WIRE_PORT_PATH) == 0) {
+        result = find_node(node, sizeof(node));
+        if (result)
+            return result;
+        fd = open(node, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    }
+    if (fd < 0)
+        return -errno;
+    result = port_adopt(port, fd);
+    if (result == 0 && port->is_device)
+        fchmod(fd, 0600);
+    return result;
+}
+
+int port_adopt(struct port *port, int fd)
+{
+    struct stat st;
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+        fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fstat(fd, &st) < 0)
+        return -errno;
+    port->fd = fd;
+    port->is_device = S_ISCHR(st.st_mode);
+    return 0;
+}
+
+short port_events(const struct port *port)
+{
+    short events = 0;
+
+    if (port_can_answer(port))
+        events |= POLLIN;
+    if (port->out_start < port->out_end)
+        events |= POLLOUT;
+    return events;
+}
+
+/* Move what is not taken to the buffer's front. */
+static void compact_in(struct port *port)
+{
+    memmove(port->in, port->in + port->in_taken,
+            port->in_used - port->in_taken);
+    port->in_used -= port->in_taken;
+    port->in_scanned -= port->in_taken;
+    port->in_taken = 0;
+}
+
+int port_read(struct port *port)
+{
+    ssize_t got;
+
+    compact_in(port);
+    if (port->in_used == sizeof(port->in))
+        return 0;
+    got = read(port->fd, port->in + port->in_used,
+               sizeof(port->in) - port->in_used);
+    if (got == 0)
+        return -EPIPE;
+    if (got < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+    port->in_used += (size_t)got;
+    return 0;
+}
+
+int port_flush(struct port *port)
+{
+    while (port->out_start < port->out_end) {
+        ssize_t put = write(port->fd, port->out + port->out_start,
+                            port->out_end - port->out_start);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return errno == EAGAIN ? 0 : -errno;
+        port->out_start += (size_t)put;
+        port->out_torn = port->out[port->out_start - 1] != '\n';
+    }
+    port->out_start = port->out_end = 0;
+    return 0;
+}
+
+bool port_is_flushed(const struct port *port)
+{
+    return port->out_start == port->out_end;
+}
+
+enum port_line port_next_line(struct port *port, char **ret_line,
+                              size_t *ret_len)
+{
+    for (;;) {
+        char *from = port->in + port->in_taken;
+        char *newline = memchr(port->in + port->in_scanned, '\n',
+                               port->in_used - port->in_scanned);
+
+        if (!newline) {
+            port->in_scanned = port->in_used;
+            if (port->in_used - port->in_taken <= WIRE_MAX_LINE)
+                return PORT_LINE_NONE;
+            port->in_taken = port->in_used;
+            if (port->in_skipping)
+                return PORT_LINE_NONE;
+            port->in_skipping = true;
+            return PORT_LINE_TOO_LONG;
+        }
+        port->in_taken = port->in_scanned = (size_t)(newline + 1 - port->in);
+        if (!port->in_skipping) {
+            *ret_line = from;
+            *ret_len = (size_t)(newline - from);
+            return PORT_LINE_OK;
+        }
+        port->in_skipping = false;
+    }
+}
+
+bool port_can_answer(const struct port *port)
+{
+    return PORT_OUT_SIZE - (port->out_end - port->out_start) >= PORT_MAX_ANSWER;
+}
+
+size_t port_room(const struct port *port)
+{
+    size_t room = PORT_OUT_SIZE - (port->out_end - port->out_start);
+
+    return room > PORT_RESERVE ? room - PORT_RESERVE : 0;
+}
+
+void port_begin(struct port *port, struct json_writer *writer)
+{
+    memmove(port->out, port->out + port->out_start,
+            port->out_end - port->out_start);
+    port->out_end -= port->out_start;
+    port->out_start = 0;
+    json_writer_begin(writer, port->out + port->out_end,
+                      PORT_OUT_SIZE - port->out_end);
+}
+
+bool port_end(struct port *port, struct json_writer *writer)
+{
+    if (!json_writer_end(writer) || writer->len == writer->size)
+        return false;
+    port->out_end += writer->len;
+    port->out[port->out_end++] = '\n';
+    return true;
+}
+
+void port_hang_up(struct port *port)
+{
+    port->in_used = port->in_taken = port->in_scanned = 0;
+    port->in_skipping = false;
+    if (port->out_torn) {
+        char *newline = memchr(port->out + port->out_start, '\n',
+                               port->out_end - port->out_start);
+
+        /* Lines are queued whole, so a torn one has its newline here. */
+        port->out_start = (size_t)(newline + 1 - port->out);
+        port->out_torn = false;
+    }
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * shim - runs commands in the guest for the agent on the host.
+ *
+ * In the minimal guest it is PID 1; elsewhere it is a service that runs as
+ * root. It opens the control port, says hello, and serves the messages that
+ * wire.h draws, in one thread around one poll(). It takes no memory after its
+ * start: everything it has is in the static objects below.
+ *
+ * As PID 1 it must not end, whatever happens: the kernel would panic. So
+ * trouble with the port is waited out, and only the host's "shutdown" leaves
+ * the loop.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim/command.h"
+#include "shim/dispatch.h"
+#include "shim/guest.h"
+#include "shim/leftovers.h"
+#include "shim/port.h"
+#include "shim/processes.h"
+#include "shim/wire.h"
+
+/* How often a port that is not there, or has no host, is looked at. */
+#define RETRY_MS 20
+
+static struct {
+    const char *port; /* a path, or the number of an open fd */
+    bool no_init;
+    bool no_cgroups;
+} options = { .port = WIRE_PORT_PATH };
+
+static struct port port;
+static struct command command;
+static struct process_home home;
+static struct leftovers leftovers;
+static struct guest_mounts mounts;
+static struct dispatch dispatch = {
+    .port = &port,
+    .command = &command,
+    .home = &home,
+    .mounts = &mounts,
+};
+
+static bool connected;   /* a host is at the port's other end */
+static bool ended;       /* leave the loop */
+static bool again;       /* the last round made room: do not wait for events */
+static int signals = -1; /* the signalfd */
+
+static const char usage[] =
+    "Usage: stepback-shim [OPTION]...\n"
+    "Run commands in the guest for the stepback agent on the host.\n"
+    "\n"
+    "  --port=PATH|FD  the control port (default " WIRE_PORT_PATH "),\n"
+    "                  or an open socket\n"
+    "  --no-init       never power off: \"shutdown\" only ends the program\n"
+    "  --no-cgroups    find a command's processes by /proc, not by a cgroup\n"
+    "  --help, --version\n";
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static bool is_init(void)
+{
+    return getpid() == 1 && !options.no_init;
+}
+
+static void parse_options(int argc, char **argv)
+{
+    static const struct option known[] = {
+        { "port", required_argument, NULL, 'p' },
+        { "no-init", no_argument, NULL, 'i' },
+        { "no-cgroups", no_argument, NULL, 'c' },
+        { "help", no_argument, NULL, 'h' },
+        { "version", no_argument, NULL, 'v' },
+        { 0 },
+    };
+    int option;
+
+    /* The kernel hands words of its command line to PID 1. */
+    if (getpid() == 1)
+        return;
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        switch (option) {
+        case 'p':
+            options.port = optarg;
+            break;
+        case 'i':
+            options.no_init = true;
+            break;
+        case 'c':
+            options.no_cgroups = true;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            exit(0);
+        case 'v':
+            puts("stepback-shim " PACKAGE_VERSION);
+            exit(0);
+        default:
+            exit(2);
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "stepback-shim: unexpected argument '%s'\n",
+                argv[optind]);
+        exit(2);
+    }
+}
+
+/* So that no pipe or port ever gets the number of a standard stream, and no
+ * command inherits what was open at the start. */
+static void prepare_fds(void)
+{
+    int fd;
+
+    close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+
+    do {
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    } while (fd >= 0 && fd <= 2);
+    if (fd > 2)
+        close(fd);
+}
+
+static void open_signals(void)
+{
+    sigset_t set;
+
+    /* PID 1 only reaps; elsewhere a service manager may end us. */
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    if (!is_init()) {
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+    }
+    sigprocmask(SIG_SETMASK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (signals < 0) {
+        fprintf(stderr, "stepback-shim: signalfd: %s\n", strerror(errno));
+        exit(1);
+    }
+}
+
+/* Open the port, for as long as it takes. */
+static void open_port(void)
+{
+    const struct timespec pause = { .tv_nsec = RETRY_MS * 1000 * 1000 };
+    char *rest;
+    long fd = strtol(options.port, &rest, 10);
+    int result, told = 0;
+
+    if (*options.port && !*rest) {
+        result = port_adopt(&port, (int)fd);
+        if (result) {
+            fprintf(stderr, "stepback-shim: port fd %ld: %s\n", fd,
+                    strerror(-result));
+            exit(1);
+        }
+        return;
+    }
+    while ((result = port_open(&port, options.port)) != 0) {
+        if (result != told && result != -ENOENT && result != -ENXIO)
+            fprintf(stderr, "stepback-shim: %s: %s; waiting\n", options.port,
+                    strerror(-result));
+        told = result;
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void lose_host(void)
+{
+    connected = false;
+    port_hang_up(&port);
+    if (!port.is_device)
+        ended = true;
+}
+
+/* A host is there when the port does not say that it hung up. */
+static void look_for_host(void)
+{
+    struct pollfd poll_fd = { port.fd, 0, 0 };
+
+    if (poll(&poll_fd, 1, 0) < 0 || (poll_fd.revents & POLLHUP))
+        return;
+    connected = true;
+    dispatch_send_hello(&dispatch);
+}
+
+static void take_signals(void)
+{
+    struct signalfd_siginfo info;
+    pid_t pid;
+    int status;
+
+    while (read(signals, &info, sizeof(info)) == sizeof(info)) {
+        if (info.ssi_signo != SIGCHLD)
+            ended = true;
+    }
+    /* One SIGCHLD may stand for many, and orphans come to us too. */
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        command_note_exit(&command, pid, status);
+}
+
+static int poll_timeout(void)
+{
+    int64_t deadline = command_deadline_ms(&command), left;
+
+    if (again)
+        return 0;
+    if (deadline < 0)
+        return connected ? -1 : RETRY_MS;
+    left = deadline - now_ms();
+    if (left < 0)
+        return 0;
+    if (!connected && left > RETRY_MS)
+        return RETRY_MS;
+    return (int)left;
+}
+
+static void serve_port(short revents)
+{
+    bool gone = revents & (POLLHUP | POLLERR);
+
+    if (port_can_answer(&port)) {
+        if ((gone || (revents & POLLIN)) && port_read(&port) < 0)
+            lose_host();
+    } else if (gone) {
+        lose_host();
+    }
+}
+
+/* Write; and if that made all the room there is, look once more, without an
+ * event, at what waited for room. */
+static void serve_output(void)
+{
+    again = false;
+    if (!connected || port_is_flushed(&port))
+        return;
+    if (port_flush(&port) < 0)
+        lose_host();
+    else
+        again = port_is_flushed(&port);
+}
+
+/* One round: wait, then let every part do what it can. */
+static void serve_once(void)
+{
+    struct pollfd fds[2 + COMMAND_STREAMS + LEFTOVERS_MAX];
+    size_t port_at, old_at, count = 0, old_count;
+
+    fds[count++] = (struct pollfd){ signals, POLLIN, 0 };
+    port_at = count;
+    if (connected)
+        fds[count++] = (struct pollfd){ port.fd, port_events(&port), 0 };
+    count += command_poll(&command, &port, fds + count);
+    old_at = count;
+    old_count = leftovers_poll(&leftovers, fds + count);
+    count += old_count;
+
+    if (poll(fds, count, poll_timeout()) < 0)
+        return;
+    if (fds[0].revents)
+        take_signals();
+    leftovers_drain(&leftovers, fds + old_at, old_count);
+    if (!connected)
+        look_for_host();
+    else if (fds[port_at].revents)
+        serve_port(fds[port_at].revents);
+    dispatch_lines(&dispatch, now_ms());
+    command_advance(&command, &home, &port, &leftovers, now_ms());
+    serve_output();
+}
+
+/* Let the host have what was queued for it, if it reads. */
+static void flush_port(int timeout_ms)
+{
+    int64_t deadline = now_ms() + timeout_ms;
+
+    while (connected && !port_is_flushed(&port) && now_ms() < deadline) {
+        struct pollfd poll_fd = { port.fd, POLLOUT, 0 };
+
+        if (poll(&poll_fd, 1, timeout_ms) <= 0 || port_flush(&port) < 0)
+            return;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int result;
+
+    parse_options(argc, argv);
+    prepare_fds();
+    open_signals();
+    result = process_home_init(&home, !options.no_cgroups);
+    if (result)
+        fprintf(stderr, "stepback-shim: subreaper: %s\n", strerror(-result));
+    open_port();
+    while (!ended && !dispatch.shutdown)
+        serve_once();
+    flush_port(200);
+    if (dispatch.shutdown && is_init())
+        guest_power_off(&mounts);
+    command_end_now(&command);
+    process_home_release(&home);
+    guest_unmount_all(&mounts);
+    if (dispatch.shutdown && !options.no_init)
+        guest_request_power_off();
+    return 0;
+}

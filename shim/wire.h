@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * wire - what the agent and the guest's shim say to each other.
+ *
+ * One JSON object a line, UTF-8, on the virtio-serial port "control". A line
+ * has at most WIRE_MAX_LINE bytes (its newline not counted) in either
+ * direction; a longer one is discarded and answered with "error". Members
+ * that are not known are ignored, so that either end may be newer.
+ *
+ * Host to guest:
+ *
+ *   {"type":"exec","id":42,"command":"make","cwd":"/mnt/working",
+ *    "env":{"K":"V"}}
+ *       Run `/bin/sh -c command`; cwd (default WIRE_DEFAULT_CWD) and env (added
+ *       to the shim's own small environment) may be missing. One at a time.
+ *   {"type":"cancel","id":42}
+ *       SIGTERM to every process that command started, SIGKILL to those left
+ *       after WIRE_CANCEL_GRACE_MS. Its step_completed follows when none is
+ *       left. "error" if no such command runs (it may just have ended).
+ *   {"type":"rollback_notify","step_id":7}
+ *   {"type":"mount","tag":"working","path":"/mnt/working",
+ *    "fstype":"virtiofs","read_only":false}
+ *   {"type":"hello"}
+ *       Ask for another hello, e.g. after a reconnect.
+ *   {"type":"shutdown"}
+ *       End all processes, unmount, sync, power off. Not answered.
+ *
+ * Guest to host:
+ *
+ *   {"type":"hello","version":1,"shim_version":"0.1.0","kernel":"6.12.95"}
+ *       The first message once the port is open.
+ *   {"type":"step_started","id":42}
+ *   {"type":"output","id":42,"stream":"stdout","data":"..."}
+ *       Or stream "stderr". With "encoding":"base64" beside it, data is
+ *       base64: the bytes were not UTF-8 or held a NUL. A character is never
+ *       cut in two by a chunk's end. Order holds within a stream.
+ *   {"type":"step_completed","id":42,"exit_code":0}
+ *       Once for each step_started, after all its output. 128+n and
+ *       "signal":n if signal n ended it; 126 or 127, with the reason on
+ *       stderr, if it could not be run (a cwd that is not there, no shell).
+ *       Background processes may still run; what they print is discarded.
+ *   {"type":"rollback_noted","step_id":7}
+ *   {"type":"mounted","tag":"working","status":"ok"}
+ *       Or status "error" with "message".
+ *   {"type":"error","message":"...","id":42}
+ *       A message was refused and did nothing; id where it is known.
+ */
+#ifndef SHIM_WIRE_H
+#define SHIM_WIRE_H
+
+#define WIRE_VERSION         1
+#define WIRE_PORT_NAME       "control"
+#define WIRE_PORT_PATH       "/dev/virtio-ports/" WIRE_PORT_NAME
+#define WIRE_MAX_LINE        (1024 * 1024)
+#define WIRE_DEFAULT_CWD     "/mnt/working"
+#define WIRE_DEFAULT_FSTYPE  "virtiofs"
+#define WIRE_CANCEL_GRACE_MS 2000
+
+/* Variables that one exec may add to the environment. */
+#define WIRE_MAX_ENV 512
+
+/* Host to guest. */
+#define WIRE_EXEC            "exec"
+#define WIRE_CANCEL          "cancel"
+#define WIRE_ROLLBACK_NOTIFY "rollback_notify"
+#define WIRE_MOUNT           "mount"
+#define WIRE_SHUTDOWN        "shutdown"
+
+/* Both ways. */
+#define WIRE_HELLO "hello"
+
+/* Guest to host. */
+#define WIRE_STEP_STARTED   "step_started"
+#define WIRE_OUTPUT         "output"
+#define WIRE_STEP_COMPLETED "step_completed"
+#define WIRE_ROLLBACK_NOTED "rollback_noted"
+#define WIRE_MOUNTED        "mounted"
+#define WIRE_ERROR          "error"
+
+/* Values of "stream", "encoding" and "status". */
+#define WIRE_STDOUT          "stdout"
+#define WIRE_STDERR          "stderr"
+#define WIRE_ENCODING_BASE64 "base64"
+#define WIRE_STATUS_OK       "ok"
+#define WIRE_STATUS_ERROR    "error"
+
+#endif
