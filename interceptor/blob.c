@@ -21,8 +21,7 @@ enum { CHUNK = 256 << 10, LEVEL = 3 };
 
 static const char magic[8] = "sbblob1\n";
 
-/* ---- saving ----------------------------------------------------------------
- */
+/* ---- saving -------------------------------------------------------------- */
 
 struct writer {
     ZSTD_CCtx *zstd;
@@ -152,8 +151,7 @@ int blob_save(int file, int dirfd, const char *name, int64_t *ret_size)
     return rc;
 }
 
-/* ---- restoring -------------------------------------------------------------
- */
+/* ---- restoring ----------------------------------------------------------- */
 
 struct reader {
     ZSTD_DCtx *zstd;

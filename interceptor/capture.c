@@ -22,8 +22,7 @@
 #include "interceptor/blob.h"
 #include "interceptor/sys.h"
 
-/* ---- homes -----------------------------------------------------------------
- */
+/* ---- homes --------------------------------------------------------------- */
 
 struct place {
     struct ic_inode *inode, *parent; /* references */
@@ -201,8 +200,7 @@ int capture_inode(struct wal *wal, struct ic_inode *inode,
     return 0;
 }
 
-/* ---- what changes ----------------------------------------------------------
- */
+/* ---- what changes -------------------------------------------------------- */
 
 static int record_meta(struct wal *wal, struct ic_inode *inode,
                        struct step_inode *known)

@@ -62,8 +62,7 @@ struct job {
     json_t *answer;
 };
 
-/* ---- requests (pool threads) -----------------------------------------------
- */
+/* ---- requests (pool threads) --------------------------------------------- */
 
 static json_t *handle_step_open(struct ic *ic, json_t *payload, GError **error)
 {
@@ -217,8 +216,7 @@ static json_t *carry_out(struct ic *ic, json_t *request)
                          "no such operation on the control socket", NULL);
 }
 
-/* ---- clients (control thread) ----------------------------------------------
- */
+/* ---- clients (control thread) -------------------------------------------- */
 
 static void client_unref(struct client *client)
 {
@@ -351,8 +349,7 @@ static gboolean on_connect(int fd, GIOCondition condition, gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-/* ---- the thread ------------------------------------------------------------
- */
+/* ---- the thread ---------------------------------------------------------- */
 
 static gpointer run_thread(gpointer data)
 {

@@ -26,8 +26,7 @@ int64_t engine_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* ---- the gate --------------------------------------------------------------
- */
+/* ---- the gate ------------------------------------------------------------ */
 
 static void gate_init(pthread_rwlock_t *gate)
 {
@@ -75,8 +74,7 @@ int engine_need_step(struct ic *ic)
                        NULL);
 }
 
-/* ---- the timer of ambient steps --------------------------------------------
- */
+/* ---- the timer of ambient steps ------------------------------------------ */
 
 static bool ambient_is_due(struct ic *ic)
 {
@@ -123,8 +121,7 @@ static void stop_timer(struct ic *ic)
     g_thread_join(g_steal_pointer(&ic->timer));
 }
 
-/* ---- opening ---------------------------------------------------------------
- */
+/* ---- opening ------------------------------------------------------------- */
 
 static bool open_root(struct ic *ic, GError **error)
 {
@@ -242,8 +239,7 @@ void ic_set_log(int level, const char *program)
     log_set_human(program);
 }
 
-/* ---- inodes ----------------------------------------------------------------
- */
+/* ---- inodes -------------------------------------------------------------- */
 
 struct ic_inode *ic_root(struct ic *ic)
 {

@@ -39,7 +39,7 @@ G_BEGIN_DECLS
 struct ic;       /* an engine: one shared folder and its undo log */
 struct ic_inode; /* an inode of the shared folder; refcounted */
 
-/* ---- set-up ------------------------------------------------------------- */
+/* ---- set-up -------------------------------------------------------------- */
 
 struct ic_options {
     const char *share; /* the folder to serve; must exist */

@@ -17,6 +17,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -26,13 +27,17 @@
 #include "interceptor/mutate.h"
 #include "interceptor/sys.h"
 
-/* ---- creating as another user ----------------------------------------------
- */
+/* ---- creating as another user -------------------------------------------- */
 
 /* The raw calls: glibc's would change all threads. Real ids stay 0, so that
- * the way back is open. */
+ * the way back is open. The client's kernel has checked its user's rights
+ * already, with groups that are not known here; so the right to pass over
+ * permission bits is kept. */
 static int become(const struct ic *ic, const struct ic_cred *cred)
 {
+    struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+    struct __user_cap_data_struct caps[2];
+
     if (!ic->switch_ids || (cred->uid == 0 && cred->gid == 0))
         return 0;
     if (syscall(SYS_setresgid, -1, cred->gid, -1) < 0)
@@ -42,6 +47,11 @@ static int become(const struct ic *ic, const struct ic_cred *cred)
 
         syscall(SYS_setresgid, -1, 0, -1);
         return rc;
+    }
+    if (cred->uid != 0 && syscall(SYS_capget, &header, caps) == 0) {
+        caps[0].effective = caps[0].permitted & CAP_TO_MASK(CAP_DAC_OVERRIDE);
+        caps[1].effective = 0;
+        syscall(SYS_capset, &header, caps);
     }
     return 0;
 }
@@ -54,8 +64,7 @@ static void become_self(const struct ic *ic, const struct ic_cred *cred)
     syscall(SYS_setresgid, -1, 0, -1);
 }
 
-/* ---- the frame of a change of names ----------------------------------------
- */
+/* ---- the frame of a change of names -------------------------------------- */
 
 bool mutate_is_removed(const struct ic_inode *dir)
 {
@@ -87,8 +96,7 @@ int mutate_finish(struct ic *ic, int rc)
     return rc;
 }
 
-/* ---- creating --------------------------------------------------------------
- */
+/* ---- creating ------------------------------------------------------------ */
 
 /* What to make, for make_node(). */
 struct node {
@@ -203,41 +211,72 @@ static int open_flags(int flags)
            O_NOFOLLOW | O_NONBLOCK;
 }
 
+/* The name exists: open what it names. */
+static int open_existing(struct ic *ic, struct ic_inode *dir, const char *name,
+                         int flags, struct ic_inode **ret_inode,
+                         struct stat *ret_stat, int *ret_fd)
+{
+    struct ic_inode *inode;
+    struct stat st;
+    int rc = ic_lookup(ic, dir, name, &inode, &st);
+
+    if (rc < 0)
+        return rc;
+    rc = ic_open(ic, inode, flags, ret_fd);
+    if (rc == 0 && flags & O_TRUNC)
+        rc = ic_stat(ic, inode, &st);
+    if (rc < 0) {
+        ic_inode_unref(inode);
+        return rc;
+    }
+    *ret_inode = inode;
+    if (ret_stat)
+        *ret_stat = st;
+    return 0;
+}
+
+static int create_new(struct ic *ic, const struct ic_cred *cred,
+                      struct ic_inode *dir, const char *name, int flags,
+                      mode_t mode, struct ic_inode **ret_inode,
+                      struct stat *ret_stat, int *ret_fd)
+{
+    fd_auto int fd = -1;
+    struct stat st;
+    int rc = mutate_begin(ic, dir, name);
+
+    if (rc < 0)
+        return rc;
+    if (sys_stat_name(dir->fd, name, &st) == 0)
+        rc = -EEXIST;
+    if (rc == 0 && ic->log)
+        rc = capture_binding(&ic->wal, dir, name, NULL);
+    if (rc == 0) {
+        fd = create_file(ic, cred, dir, name,
+                         open_flags(flags) | O_CREAT | O_EXCL, mode);
+        rc = fd < 0 ? fd : 0;
+    }
+    if (rc == 0)
+        rc = take_created(ic, dir, name, ret_inode, ret_stat);
+    if (rc == 0)
+        *ret_fd = fd_steal(&fd);
+    return mutate_finish(ic, rc);
+}
+
 int ic_create(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
               const char *name, int flags, mode_t mode,
               struct ic_inode **ret_inode, struct stat *ret_stat, int *ret_fd)
 {
-    int create_flags = open_flags(flags) | O_CREAT | O_EXCL;
-    struct stat st;
-    int fd, rc = mutate_begin(ic, dir, name);
+    int rc = -ENOENT;
 
-    if (rc < 0)
-        return rc;
-    if (sys_stat_name(dir->fd, name, &st) == 0) {
-        mutate_finish(ic, 0);
-        if (flags & O_EXCL)
-            return -EEXIST;
-        if (S_ISLNK(st.st_mode))
-            return -ELOOP;
-        rc = ic_lookup(ic, dir, name, ret_inode, ret_stat);
-        if (rc < 0)
+    /* Between the two looks somebody may make the name or remove it. */
+    for (int i = 0; i < MUTATE_RACE_TRIES && rc == -ENOENT; i++) {
+        rc = create_new(ic, cred, dir, name, flags, mode, ret_inode, ret_stat,
+                        ret_fd);
+        if (rc != -EEXIST || flags & O_EXCL)
             return rc;
-        rc = ic_open(ic, *ret_inode, flags, ret_fd);
-        if (rc == 0 && flags & O_TRUNC && ret_stat)
-            rc = ic_stat(ic, *ret_inode, ret_stat);
-        if (rc < 0)
-            ic_inode_unref(*ret_inode);
-        return rc;
+        rc = open_existing(ic, dir, name, flags, ret_inode, ret_stat, ret_fd);
     }
-    if (ic->log)
-        rc = capture_binding(&ic->wal, dir, name, NULL);
-    fd = rc < 0 ? rc : create_file(ic, cred, dir, name, create_flags, mode);
-    rc = fd < 0 ? fd : take_created(ic, dir, name, ret_inode, ret_stat);
-    if (rc == 0)
-        *ret_fd = fd;
-    else
-        fd_close(&fd);
-    return mutate_finish(ic, rc);
+    return rc;
 }
 
 int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
@@ -294,8 +333,7 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
     return mutate_finish(ic, rc);
 }
 
-/* ---- removing --------------------------------------------------------------
- */
+/* ---- removing ------------------------------------------------------------ */
 
 static int check_removable(struct ic_inode *dir, const char *name,
                            const struct stat *now, int flags)

@@ -46,8 +46,7 @@ static struct ic_step_info *info_new(const struct step *step)
     return info;
 }
 
-/* ---- making ----------------------------------------------------------------
- */
+/* ---- making -------------------------------------------------------------- */
 
 struct reporter {
     struct step *step;
@@ -210,8 +209,7 @@ struct ic_step_info *report_make(struct step *step, const struct survey *survey,
     return r.info;
 }
 
-/* ---- JSON ------------------------------------------------------------------
- */
+/* ---- JSON ---------------------------------------------------------------- */
 
 static json_t *change_to_json(const struct ic_change *change)
 {

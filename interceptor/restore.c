@@ -26,8 +26,7 @@ static gboolean fail(GError **error, int code, const char *what, int rc)
     return FALSE;
 }
 
-/* ---- check -----------------------------------------------------------------
- */
+/* ---- check --------------------------------------------------------------- */
 
 static gboolean check_blob(const struct restore *r,
                            const struct step_inode *inode, GError **error)
@@ -96,8 +95,7 @@ static gboolean check_inodes(const struct restore *r, GError **error)
     return TRUE;
 }
 
-/* ---- staging ---------------------------------------------------------------
- */
+/* ---- staging ------------------------------------------------------------- */
 
 /* The root's mtime changes when a folder is made in it. */
 static int record_root(struct restore *r)
@@ -145,8 +143,7 @@ static int close_staging(struct restore *r)
                : 0;
 }
 
-/* ---- all of it -------------------------------------------------------------
- */
+/* ---- all of it ----------------------------------------------------------- */
 
 static gboolean run(struct restore *r, GError **error)
 {

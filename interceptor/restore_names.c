@@ -50,8 +50,7 @@ void restore_relax(int dirfd)
         sys_chmod_fd(dirfd, (st.st_mode & 07777) | 0700);
 }
 
-/* ---- detach ----------------------------------------------------------------
- */
+/* ---- detach -------------------------------------------------------------- */
 
 /* Moving a directory changes its "..", which needs the right to write it. A
  * directory that is not ours to lose has its mode put back at once. */
@@ -235,8 +234,7 @@ int restore_detach(struct restore *r)
     return rc;
 }
 
-/* ---- finding ---------------------------------------------------------------
- */
+/* ---- finding ------------------------------------------------------------- */
 
 static bool can_remake(const struct step_inode *inode)
 {
@@ -289,8 +287,7 @@ int restore_open_dir(const struct restore *r, const struct step_inode *dir)
     return fd < 0 ? fd : fd_steal(&fd);
 }
 
-/* ---- attach ----------------------------------------------------------------
- */
+/* ---- attach -------------------------------------------------------------- */
 
 struct attacher {
     struct restore *r;

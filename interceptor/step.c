@@ -49,8 +49,7 @@ struct step_name step_data_blob(int64_t number)
     return name;
 }
 
-/* ---- tables ----------------------------------------------------------------
- */
+/* ---- tables -------------------------------------------------------------- */
 
 static guint binding_hash(gconstpointer key)
 {
@@ -205,8 +204,7 @@ void step_note_retired(struct step *step, struct step_inode *inode)
     g_ptr_array_add(step->retired, inode);
 }
 
-/* ---- recording -------------------------------------------------------------
- */
+/* ---- recording ----------------------------------------------------------- */
 
 static int append(struct step *step, const char *text, size_t len)
 {
@@ -336,8 +334,7 @@ int step_create_manifest(struct step *step, int dirfd)
     return journal_append(step->journal, record);
 }
 
-/* ---- paths -----------------------------------------------------------------
- */
+/* ---- paths --------------------------------------------------------------- */
 
 char *step_path_before(const struct step *step, const struct step_inode *inode,
                        const char *name)

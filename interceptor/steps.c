@@ -23,8 +23,7 @@ static gboolean fail(GError **error, int code, const char *what, int rc)
     return FALSE;
 }
 
-/* ---- the open step ---------------------------------------------------------
- */
+/* ---- the open step ------------------------------------------------------- */
 
 static void wal_clear(struct wal *wal)
 {
@@ -157,8 +156,7 @@ void steps_close_at_exit(struct ic *ic)
     wal_clear(&ic->wal);
 }
 
-/* ---- open and close --------------------------------------------------------
- */
+/* ---- open and close ------------------------------------------------------ */
 
 static gboolean check_log(struct ic *ic, GError **error)
 {
@@ -263,8 +261,7 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
     return ok;
 }
 
-/* ---- taking back -----------------------------------------------------------
- */
+/* ---- taking back --------------------------------------------------------- */
 
 /* Take back the step in wal/in_progress and remove it. ret_info (may be NULL):
  * what the step had done. damaged_too: also if its record has bad lines; what
@@ -444,8 +441,7 @@ bool steps_recover(struct ic *ic, GError **error)
     return undo_wal(ic, true, &ic->recovered, error);
 }
 
-/* ---- history ---------------------------------------------------------------
- */
+/* ---- history ------------------------------------------------------------- */
 
 GPtrArray *ic_history(struct ic *ic, unsigned limit, GError **error)
 {

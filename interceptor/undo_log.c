@@ -54,8 +54,7 @@ static struct id_text id_text(int64_t id)
     return name;
 }
 
-/* ---- entries ---------------------------------------------------------------
- */
+/* ---- entries ------------------------------------------------------------- */
 
 static void note_used(struct undo_log *log, int64_t id, int64_t seq)
 {
@@ -117,8 +116,7 @@ dev_t undo_log_dev(struct undo_log *log)
     return log->dev;
 }
 
-/* ---- history ---------------------------------------------------------------
- */
+/* ---- history ------------------------------------------------------------- */
 
 static void note_alias(struct undo_log *log, uint64_t from,
                        const struct alias *alias)
@@ -206,8 +204,7 @@ uint64_t undo_log_alias(uint64_t ino, int64_t seq, void *opaque)
     return ino;
 }
 
-/* ---- opening ---------------------------------------------------------------
- */
+/* ---- opening ------------------------------------------------------------- */
 
 static bool fail(GError **error, int code, const char *path, int rc,
                  const char *what)
@@ -395,8 +392,7 @@ void undo_log_close(struct undo_log *log)
     g_free(log);
 }
 
-/* ---- steps -----------------------------------------------------------------
- */
+/* ---- steps --------------------------------------------------------------- */
 
 int undo_log_open_wal(struct undo_log *log)
 {

@@ -82,8 +82,7 @@ static char *log_path(struct fixture *f, const char *path)
     return g_build_filename(f->world->undo_dir, path, NULL);
 }
 
-/* ---- ways out --------------------------------------------------------------
- */
+/* ---- ways out ------------------------------------------------------------ */
 
 static void names(struct fixture *f, gconstpointer data)
 {
@@ -211,8 +210,7 @@ static void read_only(struct fixture *f, gconstpointer data)
     ic_close(ic);
 }
 
-/* ---- logs that are not what they were --------------------------------------
- */
+/* ---- logs that are not what they were ------------------------------------ */
 
 static void overwrite_file(struct fixture *f)
 {

@@ -68,8 +68,7 @@ static void run_crash_case(gconstpointer data)
     world_free(w);
 }
 
-/* ---- several steps ---------------------------------------------------------
- */
+/* ---- several steps ------------------------------------------------------- */
 
 static void ui16(gconstpointer data)
 {
@@ -280,8 +279,7 @@ static void errors(gconstpointer data)
     world_free(w);
 }
 
-/* ---- crashes ---------------------------------------------------------------
- */
+/* ---- crashes ------------------------------------------------------------- */
 
 static bool wal_exists(struct world *w)
 {

@@ -32,8 +32,7 @@ void engine_fill_small(struct world *w)
     OK(chmod(script, 0755));
 }
 
-/* ---- UI-01 .. UI-05 --------------------------------------------------------
- */
+/* ---- UI-01 .. UI-05 ------------------------------------------------------ */
 
 static void ui01_change(struct world *w)
 {
@@ -133,8 +132,7 @@ static void ui05_change(struct world *w)
     engine_remove_tree(w, "");
 }
 
-/* ---- UI-06 .. UI-08, renames -----------------------------------------------
- */
+/* ---- UI-06 .. UI-08, renames --------------------------------------------- */
 
 static void ui06_change(struct world *w)
 {
@@ -246,8 +244,7 @@ static void rename_errors(struct world *w)
     WRITE("small.txt", "so that there is a step");
 }
 
-/* ---- UI-09 .. UI-15, inodes ------------------------------------------------
- */
+/* ---- UI-09 .. UI-15, inodes ---------------------------------------------- */
 
 static void ui09_change(struct world *w)
 {
@@ -330,8 +327,7 @@ static void suid_cleared_by_write(struct world *w)
     DO(chmod, "doomed", 0600);
 }
 
-/* ---- UI-23, UI-24, links and nodes -----------------------------------------
- */
+/* ---- UI-23, UI-24, links and nodes --------------------------------------- */
 
 void engine_fill_links(struct world *w)
 {

@@ -68,8 +68,7 @@ bool world_start(struct world *world)
     return true;
 }
 
-/* ---- steps -----------------------------------------------------------------
- */
+/* ---- steps --------------------------------------------------------------- */
 
 static json_t *request(struct world *world, const char *type, json_t *payload)
 {
@@ -111,8 +110,7 @@ guint world_history_count(struct world *world)
     return count;
 }
 
-/* ---- looking ---------------------------------------------------------------
- */
+/* ---- looking ------------------------------------------------------------- */
 
 GPtrArray *world_snapshot(struct world *world)
 {

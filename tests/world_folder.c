@@ -75,8 +75,7 @@ static void folder_kill(struct world *w)
     folder_stop(w);
 }
 
-/* ---- paths -----------------------------------------------------------------
- */
+/* ---- paths --------------------------------------------------------------- */
 
 static int resolve(struct folder *f, const char *path,
                    struct ic_inode **ret_inode)
@@ -117,8 +116,7 @@ static void drop(int rc, struct ic_inode *inode)
         ic_inode_unref(inode);
 }
 
-/* ---- names -----------------------------------------------------------------
- */
+/* ---- names --------------------------------------------------------------- */
 
 static int folder_put(struct world *w, const char *path, int flags,
                       const void *data, size_t len, off_t offset)
@@ -262,8 +260,7 @@ static int folder_rename(struct world *w, const char *from, const char *to,
     return rc;
 }
 
-/* ---- inodes ----------------------------------------------------------------
- */
+/* ---- inodes -------------------------------------------------------------- */
 
 static int set_attr(struct world *w, const char *path,
                     const struct ic_setattr *attr)

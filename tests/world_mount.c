@@ -36,8 +36,7 @@ static char *at(struct world *w, const char *path)
 
 #define RESULT(call) ((call) < 0 ? -errno : 0)
 
-/* ---- the daemon ------------------------------------------------------------
- */
+/* ---- the daemon ---------------------------------------------------------- */
 
 static char *socket_path(struct world *w)
 {
@@ -147,8 +146,7 @@ static void mount_kill(struct world *w)
     end(w, SIGKILL);
 }
 
-/* ---- operations ------------------------------------------------------------
- */
+/* ---- operations ---------------------------------------------------------- */
 
 static int mount_put(struct world *w, const char *path, int flags,
                      const void *data, size_t len, off_t offset)
