@@ -294,17 +294,26 @@ static char *build_command(int count, char **words)
     return g_string_free(command, FALSE);
 }
 
+/* As it would be typed. */
+static char *quote_word(const char *word)
+{
+    size_t plain = strspn(word, "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-");
+
+    return *word && word[plain] == '\0' ? g_strdup(word) : g_shell_quote(word);
+}
+
 static char *undo_hint(const struct run_options *options)
 {
     GString *hint = g_string_new(CLI_PROGRAM " undo");
 
     if (options->dir) {
-        g_autofree char *dir = g_shell_quote(options->dir);
+        g_autofree char *dir = quote_word(options->dir);
 
         g_string_append_printf(hint, " -C %s", dir);
     }
     if (options->undo_dir) {
-        g_autofree char *dir = g_shell_quote(options->undo_dir);
+        g_autofree char *dir = quote_word(options->undo_dir);
 
         g_string_append_printf(hint, " --undo-dir %s", dir);
     }

@@ -39,7 +39,7 @@ static int open_beneath(int root_fd, const char *path, int flags,
                         GError **error)
 {
     struct open_how how = {
-        .flags = (unsigned)(flags | O_CLOEXEC | O_NOCTTY),
+        .flags = (unsigned)(flags | O_CLOEXEC),
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
     const char *name = *path ? path : ".";
