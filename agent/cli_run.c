@@ -281,19 +281,6 @@ static json_t *build_payload(const struct run_options *options)
                      options->no_network ? "disabled" : "open");
 }
 
-/* One word is shell text; several are the words of one command. */
-static char *build_command(int count, char **words)
-{
-    GString *command = g_string_new(count == 1 ? words[0] : NULL);
-
-    for (int i = 0; count > 1 && i < count; i++) {
-        g_autofree char *word = g_shell_quote(words[i]);
-
-        g_string_append_printf(command, "%s%s", i ? " " : "", word);
-    }
-    return g_string_free(command, FALSE);
-}
-
 /* As it would be typed. */
 static char *quote_word(const char *word)
 {
@@ -301,6 +288,19 @@ static char *quote_word(const char *word)
                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-");
 
     return *word && word[plain] == '\0' ? g_strdup(word) : g_shell_quote(word);
+}
+
+/* One word is shell text; several are the words of one command. */
+static char *build_command(int count, char **words)
+{
+    GString *command = g_string_new(count == 1 ? words[0] : NULL);
+
+    for (int i = 0; count > 1 && i < count; i++) {
+        g_autofree char *word = quote_word(words[i]);
+
+        g_string_append_printf(command, "%s%s", i ? " " : "", word);
+    }
+    return g_string_free(command, FALSE);
 }
 
 static char *undo_hint(const struct run_options *options)

@@ -467,7 +467,11 @@ static void ask_undo(struct session *session, const char *type, json_t *payload,
     struct undo_request *request;
     GError *error = NULL;
 
-    if (!check_running(session, &error)) {
+    if (check_running(session, &error) && session->exec)
+        error = g_error_new_literal(STEPBACK_ERROR, ERROR_STEP_ACTIVE,
+                                    "a command runs; cancel it or wait for "
+                                    "its end");
+    if (error) {
         json_decref(payload);
         reply_post_error(done, opaque, error);
         return;
@@ -483,11 +487,6 @@ static void ask_undo(struct session *session, const char *type, json_t *payload,
 void session_rollback(struct session *session, unsigned steps, bool force,
                       reply_done done, void *opaque)
 {
-    if (session->exec) {
-        reply_post_refusal(done, opaque, ERROR_STEP_ACTIVE,
-                           "a command runs; cancel it or wait for its end");
-        return;
-    }
     ask_undo(
         session, "rollback",
         json_pack("{s:I, s:b}", "steps", (json_int_t)steps, "force", force),
@@ -497,11 +496,6 @@ void session_rollback(struct session *session, unsigned steps, bool force,
 void session_history(struct session *session, unsigned limit, reply_done done,
                      void *opaque)
 {
-    if (session->exec) {
-        reply_post_refusal(done, opaque, ERROR_STEP_ACTIVE,
-                           "a command runs; cancel it or wait for its end");
-        return;
-    }
     ask_undo(session, "history", json_pack("{s:I}", "limit", (json_int_t)limit),
              done, opaque);
 }
