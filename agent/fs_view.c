@@ -227,7 +227,7 @@ static int open_file(int root_fd, const char *path, struct stat *ret_stat,
         return -1;
     }
     g_snprintf(proc, sizeof(proc), "/proc/self/fd/%d", found);
-    fd = open(proc, O_RDONLY | O_CLOEXEC);
+    fd = open(proc, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         fail(error, path, errno);
     return fd;

@@ -186,7 +186,7 @@ guest_channel_new(int fd, const struct guest_channel_callbacks *cbs,
 
     channel->callbacks = cbs;
     channel->opaque = opaque;
-    channel->channel = jsonl_channel_new(fd, fd, WIRE_LINE_MAX, MAX_QUEUE,
+    channel->channel = jsonl_channel_new(fd, fd, WIRE_MAX_LINE, MAX_QUEUE,
                                          &callbacks, channel);
     return channel;
 }
@@ -207,7 +207,7 @@ json_t *guest_channel_exec_message(gint64 id, const char *command,
 
     if (env)
         json_object_set(message, "env", env);
-    if (json_dumpb(message, NULL, 0, JSON_COMPACT) <= WIRE_LINE_MAX)
+    if (json_dumpb(message, NULL, 0, JSON_COMPACT) <= WIRE_MAX_LINE)
         return message;
     json_decref(message);
     return NULL;

@@ -278,6 +278,28 @@ int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
     return 0;
 }
 
+/* Is this directory the share's root or below it? A directory that the client
+ * still holds may be in the undo log by now, or have been moved away: from
+ * there ".." leads anywhere. */
+static int check_below_root(struct ic *ic, int dirfd)
+{
+    fd_auto int at = sys_openat(dirfd, ".", O_PATH | O_DIRECTORY, 0);
+    struct stat st, above;
+    int rc = at < 0 ? at : sys_stat_fd(at, &st);
+
+    while (rc == 0 && (st.st_ino != ic->root->ino || st.st_dev != ic->dev)) {
+        int up = sys_openat(at, "..", O_PATH | O_DIRECTORY, 0);
+
+        rc = up < 0 ? up : sys_stat_fd(up, &above);
+        if (rc == 0 && above.st_ino == st.st_ino && above.st_dev == st.st_dev)
+            rc = -ENOENT; /* the host's root */
+        fd_close(&at);
+        at = up;
+        st = above;
+    }
+    return rc;
+}
+
 int ic_lookup_parent(struct ic *ic, struct ic_inode *dir,
                      struct ic_inode **ret_inode)
 {
@@ -292,7 +314,9 @@ int ic_lookup_parent(struct ic *ic, struct ic_inode *dir,
     fd = sys_openat(dir->fd, "..", O_PATH | O_DIRECTORY, 0);
     if (fd < 0)
         return fd;
-    rc = sys_stat_fd(fd, &st);
+    rc = check_below_root(ic, fd);
+    if (rc == 0)
+        rc = sys_stat_fd(fd, &st);
     if (rc < 0)
         return rc;
     *ret_inode = inode_table_take(ic->inodes, fd_steal(&fd), &st, NULL, NULL);

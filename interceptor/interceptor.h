@@ -111,7 +111,8 @@ mode_t ic_inode_type(const struct ic_inode *inode);
 int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
               struct ic_inode **ret_inode, struct stat *ret_stat);
 
-/* The parent directory; the root's parent is the root. A new reference. */
+/* The parent directory; the root's parent is the root. -ENOENT if the
+ * directory is no longer in the share. A new reference. */
 int ic_lookup_parent(struct ic *ic, struct ic_inode *dir,
                      struct ic_inode **ret_inode);
 

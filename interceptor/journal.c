@@ -168,3 +168,36 @@ int journal_read(int dirfd, const char *name,
     }
     return rc;
 }
+
+static int deliver_line(const char *line, size_t len,
+                        int (*record)(json_t *record, void *opaque),
+                        void *opaque)
+{
+    json_t *parsed = parse(line, len);
+    int rc = parsed ? record(parsed, opaque) : -EBADMSG;
+
+    json_decref(parsed);
+    return rc;
+}
+
+int journal_read_ends(int dirfd, const char *name,
+                      int (*record)(json_t *record, void *opaque), void *opaque)
+{
+    g_autofree char *text = NULL;
+    const char *first_end, *last_end, *last;
+    size_t len;
+    int rc = fd_read_file(dirfd, name, JOURNAL_MAX_FILE, &text, &len);
+
+    if (rc < 0)
+        return rc;
+    first_end = memchr(text, '\n', len);
+    if (!first_end)
+        return -ENODATA;
+    rc = deliver_line(text, (size_t)(first_end - text), record, opaque);
+    last_end = memrchr(text, '\n', len);
+    if (rc < 0 || last_end == first_end)
+        return rc;
+    last = memrchr(text, '\n', (size_t)(last_end - text));
+    return deliver_line(last + 1, (size_t)(last_end - last - 1), record,
+                        opaque);
+}

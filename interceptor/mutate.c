@@ -59,6 +59,13 @@ static void become_self(const struct ic *ic, const struct ic_cred *cred)
 
 /* ---- the frame of a change of names ---------------------------------------- */
 
+/* A removed directory that the client still holds lives on in the log, where
+ * nothing may be made in it. With names held. */
+static bool is_removed(const struct ic_inode *dir)
+{
+    return atomic_load(&dir->log_links) > 0;
+}
+
 static int begin(struct ic *ic, struct ic_inode *dir, const char *name)
 {
     int rc;
@@ -69,7 +76,7 @@ static int begin(struct ic *ic, struct ic_inode *dir, const char *name)
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&ic->names);
-    rc = engine_need_step(ic);
+    rc = is_removed(dir) ? -ENOENT : engine_need_step(ic);
     if (rc < 0) {
         pthread_mutex_unlock(&ic->names);
         engine_leave(ic);
@@ -566,6 +573,8 @@ int ic_renameat2(struct ic *ic, struct ic_inode *old_dir, const char *old_name,
     rc = begin(ic, old_dir, old_name);
     if (rc < 0)
         return rc;
+    if (is_removed(new_dir))
+        return finish(ic, -ENOENT);
     for (int i = 0; i < RACE_TRIES; i++) {
         rc = rename_once(ic, &from, &to, flags);
         if (rc != -EAGAIN)

@@ -534,6 +534,19 @@ int step_load(int dirfd,
     return 0;
 }
 
+int step_load_summary(int dirfd, struct step **ret_step)
+{
+    struct loader loader = { 0 };
+    int rc = journal_read_ends(dirfd, STEP_MANIFEST, load_record, &loader);
+
+    if (rc < 0) {
+        step_free(loader.step);
+        return rc;
+    }
+    *ret_step = loader.step;
+    return 0;
+}
+
 /* ---- paths ----------------------------------------------------------------- */
 
 char *step_path_before(const struct step *step, const struct step_inode *inode,

@@ -113,6 +113,10 @@ int step_create_manifest(struct step *step, int dirfd);
 int step_load(int dirfd, uint64_t (*alias)(uint64_t ino, int64_t seq, void *opaque),
               void *opaque, struct step **ret_step);
 
+/* Read its header and end record alone. -ENODATA if not even the first line is
+ * whole: then nothing was changed yet. */
+int step_load_summary(int dirfd, struct step **ret_step);
+
 /* The record of a number, or NULL. Retired inodes are not found. */
 struct step_inode *step_find_inode(struct step *step, uint64_t ino);
 struct step_binding *step_find_binding(struct step *step,

@@ -286,7 +286,7 @@ static int read_seq(struct undo_log *log, int64_t id, int64_t *ret_seq)
 {
     fd_auto int dir = undo_log_open_step(log, id);
     struct step *step;
-    int rc = dir < 0 ? dir : step_load(dir, NULL, NULL, &step);
+    int rc = dir < 0 ? dir : step_load_summary(dir, &step);
 
     if (rc == 0) {
         *ret_seq = step->seq;

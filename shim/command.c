@@ -1,284 +1,304 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * command - see command.h.
+ * command - see command.h; spawn.c holds what happens in the child.
  */
 #include "shim/command.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "shim/environment.h"
-#include "shim/leftovers.h"
-#include "shim/process_tree.h"
+#include "shim/utf8.h"
+#include "shim/wire.h"
 
-enum {
-    EXIT_CANNOT_START = 126,
-    EXIT_NO_SHELL = 127,
-    CANCEL_POLL_MS = 20, /* the end of a stranger's process is no event */
-};
+/* Bytes of output in one message; escaped at worst they are six times that,
+ * and the rest of the message is short. */
+#define CHUNK_SIZE    (16 * 1024)
+#define CHUNK_ROOM    (JSON_WRITER_WORST(CHUNK_SIZE) + 256)
+#define KILL_AGAIN_MS 100
 
-static const char *const stream_names[COMMAND_STREAMS] = { WIRE_STDOUT,
-                                                           WIRE_STDERR };
+_Static_assert(CHUNK_ROOM <= PORT_OUT_SIZE - PORT_RESERVE,
+               "a chunk must fit into the port's buffer");
+_Static_assert(CHUNK_ROOM <= WIRE_MAX_LINE, "a chunk must fit into a line");
 
-static int64_t now_ms(void)
+static const char *const stream_names[COMMAND_STREAMS] = { "stdout", "stderr" };
+
+static void send_started(struct port *port, int64_t id)
 {
-    struct timespec now;
+    struct json_writer writer;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    port_begin(port, &writer);
+    json_writer_add_string(&writer, "type", WIRE_STEP_STARTED);
+    json_writer_add_integer(&writer, "id", id);
+    port_end(port, &writer);
 }
 
-/* In the command's process; its stderr is in place. */
-static void child_fail(int exit_code, const char *what, const char *name)
+static void send_output(struct port *port, int64_t id, const char *stream,
+                        const void *data, size_t len)
 {
-    dprintf(STDERR_FILENO, "stepback-shim: cannot %s %s: %s\n", what, name,
-            strerror(errno));
-    _exit(exit_code);
-}
+    bool text = !memchr(data, '\0', len) && utf8_is_valid(data, len);
+    struct json_writer writer;
 
-/* The shim's own arrangements must not be inherited: execve keeps the signal
- * mask and what is ignored. */
-static void child_reset_signals(void)
-{
-    sigset_t none;
-
-    for (int signal = 1; signal < NSIG; signal++)
-        sigaction(signal, &(struct sigaction){ .sa_handler = SIG_DFL }, NULL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-static void child_run(const char *text, const char *cwd, const int *outputs)
-{
-    const char *argv[] = { "/bin/sh", "-c", text, NULL };
-    int entered = process_tree_add(0), null_fd;
-
-    setsid();
-    child_reset_signals();
-    umask(022);
-    dup2(outputs[1], STDERR_FILENO);
-    dup2(outputs[0], STDOUT_FILENO);
-    if (entered < 0) {
-        errno = -entered;
-        child_fail(EXIT_CANNOT_START, "enter", "the command's cgroup");
-    }
-    null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null_fd < 0)
-        child_fail(EXIT_CANNOT_START, "open", "/dev/null");
-    dup2(null_fd, STDIN_FILENO);
-    if (chdir(cwd) < 0)
-        child_fail(EXIT_CANNOT_START, "enter the working directory", cwd);
-    execve(argv[0], (char **)argv, environment_get());
-    child_fail(errno == ENOENT ? EXIT_NO_SHELL : EXIT_CANNOT_START, "run",
-               errno == E2BIG ? "a command of this length" : argv[0]);
-}
-
-static void say_started(int64_t id, struct port *port)
-{
-    json_writer_integer(port_begin(port, WIRE_STEP_STARTED), "id", id);
-    port_send(port);
-}
-
-static void say_completed(const struct command *command, struct port *port)
-{
-    struct json_writer *writer = port_begin(port, WIRE_STEP_COMPLETED);
-    int status = command->status;
-
-    json_writer_integer(writer, "id", command->id);
-    if (WIFSIGNALED(status)) {
-        json_writer_integer(writer, "exit_code", 128 + WTERMSIG(status));
-        json_writer_integer(writer, "signal", WTERMSIG(status));
+    port_begin(port, &writer);
+    json_writer_add_string(&writer, "type", WIRE_OUTPUT);
+    json_writer_add_integer(&writer, "id", id);
+    json_writer_add_string(&writer, "stream", stream);
+    if (text) {
+        json_writer_add_text(&writer, "data", data, len);
     } else {
-        json_writer_integer(writer, "exit_code", WEXITSTATUS(status));
+        json_writer_add_string(&writer, "encoding", "base64");
+        json_writer_add_base64(&writer, "data", data, len);
     }
-    port_send(port);
+    port_end(port, &writer);
 }
 
-/* No process could be made (no memory, no pids, no fds): the step ends as it
- * would if the process had failed before execve. */
-static void fail_start(struct command *command, int error, struct port *port)
+static void send_completed(struct port *port, int64_t id, int status)
 {
-    struct json_writer *writer = port_begin(port, WIRE_OUTPUT);
-    char line[160];
+    struct json_writer writer;
 
-    snprintf(line, sizeof(line), "stepback-shim: cannot start a process: %s\n",
-             strerror(error));
-    json_writer_integer(writer, "id", command->id);
-    json_writer_string(writer, "stream", WIRE_STDERR);
-    json_writer_string(writer, "data", line);
-    port_send(port);
-    command->status = W_EXITCODE(EXIT_CANNOT_START, 0);
-    say_completed(command, port);
+    port_begin(port, &writer);
+    json_writer_add_string(&writer, "type", WIRE_STEP_COMPLETED);
+    json_writer_add_integer(&writer, "id", id);
+    if (WIFSIGNALED(status)) {
+        json_writer_add_integer(&writer, "exit_code", 128 + WTERMSIG(status));
+        json_writer_add_integer(&writer, "signal", WTERMSIG(status));
+    } else {
+        json_writer_add_integer(&writer, "exit_code", WEXITSTATUS(status));
+    }
+    port_end(port, &writer);
 }
 
-static int open_streams(struct command *command, int *outputs)
+static int make_pipes(int pipes[COMMAND_STREAMS][2])
 {
-    for (int i = 0; i < COMMAND_STREAMS; i++) {
-        outputs[i] = stream_open(&command->streams[i], stream_names[i]);
-        if (outputs[i] < 0) {
-            int error = outputs[i];
+    for (size_t i = 0; i < COMMAND_STREAMS; i++) {
+        if (pipe2(pipes[i], O_CLOEXEC) < 0) {
+            int error = errno;
 
             while (i-- > 0) {
-                close(outputs[i]);
-                close(stream_release(&command->streams[i]));
+                close(pipes[i][0]);
+                close(pipes[i][1]);
             }
-            return error;
+            return -error;
         }
+        fcntl(pipes[i][0], F_SETFL, O_NONBLOCK);
     }
     return 0;
 }
 
-void command_start(struct command *command, int64_t id, const char *text,
-                   const char *cwd, struct port *port)
+int command_start(struct command *command, const struct spawn_request *request,
+                  struct process_home *home, struct port *port)
 {
-    int outputs[COMMAND_STREAMS], error;
+    int pipes[COMMAND_STREAMS][2];
+    struct process_set processes;
+    int result = make_pipes(pipes);
+    pid_t pid;
 
-    command->id = id;
-    say_started(id, port);
-    error = open_streams(command, outputs);
-    if (error < 0) {
-        fail_start(command, -error, port);
-        return;
+    if (result)
+        return result;
+    pid = process_set_fork(home, &processes);
+    if (pid == 0)
+        spawn_exec(request, pipes[0][1], pipes[1][1]);
+    for (size_t i = 0; i < COMMAND_STREAMS; i++)
+        close(pipes[i][1]);
+    if (pid < 0) {
+        close(pipes[0][0]);
+        close(pipes[1][0]);
+        return pid;
     }
-    process_tree_begin();
-    command->pid = fork();
-    error = errno;
-    if (command->pid == 0)
-        child_run(text, cwd, outputs);
-    for (int i = 0; i < COMMAND_STREAMS; i++) {
-        close(outputs[i]);
-        if (command->pid < 0)
-            close(stream_release(&command->streams[i]));
-    }
-    if (command->pid < 0) {
-        fail_start(command, error, port);
-        return;
-    }
-    process_tree_add(command->pid);
-    command->state = COMMAND_RUNNING;
+    *command = (struct command){
+        .state = COMMAND_RUNNING,
+        .id = request->id,
+        .pid = pid,
+        .streams = { { .fd = pipes[0][0] }, { .fd = pipes[1][0] } },
+        .processes = processes,
+    };
+    send_started(port, request->id);
+    return 0;
 }
 
-/* A stopped process takes SIGTERM only when it goes on. */
-void command_cancel(struct command *command)
+bool command_cancel(struct command *command, int64_t id, int64_t now_ms)
 {
-    if (command->state == COMMAND_CANCELLING)
-        return;
-    command->state = COMMAND_CANCELLING;
-    command->kill_time = now_ms() + WIRE_CANCEL_GRACE_MS;
-    process_tree_signal(SIGTERM);
-    process_tree_signal(SIGCONT);
+    if (command->state == COMMAND_NONE || command->state == COMMAND_DRAINING ||
+        command->id != id)
+        return false;
+    if (command->cancelled)
+        return true;
+    command->cancelled = true;
+    command->next_kill_ms = now_ms + WIRE_CANCEL_GRACE_MS;
+    process_set_signal(&command->processes, SIGTERM);
+    /* One that is stopped sees SIGTERM only when it goes on. */
+    process_set_signal(&command->processes, SIGCONT);
+    return true;
 }
 
-void command_kill(struct command *command)
+/* Over: note how much was written before this moment. */
+static void begin_drain(struct command *command)
 {
-    if (command->state == COMMAND_IDLE)
-        return;
-    command->state = COMMAND_CANCELLING;
-    command->kill_time = now_ms();
-    process_tree_signal(SIGKILL);
+    command->state = COMMAND_DRAINING;
+    for (size_t i = 0; i < COMMAND_STREAMS; i++) {
+        struct command_stream *stream = &command->streams[i];
+        int waiting = 0;
+
+        if (stream->fd >= 0 && ioctl(stream->fd, FIONREAD, &waiting) == 0)
+            stream->drain_left = (size_t)waiting;
+    }
 }
 
-void command_reaped(struct command *command, pid_t pid, int status)
+void command_note_exit(struct command *command, pid_t pid, int status)
 {
-    if (command->state == COMMAND_IDLE || pid != command->pid)
+    if (command->state != COMMAND_RUNNING || pid != command->pid)
         return;
-    command->pid = 0;
     command->status = status;
+    if (command->cancelled)
+        command->state = COMMAND_DYING;
+    else
+        begin_drain(command);
 }
 
-int command_poll(const struct command *command, const struct port *port,
-                 struct pollfd *polls)
+static bool stream_wants(const struct command *command,
+                         const struct command_stream *stream)
 {
-    int count = 0;
+    return stream->fd >= 0 &&
+           (command->state != COMMAND_DRAINING || stream->drain_left > 0);
+}
 
-    if (command->state == COMMAND_IDLE || port_room(port) < STREAM_ROOM)
+size_t command_poll(const struct command *command, const struct port *port,
+                    struct pollfd *fds)
+{
+    size_t count = 0;
+
+    if (command->state == COMMAND_NONE || port_room(port) < CHUNK_ROOM)
         return 0;
-    for (int i = 0; i < COMMAND_STREAMS; i++) {
-        if (command->streams[i].fd >= 0)
-            polls[count++] = (struct pollfd){ .fd = command->streams[i].fd,
-                                              .events = POLLIN };
+    for (size_t i = 0; i < COMMAND_STREAMS; i++) {
+        if (stream_wants(command, &command->streams[i]))
+            fds[count++] = (struct pollfd){ command->streams[i].fd, POLLIN, 0 };
     }
     return count;
 }
 
-static void advance_cancel(struct command *command)
+int64_t command_deadline_ms(const struct command *command)
 {
-    if (command->kill_time <= now_ms())
-        process_tree_signal(SIGKILL);
+    bool ending = command->state == COMMAND_RUNNING ||
+                  command->state == COMMAND_DYING;
+
+    return ending && command->cancelled ? command->next_kill_ms : -1;
 }
 
-static bool has_ended(const struct command *command)
+/* Read a chunk and send it, bar a character that is cut at its end. Returns
+ * false when there is nothing to read now. */
+static bool pump_chunk(struct command *command, size_t index, struct port *port)
 {
-    return command->pid == 0 &&
-           (command->state == COMMAND_RUNNING || process_tree_is_empty());
+    struct command_stream *stream = &command->streams[index];
+    unsigned char chunk[CHUNK_SIZE];
+    size_t want = sizeof(chunk) - stream->tail_len, len;
+    ssize_t got;
+
+    if (command->state == COMMAND_DRAINING && want > stream->drain_left)
+        want = stream->drain_left;
+    memcpy(chunk, stream->tail, stream->tail_len);
+    got = read(stream->fd, chunk + stream->tail_len, want);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        /* Someone else read the pipe: do not wait for what is gone. */
+        stream->drain_left = 0;
+        return false;
+    }
+    if (got <= 0) {
+        close(stream->fd);
+        stream->fd = -1;
+        stream->drain_left = 0;
+        return false;
+    }
+    if (command->state == COMMAND_DRAINING)
+        stream->drain_left -= (size_t)got;
+    len = stream->tail_len + (size_t)got;
+    stream->tail_len = utf8_cut_tail(chunk, len);
+    len -= stream->tail_len;
+    memcpy(stream->tail, chunk + len, stream->tail_len);
+    if (len > 0)
+        send_output(port, command->id, stream_names[index], chunk, len);
+    return true;
 }
 
-static void begin_drain(struct command *command)
+/* Both streams in turn, so that neither starves the other. */
+static void pump(struct command *command, struct port *port)
 {
-    command->state = COMMAND_DRAINING;
-    for (int i = 0; i < COMMAND_STREAMS; i++)
-        command->undrained[i] = stream_ready(&command->streams[i]);
-}
+    bool more = true;
 
-/* True when all is sent. */
-static bool drain(struct command *command, struct port *port)
-{
-    for (int i = 0; i < COMMAND_STREAMS; i++) {
-        struct stream *stream = &command->streams[i];
-
-        while (command->undrained[i] > 0) {
-            size_t sent;
-
-            if (port_room(port) < STREAM_ROOM)
-                return false;
-            sent = stream_pump(stream, command->undrained[i], command->id,
-                               port);
-            command->undrained[i] = sent ? command->undrained[i] - sent : 0;
+    while (more) {
+        more = false;
+        for (size_t i = 0; i < COMMAND_STREAMS; i++) {
+            if (port_room(port) < CHUNK_ROOM)
+                return;
+            if (stream_wants(command, &command->streams[i]))
+                more |= pump_chunk(command, i, port);
         }
     }
-    return port_room(port) >= STREAM_ROOM;
 }
 
-static void complete(struct command *command, struct port *port)
+/* Send what is left of the streams and the end; hand over open pipes. */
+static void finish(struct command *command, struct process_home *home,
+                   struct port *port, struct leftovers *leftovers)
 {
-    for (int i = 0; i < COMMAND_STREAMS; i++) {
-        stream_flush(&command->streams[i], command->id, port);
-        leftovers_add(stream_release(&command->streams[i]));
+    for (size_t i = 0; i < COMMAND_STREAMS; i++) {
+        struct command_stream *stream = &command->streams[i];
+
+        if (stream->tail_len > 0)
+            send_output(port, command->id, stream_names[i], stream->tail,
+                        stream->tail_len);
+        if (stream->fd >= 0)
+            leftovers_add(leftovers, stream->fd);
     }
-    say_completed(command, port);
-    command->state = COMMAND_IDLE;
+    send_completed(port, command->id, command->status);
+    process_set_release(home, &command->processes);
+    command->state = COMMAND_NONE;
 }
 
-void command_advance(struct command *command, struct port *port)
+static void advance_cancel(struct command *command, int64_t now_ms)
 {
-    if (command->state == COMMAND_IDLE)
-        return;
-    if (command->state == COMMAND_CANCELLING)
-        advance_cancel(command);
-    if (command->state != COMMAND_DRAINING && has_ended(command))
+    if (now_ms >= command->next_kill_ms) {
+        process_set_signal(&command->processes, SIGKILL);
+        if (command->state == COMMAND_RUNNING)
+            kill(command->pid, SIGKILL);
+        command->next_kill_ms = now_ms + KILL_AGAIN_MS;
+    }
+    if (command->state == COMMAND_DYING &&
+        process_set_is_empty(&command->processes))
         begin_drain(command);
-    if (command->state == COMMAND_DRAINING) {
-        if (drain(command, port))
-            complete(command, port);
-        return;
-    }
-    for (int i = 0; i < COMMAND_STREAMS; i++) {
-        if (port_room(port) >= STREAM_ROOM)
-            stream_pump(&command->streams[i], WIRE_OUTPUT_MAX, command->id,
-                        port);
-    }
 }
 
-int command_timeout(const struct command *command, const struct port *port)
+void command_advance(struct command *command, struct process_home *home,
+                     struct port *port, struct leftovers *leftovers,
+                     int64_t now_ms)
 {
-    if (command->state == COMMAND_DRAINING && port_room(port) >= STREAM_ROOM)
-        return 0;
-    return command->state == COMMAND_CANCELLING ? CANCEL_POLL_MS : -1;
+    if (command->state == COMMAND_NONE)
+        return;
+    if (command->cancelled && command->state != COMMAND_DRAINING)
+        advance_cancel(command, now_ms);
+    pump(command, port);
+    if (command->state == COMMAND_DRAINING &&
+        !stream_wants(command, &command->streams[0]) &&
+        !stream_wants(command, &command->streams[1]) &&
+        port_room(port) >= CHUNK_ROOM)
+        finish(command, home, port, leftovers);
+}
+
+void command_end_now(struct command *command)
+{
+    const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
+
+    if (command->state != COMMAND_RUNNING && command->state != COMMAND_DYING)
+        return;
+    for (int i = 0; i < 50; i++) {
+        process_set_signal(&command->processes, SIGKILL);
+        nanosleep(&pause, NULL);
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            continue;
+        if (process_set_is_empty(&command->processes))
+            return;
+    }
 }

@@ -1,49 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * json_reader - see json_reader.h.
- *
- * A recursive descent over [at, end); the depth is bounded, so is the stack.
- * Decoding in place is safe because no escape is shorter than the bytes that
- * it stands for, and the closing quote makes room for the NUL.
  */
 #include "shim/json_reader.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "shim/utf8.h"
 
+static bool read_value(struct json_reader *reader, struct json_value *value,
+                       int depth);
+
 static bool fail(struct json_reader *reader, const char *error)
 {
-    reader->error = error;
+    if (!reader->error)
+        reader->error = error;
     return false;
 }
 
-static void skip_space(struct json_reader *reader)
+static void skip_blanks(struct json_reader *reader)
 {
-    while (reader->at < reader->end && memchr(" \t\r\n", *reader->at, 4))
+    while (reader->at < reader->end &&
+           (*reader->at == ' ' || *reader->at == '\t' || *reader->at == '\n' ||
+            *reader->at == '\r'))
         reader->at++;
 }
 
-static bool take(struct json_reader *reader, char c)
+/* The next byte, or NUL at the end; a NUL in the text fits no grammar rule,
+ * so the two need not be told apart. */
+static char peek(const struct json_reader *reader)
 {
-    if (reader->at == reader->end || *reader->at != c)
+    return reader->at < reader->end ? *reader->at : '\0';
+}
+
+static bool take(struct json_reader *reader, char expected)
+{
+    if (peek(reader) != expected)
         return false;
     reader->at++;
     return true;
 }
 
-static struct json_node *add_node(struct json_reader *reader,
-                                  enum json_kind kind)
+static struct json_value *value_new(struct json_reader *reader)
 {
-    struct json_node *node;
+    struct json_value *value;
 
-    if (reader->count == JSON_READER_NODES) {
+    if (reader->count == JSON_READER_MAX_VALUES) {
         fail(reader, "too many values");
         return NULL;
     }
-    node = &reader->nodes[reader->count++];
-    *node = (struct json_node){ .kind = kind, .next = reader->count };
-    return node;
+    value = &reader->values[reader->count++];
+    *value = (struct json_value){ 0 };
+    return value;
 }
 
 static int hex_digit(char c)
@@ -57,292 +66,345 @@ static int hex_digit(char c)
     return -1;
 }
 
-/* The four digits after \u. */
-static bool take_hex4(struct json_reader *reader, uint32_t *ret_unit)
+static bool read_hex4(struct json_reader *reader, uint32_t *ret_unit)
 {
     uint32_t unit = 0;
 
-    if (reader->end - reader->at < 4)
-        return fail(reader, "a \\u escape is cut off");
     for (int i = 0; i < 4; i++) {
-        int digit = hex_digit(*reader->at++);
+        int digit = hex_digit(peek(reader));
 
         if (digit < 0)
-            return fail(reader, "a \\u escape has a bad digit");
+            return fail(reader, "bad \\u escape");
         unit = unit << 4 | (uint32_t)digit;
+        reader->at++;
     }
     *ret_unit = unit;
     return true;
 }
 
-static char *put_utf8(char *out, uint32_t c)
+static char *put_utf8(char *out, uint32_t code)
 {
-    if (c < 0x80) {
-        *out++ = (char)c;
-    } else if (c < 0x800) {
-        *out++ = (char)(0xc0 | c >> 6);
-        *out++ = (char)(0x80 | (c & 0x3f));
-    } else if (c < 0x10000) {
-        *out++ = (char)(0xe0 | c >> 12);
-        *out++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (c & 0x3f));
+    if (code < 0x80) {
+        *out++ = (char)code;
+    } else if (code < 0x800) {
+        *out++ = (char)(0xc0 | code >> 6);
+        *out++ = (char)(0x80 | (code & 0x3f));
+    } else if (code < 0x10000) {
+        *out++ = (char)(0xe0 | code >> 12);
+        *out++ = (char)(0x80 | (code >> 6 & 0x3f));
+        *out++ = (char)(0x80 | (code & 0x3f));
     } else {
-        *out++ = (char)(0xf0 | c >> 18);
-        *out++ = (char)(0x80 | (c >> 12 & 0x3f));
-        *out++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (c & 0x3f));
+        *out++ = (char)(0xf0 | code >> 18);
+        *out++ = (char)(0x80 | (code >> 12 & 0x3f));
+        *out++ = (char)(0x80 | (code >> 6 & 0x3f));
+        *out++ = (char)(0x80 | (code & 0x3f));
     }
     return out;
 }
 
-static bool take_unicode_escape(struct json_reader *reader, char **out)
+/* After "\u": one unit, or two that are a surrogate pair. */
+static bool read_unicode(struct json_reader *reader, char **out)
 {
-    uint32_t c, low;
+    uint32_t code, low;
 
-    if (!take_hex4(reader, &c))
+    if (!read_hex4(reader, &code))
         return false;
-    if (c == 0)
-        return fail(reader, "a string holds U+0000");
-    if (c >= 0xd800 && c <= 0xdfff) {
-        if (c > 0xdbff || !take(reader, '\\') || !take(reader, 'u'))
-            return fail(reader, "a string holds a lone surrogate");
-        if (!take_hex4(reader, &low))
+    if (code >= 0xdc00 && code <= 0xdfff)
+        return fail(reader, "lone surrogate");
+    if (code >= 0xd800 && code <= 0xdbff) {
+        if (!take(reader, '\\') || !take(reader, 'u'))
+            return fail(reader, "lone surrogate");
+        if (!read_hex4(reader, &low))
             return false;
         if (low < 0xdc00 || low > 0xdfff)
-            return fail(reader, "a string holds a lone surrogate");
-        c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+            return fail(reader, "lone surrogate");
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     }
-    *out = put_utf8(*out, c);
+    *out = put_utf8(*out, code);
     return true;
 }
 
-static bool take_escape(struct json_reader *reader, char **out)
+static bool read_escape(struct json_reader *reader, char **out)
 {
-    static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
-    const char *name;
+    static const char names[] = "\"\\/bfnrt";
+    static const char meanings[] = "\"\\/\b\f\n\r\t";
+    char c = peek(reader);
+    const char *found;
 
-    if (take(reader, 'u'))
-        return take_unicode_escape(reader, out);
-    if (reader->at == reader->end || *reader->at == '\0' ||
-        !(name = strchr(names, *reader->at)))
-        return fail(reader, "a string holds an unknown escape");
+    if (c == '\0')
+        return fail(reader, "string is cut short");
     reader->at++;
-    *(*out)++ = values[name - names];
+    if (c == 'u')
+        return read_unicode(reader, out);
+    found = strchr(names, c);
+    if (!found)
+        return fail(reader, "bad escape");
+    *(*out)++ = meanings[found - names];
     return true;
 }
 
-/* After the opening quote. */
-static bool take_string(struct json_reader *reader)
+/* A string whose opening quote is taken. */
+static bool read_string(struct json_reader *reader, const char **ret_text,
+                        size_t *ret_len)
 {
-    struct json_node *node = add_node(reader, JSON_STRING);
-    char *out = reader->at;
+    char *start = reader->at, *out = start;
 
-    if (!node)
-        return false;
-    node->string = out;
     while (reader->at < reader->end) {
-        unsigned char c = (unsigned char)*reader->at++;
+        unsigned char c = (unsigned char)*reader->at;
+        int length;
 
         if (c == '"') {
+            reader->at++;
             *out = '\0';
-            node->length = (size_t)(out - node->string);
+            *ret_text = start;
+            *ret_len = (size_t)(out - start);
             return true;
         }
         if (c < 0x20)
-            return fail(reader, "a string holds a control character");
-        if (c != '\\')
-            *out++ = (char)c;
-        else if (!take_escape(reader, &out))
-            return false;
+            return fail(reader, "control character in a string");
+        if (c == '\\') {
+            reader->at++;
+            if (!read_escape(reader, &out))
+                return false;
+            continue;
+        }
+        length = utf8_measure(reader->at, (size_t)(reader->end - reader->at));
+        if (length <= 0)
+            return fail(reader, "not UTF-8");
+        for (; length > 0; length--)
+            *out++ = *reader->at++;
     }
-    return fail(reader, "a string has no end");
+    return fail(reader, "string is cut short");
 }
 
-static size_t take_digits(struct json_reader *reader)
+static bool is_digit(char c)
 {
-    const char *start = reader->at;
+    return c >= '0' && c <= '9';
+}
 
-    while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9')
+static bool skip_digits(struct json_reader *reader)
+{
+    if (!is_digit(peek(reader)))
+        return fail(reader, "bad number");
+    while (is_digit(peek(reader)))
         reader->at++;
-    return (size_t)(reader->at - start);
-}
-
-/* The digits as an integer; false if it does not fit. */
-static bool to_integer(const char *digits, size_t count, bool negative,
-                       int64_t *ret_value)
-{
-    int64_t value = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        int digit = digits[i] - '0';
-
-        if (__builtin_mul_overflow(value, (int64_t)10, &value) ||
-            __builtin_sub_overflow(value, (int64_t)digit, &value))
-            return false;
-    }
-    if (!negative && value == INT64_MIN)
-        return false;
-    *ret_value = negative ? value : -value;
     return true;
 }
 
-static bool take_number(struct json_reader *reader)
+/* The digits' value, counted downwards because the smallest integer has no
+ * positive twin. */
+static void set_integer(struct json_value *value, const char *digits,
+                        const char *end, bool negative)
+{
+    int64_t sum = 0;
+
+    for (; digits < end; digits++) {
+        if (__builtin_mul_overflow(sum, 10, &sum) ||
+            __builtin_sub_overflow(sum, *digits - '0', &sum))
+            return;
+    }
+    if (!negative && __builtin_sub_overflow((int64_t)0, sum, &sum))
+        return;
+    value->integer = sum;
+    value->is_integer = true;
+}
+
+static bool read_number(struct json_reader *reader, struct json_value *value)
 {
     bool negative = take(reader, '-'), whole = true;
-    char *digits = reader->at;
-    size_t count = take_digits(reader);
-    struct json_node *node;
+    const char *digits = reader->at, *digits_end;
 
-    if (count == 0 || (count > 1 && *digits == '0'))
-        return fail(reader, "a value is neither JSON nor a number");
+    value->type = JSON_READER_NUMBER;
+    if (!take(reader, '0') && !skip_digits(reader))
+        return false;
+    digits_end = reader->at;
     if (take(reader, '.')) {
         whole = false;
-        if (take_digits(reader) == 0)
-            return fail(reader, "a number has no digit after its point");
+        if (!skip_digits(reader))
+            return false;
     }
     if (take(reader, 'e') || take(reader, 'E')) {
         whole = false;
-        if (!take(reader, '+'))
-            take(reader, '-');
-        if (take_digits(reader) == 0)
-            return fail(reader, "a number has no digit in its exponent");
+        if (!take(reader, '-'))
+            take(reader, '+');
+        if (!skip_digits(reader))
+            return false;
     }
-    node = add_node(reader, JSON_OTHER_NUMBER);
-    if (!node)
-        return false;
-    if (whole && to_integer(digits, count, negative, &node->integer))
-        node->kind = JSON_INTEGER;
+    if (whole)
+        set_integer(value, digits, digits_end, negative);
     return true;
 }
 
-static bool take_word(struct json_reader *reader)
+static bool read_word(struct json_reader *reader, struct json_value *value)
 {
     static const struct {
         const char *word;
-        enum json_kind kind;
-    } words[] = { { "null", JSON_NULL },
-                  { "false", JSON_FALSE },
-                  { "true", JSON_TRUE } };
-    size_t left = (size_t)(reader->end - reader->at);
+        enum json_reader_type type;
+        bool boolean;
+    } words[] = {
+        { "true", JSON_READER_BOOL, true },
+        { "false", JSON_READER_BOOL, false },
+        { "null", JSON_READER_NULL, false },
+    };
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        size_t length = strlen(words[i].word);
+        size_t len = strlen(words[i].word);
 
-        if (left >= length && memcmp(reader->at, words[i].word, length) == 0) {
-            reader->at += length;
-            return add_node(reader, words[i].kind) != NULL;
+        if ((size_t)(reader->end - reader->at) >= len &&
+            memcmp(reader->at, words[i].word, len) == 0) {
+            reader->at += len;
+            value->type = words[i].type;
+            value->boolean = words[i].boolean;
+            return true;
         }
     }
-    return take_number(reader);
+    return fail(reader, "not JSON");
 }
 
-static bool take_value(struct json_reader *reader, int depth);
-
-static bool take_name(struct json_reader *reader)
+static bool key_is_known(const struct json_value *object,
+                         const struct json_value *member)
 {
-    skip_space(reader);
+    for (const struct json_value *other = object->first; other;
+         other = other->next) {
+        if (other->key_len == member->key_len &&
+            memcmp(other->key, member->key, member->key_len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool read_key(struct json_reader *reader,
+                     const struct json_value *object, struct json_value *member)
+{
     if (!take(reader, '"'))
-        return fail(reader, "a member of an object has no name");
-    if (!take_string(reader))
+        return fail(reader, "a member's name is missing");
+    if (!read_string(reader, &member->key, &member->key_len))
         return false;
-    skip_space(reader);
-    return take(reader, ':') || fail(reader, "a name has no colon after it");
-}
-
-/* After the opening bracket. */
-static bool take_members(struct json_reader *reader, struct json_node *node,
-                         int depth)
-{
-    bool is_object = node->kind == JSON_OBJECT;
-    char close = is_object ? '}' : ']';
-
-    skip_space(reader);
-    if (!take(reader, close)) {
-        do {
-            if ((is_object && !take_name(reader)) || !take_value(reader, depth))
-                return false;
-        } while (take(reader, ','));
-        if (!take(reader, close))
-            return fail(reader, is_object ? "an object has no end"
-                                          : "an array has no end");
-    }
-    node->next = reader->count;
+    if (key_is_known(object, member))
+        return fail(reader, "duplicate member");
+    skip_blanks(reader);
+    if (!take(reader, ':'))
+        return fail(reader, "a colon is missing");
     return true;
 }
 
-static bool take_value(struct json_reader *reader, int depth)
+/* An array or object whose opening bracket is taken. */
+static bool read_children(struct json_reader *reader, struct json_value *parent,
+                          char closing, int depth)
 {
-    struct json_node *node;
-    bool is_object, ok;
+    const struct json_value **link = &parent->first;
 
-    skip_space(reader);
-    if (reader->at == reader->end)
-        return fail(reader, "a value is missing");
+    if (depth == JSON_READER_MAX_DEPTH)
+        return fail(reader, "nested too deep");
+    skip_blanks(reader);
+    if (take(reader, closing))
+        return true;
+    for (;;) {
+        struct json_value *child = value_new(reader);
+
+        if (!child)
+            return false;
+        skip_blanks(reader);
+        if (closing == '}' && !read_key(reader, parent, child))
+            return false;
+        if (!read_value(reader, child, depth + 1))
+            return false;
+        *link = child;
+        link = &child->next;
+        skip_blanks(reader);
+        if (take(reader, closing))
+            return true;
+        if (!take(reader, ','))
+            return fail(reader, "a comma or bracket is missing");
+    }
+}
+
+static bool read_value(struct json_reader *reader, struct json_value *value,
+                       int depth)
+{
+    skip_blanks(reader);
+    if (take(reader, '{')) {
+        value->type = JSON_READER_OBJECT;
+        return read_children(reader, value, '}', depth);
+    }
+    if (take(reader, '[')) {
+        value->type = JSON_READER_ARRAY;
+        return read_children(reader, value, ']', depth);
+    }
     if (take(reader, '"')) {
-        ok = take_string(reader);
-    } else if (*reader->at == '{' || *reader->at == '[') {
-        is_object = *reader->at++ == '{';
-        if (depth == JSON_READER_DEPTH)
-            return fail(reader, "objects and arrays are nested too deep");
-        node = add_node(reader, is_object ? JSON_OBJECT : JSON_ARRAY);
-        ok = node && take_members(reader, node, depth + 1);
-    } else {
-        ok = take_word(reader);
+        value->type = JSON_READER_STRING;
+        return read_string(reader, &value->text, &value->len);
     }
-    skip_space(reader);
-    return ok;
+    if (peek(reader) == '-' || is_digit(peek(reader)))
+        return read_number(reader, value);
+    return read_word(reader, value);
 }
 
-bool json_reader_parse(struct json_reader *reader, char *text, size_t length)
+const struct json_value *json_reader_parse(struct json_reader *reader,
+                                           char *line, size_t len)
 {
+    struct json_value *root;
+
     reader->count = 0;
+    reader->at = line;
+    reader->end = line + len;
     reader->error = NULL;
-    reader->at = text;
-    reader->end = text + length;
-    if (!utf8_valid(text, length))
-        return fail(reader, "the text is not UTF-8");
-    if (!take_value(reader, 0))
-        return false;
-    if (reader->at != reader->end)
-        return fail(reader, "something follows the value");
-    return true;
+    root = value_new(reader);
+    if (!read_value(reader, root, 0))
+        return NULL;
+    skip_blanks(reader);
+    if (reader->at != reader->end) {
+        fail(reader, "something follows the value");
+        return NULL;
+    }
+    return root;
 }
 
-const struct json_node *json_reader_member(const struct json_reader *reader,
-                                           const struct json_node *object,
-                                           const char *name)
+const struct json_value *json_reader_member(const struct json_value *object,
+                                            const char *key)
 {
-    uint32_t i;
+    size_t len = strlen(key);
 
-    if (!object || object->kind != JSON_OBJECT)
+    if (!object || object->type != JSON_READER_OBJECT)
         return NULL;
-    i = (uint32_t)(object - reader->nodes) + 1;
-    while (i < object->next) {
-        const struct json_node *key = &reader->nodes[i];
-
-        if (strcmp(key->string, name) == 0)
-            return key + 1;
-        i = reader->nodes[i + 1].next;
+    for (const struct json_value *member = object->first; member;
+         member = member->next) {
+        if (member->key_len == len && memcmp(member->key, key, len) == 0)
+            return member;
     }
     return NULL;
 }
 
-const char *json_reader_string(const struct json_reader *reader,
-                               const struct json_node *object, const char *name)
+bool json_reader_get_string(const struct json_value *object, const char *key,
+                            const char **ret_value)
 {
-    const struct json_node *node = json_reader_member(reader, object, name);
+    const struct json_value *member = json_reader_member(object, key);
 
-    return node && node->kind == JSON_STRING ? node->string : NULL;
+    if (!member || member->type != JSON_READER_STRING ||
+        memchr(member->text, '\0', member->len))
+        return false;
+    *ret_value = member->text;
+    return true;
 }
 
-bool json_reader_integer(const struct json_reader *reader,
-                         const struct json_node *object, const char *name,
-                         int64_t *ret_value)
+bool json_reader_get_integer(const struct json_value *object, const char *key,
+                             int64_t *ret_value)
 {
-    const struct json_node *node = json_reader_member(reader, object, name);
+    const struct json_value *member = json_reader_member(object, key);
 
-    if (!node || node->kind != JSON_INTEGER)
+    if (!member || member->type != JSON_READER_NUMBER || !member->is_integer)
         return false;
-    *ret_value = node->integer;
+    *ret_value = member->integer;
+    return true;
+}
+
+bool json_reader_get_bool(const struct json_value *object, const char *key,
+                          bool *ret_value)
+{
+    const struct json_value *member = json_reader_member(object, key);
+
+    if (!member || member->type != JSON_READER_BOOL)
+        return false;
+    *ret_value = member->boolean;
     return true;
 }

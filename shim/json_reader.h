@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * json_reader - parse one JSON text in place, in bounded memory.
+ * json_reader - a JSON parser for the wire's lines, without allocation.
  *
- * The shim is a static program that allocates nothing once it runs, so it
- * cannot use the JSON library of the host's programs. This reader takes
- * RFC 8259 whole, with these bounds: JSON_READER_NODES values and names,
- * JSON_READER_DEPTH levels. Strings are decoded where they stand and ended by
- * a NUL; a string that holds U+0000 or a lone surrogate is refused. Numbers
- * that are not integers of 64 bits are accepted but have no value.
+ * The shim is static, runs as PID 1 and takes no memory after its start, so
+ * it cannot use the library that the agent uses. A line is parsed in place:
+ * strings are unescaped where they lie (an escape is never shorter than what
+ * it stands for) and ended with a NUL over their closing quote. Values come
+ * from a fixed pool; depth, number of values and duplicate keys are refused,
+ * not worked around.
  */
 #ifndef SHIM_JSON_READER_H
 #define SHIM_JSON_READER_H
@@ -16,54 +16,59 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { JSON_READER_NODES = 4096, JSON_READER_DEPTH = 16 };
+#define JSON_READER_MAX_DEPTH  8
+#define JSON_READER_MAX_VALUES 1024
 
-enum json_kind {
-    JSON_NULL,
-    JSON_FALSE,
-    JSON_TRUE,
-    JSON_INTEGER,
-    JSON_OTHER_NUMBER,
-    JSON_STRING,
-    JSON_ARRAY,
-    JSON_OBJECT,
+enum json_reader_type {
+    JSON_READER_NULL,
+    JSON_READER_BOOL,
+    JSON_READER_NUMBER,
+    JSON_READER_STRING,
+    JSON_READER_ARRAY,
+    JSON_READER_OBJECT,
 };
 
-/* Nodes lie in the order of the text. An object's are followed by a name (a
- * JSON_STRING), its value with all that is below it, the next name... */
-struct json_node {
-    enum json_kind kind;
-    uint32_t next;   /* index of the first node after this one's subtree */
-    char *string;    /* JSON_STRING: in the caller's text, with a NUL */
-    size_t length;   /* JSON_STRING: bytes, without the NUL */
-    int64_t integer; /* JSON_INTEGER */
+struct json_value {
+    enum json_reader_type type;
+    bool boolean;
+    bool is_integer; /* of a number: written without fraction or exponent,
+                      * and within 64 bits */
+    int64_t integer;
+    const char *text; /* of a string: len bytes and a NUL; it may hold NULs */
+    size_t len;
+    const char *key; /* of an object's member, likewise */
+    size_t key_len;
+    const struct json_value *first; /* of an array or object: its children, */
+    const struct json_value *next;  /* linked in the order of the text */
 };
 
 struct json_reader {
-    struct json_node nodes[JSON_READER_NODES];
-    uint32_t count;
-    char *at, *end;    /* while parsing */
-    const char *error; /* of the last failure; a static string */
+    struct json_value values[JSON_READER_MAX_VALUES];
+    size_t count;
+    char *at;
+    const char *end;
+    const char *error; /* what is wrong with the line; static */
 };
 
-/* Parse text, which is changed and must outlive the nodes. True if all of it
- * is one JSON value, nodes[0]; else reader->error says what is wrong. */
-bool json_reader_parse(struct json_reader *reader, char *text, size_t length);
+/* Parse one whole value with nothing but blanks after it. Writes to the line.
+ * Returns the value, which borrows the line and the reader, or NULL with
+ * reader->error set. */
+const struct json_value *json_reader_parse(struct json_reader *reader,
+                                           char *line, size_t len);
 
-/* The first member of this name of an object, or NULL (also if object is NULL
- * or no object). */
-const struct json_node *json_reader_member(const struct json_reader *reader,
-                                           const struct json_node *object,
-                                           const char *name);
+/* The object's member with that key; NULL if it has none, or if object is no
+ * object (or NULL). Borrowed. */
+const struct json_value *json_reader_member(const struct json_value *object,
+                                            const char *key);
 
-/* The string of a member, or NULL if it is missing or no string. */
-const char *json_reader_string(const struct json_reader *reader,
-                               const struct json_node *object,
-                               const char *name);
-
-/* The integer of a member; false if it is missing or no integer. */
-bool json_reader_integer(const struct json_reader *reader,
-                         const struct json_node *object, const char *name,
-                         int64_t *ret_value);
+/* A member's value if it is of the type. False (and *ret_value kept): it is
+ * missing or is something else. A string with a NUL in it is something else:
+ * no command, path or name can hold one. */
+bool json_reader_get_string(const struct json_value *object, const char *key,
+                            const char **ret_value);
+bool json_reader_get_integer(const struct json_value *object, const char *key,
+                             int64_t *ret_value);
+bool json_reader_get_bool(const struct json_value *object, const char *key,
+                          bool *ret_value);
 
 #endif

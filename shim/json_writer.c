@@ -4,144 +4,135 @@
  */
 #include "shim/json_writer.h"
 
-#include <stdio.h>
 #include <string.h>
 
-#include "shim/utf8.h"
-
-static void put(struct json_writer *writer, const char *bytes, size_t length)
+static void put(struct json_writer *writer, const char *bytes, size_t len)
 {
-    if (writer->overflow || length > (size_t)(writer->end - writer->at)) {
+    if (writer->overflow || len > writer->size - writer->len) {
         writer->overflow = true;
         return;
     }
-    memcpy(writer->at, bytes, length);
-    writer->at += length;
+    memcpy(writer->buf + writer->len, bytes, len);
+    writer->len += len;
 }
 
-static void put_name(struct json_writer *writer, const char *name)
+static void put_byte(struct json_writer *writer, char byte)
 {
-    if (writer->at != writer->start + 1)
-        put(writer, ",", 1);
-    put(writer, "\"", 1);
-    put(writer, name, strlen(name));
-    put(writer, "\":", 2);
+    put(writer, &byte, 1);
 }
 
-void json_writer_begin(struct json_writer *writer, char *room, size_t size)
+/* Bytes that JSON has to escape, with their short names where they have one.
+ * DEL and all above it may stand as they are. */
+static void put_escaped(struct json_writer *writer, unsigned char byte)
 {
-    writer->start = writer->at = room;
-    writer->end = room + size;
-    writer->overflow = false;
-    put(writer, "{", 1);
+    static const char hex[] = "0123456789abcdef";
+    static const char short_names[32] = {
+        ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't',
+    };
+    char escape[6] = { '\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15] };
+
+    if (byte >= 0x20) { /* a quote or a backslash */
+        escape[1] = (char)byte;
+        put(writer, escape, 2);
+    } else if (short_names[byte]) {
+        escape[1] = short_names[byte];
+        put(writer, escape, 2);
+    } else {
+        put(writer, escape, 6);
+    }
 }
 
-size_t json_writer_end(struct json_writer *writer)
+static void put_string(struct json_writer *writer, const char *text, size_t len)
 {
-    put(writer, "}\n", 2);
-    return writer->overflow ? 0 : (size_t)(writer->at - writer->start);
+    size_t from = 0;
+
+    put_byte(writer, '"');
+    for (size_t i = 0; i < len; i++) {
+        unsigned char byte = (unsigned char)text[i];
+
+        if (byte >= 0x20 && byte != '"' && byte != '\\')
+            continue;
+        put(writer, text + from, i - from);
+        put_escaped(writer, byte);
+        from = i + 1;
+    }
+    put(writer, text + from, len - from);
+    put_byte(writer, '"');
 }
 
-void json_writer_integer(struct json_writer *writer, const char *name,
-                         int64_t value)
+static void put_key(struct json_writer *writer, const char *key)
+{
+    if (writer->len > 1)
+        put_byte(writer, ',');
+    put_string(writer, key, strlen(key));
+    put_byte(writer, ':');
+}
+
+void json_writer_begin(struct json_writer *writer, char *buf, size_t size)
+{
+    *writer = (struct json_writer){ .buf = buf, .size = size };
+    put_byte(writer, '{');
+}
+
+void json_writer_add_string(struct json_writer *writer, const char *key,
+                            const char *text)
+{
+    json_writer_add_text(writer, key, text, strlen(text));
+}
+
+void json_writer_add_text(struct json_writer *writer, const char *key,
+                          const void *text, size_t len)
+{
+    put_key(writer, key);
+    put_string(writer, text, len);
+}
+
+void json_writer_add_base64(struct json_writer *writer, const char *key,
+                            const void *data, size_t len)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *bytes = data;
+
+    put_key(writer, key);
+    put_byte(writer, '"');
+    for (size_t i = 0; i < len; i += 3) {
+        size_t left = len - i;
+        uint32_t group = (uint32_t)bytes[i] << 16;
+        char out[4];
+
+        if (left > 1)
+            group |= (uint32_t)bytes[i + 1] << 8;
+        if (left > 2)
+            group |= bytes[i + 2];
+        out[0] = digits[group >> 18];
+        out[1] = digits[group >> 12 & 63];
+        out[2] = left > 1 ? digits[group >> 6 & 63] : '=';
+        out[3] = left > 2 ? digits[group & 63] : '=';
+        put(writer, out, sizeof(out));
+    }
+    put_byte(writer, '"');
+}
+
+void json_writer_add_integer(struct json_writer *writer, const char *key,
+                             int64_t value)
 {
     char digits[24];
-    int length = snprintf(digits, sizeof(digits), "%lld", (long long)value);
+    size_t at = sizeof(digits);
+    uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
 
-    put_name(writer, name);
-    put(writer, digits, (size_t)length);
+    do {
+        digits[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest);
+    if (value < 0)
+        digits[--at] = '-';
+    put_key(writer, key);
+    put(writer, digits + at, sizeof(digits) - at);
 }
 
-/* The two-character escape of a control character, a quote or a backslash;
- * 0 if it has none. */
-static char short_escape(unsigned char c)
+bool json_writer_end(struct json_writer *writer)
 {
-    switch (c) {
-    case '"':
-    case '\\':
-        return (char)c;
-    case '\n':
-        return 'n';
-    case '\r':
-        return 'r';
-    case '\t':
-        return 't';
-    case '\b':
-        return 'b';
-    case '\f':
-        return 'f';
-    }
-    return 0;
-}
-
-static void put_escape(struct json_writer *writer, unsigned char c)
-{
-    char escape[8] = { '\\', short_escape(c) };
-
-    if (escape[1]) {
-        put(writer, escape, 2);
-        return;
-    }
-    snprintf(escape, sizeof(escape), "\\u%04x", c);
-    put(writer, escape, 6);
-}
-
-void json_writer_text(struct json_writer *writer, const char *name,
-                      const char *text, size_t length)
-{
-    size_t plain = 0; /* start of the run that needs no escape */
-
-    put_name(writer, name);
-    put(writer, "\"", 1);
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)text[i];
-
-        if (c >= 0x20 && c != '"' && c != '\\')
-            continue;
-        put(writer, text + plain, i - plain);
-        put_escape(writer, c);
-        plain = i + 1;
-    }
-    put(writer, text + plain, length - plain);
-    put(writer, "\"", 1);
-}
-
-void json_writer_string(struct json_writer *writer, const char *name,
-                        const char *value)
-{
-    char ascii[512];
-    size_t length = strlen(value);
-
-    if (utf8_valid(value, length)) {
-        json_writer_text(writer, name, value, length);
-        return;
-    }
-    if (length > sizeof(ascii))
-        length = sizeof(ascii);
-    for (size_t i = 0; i < length; i++)
-        ascii[i] = (unsigned char)value[i] < 0x80 ? value[i] : '?';
-    json_writer_text(writer, name, ascii, length);
-}
-
-void json_writer_base64(struct json_writer *writer, const char *name,
-                        const char *bytes, size_t length)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                 "abcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *in = (const unsigned char *)bytes;
-
-    put_name(writer, name);
-    put(writer, "\"", 1);
-    for (size_t i = 0; i < length; i += 3) {
-        size_t have = length - i < 3 ? length - i : 3;
-        uint32_t group = (uint32_t)in[i] << 16 |
-                         (have > 1 ? (uint32_t)in[i + 1] << 8 : 0) |
-                         (have > 2 ? in[i + 2] : 0);
-        char quad[4] = { digits[group >> 18], digits[group >> 12 & 63],
-                         have > 1 ? digits[group >> 6 & 63] : '=',
-                         have > 2 ? digits[group & 63] : '=' };
-
-        put(writer, quad, 4);
-    }
-    put(writer, "\"", 1);
+    put_byte(writer, '}');
+    return !writer->overflow;
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * json_writer - write one flat JSON object as a line into a fixed buffer.
+ * json_writer - write one flat JSON object into a fixed buffer.
  *
- *     json_writer_begin(&writer, room, sizeof(room));
- *     json_writer_string(&writer, "type", "hello");
- *     json_writer_integer(&writer, "version", 1);
- *     length = json_writer_end(&writer);
- *
- * What does not fit is not written past the end; json_writer_end() then
- * returns 0. Names must need no escapes.
+ * All the wire's messages from the guest are flat, so there is no nesting to
+ * keep. A writer that runs out of room remembers it and writes nothing more;
+ * json_writer_end() then returns false. All text must be UTF-8 without NUL.
  */
 #ifndef SHIM_JSON_WRITER_H
 #define SHIM_JSON_WRITER_H
@@ -17,31 +13,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A byte takes at most this much room in a string ("\u001f"). */
-enum { JSON_WRITER_EXPANSION = 6 };
-
 struct json_writer {
-    char *start, *at, *end;
+    char *buf;
+    size_t size;
+    size_t len;
     bool overflow;
 };
 
-void json_writer_begin(struct json_writer *writer, char *room, size_t size);
+/* The most bytes that a string or base64 member of len bytes can take, apart
+ * from its key: every byte may become \u00XX. */
+#define JSON_WRITER_WORST(len) (6 * (len) + 4)
 
-/* The object's end and a newline; bytes written, or 0 if it did not fit. */
-size_t json_writer_end(struct json_writer *writer);
+/* Begin an object in buf (borrowed until json_writer_end()). */
+void json_writer_begin(struct json_writer *writer, char *buf, size_t size);
 
-void json_writer_integer(struct json_writer *writer, const char *name,
-                         int64_t value);
+void json_writer_add_string(struct json_writer *writer, const char *key,
+                            const char *text);
+void json_writer_add_text(struct json_writer *writer, const char *key,
+                          const void *text, size_t len);
+void json_writer_add_base64(struct json_writer *writer, const char *key,
+                            const void *data, size_t len);
+void json_writer_add_integer(struct json_writer *writer, const char *key,
+                             int64_t value);
 
-/* value may be any bytes; what is not UTF-8 becomes '?'. */
-void json_writer_string(struct json_writer *writer, const char *name,
-                        const char *value);
-
-/* text must be UTF-8. */
-void json_writer_text(struct json_writer *writer, const char *name,
-                      const char *text, size_t length);
-
-void json_writer_base64(struct json_writer *writer, const char *name,
-                        const char *bytes, size_t length);
+/* Close the object. True if all of it is in buf[0..len). */
+bool json_writer_end(struct json_writer *writer);
 
 #endif

@@ -8,44 +8,41 @@
 #include <string.h>
 #include <unistd.h>
 
-static int pipes[LEFTOVERS_MAX]; /* oldest first */
-static int pipe_count;
-
-static void forget(int index)
+static void remove_at(struct leftovers *leftovers, size_t index)
 {
-    close(pipes[index]);
-    pipe_count--;
-    memmove(pipes + index, pipes + index + 1,
-            (size_t)(pipe_count - index) * sizeof(pipes[0]));
+    close(leftovers->fds[index]);
+    leftovers->count--;
+    memmove(&leftovers->fds[index], &leftovers->fds[index + 1],
+            (leftovers->count - index) * sizeof(leftovers->fds[0]));
 }
 
-void leftovers_add(int fd)
+void leftovers_add(struct leftovers *leftovers, int fd)
 {
-    if (fd < 0)
-        return;
-    if (pipe_count == LEFTOVERS_MAX)
-        forget(0);
-    pipes[pipe_count++] = fd;
+    if (leftovers->count == LEFTOVERS_MAX)
+        remove_at(leftovers, 0);
+    leftovers->fds[leftovers->count++] = fd;
 }
 
-int leftovers_poll(struct pollfd *polls)
+size_t leftovers_poll(const struct leftovers *leftovers, struct pollfd *fds)
 {
-    for (int i = 0; i < pipe_count; i++)
-        polls[i] = (struct pollfd){ .fd = pipes[i], .events = POLLIN };
-    return pipe_count;
+    for (size_t i = 0; i < leftovers->count; i++)
+        fds[i] = (struct pollfd){ leftovers->fds[i], POLLIN, 0 };
+    return leftovers->count;
 }
 
-void leftovers_drain(const struct pollfd *polls, int count)
+void leftovers_drain(struct leftovers *leftovers, const struct pollfd *fds,
+                     size_t count)
 {
-    static char thrown_away[65536];
+    char waste[16384];
 
-    for (int i = count - 1; i >= 0; i--) { /* from the end: forget() moves */
+    /* From the last, so that a removal moves none that is still to come. */
+    for (size_t i = count; i-- > 0;) {
         ssize_t got;
 
-        if (!polls[i].revents || i >= pipe_count || pipes[i] != polls[i].fd)
+        if (!fds[i].revents)
             continue;
-        got = read(pipes[i], thrown_away, sizeof(thrown_away));
+        got = read(fds[i].fd, waste, sizeof(waste));
         if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-            forget(i);
+            remove_at(leftovers, i);
     }
 }

@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * leftovers - output pipes that outlive their command.
+ * leftovers - the output pipes of commands that have ended.
  *
- * A process left in the background still holds its command's pipes. Were they
- * closed, its next line of output would kill it by SIGPIPE; were they not
- * read, it would stop when the pipe is full. So they are read and the bytes
- * thrown away. Of more than LEFTOVERS_MAX the oldest are closed after all.
+ * A background process may still hold the other end. Were ours closed, its
+ * next line would kill it with SIGPIPE; were ours left unread, it would block
+ * once the pipe is full. So what comes is read and thrown away until the last
+ * holder is gone. When there are more than LEFTOVERS_MAX, the oldest is
+ * closed after all.
  */
 #ifndef SHIM_LEFTOVERS_H
 #define SHIM_LEFTOVERS_H
 
 #include <poll.h>
+#include <stddef.h>
 
-enum { LEFTOVERS_MAX = 64 };
+#define LEFTOVERS_MAX 64
 
-/* Take a non-blocking pipe (or -1, which is ignored). */
-void leftovers_add(int fd);
+struct leftovers {
+    int fds[LEFTOVERS_MAX]; /* oldest first */
+    size_t count;
+};
 
-/* Fill in what to poll; the number, at most LEFTOVERS_MAX. */
-int leftovers_poll(struct pollfd *polls);
+/* Takes the fd, which does not block. */
+void leftovers_add(struct leftovers *leftovers, int fd);
 
-/* Read those of polls (as filled in) that are ready. */
-void leftovers_drain(const struct pollfd *polls, int count);
+/* Fill in LEFTOVERS_MAX poll entries at most. Returns how many. */
+size_t leftovers_poll(const struct leftovers *leftovers, struct pollfd *fds);
+
+/* Discard what came; the entries are leftovers_poll()'s. */
+void leftovers_drain(struct leftovers *leftovers, const struct pollfd *fds,
+                     size_t count);
 
 #endif

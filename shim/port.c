@@ -4,217 +4,128 @@
  */
 #include "shim/port.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "shim/dir_scan.h"
+#define SYS_PORTS "/sys/class/virtio-ports"
 
-#define PORTS_IN_SYS "/sys/class/virtio-ports"
-
-static const struct timespec APPEARANCE_POLL = { .tv_nsec = 10 * 1000 * 1000 };
-
-/* Of each port of the guest, the kernel has its name= here. */
-static bool open_if_control(const char *device, void *opaque)
+/* The kernel's node of the port called WIRE_PORT_NAME, e.g. "/dev/vport0p1".
+ * getdents64() because opendir() allocates. */
+static int find_node(char *node, size_t size)
 {
-    int *ret_fd = opaque;
-    char path[300], name[64];
+    _Alignas(struct dirent64) char entries[1024];
+    int dir = open(SYS_PORTS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int result = -ENOENT;
+    ssize_t got;
 
-    snprintf(path, sizeof(path), PORTS_IN_SYS "/%s/name", device);
-    if (dir_scan_read_file(path, name, sizeof(name)) < 0 ||
-        strcmp(name, WIRE_PORT_NAME "\n") != 0)
-        return true;
-    snprintf(path, sizeof(path), "/dev/%s", device);
-    *ret_fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    return *ret_fd < 0;
+    if (dir < 0)
+        return -ENOENT;
+    while (result && (got = getdents64(dir, entries, sizeof(entries))) > 0) {
+        const struct dirent64 *entry;
+
+        for (ssize_t at = 0; result && at < got; at += entry->d_reclen) {
+            char path[300], name[sizeof(WIRE_PORT_NAME) + 1] = "";
+            int fd;
+            ssize_t len;
+
+            entry = (const struct dirent64 *)(entries + at);
+            snprintf(path, sizeof(path), "%s/name", entry->d_name);
+            fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+            if (fd < 0)
+                continue;
+            len = read(fd, name, sizeof(name) - 1);
+            close(fd);
+            if (len > 0 && strcmp(name, WIRE_PORT_NAME "\n") == 0) {
+                snprintf(node, size, "/dev/%s", entry->d_name);
+                result = 0;
+            }
+        }
+    }
+    close(dir);
+    return result;
 }
 
-static int open_path(const char *path)
+int port_open(struct port *port, const char *path)
 {
-    int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    char node[300];
+    int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    int result;
 
-    if (fd < 0 && errno == ENOENT && strcmp(path, WIRE_PORT_DEVICE) == 0) {
-        dir_scan(PORTS_IN_SYS, open_if_control, &fd);
-        if (fd < 0)
-            errno = ENOENT;
+    if (fd < 0 && errno == ENOENT && strcmp(path, WIRE_PORT_PATH) == 0) {
+        result = find_node(node, sizeof(node));
+        if (result)
+            return result;
+        fd = open(node, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     }
-    return fd;
+    if (fd < 0)
+        return -errno;
+    result = port_adopt(port, fd);
+    if (result == 0 && port->is_device)
+        fchmod(fd, 0600);
+    return result;
 }
 
-/* The device appears when its driver has found it, and is busy for a moment
- * after another process has closed it. */
-static int wait_for_path(const char *path)
+int port_adopt(struct port *port, int fd)
 {
-    int fd;
-
-    while ((fd = open_path(path)) < 0) {
-        if (errno != ENOENT && errno != EBUSY && errno != ENXIO &&
-            errno != EINTR)
-            return -errno;
-        nanosleep(&APPEARANCE_POLL, NULL);
-    }
-    if (fchmod(fd, 0600) < 0) {
-        int error = -errno;
-
-        close(fd);
-        return error;
-    }
-    return fd;
-}
-
-static int adopt_fd(int fd)
-{
+    struct stat st;
     int flags = fcntl(fd, F_GETFL);
 
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
-        fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+        fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 || fstat(fd, &st) < 0)
         return -errno;
-    return fd;
-}
-
-int port_open(struct port *port, const char *fd_or_path)
-{
-    char *end;
-    long number = strtol(fd_or_path, &end, 10);
-    struct stat st;
-    int fd;
-
-    if (*fd_or_path && !*end && number >= 0 && number <= 65535)
-        fd = adopt_fd((int)number);
-    else
-        fd = wait_for_path(fd_or_path);
-    if (fd < 0)
-        return fd;
     port->fd = fd;
-    port->is_device = fstat(fd, &st) == 0 && S_ISCHR(st.st_mode);
+    port->is_device = S_ISCHR(st.st_mode);
     return 0;
 }
 
-/* The other half of a line cut by the hang-up would spoil the next host's
- * first line. */
-void port_hang_up(struct port *port)
+short port_events(const struct port *port)
 {
-    if (port->hung_up || !port->is_device)
-        return;
-    port->hung_up = true;
-    port->in_start = port->in_length = 0;
-    port->discarding = false;
-    if (port->out_mid_line) {
-        char *rest = port->output + port->out_start;
-        char *newline = memchr(rest, '\n', port->out_end - port->out_start);
+    short events = 0;
 
-        port->out_start += newline ? (size_t)(newline + 1 - rest) : 0;
-        port->out_mid_line = false;
-    }
+    if (port_can_answer(port))
+        events |= POLLIN;
+    if (port->out_start < port->out_end)
+        events |= POLLOUT;
+    return events;
+}
+
+/* Move what is not taken to the buffer's front. */
+static void compact_in(struct port *port)
+{
+    memmove(port->in, port->in + port->in_taken,
+            port->in_used - port->in_taken);
+    port->in_used -= port->in_taken;
+    port->in_scanned -= port->in_taken;
+    port->in_taken = 0;
 }
 
 int port_read(struct port *port)
 {
-    for (;;) {
-        size_t used = port->in_start + port->in_length;
-        size_t room = sizeof(port->input) - used;
-        ssize_t got;
+    ssize_t got;
 
-        if (room == 0)
-            return 0;
-        got = read(port->fd, port->input + used, room);
-        if (got == 0 && port->is_device) {
-            port_hang_up(port);
-            return 0;
-        }
-        if (got == 0)
-            return -EPIPE;
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0 && errno != EAGAIN)
-            return -errno;
-        port->hung_up = false;
-        if (got < 0)
-            return 0;
-        port->in_length += (size_t)got;
-    }
-}
-
-static void drop_input(struct port *port, size_t length)
-{
-    port->in_start += length;
-    port->in_length -= length;
-    if (port->in_length == 0)
-        port->in_start = 0;
-}
-
-/* Make room behind an unfinished line; true if it fills the whole buffer. */
-static bool is_too_long(struct port *port)
-{
-    if (port->in_start > 0) {
-        memmove(port->input, port->input + port->in_start, port->in_length);
-        port->in_start = 0;
-    }
-    return port->in_length == sizeof(port->input);
-}
-
-enum port_line port_next_line(struct port *port, char **ret_line,
-                              size_t *ret_length)
-{
-    while (port->in_length > 0) {
-        char *line = port->input + port->in_start;
-        char *newline = memchr(line, '\n', port->in_length);
-        size_t length = newline ? (size_t)(newline - line) : port->in_length;
-
-        if (port->discarding) {
-            drop_input(port, newline ? length + 1 : length);
-            port->discarding = newline == NULL;
-            continue;
-        }
-        if (newline) {
-            *newline = '\0';
-            drop_input(port, length + 1);
-            *ret_line = line;
-            *ret_length = length;
-            return PORT_LINE_OK;
-        }
-        if (!is_too_long(port))
-            return PORT_LINE_NONE;
-        port->discarding = true;
-        port->in_length = 0;
-        return PORT_LINE_TOO_LONG;
-    }
-    return PORT_LINE_NONE;
-}
-
-size_t port_room(const struct port *port)
-{
-    return sizeof(port->output) - (port->out_end - port->out_start);
-}
-
-struct json_writer *port_begin(struct port *port, const char *type)
-{
-    if (port->out_start > 0) {
-        memmove(port->output, port->output + port->out_start,
-                port->out_end - port->out_start);
-        port->out_end -= port->out_start;
-        port->out_start = 0;
-    }
-    json_writer_begin(&port->writer, port->output + port->out_end,
-                      sizeof(port->output) - port->out_end);
-    json_writer_string(&port->writer, "type", type);
-    return &port->writer;
-}
-
-void port_send(struct port *port)
-{
-    port->out_end += json_writer_end(&port->writer);
+    compact_in(port);
+    if (port->in_used == sizeof(port->in))
+        return 0;
+    got = read(port->fd, port->in + port->in_used,
+               sizeof(port->in) - port->in_used);
+    if (got == 0)
+        return -EPIPE;
+    if (got < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+    port->in_used += (size_t)got;
+    return 0;
 }
 
 int port_flush(struct port *port)
 {
     while (port->out_start < port->out_end) {
-        ssize_t put = write(port->fd, port->output + port->out_start,
+        ssize_t put = write(port->fd, port->out + port->out_start,
                             port->out_end - port->out_start);
 
         if (put < 0 && errno == EINTR)
@@ -222,23 +133,86 @@ int port_flush(struct port *port)
         if (put < 0)
             return errno == EAGAIN ? 0 : -errno;
         port->out_start += (size_t)put;
-        port->out_mid_line = port->output[port->out_start - 1] != '\n';
+        port->out_torn = port->out[port->out_start - 1] != '\n';
     }
+    port->out_start = port->out_end = 0;
     return 0;
 }
 
-bool port_has_line(const struct port *port)
+bool port_is_flushed(const struct port *port)
 {
-    return port->in_length > 0 &&
-           memchr(port->input + port->in_start, '\n', port->in_length);
+    return port->out_start == port->out_end;
 }
 
-bool port_is_hung_up(const struct port *port)
+enum port_line port_next_line(struct port *port, char **ret_line,
+                              size_t *ret_len)
 {
-    return port->hung_up;
+    for (;;) {
+        char *from = port->in + port->in_taken;
+        char *newline = memchr(port->in + port->in_scanned, '\n',
+                               port->in_used - port->in_scanned);
+
+        if (!newline) {
+            port->in_scanned = port->in_used;
+            if (port->in_used - port->in_taken <= WIRE_MAX_LINE)
+                return PORT_LINE_NONE;
+            port->in_taken = port->in_used;
+            if (port->in_skipping)
+                return PORT_LINE_NONE;
+            port->in_skipping = true;
+            return PORT_LINE_TOO_LONG;
+        }
+        port->in_taken = port->in_scanned = (size_t)(newline + 1 - port->in);
+        if (!port->in_skipping) {
+            *ret_line = from;
+            *ret_len = (size_t)(newline - from);
+            return PORT_LINE_OK;
+        }
+        port->in_skipping = false;
+    }
 }
 
-bool port_has_output(const struct port *port)
+bool port_can_answer(const struct port *port)
 {
-    return port->out_start < port->out_end;
+    return PORT_OUT_SIZE - (port->out_end - port->out_start) >= PORT_MAX_ANSWER;
+}
+
+size_t port_room(const struct port *port)
+{
+    size_t room = PORT_OUT_SIZE - (port->out_end - port->out_start);
+
+    return room > PORT_RESERVE ? room - PORT_RESERVE : 0;
+}
+
+void port_begin(struct port *port, struct json_writer *writer)
+{
+    memmove(port->out, port->out + port->out_start,
+            port->out_end - port->out_start);
+    port->out_end -= port->out_start;
+    port->out_start = 0;
+    json_writer_begin(writer, port->out + port->out_end,
+                      PORT_OUT_SIZE - port->out_end);
+}
+
+bool port_end(struct port *port, struct json_writer *writer)
+{
+    if (!json_writer_end(writer) || writer->len == writer->size)
+        return false;
+    port->out_end += writer->len;
+    port->out[port->out_end++] = '\n';
+    return true;
+}
+
+void port_hang_up(struct port *port)
+{
+    port->in_used = port->in_taken = port->in_scanned = 0;
+    port->in_skipping = false;
+    if (port->out_torn) {
+        char *newline = memchr(port->out + port->out_start, '\n',
+                               port->out_end - port->out_start);
+
+        /* Lines are queued whole, so a torn one has its newline here. */
+        port->out_start = (size_t)(newline + 1 - port->out);
+        port->out_torn = false;
+    }
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * port - lines to and from the host, without blocking.
+ * port - lines in and out of the control port, in fixed buffers.
  *
- * The port is a virtio-serial device, or in tests any socket. Both directions
- * have a fixed buffer. Output is written only when there is room: a caller
- * asks port_room() first, and leaves its source alone (pipes unread, input
- * lines unread) while there is none; so nothing is lost and nothing grows.
+ * Flow control. What is queued to go out lies in one buffer. Whoever has a
+ * choice (a command's output stays in its pipe) asks port_room() first; the
+ * answers to the host's messages use a reserve at the buffer's end, and while
+ * the reserve is in use no further message is read. So nothing is dropped, a
+ * host that does not read its output can still cancel, and a host that sends
+ * without ever reading only stops itself.
  *
- * A device's host may hang up and come back. Meanwhile read(2) returns 0 and
- * poll(2) is always ready, so the caller must wait by time (port_is_hung_up).
- * Half a line, of either direction, is dropped; whole lines stay queued.
+ * A host that goes away and comes back (a virtio port says so by POLLHUP and
+ * by reading nothing) finds whole lines only: port_hang_up() drops what is
+ * torn on either side.
  */
 #ifndef SHIM_PORT_H
 #define SHIM_PORT_H
@@ -20,62 +22,71 @@
 #include "shim/json_writer.h"
 #include "shim/wire.h"
 
-enum {
-    PORT_OUTPUT_SIZE = 1 << 20,
-    /* More than any message but output needs. */
-    PORT_SMALL_MESSAGE = 4096,
-};
+#define PORT_OUT_SIZE (256 * 1024)
+
+/* For answers: a handful, each shorter than PORT_MAX_ANSWER. */
+#define PORT_RESERVE    (32 * 1024)
+#define PORT_MAX_ANSWER (8 * 1024)
 
 enum port_line {
-    PORT_LINE_NONE,     /* no whole line is there */
-    PORT_LINE_OK,       /* a line; its newline has become a NUL */
-    PORT_LINE_TOO_LONG, /* the rest will be thrown away; said once */
+    PORT_LINE_NONE,     /* none is complete */
+    PORT_LINE_OK,       /* one is given */
+    PORT_LINE_TOO_LONG, /* one was longer than the limit: told once for it */
 };
 
 struct port {
     int fd;
-    bool is_device; /* may hang up and come back */
-    bool hung_up;
+    bool is_device; /* a virtio port: its host may come back */
 
-    bool discarding;            /* until the end of a line that is too long */
-    size_t in_start, in_length; /* what is unread in input */
-    size_t out_start, out_end;  /* what is unwritten in output */
-    bool out_mid_line;          /* the last byte written was no newline */
-    struct json_writer writer;
-    char input[WIRE_LINE_MAX + 1];
-    char output[PORT_OUTPUT_SIZE];
+    char in[WIRE_MAX_LINE + 1];
+    size_t in_used;    /* bytes in the buffer */
+    size_t in_taken;   /* of these, given out as lines */
+    size_t in_scanned; /* of these, known to hold no newline */
+    bool in_skipping;  /* in the rest of a line that is too long */
+
+    char out[PORT_OUT_SIZE];
+    size_t out_start; /* out[out_start..out_end) waits to be written */
+    size_t out_end;
+    bool out_torn; /* a line is partly written */
 };
 
-/* Open a port: the number of an inherited fd, or a path, whose appearance is
- * waited for. For WIRE_PORT_DEVICE /sys is searched too, because nothing but
- * udev makes that link. 0 or -errno. */
-int port_open(struct port *port, const char *fd_or_path);
+/* Open the port: by the name in /dev/virtio-ports, or, where no udev makes
+ * that name, by looking it up in /sys. -ENOENT: not there yet, -EBUSY:
+ * another process has it open. 0 or -errno. */
+int port_open(struct port *port, const char *path);
 
-/* Read what is there. 0, or -errno when the port is finally gone (-EPIPE at
- * end of file). */
+/* Use an open fd (taken) as the port. 0 or -errno. */
+int port_adopt(struct port *port, int fd);
+
+/* The events to poll for. */
+short port_events(const struct port *port);
+
+/* Read once. 0, or -EPIPE if the host is not there, or -errno. */
 int port_read(struct port *port);
 
-/* The next line (borrowed until the next call). */
-enum port_line port_next_line(struct port *port, char **ret_line,
-                              size_t *ret_length);
-
-/* Free bytes of the output buffer. */
-size_t port_room(const struct port *port);
-
-/* Begin a message; port_send() ends and queues it. The caller has made sure
- * of the room; a message that does not fit is dropped whole. */
-struct json_writer *port_begin(struct port *port, const char *type);
-void port_send(struct port *port);
-
-/* Write what is queued and taken. 0 or -errno as port_read(). */
+/* Write what the host takes. 0 or -errno. */
 int port_flush(struct port *port);
 
-/* True if port_next_line() would find something. */
-bool port_has_line(const struct port *port);
+/* True if nothing waits to be written. */
+bool port_is_flushed(const struct port *port);
 
-/* poll(2) said POLLHUP: a device's host has hung up. */
+/* The next line, without its newline, to be changed as you like; valid until
+ * the next call. */
+enum port_line port_next_line(struct port *port, char **ret_line,
+                              size_t *ret_len);
+
+/* True if there is room for an answer. */
+bool port_can_answer(const struct port *port);
+
+/* Bytes that can be queued without touching the reserve. */
+size_t port_room(const struct port *port);
+
+/* Queue one message: write it between the two calls. False if it did not fit;
+ * then nothing is queued. */
+void port_begin(struct port *port, struct json_writer *writer);
+bool port_end(struct port *port, struct json_writer *writer);
+
+/* The host went away: drop the torn line in either direction. */
 void port_hang_up(struct port *port);
-bool port_is_hung_up(const struct port *port);
-bool port_has_output(const struct port *port);
 
 #endif

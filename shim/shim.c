@@ -1,360 +1,330 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stepback-shim - runs the host's commands in the guest (see wire.h).
+ * shim - runs commands in the guest for the agent on the host.
  *
- * One thread, one poll loop. Each round: take what the kernel has (ended
- * children, input, output of the command), do what can be done, write what
- * the port takes. Whoever wants to send looks at port_room() first and leaves
- * its source unread otherwise, so a host that does not read stops the command
- * and not the shim; cancel still works then, because input is read as long as
- * there is room for one small answer.
+ * In the minimal guest it is PID 1; elsewhere it is a service that runs as
+ * root. It opens the control port, says hello, and serves the messages that
+ * wire.h draws, in one thread around one poll(). It takes no memory after its
+ * start: everything it has is in the static objects below.
  *
- * After the start nothing allocates: all buffers are static. As PID 1 it never
- * returns, because the kernel panics when init ends.
+ * As PID 1 it must not end, whatever happens: the kernel would panic. So
+ * trouble with the port is waited out, and only the host's "shutdown" leaves
+ * the loop.
  */
+#include "config.h"
+
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "config.h"
 #include "shim/command.h"
-#include "shim/environment.h"
-#include "shim/json_reader.h"
+#include "shim/dispatch.h"
+#include "shim/guest.h"
 #include "shim/leftovers.h"
-#include "shim/mounts.h"
 #include "shim/port.h"
-#include "shim/power.h"
-#include "shim/process_tree.h"
+#include "shim/processes.h"
 #include "shim/wire.h"
 
-#define DEFAULT_CGROUP "/sys/fs/cgroup/stepback"
+/* How often a port that is not there, or has no host, is looked at. */
+#define RETRY_MS 20
 
-enum {
-    /* Kept free of command output, so that answers always find room. */
-    INPUT_ROOM = 2 * PORT_SMALL_MESSAGE,
-    HUNG_UP_POLL_MS = 100,
-};
+static struct {
+    const char *port; /* a path, or the number of an open fd */
+    bool no_init;
+    bool no_cgroups;
+} options = { .port = WIRE_PORT_PATH };
 
 static struct port port;
 static struct command command;
-static struct json_reader reader;
-static bool stopping;
-
-static void send_error(bool has_id, int64_t id, const char *message)
-{
-    struct json_writer *writer = port_begin(&port, WIRE_ERROR);
-
-    if (has_id)
-        json_writer_integer(writer, "id", id);
-    json_writer_string(writer, "message", message);
-    port_send(&port);
-}
-
-static void on_hello(const struct json_node *message)
-{
-    struct json_writer *writer = port_begin(&port, WIRE_HELLO);
-    struct utsname system;
-
-    uname(&system);
-    json_writer_integer(writer, "version", WIRE_VERSION);
-    json_writer_string(writer, "shim_version", PACKAGE_VERSION);
-    json_writer_string(writer, "kernel", system.release);
-    port_send(&port);
-}
-
-static void on_exec(const struct json_node *message)
-{
-    const struct json_node *cwd_node = json_reader_member(&reader, message,
-                                                          "cwd");
-    const char *text = json_reader_string(&reader, message, "command");
-    const char *cwd = WIRE_DEFAULT_CWD, *error = NULL;
-    int64_t id = 0;
-    bool has_id = json_reader_integer(&reader, message, "id", &id);
-
-    if (cwd_node)
-        cwd = cwd_node->kind == JSON_STRING ? cwd_node->string : NULL;
-    if (!has_id)
-        error = "exec needs a whole number as id";
-    else if (!text)
-        error = "exec needs a string as command";
-    else if (!cwd)
-        error = "cwd must be a string";
-    else if (command.state != COMMAND_IDLE)
-        error = "a command is running";
-    else
-        error = environment_build(&reader,
-                                  json_reader_member(&reader, message, "env"));
-    if (error)
-        send_error(has_id, id, error);
-    else
-        command_start(&command, id, text, cwd, &port);
-}
-
-static void on_cancel(const struct json_node *message)
-{
-    int64_t id = 0;
-
-    if (!json_reader_integer(&reader, message, "id", &id))
-        send_error(false, 0, "cancel needs a whole number as id");
-    else if (command.state == COMMAND_IDLE || command.id != id)
-        send_error(true, id, "no command with this id is running");
-    else
-        command_cancel(&command);
-}
-
-static void on_rollback_notify(const struct json_node *message)
-{
-    int64_t step_id;
-
-    if (!json_reader_integer(&reader, message, "step_id", &step_id)) {
-        send_error(false, 0, "rollback_notify needs a whole number as step_id");
-        return;
-    }
-    json_writer_integer(port_begin(&port, WIRE_ROLLBACK_NOTED), "step_id",
-                        step_id);
-    port_send(&port);
-}
-
-static void on_mount(const struct json_node *message)
-{
-    const struct json_node *read_only = json_reader_member(&reader, message,
-                                                           "read_only");
-    const char *fstype = json_reader_string(&reader, message, "fstype");
-    struct mounts_request request = {
-        .tag = json_reader_string(&reader, message, "tag"),
-        .path = json_reader_string(&reader, message, "path"),
-        .fstype = fstype ? fstype : WIRE_DEFAULT_FSTYPE,
-        .read_only = read_only && read_only->kind != JSON_FALSE,
-    };
-    struct json_writer *writer;
-    const char *error;
-
-    if (!request.tag || !request.path) {
-        send_error(false, 0, "mount needs strings as tag and path");
-        return;
-    }
-    error = mounts_begin(&request);
-    if (!error)
-        return;
-    request.tag = strlen(request.tag) > WIRE_TAG_MAX ? "" : request.tag;
-    writer = port_begin(&port, WIRE_MOUNTED);
-    json_writer_string(writer, "tag", request.tag);
-    json_writer_string(writer, "status", WIRE_STATUS_ERROR);
-    json_writer_string(writer, "message", error);
-    port_send(&port);
-}
-
-static void on_shutdown(const struct json_node *message)
-{
-    stopping = true;
-}
-
-static const struct {
-    const char *type;
-    void (*handle)(const struct json_node *message);
-} handlers[] = {
-    { WIRE_HELLO, on_hello },   { WIRE_EXEC, on_exec },
-    { WIRE_CANCEL, on_cancel }, { WIRE_ROLLBACK_NOTIFY, on_rollback_notify },
-    { WIRE_MOUNT, on_mount },   { WIRE_SHUTDOWN, on_shutdown },
+static struct process_home home;
+static struct leftovers leftovers;
+static struct guest_mounts mounts;
+static struct dispatch dispatch = {
+    .port = &port,
+    .command = &command,
+    .home = &home,
+    .mounts = &mounts,
 };
 
-static void dispatch(const struct json_node *message)
-{
-    const char *type = json_reader_string(&reader, message, "type");
-    int64_t id = 0;
-    bool has_id;
+static bool connected;   /* a host is at the port's other end */
+static bool ended;       /* leave the loop */
+static bool again;       /* the last round made room: do not wait for events */
+static int signals = -1; /* the signalfd */
 
-    for (size_t i = 0; type && i < sizeof(handlers) / sizeof(handlers[0]);
-         i++) {
-        if (strcmp(type, handlers[i].type) == 0) {
-            handlers[i].handle(message);
-            return;
-        }
-    }
-    has_id = json_reader_integer(&reader, message, "id", &id);
-    send_error(has_id, id,
-               type ? "the type is unknown" : "a message needs a type");
+static const char usage[] =
+    "Usage: stepback-shim [OPTION]...\n"
+    "Run commands in the guest for the stepback agent on the host.\n"
+    "\n"
+    "  --port=PATH|FD  the control port (default " WIRE_PORT_PATH "),\n"
+    "                  or an open socket\n"
+    "  --no-init       never power off: \"shutdown\" only ends the program\n"
+    "  --no-cgroups    find a command's processes by /proc, not by a cgroup\n"
+    "  --help, --version\n";
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void handle_lines(void)
+static bool is_init(void)
 {
-    char *line;
-    size_t length;
+    return getpid() == 1 && !options.no_init;
+}
 
-    while (!stopping && port_room(&port) >= INPUT_ROOM) {
-        switch (port_next_line(&port, &line, &length)) {
-        case PORT_LINE_NONE:
-            return;
-        case PORT_LINE_TOO_LONG:
-            send_error(false, 0, "a line is longer than 1 MiB");
+static void parse_options(int argc, char **argv)
+{
+    static const struct option known[] = {
+        { "port", required_argument, NULL, 'p' },
+        { "no-init", no_argument, NULL, 'i' },
+        { "no-cgroups", no_argument, NULL, 'c' },
+        { "help", no_argument, NULL, 'h' },
+        { "version", no_argument, NULL, 'v' },
+        { 0 },
+    };
+    int option;
+
+    /* The kernel hands words of its command line to PID 1. */
+    if (getpid() == 1)
+        return;
+    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        switch (option) {
+        case 'p':
+            options.port = optarg;
             break;
-        case PORT_LINE_OK:
-            if (!json_reader_parse(&reader, line, length))
-                send_error(false, 0, reader.error);
-            else
-                dispatch(&reader.nodes[0]);
+        case 'i':
+            options.no_init = true;
+            break;
+        case 'c':
+            options.no_cgroups = true;
+            break;
+        case 'h':
+            fputs(usage, stdout);
+            exit(0);
+        case 'v':
+            puts("stepback-shim " PACKAGE_VERSION);
+            exit(0);
+        default:
+            exit(2);
         }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "stepback-shim: unexpected argument '%s'\n",
+                argv[optind]);
+        exit(2);
     }
 }
 
-static void reap_children(int signal_fd)
+/* So that no pipe or port ever gets the number of a standard stream, and no
+ * command inherits what was open at the start. */
+static void prepare_fds(void)
+{
+    int fd;
+
+    close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+
+    do {
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    } while (fd >= 0 && fd <= 2);
+    if (fd > 2)
+        close(fd);
+}
+
+static void open_signals(void)
+{
+    sigset_t set;
+
+    /* PID 1 only reaps; elsewhere a service manager may end us. */
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    if (!is_init()) {
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+    }
+    sigprocmask(SIG_SETMASK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    if (signals < 0) {
+        fprintf(stderr, "stepback-shim: signalfd: %s\n", strerror(errno));
+        exit(1);
+    }
+}
+
+/* Open the port, for as long as it takes. */
+static void open_port(void)
+{
+    const struct timespec pause = { .tv_nsec = RETRY_MS * 1000 * 1000 };
+    char *rest;
+    long fd = strtol(options.port, &rest, 10);
+    int result, told = 0;
+
+    if (*options.port && !*rest) {
+        result = port_adopt(&port, (int)fd);
+        if (result) {
+            fprintf(stderr, "stepback-shim: port fd %ld: %s\n", fd,
+                    strerror(-result));
+            exit(1);
+        }
+        return;
+    }
+    while ((result = port_open(&port, options.port)) != 0) {
+        if (result != told && result != -ENOENT && result != -ENXIO)
+            fprintf(stderr, "stepback-shim: %s: %s; waiting\n", options.port,
+                    strerror(-result));
+        told = result;
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void lose_host(void)
+{
+    connected = false;
+    port_hang_up(&port);
+    if (!port.is_device)
+        ended = true;
+}
+
+/* A host is there when the port does not say that it hung up. */
+static void look_for_host(void)
+{
+    struct pollfd poll_fd = { port.fd, 0, 0 };
+
+    if (poll(&poll_fd, 1, 0) < 0 || (poll_fd.revents & POLLHUP))
+        return;
+    connected = true;
+    dispatch_send_hello(&dispatch);
+}
+
+static void take_signals(void)
 {
     struct signalfd_siginfo info;
     pid_t pid;
     int status;
 
-    while (read(signal_fd, &info, sizeof(info)) > 0)
-        ;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        command_reaped(&command, pid, status);
-        mounts_reaped(pid, status);
+    while (read(signals, &info, sizeof(info)) == sizeof(info)) {
+        if (info.ssi_signo != SIGCHLD)
+            ended = true;
     }
+    /* One SIGCHLD may stand for many, and orphans come to us too. */
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        command_note_exit(&command, pid, status);
 }
 
-/* How long poll() may sleep. Work that waited for room in the output buffer
- * has no fd to wake it, so with room it is due at once. */
-static int next_timeout(void)
+static int poll_timeout(void)
 {
-    int timeout = command_timeout(&command, &port);
+    int64_t deadline = command_deadline_ms(&command), left;
 
-    if (port_room(&port) >= INPUT_ROOM &&
-        (mounts_have_answers() || port_has_line(&port)))
+    if (again)
         return 0;
-    if (port_is_hung_up(&port) && (timeout < 0 || timeout > HUNG_UP_POLL_MS))
-        timeout = HUNG_UP_POLL_MS;
-    return timeout;
+    if (deadline < 0)
+        return connected ? -1 : RETRY_MS;
+    left = deadline - now_ms();
+    if (left < 0)
+        return 0;
+    if (!connected && left > RETRY_MS)
+        return RETRY_MS;
+    return (int)left;
 }
 
-/* One round; false when the port is gone. */
-static bool run_once(int signal_fd)
+static void serve_port(short revents)
 {
-    struct pollfd polls[2 + COMMAND_STREAMS + LEFTOVERS_MAX];
-    int commands, leftovers, error = 0;
-    bool input = port_room(&port) >= INPUT_ROOM;
+    bool gone = revents & (POLLHUP | POLLERR);
 
-    polls[0] = (struct pollfd){ .fd = signal_fd, .events = POLLIN };
-    polls[1] = (struct pollfd){
-        .fd = port_is_hung_up(&port) ? -1 : port.fd,
-        .events = (short)((input ? POLLIN : 0) |
-                          (port_has_output(&port) ? POLLOUT : 0)),
-    };
-    commands = command_poll(&command, &port, polls + 2);
-    leftovers = leftovers_poll(polls + 2 + commands);
-    poll(polls, (nfds_t)(2 + commands + leftovers), next_timeout());
-
-    reap_children(signal_fd);
-    leftovers_drain(polls + 2 + commands, leftovers);
-    if (polls[1].revents & POLLHUP)
-        port_hang_up(&port);
-    if (input)
-        error = port_read(&port);
-    handle_lines();
-    mounts_answer(&port);
-    command_advance(&command, &port);
-    return port_flush(&port) == 0 && error == 0;
-}
-
-static int open_signals(void)
-{
-    sigset_t signals;
-
-    signal(SIGPIPE, SIG_IGN);
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &signals, NULL);
-    return signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
-}
-
-/* As an ordinary process: leave nothing of the command behind. */
-static void end_command(int signal_fd)
-{
-    while (command.state != COMMAND_IDLE) {
-        struct pollfd wait = { .fd = signal_fd, .events = POLLIN };
-
-        command_kill(&command);
-        poll(&wait, 1, 20);
-        reap_children(signal_fd);
-        if (command.pid == 0 && process_tree_is_empty())
-            command.state = COMMAND_IDLE;
+    if (port_can_answer(&port)) {
+        if ((gone || (revents & POLLIN)) && port_read(&port) < 0)
+            lose_host();
+    } else if (gone) {
+        lose_host();
     }
 }
 
-static _Noreturn void usage(int status)
+/* Write; and if that made all the room there is, look once more, without an
+ * event, at what waited for room. */
+static void serve_output(void)
 {
-    dprintf(status ? STDERR_FILENO : STDOUT_FILENO,
-            "usage: stepback-shim [--port=FD_OR_PATH] [--no-init] "
-            "[--cgroup=DIR] [--version]\n");
-    exit(status);
+    again = false;
+    if (!connected || port_is_flushed(&port))
+        return;
+    if (port_flush(&port) < 0)
+        lose_host();
+    else
+        again = port_is_flushed(&port);
 }
 
-struct options {
-    const char *port, *cgroup;
-    bool is_init;
-};
-
-static void parse_options(int argc, char **argv, struct options *ret_options)
+/* One round: wait, then let every part do what it can. */
+static void serve_once(void)
 {
-    static const struct option known[] = {
-        { "port", required_argument, NULL, 'p' },
-        { "no-init", no_argument, NULL, 'n' },
-        { "cgroup", required_argument, NULL, 'c' },
-        { "version", no_argument, NULL, 'V' },
-        { "help", no_argument, NULL, 'h' },
-        { 0 },
-    };
-    int option;
+    struct pollfd fds[2 + COMMAND_STREAMS + LEFTOVERS_MAX];
+    size_t port_at, old_at, count = 0, old_count;
 
-    while ((option = getopt_long(argc, argv, "", known, NULL)) != -1) {
-        switch (option) {
-        case 'p':
-            ret_options->port = optarg;
-            break;
-        case 'n':
-            ret_options->is_init = false;
-            break;
-        case 'c':
-            ret_options->cgroup = optarg;
-            break;
-        case 'V':
-            dprintf(STDOUT_FILENO, "%s\n", PACKAGE_VERSION);
-            exit(0);
-        default:
-            usage(option == 'h' ? 0 : 2);
-        }
+    fds[count++] = (struct pollfd){ signals, POLLIN, 0 };
+    port_at = count;
+    if (connected)
+        fds[count++] = (struct pollfd){ port.fd, port_events(&port), 0 };
+    count += command_poll(&command, &port, fds + count);
+    old_at = count;
+    old_count = leftovers_poll(&leftovers, fds + count);
+    count += old_count;
+
+    if (poll(fds, count, poll_timeout()) < 0)
+        return;
+    if (fds[0].revents)
+        take_signals();
+    leftovers_drain(&leftovers, fds + old_at, old_count);
+    if (!connected)
+        look_for_host();
+    else if (fds[port_at].revents)
+        serve_port(fds[port_at].revents);
+    dispatch_lines(&dispatch, now_ms());
+    command_advance(&command, &home, &port, &leftovers, now_ms());
+    serve_output();
+}
+
+/* Let the host have what was queued for it, if it reads. */
+static void flush_port(int timeout_ms)
+{
+    int64_t deadline = now_ms() + timeout_ms;
+
+    while (connected && !port_is_flushed(&port) && now_ms() < deadline) {
+        struct pollfd poll_fd = { port.fd, POLLOUT, 0 };
+
+        if (poll(&poll_fd, 1, timeout_ms) <= 0 || port_flush(&port) < 0)
+            return;
     }
 }
 
 int main(int argc, char **argv)
 {
-    struct options options = { .port = WIRE_PORT_DEVICE,
-                               .is_init = getpid() == 1 };
-    int signal_fd, error;
+    int result;
 
-    parse_options(argc, argv, &options);
-    if (options.is_init && !options.cgroup)
-        options.cgroup = DEFAULT_CGROUP;
-    process_tree_init(options.cgroup);
-    signal_fd = open_signals();
-    error = port_open(&port, options.port);
-    if (error < 0)
-        dprintf(STDERR_FILENO, "stepback-shim: cannot open the port %s: %s\n",
-                options.port, strerror(-error));
-    if (error == 0) {
-        on_hello(NULL);
-        port_flush(&port);
-        while (!stopping && run_once(signal_fd))
-            ;
-    }
-    if (options.is_init)
-        power_off();
-    end_command(signal_fd);
-    return error < 0 ? 1 : 0;
+    parse_options(argc, argv);
+    prepare_fds();
+    open_signals();
+    result = process_home_init(&home, !options.no_cgroups);
+    if (result)
+        fprintf(stderr, "stepback-shim: subreaper: %s\n", strerror(-result));
+    open_port();
+    while (!ended && !dispatch.shutdown)
+        serve_once();
+    flush_port(200);
+    if (dispatch.shutdown && is_init())
+        guest_power_off(&mounts);
+    command_end_now(&command);
+    process_home_release(&home);
+    guest_unmount_all(&mounts);
+    if (dispatch.shutdown && !options.no_init)
+        guest_request_power_off();
+    return 0;
 }

@@ -4,74 +4,80 @@
  */
 #include "shim/utf8.h"
 
-/* Length of the character that this byte leads, or 0 if it leads none. */
-static size_t lead_length(unsigned char lead)
+#include <stdint.h>
+
+/* A lead byte's range, the length it announces, and the range of the byte
+ * after it: narrower than 80..BF where overlong forms, surrogates or numbers
+ * above U+10FFFF would begin. */
+static const struct lead {
+    uint8_t first, last, length, second_min, second_max;
+} leads[] = {
+    { 0x00, 0x7f, 1, 0, 0 },       { 0xc2, 0xdf, 2, 0x80, 0xbf },
+    { 0xe0, 0xe0, 3, 0xa0, 0xbf }, { 0xe1, 0xec, 3, 0x80, 0xbf },
+    { 0xed, 0xed, 3, 0x80, 0x9f }, { 0xee, 0xef, 3, 0x80, 0xbf },
+    { 0xf0, 0xf0, 4, 0x90, 0xbf }, { 0xf1, 0xf3, 4, 0x80, 0xbf },
+    { 0xf4, 0xf4, 4, 0x80, 0x8f },
+};
+
+static const struct lead *lead_find(uint8_t byte)
 {
-    if (lead < 0x80)
-        return 1;
-    if (lead >= 0xc2 && lead <= 0xdf)
-        return 2;
-    if (lead >= 0xe0 && lead <= 0xef)
-        return 3;
-    if (lead >= 0xf0 && lead <= 0xf4)
-        return 4;
-    return 0;
+    for (size_t i = 0; i < sizeof(leads) / sizeof(leads[0]); i++) {
+        if (byte >= leads[i].first && byte <= leads[i].last)
+            return &leads[i];
+    }
+    return NULL;
 }
 
-/* The second byte carries the limits that forbid overlong forms, surrogates
- * and what lies beyond U+10FFFF. */
-static bool second_fits(unsigned char lead, unsigned char second)
+int utf8_measure(const void *data, size_t len)
 {
-    unsigned char low = 0x80, high = 0xbf;
+    const uint8_t *bytes = data;
+    const struct lead *lead = lead_find(bytes[0]);
 
-    if (lead == 0xe0)
-        low = 0xa0;
-    else if (lead == 0xed)
-        high = 0x9f;
-    else if (lead == 0xf0)
-        low = 0x90;
-    else if (lead == 0xf4)
-        high = 0x8f;
-    return second >= low && second <= high;
+    if (!lead)
+        return 0;
+    for (size_t i = 1; i < lead->length; i++) {
+        uint8_t min = i == 1 ? lead->second_min : 0x80;
+        uint8_t max = i == 1 ? lead->second_max : 0xbf;
+
+        if (i == len)
+            return -1;
+        if (bytes[i] < min || bytes[i] > max)
+            return 0;
+    }
+    return lead->length;
 }
 
-/* True if the first have bytes of a character led by at[0] are right. */
-static bool fits_so_far(const unsigned char *at, size_t have)
+bool utf8_is_valid(const void *data, size_t len)
 {
-    if (have >= 2 && !second_fits(at[0], at[1]))
-        return false;
-    for (size_t i = 2; i < have; i++) {
-        if ((at[i] & 0xc0) != 0x80)
+    const uint8_t *bytes = data;
+    size_t at = 0;
+
+    while (at < len) {
+        int length;
+
+        if (bytes[at] < 0x80) { /* most text, told without the table */
+            at++;
+            continue;
+        }
+        length = utf8_measure(bytes + at, len - at);
+        if (length <= 0)
             return false;
+        at += (size_t)length;
     }
     return true;
 }
 
-bool utf8_valid(const char *bytes, size_t length)
+size_t utf8_cut_tail(const void *data, size_t len)
 {
-    const unsigned char *at = (const unsigned char *)bytes;
-    const unsigned char *end = at + length;
+    const uint8_t *bytes = data;
 
-    while (at < end) {
-        size_t need = lead_length(*at);
+    for (size_t back = 1; back <= 3 && back <= len; back++) {
+        uint8_t byte = bytes[len - back];
 
-        if (need == 0 || need > (size_t)(end - at) || !fits_so_far(at, need))
-            return false;
-        at += need;
-    }
-    return true;
-}
-
-size_t utf8_incomplete_tail(const char *bytes, size_t length)
-{
-    const unsigned char *end = (const unsigned char *)bytes + length;
-
-    for (size_t have = 1; have <= 3 && have <= length; have++) {
-        size_t need = lead_length(end[-(long)have]);
-
-        if (need == 0)
-            continue; /* inside a character: look further back */
-        return need > have && fits_so_far(end - have, have) ? have : 0;
+        if (byte >= 0xc0)
+            return utf8_measure(bytes + len - back, back) < 0 ? back : 0;
+        if (byte < 0x80)
+            return 0;
     }
     return 0;
 }

@@ -1,85 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * wire - what the agent and the shim in the guest say to each other.
+ * wire - what the agent and the guest's shim say to each other.
  *
- * JSON Lines over the virtio-serial port "control". Neither side sends a line
- * of more than WIRE_LINE_MAX bytes (the newline not counted); a longer one is
- * thrown away as it comes and answered by "error". Unknown members are
- * ignored. Text is UTF-8 without U+0000.
+ * One JSON object a line, UTF-8, on the virtio-serial port "control". A line
+ * has at most WIRE_MAX_LINE bytes (its newline not counted) in either
+ * direction; a longer one is discarded and answered with "error". Members
+ * that are not known are ignored, so that either end may be newer.
  *
  * Host to guest:
  *
- *     {"type":"hello"}                                    -> hello
- *     {"type":"exec","id":42,"command":"make -j2",
- *      "cwd":"/mnt/working","env":{"K":"V"}}
- *                             -> step_started, output..., step_completed
- *     {"type":"cancel","id":42}      -> (step_completed of 42, when all died)
- *     {"type":"rollback_notify","step_id":7}              -> rollback_noted
- *     {"type":"mount","tag":"working","path":"/mnt/working",
- *      "fstype":"virtiofs","read_only":false}             -> mounted
- *     {"type":"shutdown"}            -> (the guest syncs, unmounts, is off)
- *
- * "cwd", "env", "fstype" and "read_only" may be missing.
+ *   {"type":"exec","id":42,"command":"make","cwd":"/mnt/working",
+ *    "env":{"K":"V"}}
+ *       Run `/bin/sh -c command`; cwd (default WIRE_DEFAULT_CWD) and env (added
+ *       to the shim's own small environment) may be missing. One at a time.
+ *   {"type":"cancel","id":42}
+ *       SIGTERM to every process that command started, SIGKILL to those left
+ *       after WIRE_CANCEL_GRACE_MS. Its step_completed follows when none is
+ *       left. "error" if no such command runs (it may just have ended).
+ *   {"type":"rollback_notify","step_id":7}
+ *   {"type":"mount","tag":"working","path":"/mnt/working",
+ *    "fstype":"virtiofs","read_only":false}
+ *   {"type":"hello"}
+ *       Ask for another hello, e.g. after a reconnect.
+ *   {"type":"shutdown"}
+ *       End all processes, unmount, sync, power off. Not answered.
  *
  * Guest to host:
  *
- *     {"type":"hello","version":1,"shim_version":"0.1.0","kernel":"6.12.1"}
- *     {"type":"step_started","id":42}
- *     {"type":"output","id":42,"stream":"stdout","data":"text"}
- *     {"type":"output","id":42,"stream":"stderr","encoding":"base64",
- *      "data":"/wA="}
- *     {"type":"step_completed","id":42,"exit_code":0}
- *     {"type":"step_completed","id":42,"exit_code":143,"signal":15}
- *     {"type":"rollback_noted","step_id":7}
- *     {"type":"mounted","tag":"working","status":"ok"}
- *     {"type":"mounted","tag":"working","status":"error","message":"..."}
- *     {"type":"error","id":42,"message":"..."}            id where known
- *
- * What may be relied on:
- *  - The guest says hello unasked once it has opened the port.
- *  - A step's messages come in the order started, output, completed, and
- *    nothing of it comes after completed. An exec that was refused (one is
- *    running, bad input) gets a single error with its id and no step_started.
- *  - No output is lost: when the host does not read, the command waits.
- *  - Completed means that the command's main process has ended. Processes it
- *    left behind live on and what they still write is thrown away. After a
- *    cancel it means that none of the command's processes is left: SIGTERM at
- *    once, SIGKILL after WIRE_CANCEL_GRACE_MS.
- *  - The exit code is the command's, 128 + n when signal n ended it, 126 when
- *    it could not be started (a line on its stderr says why) and 127 when the
- *    shell is missing.
- *  - mounted may come after other messages: mounts run beside the rest.
- *
- * The kernel limits the command's text to 128 KiB less one byte (execve's
- * MAX_ARG_STRLEN); a longer one completes with 126.
+ *   {"type":"hello","version":1,"shim_version":"0.1.0","kernel":"6.12.95"}
+ *       The first message once the port is open.
+ *   {"type":"step_started","id":42}
+ *   {"type":"output","id":42,"stream":"stdout","data":"..."}
+ *       Or stream "stderr". With "encoding":"base64" beside it, data is
+ *       base64: the bytes were not UTF-8 or held a NUL. A character is never
+ *       cut in two by a chunk's end. Order holds within a stream.
+ *   {"type":"step_completed","id":42,"exit_code":0}
+ *       Once for each step_started, after all its output. 128+n and
+ *       "signal":n if signal n ended it; 126 or 127, with the reason on
+ *       stderr, if it could not be run (a cwd that is not there, no shell).
+ *       Background processes may still run; what they print is discarded.
+ *   {"type":"rollback_noted","step_id":7}
+ *   {"type":"mounted","tag":"working","status":"ok"}
+ *       Or status "error" with "message".
+ *   {"type":"error","message":"...","id":42}
+ *       A message was refused and did nothing; id where it is known.
  */
 #ifndef SHIM_WIRE_H
 #define SHIM_WIRE_H
 
-#define WIRE_VERSION 1
+#define WIRE_VERSION         1
+#define WIRE_PORT_NAME       "control"
+#define WIRE_PORT_PATH       "/dev/virtio-ports/" WIRE_PORT_NAME
+#define WIRE_MAX_LINE        (1024 * 1024)
+#define WIRE_DEFAULT_CWD     "/mnt/working"
+#define WIRE_DEFAULT_FSTYPE  "virtiofs"
+#define WIRE_CANCEL_GRACE_MS 2000
 
-/* The virtserialport's name= at the host, and the device it makes. */
-#define WIRE_PORT_NAME   "control"
-#define WIRE_PORT_DEVICE "/dev/virtio-ports/" WIRE_PORT_NAME
-
-#define WIRE_DEFAULT_CWD    "/mnt/working"
-#define WIRE_DEFAULT_FSTYPE "virtiofs"
-
-enum {
-    WIRE_LINE_MAX = 1 << 20,     /* bytes, without the newline */
-    WIRE_OUTPUT_MAX = 32 << 10,  /* bytes of output in one message, decoded */
-    WIRE_ENV_MAX = 1024,         /* members of "env" */
-    WIRE_TAG_MAX = 36,           /* bytes; virtio-fs's own limit */
-    WIRE_CANCEL_GRACE_MS = 2000, /* from SIGTERM to SIGKILL */
-};
+/* Variables that one exec may add to the environment. */
+#define WIRE_MAX_ENV 512
 
 /* Host to guest. */
-#define WIRE_HELLO           "hello" /* and guest to host */
 #define WIRE_EXEC            "exec"
 #define WIRE_CANCEL          "cancel"
 #define WIRE_ROLLBACK_NOTIFY "rollback_notify"
 #define WIRE_MOUNT           "mount"
 #define WIRE_SHUTDOWN        "shutdown"
+
+/* Both ways. */
+#define WIRE_HELLO "hello"
 
 /* Guest to host. */
 #define WIRE_STEP_STARTED   "step_started"

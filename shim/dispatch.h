@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * dispatch - the host's messages, each to its handler.
+ */
+#ifndef SHIM_DISPATCH_H
+#define SHIM_DISPATCH_H
+
+#include <stdbool.h>
+
+#include "shim/command.h"
+#include "shim/guest.h"
+#include "shim/json_reader.h"
+#include "shim/port.h"
+#include "shim/processes.h"
+
+struct dispatch {
+    struct port *port; /* borrowed, like the next four */
+    struct command *command;
+    struct process_home *home;
+    struct guest_mounts *mounts;
+    bool shutdown; /* the host asked for it */
+    struct json_reader reader;
+};
+
+/* Handle all complete lines, as long as answers can be queued. */
+void dispatch_lines(struct dispatch *dispatch, int64_t now_ms);
+
+/* Queue the hello. */
+void dispatch_send_hello(struct dispatch *dispatch);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * guest - see guest.h.
+ */
+#include "shim/guest.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The file systems that may be mounted; the tag is the device's name. */
+static const char *const types[] = { "virtiofs" };
+
+static bool type_is_known(const char *fstype)
+{
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        if (strcmp(types[i], fstype) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* mkdir -p. 0 or -errno. */
+static int make_folder(const char *path)
+{
+    char part[GUEST_MAX_PATH];
+    size_t len = strlen(path);
+
+    for (size_t i = 1; i <= len; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, 0755) < 0 && errno != EEXIST)
+            return -errno;
+    }
+    return 0;
+}
+
+/* Whether something is mounted there already. */
+static bool is_mounted(const char *path)
+{
+    char parent[GUEST_MAX_PATH + 4];
+    struct stat here, above;
+
+    snprintf(parent, sizeof(parent), "%s/..", path);
+    return stat(path, &here) == 0 && stat(parent, &above) == 0 &&
+           here.st_dev != above.st_dev;
+}
+
+bool guest_mount(struct guest_mounts *mounts, const struct guest_mount *mount_,
+                 char *error, size_t size)
+{
+    const char *path = mount_->path;
+    int result;
+
+    if (path[0] != '/' || strlen(path) >= GUEST_MAX_PATH) {
+        snprintf(error, size, "the path must be absolute and short");
+        return false;
+    }
+    if (!type_is_known(mount_->fstype)) {
+        snprintf(error, size, "unknown file system type");
+        return false;
+    }
+    if (mounts->count == GUEST_MAX_MOUNTS) {
+        snprintf(error, size, "too many mounts");
+        return false;
+    }
+    result = make_folder(path);
+    if (result) {
+        snprintf(error, size, "cannot make %s: %s", path, strerror(-result));
+        return false;
+    }
+    if (is_mounted(path)) {
+        snprintf(error, size, "%s is a mount point already", path);
+        return false;
+    }
+    if (mount(mount_->tag, path, mount_->fstype,
+              mount_->read_only ? MS_RDONLY : 0, NULL) < 0) {
+        snprintf(error, size, "cannot mount on %s: %s%s", path, strerror(errno),
+                 errno == EINVAL ? " (is there a device with this tag?)" : "");
+        return false;
+    }
+    strcpy(mounts->paths[mounts->count++], path);
+    return true;
+}
+
+void guest_unmount_all(struct guest_mounts *mounts)
+{
+    while (mounts->count > 0) {
+        const char *path = mounts->paths[--mounts->count];
+
+        if (umount2(path, 0) < 0)
+            umount2(path, MNT_DETACH);
+    }
+}
+
+/* Give processes a moment to end. */
+static void wait_for_children(int timeout_ms)
+{
+    const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
+
+    for (int waited = 0; waited < timeout_ms; waited += 10) {
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            continue;
+        if (waitpid(-1, NULL, WNOHANG) < 0) /* none left */
+            return;
+        nanosleep(&pause, NULL);
+    }
+}
+
+_Noreturn void guest_power_off(struct guest_mounts *mounts)
+{
+    kill(-1, SIGTERM);
+    kill(-1, SIGCONT);
+    wait_for_children(500);
+    kill(-1, SIGKILL);
+    wait_for_children(200);
+    guest_unmount_all(mounts);
+    sync();
+    /* A root that is a disk must be left clean; others refuse, no harm. */
+    mount(NULL, "/", NULL, MS_REMOUNT | MS_RDONLY, NULL);
+    for (;;) {
+        reboot(RB_POWER_OFF);
+        sleep(1);
+    }
+}
+
+void guest_request_power_off(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        sigset_t none;
+
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, NULL);
+        execl("/sbin/poweroff", "poweroff", (char *)NULL);
+        dprintf(STDERR_FILENO, "stepback-shim: cannot run /sbin/poweroff: %s\n",
+                strerror(errno));
+        _exit(127);
+    }
+}

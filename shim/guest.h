@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * guest - the machine around the shim: mounts and power.
+ */
+#ifndef SHIM_GUEST_H
+#define SHIM_GUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define GUEST_MAX_MOUNTS 16
+#define GUEST_MAX_PATH   256
+
+struct guest_mounts {
+    char paths[GUEST_MAX_MOUNTS][GUEST_MAX_PATH]; /* in the order made */
+    size_t count;
+};
+
+struct guest_mount {
+    const char *tag;
+    const char *path;
+    const char *fstype;
+    bool read_only;
+};
+
+/* Mount a share, making its folder if need be. On failure false, and the
+ * reason in error (size bytes at most). */
+bool guest_mount(struct guest_mounts *mounts, const struct guest_mount *mount,
+                 char *error, size_t size);
+
+/* Undo what guest_mount() did, the last first. */
+void guest_unmount_all(struct guest_mounts *mounts);
+
+/* As PID 1: end every process, unmount, sync, power off. */
+_Noreturn void guest_power_off(struct guest_mounts *mounts);
+
+/* As another init's service: ask that init for the same. */
+void guest_request_power_off(void);
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * processes - see processes.h.
+ */
+#include "shim/processes.h"
+
+#include <errno.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HOME_NAME "stepback"
+
+/* Where version 2 is mounted: alone, or beside version 1. */
+static const char *const cgroup_roots[] = {
+    "/sys/fs/cgroup",
+    "/sys/fs/cgroup/unified",
+};
+
+/* Called for each process of a walk; false ends the walk. */
+typedef bool (*process_fn)(pid_t pid, void *opaque);
+
+struct process_stat {
+    char state;
+    pid_t parent;
+    uint64_t born;
+};
+
+/* Read a small file. Returns its length, NUL-terminated, or -errno. */
+static ssize_t read_text(int dir, const char *name, char *text, size_t size)
+{
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+    ssize_t got;
+
+    if (fd < 0)
+        return -errno;
+    got = read(fd, text, size - 1);
+    close(fd);
+    if (got < 0)
+        return -errno;
+    text[got] = '\0';
+    return got;
+}
+
+static int write_text(int dir, const char *name, const char *text)
+{
+    int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
+    ssize_t put;
+
+    if (fd < 0)
+        return -errno;
+    put = write(fd, text, strlen(text));
+    close(fd);
+    return put < 0 ? -errno : 0;
+}
+
+static const char *find_cgroup_root(void)
+{
+    struct statfs fs;
+
+    for (size_t i = 0; i < sizeof(cgroup_roots) / sizeof(cgroup_roots[0]);
+         i++) {
+        if (statfs(cgroup_roots[i], &fs) == 0 &&
+            fs.f_type == CGROUP2_SUPER_MAGIC)
+            return cgroup_roots[i];
+    }
+    return NULL;
+}
+
+/* The folder of this process's own cgroup. */
+static int own_cgroup(const char *root, char *path, size_t size)
+{
+    char text[4096];
+    ssize_t got = read_text(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
+    char *line, *end;
+
+    if (got < 0)
+        return (int)got;
+    line = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
+    if (!line)
+        return -ENOENT;
+    line = strchr(line, '/');
+    end = line ? strchr(line, '\n') : NULL;
+    if (!end)
+        return -ENOENT;
+    *end = '\0';
+    if ((size_t)snprintf(path, size, "%s%s", root, line) >= size)
+        return -ENAMETOOLONG;
+    return 0;
+}
+
+static int open_cgroup_home(void)
+{
+    const char *root = find_cgroup_root();
+    char path[4200];
+    int parent, home;
+
+    if (!root || own_cgroup(root, path, sizeof(path)))
+        return -1;
+    parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent < 0)
+        return -1;
+    if (mkdirat(parent, HOME_NAME, 0755) < 0 && errno != EEXIST) {
+        close(parent);
+        return -1;
+    }
+    home = openat(parent, HOME_NAME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    close(parent);
+    return home;
+}
+
+int process_home_init(struct process_home *home, bool use_cgroups)
+{
+    *home = (struct process_home){ .cgroup = -1, .next = 1 };
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0)
+        return -errno;
+    if (use_cgroups)
+        home->cgroup = open_cgroup_home();
+    return 0;
+}
+
+/* What /proc says of a process. False if it is gone. */
+static bool read_stat(pid_t pid, struct process_stat *ret_stat)
+{
+    char path[32], text[1024], state;
+    const char *rest;
+    int parent;
+    unsigned long long born;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    if (read_text(AT_FDCWD, path, text, sizeof(text)) <= 0)
+        return false;
+    rest = strrchr(text, ')'); /* the name before it may hold anything */
+    if (!rest ||
+        sscanf(rest + 1,
+               " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
+               "%*d %*d %*d %*d %llu",
+               &state, &parent, &born) != 3)
+        return false;
+    *ret_stat = (struct process_stat){ state, parent, born };
+    return true;
+}
+
+/* Whether a process is the command's: see the header. */
+static bool belongs(pid_t pid, uint64_t born)
+{
+    pid_t self = getpid();
+
+    /* The bound is for a chain that changes while it is climbed. */
+    for (int climb = 0; climb < 10000 && pid > 1 && pid != self; climb++) {
+        struct process_stat stat;
+
+        if (!read_stat(pid, &stat) || stat.born < born)
+            return false;
+        if ((climb == 0 && stat.state == 'Z') || stat.parent == 0)
+            return false;
+        pid = stat.parent;
+    }
+    return pid == self;
+}
+
+static void walk_proc(uint64_t born, process_fn each, void *opaque)
+{
+    _Alignas(struct dirent64) char entries[4096];
+    int dir = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ssize_t got;
+
+    if (dir < 0)
+        return;
+    while ((got = getdents64(dir, entries, sizeof(entries))) > 0) {
+        const struct dirent64 *entry;
+
+        for (ssize_t at = 0; at < got; at += entry->d_reclen) {
+            pid_t pid;
+
+            entry = (const struct dirent64 *)(entries + at);
+            pid = (pid_t)strtol(entry->d_name, NULL, 10);
+            if (pid <= 1 || pid == getpid() || !belongs(pid, born))
+                continue;
+            if (!each(pid, opaque)) {
+                close(dir);
+                return;
+            }
+        }
+    }
+    close(dir);
+}
+
+/* The pids in cgroup.procs, read piece by piece: the list has no bound. */
+static void walk_cgroup(int cgroup, process_fn each, void *opaque)
+{
+    int fd = openat(cgroup, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+    char text[4096];
+    ssize_t got;
+    pid_t pid = 0;
+
+    if (fd < 0)
+        return;
+    while ((got = read(fd, text, sizeof(text))) > 0) {
+        for (ssize_t i = 0; i < got; i++) {
+            if (text[i] >= '0' && text[i] <= '9') {
+                pid = pid * 10 + (text[i] - '0');
+                continue;
+            }
+            if (pid > 1 && !each(pid, opaque)) {
+                close(fd);
+                return;
+            }
+            pid = 0;
+        }
+    }
+    close(fd);
+}
+
+static void walk_set(const struct process_set *set, process_fn each,
+                     void *opaque)
+{
+    if (set->cgroup >= 0)
+        walk_cgroup(set->cgroup, each, opaque);
+    else
+        walk_proc(set->born, each, opaque);
+}
+
+/* Remove the folders of commands that left no process behind; the kernel
+ * refuses the others. */
+static void sweep_home(const struct process_home *home)
+{
+    _Alignas(struct dirent64) char entries[4096];
+    ssize_t got;
+
+    lseek(home->cgroup, 0, SEEK_SET);
+    while ((got = getdents64(home->cgroup, entries, sizeof(entries))) > 0) {
+        const struct dirent64 *entry;
+
+        for (ssize_t at = 0; at < got; at += entry->d_reclen) {
+            entry = (const struct dirent64 *)(entries + at);
+            if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+                unlinkat(home->cgroup, entry->d_name, AT_REMOVEDIR);
+        }
+    }
+}
+
+void process_home_release(struct process_home *home)
+{
+    int parent;
+
+    if (home->cgroup < 0)
+        return;
+    sweep_home(home);
+    parent = openat(home->cgroup, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent >= 0) {
+        unlinkat(parent, HOME_NAME, AT_REMOVEDIR);
+        close(parent);
+    }
+    close(home->cgroup);
+    home->cgroup = -1;
+}
+
+/* Make the command's cgroup. */
+static int make_cgroup(struct process_home *home, struct process_set *set)
+{
+    sweep_home(home);
+    do {
+        snprintf(set->name, sizeof(set->name), "command-%lu", home->next++);
+    } while (mkdirat(home->cgroup, set->name, 0755) < 0 && errno == EEXIST);
+    return openat(home->cgroup, set->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* The shim has one thread and its child calls exec at once, so the raw call
+ * is as good as fork(). */
+static pid_t fork_into(int cgroup)
+{
+    struct clone_args args = {
+        .flags = CLONE_INTO_CGROUP,
+        .exit_signal = SIGCHLD,
+        .cgroup = (uint64_t)cgroup,
+    };
+
+    return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+}
+
+/* A start is known to a tick (1/100 s) only: let one pass, so that nothing
+ * that ran before has the command's. */
+static pid_t fork_apart(struct process_set *set)
+{
+    const struct timespec two_ticks = { .tv_nsec = 20 * 1000 * 1000 };
+    struct process_stat stat;
+    pid_t pid;
+
+    nanosleep(&two_ticks, NULL);
+    pid = fork();
+    if (pid < 0)
+        return -errno;
+    if (pid > 0)
+        set->born = read_stat(pid, &stat) ? stat.born : UINT64_MAX;
+    return pid;
+}
+
+pid_t process_set_fork(struct process_home *home, struct process_set *set)
+{
+    pid_t pid;
+
+    *set = (struct process_set){ .cgroup = -1 };
+    if (home->cgroup >= 0)
+        set->cgroup = make_cgroup(home, set);
+    if (set->cgroup >= 0) {
+        pid = fork_into(set->cgroup);
+        if (pid >= 0)
+            return pid;
+        process_set_release(home, set);
+        /* The kernel or a filter on calls does not let us: never again. */
+        if (errno == ENOSYS || errno == EPERM || errno == EACCES ||
+            errno == EBUSY || errno == EOPNOTSUPP) {
+            close(home->cgroup);
+            home->cgroup = -1;
+        }
+    }
+    return fork_apart(set);
+}
+
+static bool signal_one(pid_t pid, void *opaque)
+{
+    const int *signal_number = opaque;
+
+    kill(pid, *signal_number);
+    return true;
+}
+
+void process_set_signal(const struct process_set *set, int signal_number)
+{
+    if (signal_number == SIGKILL && set->cgroup >= 0 &&
+        write_text(set->cgroup, "cgroup.kill", "1") == 0)
+        return;
+    walk_set(set, signal_one, &signal_number);
+}
+
+static bool find_one(pid_t pid, void *opaque)
+{
+    bool *found = opaque;
+
+    *found = true;
+    return false;
+}
+
+bool process_set_is_empty(const struct process_set *set)
+{
+    char events[256];
+    bool found = false;
+
+    /* It counts cgroups below this one too, cgroup.procs does not. */
+    if (set->cgroup >= 0 &&
+        read_text(set->cgroup, "cgroup.events", events, sizeof(events)) > 0)
+        return strstr(events, "populated 0") != NULL;
+    walk_set(set, find_one, &found);
+    return !found;
+}
+
+void process_set_release(struct process_home *home, struct process_set *set)
+{
+    int saved = errno;
+
+    if (set->cgroup >= 0) {
+        close(set->cgroup);
+        unlinkat(home->cgroup, set->name, AT_REMOVEDIR);
+    }
+    set->cgroup = -1;
+    errno = saved;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * processes - all processes that one command started, to the last.
+ *
+ * A process group does not hold them: setsid() and a double fork leave it. So
+ * each command is born in a cgroup of its own (cgroup v2), which nothing that
+ * it starts can leave by forking, and is ended with cgroup.kill.
+ *
+ * Where there is no writable cgroup v2, /proc is walked. The shim is PID 1 or
+ * a subreaper, so every process descends from it; those of the command are
+ * the ones that began no earlier than the command and have no ancestor below
+ * the shim that did. A background process of an earlier command that forks
+ * twice during this one is then mistaken for this one's.
+ *
+ * Either way background processes of earlier commands are not touched.
+ */
+#ifndef SHIM_PROCESSES_H
+#define SHIM_PROCESSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Once, before any command: where the cgroups of commands are kept. */
+struct process_home {
+    int cgroup; /* fd of the folder that holds a cgroup for each; -1: none */
+    unsigned long next;
+};
+
+/* One command's processes. */
+struct process_set {
+    int cgroup;    /* fd of its folder; -1: walk /proc */
+    char name[32]; /* the folder's name in the home */
+    uint64_t born; /* the command's start, in the clock ticks of /proc */
+};
+
+/* Find or make the home; without cgroups if use_cgroups is false or there are
+ * none. Makes the process a subreaper. Returns 0 or -errno. */
+int process_home_init(struct process_home *home, bool use_cgroups);
+
+/* Remove the home, unless a command's processes live on in it. */
+void process_home_release(struct process_home *home);
+
+/* fork() a first process into a new set. Returns its pid, 0 in the child, or
+ * -errno. */
+pid_t process_set_fork(struct process_home *home, struct process_set *set);
+
+/* Send a signal to all of the set; SIGKILL leaves out none, also not one that
+ * is just being forked, if it is repeated until the set is empty. */
+void process_set_signal(const struct process_set *set, int signal_number);
+
+/* True if none of the set lives; a zombie does not. */
+bool process_set_is_empty(const struct process_set *set);
+
+/* Forget the set. Its processes, if any, live on. */
+void process_set_release(struct process_home *home, struct process_set *set);
+
+#endif

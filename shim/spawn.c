@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * spawn - see spawn.h.
+ *
+ * A forked child of a program with one thread may use any function, but the
+ * shim's rule of no allocation holds here too. The fixed memory below is only
+ * ever written in the child.
+ */
+#include "shim/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "shim/wire.h"
+
+/* The kernel takes arguments shorter than 32 pages; a longer command goes by
+ * a file in memory. */
+#define MAX_ARGUMENT (32 * 4096)
+
+static const char *const base_env[] = {
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME=/root",
+    "USER=root",
+    "LOGNAME=root",
+    "SHELL=/bin/sh",
+    "TERM=dumb",
+    "LANG=C.UTF-8",
+};
+
+#define BASE_ENV_COUNT (sizeof(base_env) / sizeof(base_env[0]))
+
+/* All variables came in one line, and "K":"V" is longer than K=V and NUL. */
+static char env_text[WIRE_MAX_LINE];
+static const char *env_list[BASE_ENV_COUNT + WIRE_MAX_ENV + 1];
+
+static _Noreturn void give_up(int code, const char *what, const char *name)
+{
+    dprintf(STDERR_FILENO, "stepback-shim: cannot %s %s: %s\n", what, name,
+            strerror(errno));
+    _exit(code);
+}
+
+bool spawn_check_env(const struct json_value *env, const char **ret_error)
+{
+    size_t count = 0;
+
+    if (!env)
+        return true;
+    *ret_error = "env must be an object of strings without NUL";
+    if (env->type != JSON_READER_OBJECT)
+        return false;
+    for (const struct json_value *variable = env->first; variable;
+         variable = variable->next) {
+        if (variable->type != JSON_READER_STRING ||
+            memchr(variable->text, '\0', variable->len))
+            return false;
+        if (variable->key_len == 0 ||
+            memchr(variable->key, '=', variable->key_len) ||
+            memchr(variable->key, '\0', variable->key_len)) {
+            *ret_error = "env has a name that is empty or holds '=' or NUL";
+            return false;
+        }
+        if (++count > WIRE_MAX_ENV) {
+            *ret_error = "env has too many variables";
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether the request sets the variable that this base entry sets. */
+static bool is_replaced(const char *entry, const struct json_value *env)
+{
+    size_t len = strcspn(entry, "=");
+
+    if (!env)
+        return false;
+    for (const struct json_value *variable = env->first; variable;
+         variable = variable->next) {
+        if (variable->key_len == len && memcmp(variable->key, entry, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static char *const *build_env(const struct json_value *env)
+{
+    const char **entry = env_list;
+    char *text = env_text;
+
+    for (size_t i = 0; i < BASE_ENV_COUNT; i++) {
+        if (!is_replaced(base_env[i], env))
+            *entry++ = base_env[i];
+    }
+    for (const struct json_value *variable = env ? env->first : NULL; variable;
+         variable = variable->next) {
+        *entry++ = text;
+        text = mempcpy(text, variable->key, variable->key_len);
+        *text++ = '=';
+        text = mempcpy(text, variable->text, variable->len + 1);
+    }
+    *entry = NULL;
+    return (char *const *)env_list;
+}
+
+static void reset_signals(void)
+{
+    /* The kernel's struct sigaction, all zero: SIG_DFL. The library would not
+     * touch the two signals that it keeps for its threads. */
+    static const unsigned long defaults[8];
+    sigset_t none;
+
+    for (int number = 1; number < NSIG; number++)
+        syscall(SYS_rt_sigaction, number, defaults, NULL, (NSIG - 1) / 8);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void connect_streams(int out, int err)
+{
+    int null;
+
+    if (dup2(err, STDERR_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0)
+        _exit(126);
+    null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0)
+        give_up(126, "open", "/dev/null");
+}
+
+/* A file in memory that holds a long command, as a path. Its fd stays open in
+ * the shell, which is what keeps the path alive. */
+static void write_script(const char *text, char *path, size_t size)
+{
+    int fd = memfd_create("command", 0);
+    size_t len = strlen(text);
+
+    if (fd < 0)
+        give_up(126, "create", "the script");
+    while (len > 0) {
+        ssize_t put = write(fd, text, len);
+
+        if (put < 0)
+            give_up(126, "write", "the script");
+        text += put;
+        len -= (size_t)put;
+    }
+    snprintf(path, size, "/proc/self/fd/%d", fd);
+}
+
+void spawn_exec(const struct spawn_request *request, int out, int err)
+{
+    char *const *env = build_env(request->env);
+    char script[40];
+
+    setsid();
+    connect_streams(out, err);
+    reset_signals();
+    umask(022);
+    if (chdir(request->cwd) < 0)
+        give_up(126, "enter", request->cwd);
+    if (strlen(request->text) < MAX_ARGUMENT) {
+        const char *const args[] = { "sh", "-c", request->text, NULL };
+
+        execve("/bin/sh", (char *const *)args, env);
+    } else {
+        const char *const args[] = { "sh", script, NULL };
+
+        write_script(request->text, script, sizeof(script));
+        execve("/bin/sh", (char *const *)args, env);
+    }
+    give_up(errno == ENOENT ? 127 : 126, "run", "/bin/sh");
+}
