@@ -47,8 +47,7 @@ struct run {
 static volatile sig_atomic_t interrupts;
 static int wake_fd = -1;
 
-/* ---- signals ---------------------------------------------------------------
- */
+/* ---- signals ------------------------------------------------------------- */
 
 static void on_signal(int number)
 {
@@ -96,8 +95,7 @@ static bool catch_signals(struct run *run)
     return true;
 }
 
-/* ---- output ----------------------------------------------------------------
- */
+/* ---- output -------------------------------------------------------------- */
 
 /* Write all of it, however long the reader takes, unless a signal comes. */
 static bool write_output(struct run *run, int fd, const char *data, size_t len)
@@ -166,8 +164,7 @@ static bool on_event(const char *type, json_t *payload, bool droppable,
 
 static const struct session_callbacks callbacks = { .event = on_event };
 
-/* ---- the run ---------------------------------------------------------------
- */
+/* ---- the run ------------------------------------------------------------- */
 
 static void on_stopped(json_t *payload, const GError *error, json_t *data,
                        void *opaque)
@@ -227,8 +224,7 @@ static void on_started(json_t *payload, const GError *error, json_t *data,
     session_execute(run->session, &command, on_executed, run);
 }
 
-/* ---- the command line ------------------------------------------------------
- */
+/* ---- the command line ---------------------------------------------------- */
 
 struct run_options {
     char *dir, *image, *accel, *kernel, *initrd, *undo_dir;

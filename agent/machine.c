@@ -56,8 +56,7 @@ struct machine {
 
 static void fall_back_further(struct machine *machine);
 
-/* ---- ends -----------------------------------------------------------------
- */
+/* ---- ends ---------------------------------------------------------------- */
 
 static void clear_timers(struct machine *machine)
 {
@@ -112,8 +111,7 @@ static void stop_further(struct machine *machine)
         machine->stopped_source = g_idle_add(tell_stopped, machine);
 }
 
-/* ---- the guest ------------------------------------------------------------
- */
+/* ---- the guest ----------------------------------------------------------- */
 
 static void on_hello(gint64 version, const char *shim_version,
                      const char *kernel, void *opaque)
@@ -199,8 +197,7 @@ static const struct guest_channel_callbacks guest_callbacks = {
     .closed = on_guest_closed,
 };
 
-/* ---- QEMU -----------------------------------------------------------------
- */
+/* ---- QEMU ---------------------------------------------------------------- */
 
 static void fall_back(struct machine *machine)
 {
@@ -301,8 +298,7 @@ static void start_vm(struct machine *machine)
             machine->config->boot_timeout_s * 1000 / 3, on_watchdog, machine);
 }
 
-/* ---- the daemon -----------------------------------------------------------
- */
+/* ---- the daemon ---------------------------------------------------------- */
 
 static void on_backend_ready(struct backend *backend, void *opaque)
 {
@@ -400,8 +396,7 @@ static void fall_back_further(struct machine *machine)
         machine->restart_source = g_idle_add(restart, machine);
 }
 
-/* ---- set-up ---------------------------------------------------------------
- */
+/* ---- set-up -------------------------------------------------------------- */
 
 struct machine *machine_new(const struct session_config *config,
                             const char *log_level,

@@ -47,8 +47,7 @@ struct session {
     guint stop_timer;
 };
 
-/* ---- commands --------------------------------------------------------------
- */
+/* ---- commands ------------------------------------------------------------ */
 
 static void on_machine_event(const char *type, json_t *payload, void *opaque)
 {
@@ -112,8 +111,7 @@ static const struct exec_callbacks exec_callbacks = {
     .stuck = on_exec_stuck,
 };
 
-/* ---- the machine -----------------------------------------------------------
- */
+/* ---- the machine --------------------------------------------------------- */
 
 static void forget_machine(struct session *session)
 {
@@ -236,8 +234,7 @@ static const struct machine_callbacks machine_callbacks = {
     .refused = on_refused,
 };
 
-/* ---- start and stop --------------------------------------------------------
- */
+/* ---- start and stop ------------------------------------------------------ */
 
 struct session *session_new(const char *log_level,
                             const struct session_callbacks *callbacks,
@@ -366,8 +363,7 @@ json_t *session_status(const struct session *session)
     return status;
 }
 
-/* ---- operations of a running session ---------------------------------------
- */
+/* ---- operations of a running session ------------------------------------- */
 
 static gboolean check_running(struct session *session, GError **error)
 {

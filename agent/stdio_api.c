@@ -47,8 +47,7 @@ struct request {
     char *id;
 };
 
-/* ---- responses -------------------------------------------------------------
- */
+/* ---- responses ----------------------------------------------------------- */
 
 static void send_error(struct stdio_api *api, const char *id,
                        const GError *error, json_t *data)
@@ -281,8 +280,7 @@ static gboolean handle_hello(struct request *request, json_t *payload,
     return TRUE;
 }
 
-/* ---- requests --------------------------------------------------------------
- */
+/* ---- requests ------------------------------------------------------------ */
 
 static void refuse_unknown(struct stdio_api *api, const char *id,
                            const char *type)
@@ -381,8 +379,7 @@ static const struct session_callbacks session_callbacks = {
     .event = on_event,
 };
 
-/* ---- life ------------------------------------------------------------------
- */
+/* ---- life ---------------------------------------------------------------- */
 
 struct stdio_api *stdio_api_new(int in_fd, int out_fd, const char *log_level,
                                 const struct stdio_api_callbacks *callbacks,

@@ -14,8 +14,8 @@ bool json_bytes_is_text(const void *data, size_t len)
 
 static bool is_base64(json_t *object)
 {
-    const char *encoding =
-        json_string_value(json_object_get(object, "encoding"));
+    const char *encoding = json_string_value(
+        json_object_get(object, "encoding"));
 
     return encoding && strcmp(encoding, "base64") == 0;
 }

@@ -228,8 +228,8 @@ static GSource *watch(struct jsonl_channel *channel, int fd,
 
 static void update_sources(struct jsonl_channel *channel)
 {
-    bool want_in =
-        !channel->closed && channel->queued_bytes <= channel->max_queue;
+    bool want_in = !channel->closed &&
+                   channel->queued_bytes <= channel->max_queue;
     bool want_out = !channel->broken && !g_queue_is_empty(&channel->lines);
 
     if (!want_in)
@@ -284,8 +284,8 @@ bool jsonl_channel_send(struct jsonl_channel *channel, json_t *message,
         return false;
     }
     text[len] = '\n'; /* in place of the NUL: GBytes carries the length */
-    g_queue_push_tail(&channel->lines, g_bytes_new_with_free_func(
-                                           text, len + 1, free, text));
+    g_queue_push_tail(&channel->lines,
+                      g_bytes_new_with_free_func(text, len + 1, free, text));
     channel->queued_bytes += len + 1;
     if (!write_some(channel)) {
         /* The broken fd is found again by on_writable(), outside the caller's

@@ -52,8 +52,8 @@ static int whole_size(int fd, off_t *ret_size)
 
 int journal_open(int dirfd, const char *name, struct journal **ret_journal)
 {
-    fd_auto int fd =
-        sys_openat(dirfd, name, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+    fd_auto int fd = sys_openat(dirfd, name,
+                                O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
     struct journal *journal;
     off_t size;
     int rc;

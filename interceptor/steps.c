@@ -23,7 +23,7 @@ static gboolean fail(GError **error, int code, const char *what, int rc)
     return FALSE;
 }
 
-/* ---- the open step --------------------------------------------------------- */
+/* ---- the open step ------------------------------------------------------- */
 
 static void wal_clear(struct wal *wal)
 {
@@ -81,8 +81,8 @@ static struct ic_step_info *make_info(struct ic *ic, int exit_code)
     if (rc == 0) {
         info = report_make(step, survey, ic->wal.blobs);
     } else {
-        log_warn(LOG_UNDO, "step %" G_GINT64_FORMAT
-                 ": cannot tell what it changed: %s",
+        log_warn(LOG_UNDO,
+                 "step %" G_GINT64_FORMAT ": cannot tell what it changed: %s",
                  step->id, g_strerror(-rc));
         info = report_from_step(step);
     }
@@ -156,7 +156,7 @@ void steps_close_at_exit(struct ic *ic)
     wal_clear(&ic->wal);
 }
 
-/* ---- open and close -------------------------------------------------------- */
+/* ---- open and close ------------------------------------------------------ */
 
 static gboolean check_log(struct ic *ic, GError **error)
 {
@@ -261,7 +261,7 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
     return ok;
 }
 
-/* ---- taking back ----------------------------------------------------------- */
+/* ---- taking back --------------------------------------------------------- */
 
 /* Take back the step in wal/in_progress and remove it. ret_info (may be NULL):
  * what the step had done. damaged_too: also if its record has bad lines; what
@@ -273,8 +273,7 @@ static gboolean undo_wal(struct ic *ic, bool damaged_too,
     g_autoptr(step_auto) step = NULL;
     struct ic_step_info *info;
     fd_auto int blobs = -1;
-    int rc = dir < 0 ? dir
-                     : step_load(dir, undo_log_alias, ic->log, &step);
+    int rc = dir < 0 ? dir : step_load(dir, undo_log_alias, ic->log, &step);
 
     if (rc < 0)
         return fail(error, ERROR_PREIMAGE_CORRUPT,
@@ -425,8 +424,8 @@ bool steps_recover(struct ic *ic, GError **error)
 
     for (size_t i = 0; i < count; i++) {
         fd_auto int folder = undo_log_open_step(ic->log, entries[i].id);
-        fd_auto int blobs =
-            sys_openat(folder, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
+        fd_auto int blobs = sys_openat(folder, STEP_BLOBS,
+                                       O_RDONLY | O_DIRECTORY, 0);
 
         if (blobs >= 0)
             held_links_change_all(ic->held, blobs, 1);
@@ -442,7 +441,7 @@ bool steps_recover(struct ic *ic, GError **error)
     return undo_wal(ic, true, &ic->recovered, error);
 }
 
-/* ---- history --------------------------------------------------------------- */
+/* ---- history ------------------------------------------------------------- */
 
 GPtrArray *ic_history(struct ic *ic, unsigned limit, GError **error)
 {

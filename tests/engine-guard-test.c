@@ -82,7 +82,7 @@ static char *log_path(struct fixture *f, const char *path)
     return g_build_filename(f->world->undo_dir, path, NULL);
 }
 
-/* ---- ways out -------------------------------------------------------------- */
+/* ---- ways out ------------------------------------------------------------ */
 
 static void names(struct fixture *f, gconstpointer data)
 {
@@ -138,11 +138,11 @@ static void removed_directory(struct fixture *f, gconstpointer data)
         OK(ic_unlinkat(f->ic, ic_root(f->ic), "file", 0));
     }
     g_assert_cmpint(ic_lookup_parent(f->ic, sub, &inode), ==, -ENOENT);
-    g_assert_cmpint(
-        ic_mkdirat(f->ic, &f->cred, sub, "x", 0755, &inode, NULL), ==, -ENOENT);
-    g_assert_cmpint(ic_create(f->ic, &f->cred, sub, "x", O_RDWR, 0644, &inode,
-                              NULL, &fd),
+    g_assert_cmpint(ic_mkdirat(f->ic, &f->cred, sub, "x", 0755, &inode, NULL),
                     ==, -ENOENT);
+    g_assert_cmpint(
+        ic_create(f->ic, &f->cred, sub, "x", O_RDWR, 0644, &inode, NULL, &fd),
+        ==, -ENOENT);
     g_assert_cmpint(ic_renameat2(f->ic, ic_root(f->ic), "other", sub, "x", 0),
                     ==, -ENOENT);
     close_step(f, later_step ? 2 : 1);
@@ -210,7 +210,7 @@ static void read_only(struct fixture *f, gconstpointer data)
     ic_close(ic);
 }
 
-/* ---- logs that are not what they were -------------------------------------- */
+/* ---- logs that are not what they were ------------------------------------ */
 
 static void overwrite_file(struct fixture *f)
 {
