@@ -72,7 +72,7 @@ static int take_stdout(void)
 int cli_agent(int argc, char **argv)
 {
     static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
-    g_autofree char *log_level = g_strdup("info");
+    g_autofree char *log_level = NULL;
     const GOptionEntry entries[] = {
         { "log-level", 0, 0, G_OPTION_ARG_STRING, &log_level,
           "error, warn, info, debug or trace", "LEVEL" },
@@ -85,6 +85,9 @@ int cli_agent(int argc, char **argv)
     if (!cli_options_parse("- serve a frontend on stdin and stdout", entries,
                            false, &argc, &argv))
         return CLI_USAGE;
+    /* GLib does not free what an option replaces: so no default before. */
+    if (!log_level)
+        log_level = g_strdup("info");
     if (!log_level_parse(log_level, &level))
         return cli_options_wrong("agent: --log-level is error, warn, info, "
                                  "debug or trace");

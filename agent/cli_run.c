@@ -277,13 +277,22 @@ static json_t *build_payload(const struct run_options *options)
                      options->no_network ? "disabled" : "open");
 }
 
+/* As it would be typed. */
+static char *quote_word(const char *word)
+{
+    size_t plain = strspn(word, "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-");
+
+    return *word && word[plain] == '\0' ? g_strdup(word) : g_shell_quote(word);
+}
+
 /* One word is shell text; several are the words of one command. */
 static char *build_command(int count, char **words)
 {
     GString *command = g_string_new(count == 1 ? words[0] : NULL);
 
     for (int i = 0; count > 1 && i < count; i++) {
-        g_autofree char *word = g_shell_quote(words[i]);
+        g_autofree char *word = quote_word(words[i]);
 
         g_string_append_printf(command, "%s%s", i ? " " : "", word);
     }
@@ -295,12 +304,12 @@ static char *undo_hint(const struct run_options *options)
     GString *hint = g_string_new(CLI_PROGRAM " undo");
 
     if (options->dir) {
-        g_autofree char *dir = g_shell_quote(options->dir);
+        g_autofree char *dir = quote_word(options->dir);
 
         g_string_append_printf(hint, " -C %s", dir);
     }
     if (options->undo_dir) {
-        g_autofree char *dir = g_shell_quote(options->undo_dir);
+        g_autofree char *dir = quote_word(options->undo_dir);
 
         g_string_append_printf(hint, " --undo-dir %s", dir);
     }

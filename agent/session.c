@@ -49,6 +49,13 @@ struct session {
 
 /* ---- commands ------------------------------------------------------------ */
 
+static void on_machine_event(const char *type, json_t *payload, void *opaque)
+{
+    struct session *session = opaque;
+
+    session->callbacks->event(type, payload, false, session->opaque);
+}
+
 static bool on_exec_event(const char *type, json_t *payload, bool droppable,
                           void *opaque)
 {
@@ -74,7 +81,20 @@ static void on_exec_done(struct exec *exec, json_t *report, const GError *error,
     }
 }
 
-static void lose_machine(struct session *session, const GError *error);
+/* The machine runs no more, or must not: keep the session as an error. */
+static void lose_machine(struct session *session, const GError *error)
+{
+    json_t *payload = json_pack(
+        "{s:s, s:i, s:s}", "code", error_code_name(error_code_of(error)),
+        "number", error_code_of(error), "message", error->message);
+
+    if (session->state == RUNNING)
+        session->state = BROKEN;
+    session->callbacks->event("event.error", payload, false, session->opaque);
+    if (session->exec)
+        exec_fail(session->exec, error);
+    machine_stop(session->machine);
+}
 
 static void on_exec_stuck(struct exec *exec, void *opaque)
 {
@@ -98,21 +118,6 @@ static void forget_machine(struct session *session)
     g_clear_pointer(&session->machine, machine_free);
     g_clear_pointer(&session->config, session_config_free);
     fd_close(&session->folder_fd);
-}
-
-/* The machine runs no more, or must not: keep the session as an error. */
-static void lose_machine(struct session *session, const GError *error)
-{
-    json_t *payload = json_pack(
-        "{s:s, s:i, s:s}", "code", error_code_name(error_code_of(error)),
-        "number", error_code_of(error), "message", error->message);
-
-    if (session->state == RUNNING)
-        session->state = BROKEN;
-    session->callbacks->event("event.error", payload, false, session->opaque);
-    if (session->exec)
-        exec_fail(session->exec, error);
-    machine_stop(session->machine);
 }
 
 static json_t *describe_directories(const struct session *session)
@@ -184,13 +189,6 @@ static void on_machine_stopped(void *opaque)
     payload = json_pack("{s:s}", "state", state_names[STOPPED]);
     reply_send(&session->stopper, payload, NULL, NULL);
     json_decref(payload);
-}
-
-static void on_machine_event(const char *type, json_t *payload, void *opaque)
-{
-    struct session *session = opaque;
-
-    session->callbacks->event(type, payload, false, session->opaque);
 }
 
 static void complain(struct session *session, const char *what)
@@ -354,8 +352,7 @@ json_t *session_status(const struct session *session)
 {
     json_t *status;
 
-    if (session->state == RUNNING ||
-        (session->state == STOPPING && session->exec && session->machine))
+    if (session->state == RUNNING)
         status = describe_machine(session);
     else
         status = json_pack("{s:s}", "state", state_names[session->state]);
@@ -399,12 +396,11 @@ void session_execute(struct session *session,
     };
     GError *error = NULL;
 
-    if (!check_running(session, &error)) {
+    if (check_running(session, &error) && session->exec)
+        error = g_error_new_literal(STEPBACK_ERROR, ERROR_BUSY,
+                                    "a command runs already");
+    if (error) {
         reply_post_error(done, opaque, error);
-        return;
-    }
-    if (session->exec) {
-        reply_post_refusal(done, opaque, ERROR_BUSY, "a command runs already");
         return;
     }
     session->exec = exec_new(
@@ -463,7 +459,11 @@ static void ask_undo(struct session *session, const char *type, json_t *payload,
     struct undo_request *request;
     GError *error = NULL;
 
-    if (!check_running(session, &error)) {
+    if (check_running(session, &error) && session->exec)
+        error = g_error_new_literal(STEPBACK_ERROR, ERROR_STEP_ACTIVE,
+                                    "a command runs; cancel it or wait for "
+                                    "its end");
+    if (error) {
         json_decref(payload);
         reply_post_error(done, opaque, error);
         return;
@@ -479,11 +479,6 @@ static void ask_undo(struct session *session, const char *type, json_t *payload,
 void session_rollback(struct session *session, unsigned steps, bool force,
                       reply_done done, void *opaque)
 {
-    if (session->exec) {
-        reply_post_refusal(done, opaque, ERROR_STEP_ACTIVE,
-                           "a command runs; cancel it or wait for its end");
-        return;
-    }
     ask_undo(
         session, "rollback",
         json_pack("{s:I, s:b}", "steps", (json_int_t)steps, "force", force),
@@ -493,11 +488,6 @@ void session_rollback(struct session *session, unsigned steps, bool force,
 void session_history(struct session *session, unsigned limit, reply_done done,
                      void *opaque)
 {
-    if (session->exec) {
-        reply_post_refusal(done, opaque, ERROR_STEP_ACTIVE,
-                           "a command runs; cancel it or wait for its end");
-        return;
-    }
     ask_undo(session, "history", json_pack("{s:I}", "limit", (json_int_t)limit),
              done, opaque);
 }
