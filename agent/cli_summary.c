@@ -40,8 +40,12 @@ static char *count_changes(json_t *report)
             g_string_append_printf(text, "%s%u %s", text->len ? ", " : "",
                                    counts[k], kinds[k]);
     }
-    if (json_is_true(json_object_get(report, "truncated")))
-        g_string_append(text, ", ...");
+    if (json_is_true(json_object_get(report, "truncated"))) {
+        g_autofree char *prefix =
+            g_strdup_printf("of the first %zu: ", json_array_size(changes));
+
+        g_string_prepend(text, prefix);
+    }
     return g_string_free(text, FALSE);
 }
 
