@@ -93,7 +93,8 @@ static gboolean read_image(struct guest_image *image, const char *name,
         g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
                     "there is no kernel image in %s; build it with: stepback "
                     "image build%s%s",
-                    dir, strcmp(name, GUEST_IMAGE_DEFAULT) == 0 ? "" : " ",
+                    dir,
+                    strcmp(name, GUEST_IMAGE_DEFAULT) == 0 ? "" : " --flavour=",
                     strcmp(name, GUEST_IMAGE_DEFAULT) == 0 ? "" : name);
         return FALSE;
     }
