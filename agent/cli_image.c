@@ -15,11 +15,15 @@
 static int build(char **argv)
 {
     g_autofree char *builder = install_paths_find_image_builder();
+    /* In a build directory the shim is not beside the script. */
+    g_autofree char *shim = install_paths_find_helper("shim/stepback-shim");
 
     if (!builder)
         return cli_options_failed("the image builder is not installed; "
                                   "STEPBACK_DATADIR can name the folder that "
                                   "has it as guest/build");
+    if (shim)
+        g_setenv("STEPBACK_SHIM", shim, FALSE);
     argv[0] = builder;
     execv(builder, argv);
     return cli_options_failed("cannot run %s: %s", builder, g_strerror(errno));

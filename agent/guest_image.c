@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -90,12 +91,13 @@ static gboolean read_image(struct guest_image *image, const char *name,
     if (!image->kernel)
         image->kernel = find_file(dir, "vmlinuz");
     if (!image->kernel) {
+        bool is_default = strcmp(name, GUEST_IMAGE_DEFAULT) == 0;
+
         g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
                     "there is no kernel image in %s; build it with: stepback "
                     "image build%s%s",
                     dir,
-                    strcmp(name, GUEST_IMAGE_DEFAULT) == 0 ? "" : " --flavour=",
-                    strcmp(name, GUEST_IMAGE_DEFAULT) == 0 ? "" : name);
+                    is_default ? "" : " --flavour=", is_default ? "" : name);
         return FALSE;
     }
     if (!image->initrd)

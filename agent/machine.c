@@ -225,14 +225,16 @@ static void on_vm_exited(struct vm *vm, void *opaque)
     } else if (stage == BOOTING && machine->accel == ACCEL_KVM &&
                machine->config->accel == ACCEL_AUTO) {
         fall_back(machine);
-    } else if (stage == RUNNING) {
-        fail_with(machine, ERROR_CONTROL_DISCONNECTED, end);
     } else {
         g_autofree char *text = g_strdup_printf(
-            "%s, before the guest was up%s%s", end,
+            "%s%s%s%s", end,
+            stage == RUNNING ? "" : ", before the guest was up",
             *console ? "; its console ends with:\n" : "", console);
 
-        fail_with(machine, ERROR_VM_LAUNCH_FAILED, text);
+        fail_with(machine,
+                  stage == RUNNING ? ERROR_CONTROL_DISCONNECTED
+                                   : ERROR_VM_LAUNCH_FAILED,
+                  text);
     }
 }
 

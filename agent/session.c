@@ -98,9 +98,9 @@ static void lose_machine(struct session *session, const GError *error)
 
 static void on_exec_stuck(struct exec *exec, void *opaque)
 {
-    g_autoptr(GError) error = g_error_new_literal(
-        STEPBACK_ERROR, ERROR_CONTROL_DISCONNECTED,
-        "the guest does not end the command and does not answer");
+    g_autoptr(GError)
+        error = g_error_new_literal(STEPBACK_ERROR, ERROR_CONTROL_DISCONNECTED,
+                                    "the guest does not end the command");
 
     lose_machine(opaque, error);
 }

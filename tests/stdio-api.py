@@ -435,9 +435,20 @@ def every_end_is_clean(place):
 
 
 @test
+def a_stubborn_qemu_is_killed(place):
+    """SL-08: QEMU that does not end is killed after a while"""
+    agent = Agent(place, FAKE_QEMU="stubborn")
+    agent.start()
+    equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
+    equal(agent.children(), [])
+    equal(os.listdir(place.runtime), [])
+    equal(agent.close(), 0)
+
+
+@test
 def a_killed_agent_leaves_nothing(place):
     """SL-08: kill -9: children are gone in 2 s, the folder by the next start"""
-    agent = Agent(place)
+    agent = Agent(place, FAKE_QEMU="stubborn")
     agent.start()
     children = agent.children()
     equal(len(children), 2)
