@@ -41,8 +41,8 @@ static char *count_changes(json_t *report)
                                    counts[k], kinds[k]);
     }
     if (json_is_true(json_object_get(report, "truncated"))) {
-        g_autofree char *prefix =
-            g_strdup_printf("of the first %zu: ", json_array_size(changes));
+        g_autofree char *prefix = g_strdup_printf("of the first %zu: ",
+                                                  json_array_size(changes));
 
         g_string_prepend(text, prefix);
     }
