@@ -10,9 +10,11 @@
  * Host to guest:
  *
  *   {"type":"exec","id":42,"command":"make","cwd":"/mnt/working",
- *    "env":{"K":"V"}}
+ *    "env":{"K":"V"},"time_ns":1763670000000000000}
  *       Run `/bin/sh -c command`; cwd (default WIRE_DEFAULT_CWD) and env (added
  *       to the shim's own small environment) may be missing. One at a time.
+ *       time_ns (may be missing): the host's CLOCK_REALTIME, to which a guest's
+ *       clock is set; make compares times of files that the host stamped.
  *   {"type":"cancel","id":42}
  *       SIGTERM to every process that command started, SIGKILL to those left
  *       after WIRE_CANCEL_GRACE_MS. Its step_completed follows when none is
