@@ -81,12 +81,15 @@ static bool ambient_is_due(struct ic *ic)
     struct step *step;
     bool due;
 
+    /* The gate, because a step ends with it; names, because one begins. */
+    pthread_rwlock_rdlock(&ic->gate);
     pthread_mutex_lock(&ic->names);
     step = ic->wal.step;
     due = step && step->type == IC_STEP_AMBIENT &&
           engine_now_ms() - atomic_load(&ic->last_change_ms) >=
               (int64_t)ic->ambient_ms;
     pthread_mutex_unlock(&ic->names);
+    pthread_rwlock_unlock(&ic->gate);
     return due;
 }
 
@@ -183,7 +186,10 @@ static bool open_log(struct ic *ic, const char *socket, GError **error)
                  "the undo log %s is on another filesystem than the folder: "
                  "what is removed is copied, not moved",
                  ic->undo_dir);
-    return steps_recover(ic, error);
+    if (!steps_recover(ic, error))
+        return false;
+    undo_log_take_reserve(ic->log);
+    return true;
 }
 
 struct ic *ic_open_share(const struct ic_options *options, GError **error)

@@ -87,6 +87,10 @@ int journal_append_text(struct journal *journal, const char *text, size_t len)
     GString *line = journal->line;
     int rc;
 
+    /* What could not be read back must not be written. */
+    if (len + SUM_TAIL > JOURNAL_MAX_LINE ||
+        journal->size + (off_t)(len + SUM_TAIL) >= JOURNAL_MAX_FILE)
+        return -EFBIG;
     g_string_truncate(line, 0);
     g_string_append_len(line, text, (gssize)len);
     g_string_append_printf(line, SUM_KEY "%08x\"}\n", crc32c(text, len));

@@ -34,7 +34,8 @@ int journal_open(int dirfd, const char *name, struct journal **ret_journal);
 
 void journal_close(struct journal *journal);
 
-/* Append the members of text, '{"t":...' without the closing brace. */
+/* Append the members of text, '{"t":...' without the closing brace. -EFBIG if
+ * the line or the file would be longer than is read back. */
 int journal_append_text(struct journal *journal, const char *text, size_t len);
 
 /* Append an object (taken). */

@@ -321,6 +321,11 @@ int meta_apply(const struct meta *meta, int fd)
      * first, then the mode, which then changes nothing of them. */
     if (rc == 0)
         rc = apply_xattrs(meta->xattrs, current->xattrs, fd);
+    if (rc == -EACCES && !symlink) { /* ours, but read-only */
+        rc = sys_chmod_fd(fd, (meta->mode & 07777) | 0600);
+        if (rc == 0)
+            rc = apply_xattrs(meta->xattrs, current->xattrs, fd);
+    }
     if (rc == 0 && !symlink) {
         struct stat st;
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/errors.h"
 #include "common/fd.h"
@@ -16,8 +17,6 @@
 #include "interceptor/restore_state.h"
 #include "interceptor/survey.h"
 #include "interceptor/sys.h"
-
-#define SHARE_STAGING ".stepback-staging"
 
 static gboolean fail(GError **error, int code, const char *what, int rc)
 {
@@ -68,10 +67,15 @@ static gboolean check_blobs(const struct restore *r, GError **error)
 static gboolean check_inodes(const struct restore *r, GError **error)
 {
     g_autoptr(survey_auto) survey = NULL;
-    int rc = survey_make(r->step, r->root, &survey);
     GHashTableIter iter;
     gpointer key;
+    int rc;
 
+    /* Begun already, after this check: what is put aside, and what is in the
+     * directories that are, is not looked at here. */
+    if (r->staging >= 0)
+        return TRUE;
+    rc = survey_make(r->step, r->root, &survey);
     if (rc < 0) {
         /* Too deep to be surveyed, say: attaching will find out. */
         log_debug(LOG_UNDO, "undo: survey: %s", g_strerror(-rc));
@@ -97,6 +101,29 @@ static gboolean check_inodes(const struct restore *r, GError **error)
 
 /* ---- staging ------------------------------------------------------------- */
 
+/* Can names be moved between the two? One filesystem is not enough: not
+ * between two mounts of it (rename(2), EXDEV). */
+static bool is_same_mount(int a, int b)
+{
+    struct statx x, y;
+
+    if (statx(a, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &x) < 0 ||
+        statx(b, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &y) < 0)
+        return false;
+    return x.stx_dev_major == y.stx_dev_major &&
+           x.stx_dev_minor == y.stx_dev_minor &&
+           (!(x.stx_mask & y.stx_mask & STATX_MNT_ID) ||
+            x.stx_mnt_id == y.stx_mnt_id);
+}
+
+/* The manifest of a step that is being taken back can still be added to. */
+static int open_journal(struct restore *r)
+{
+    return r->step->journal
+               ? 0
+               : journal_open(r->dir, STEP_MANIFEST, &r->step->journal);
+}
+
 /* The root's mtime changes when a folder is made in it. */
 static int record_root(struct restore *r)
 {
@@ -106,24 +133,49 @@ static int record_root(struct restore *r)
     if (r->step->root->flags & STEP_META)
         return 0;
     rc = meta_read(r->root, &meta);
-    if (rc == 0 && !r->step->journal)
-        rc = journal_open(r->dir, STEP_MANIFEST, &r->step->journal);
     return rc < 0 ? rc : step_record_meta(r->step, r->step->root, meta);
+}
+
+/* A name that nobody else has: what has it later is ours to remove. */
+static int name_staging(struct restore *r)
+{
+    g_autofree char *unique = g_uuid_string_random();
+    g_autofree char *name = g_strdup_printf(".stepback-%s", unique);
+    struct stat st;
+    int rc = open_journal(r);
+
+    if (rc == 0)
+        rc = record_root(r);
+    if (rc == 0 && sys_stat_name(r->root, name, &st) == 0)
+        rc = -EEXIST;
+    return rc < 0 ? rc : step_record_staging(r->step, name);
+}
+
+static void find_staging_place(struct restore *r)
+{
+    r->staging_dir = is_same_mount(r->dir, r->root) ? r->dir : r->root;
+    r->staging_name = r->staging_dir == r->dir ? STEP_STAGING
+                                               : r->step->staging;
+}
+
+/* What an interrupted rollback has put aside already; -1 if there is none. */
+static void open_old_staging(struct restore *r)
+{
+    find_staging_place(r);
+    if (r->staging_name)
+        r->staging = sys_openat(r->staging_dir, r->staging_name,
+                                O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 }
 
 static int open_staging(struct restore *r)
 {
-    struct stat log_st, share_st;
-    int rc = sys_stat_fd(r->dir, &log_st);
+    int rc = 0;
 
-    if (rc == 0)
-        rc = sys_stat_fd(r->root, &share_st);
-    if (rc < 0)
-        return rc;
-    r->staging_dir = log_st.st_dev == share_st.st_dev ? r->dir : r->root;
-    r->staging_name = r->staging_dir == r->dir ? STEP_STAGING : SHARE_STAGING;
-    if (r->staging_dir == r->root)
-        rc = record_root(r);
+    if (r->staging >= 0)
+        return 0;
+    if (!r->staging_name)
+        rc = name_staging(r);
+    find_staging_place(r);
     if (rc == 0)
         rc = sys_mkdirat(r->staging_dir, r->staging_name, 0700);
     if (rc < 0 && rc != -EEXIST)
@@ -133,14 +185,12 @@ static int open_staging(struct restore *r)
     return r->staging < 0 ? r->staging : 0;
 }
 
-/* A staging folder in the log goes with the step's folder, in one rename; one
- * in the share goes before the root's mtime is set. */
+/* All names are back: what is left here was created by the step, or is a link
+ * too many. It goes before content is put back, which may need its room. */
 static int close_staging(struct restore *r)
 {
     fd_close(&r->staging);
-    return r->staging_dir == r->root
-               ? sys_remove_tree(r->staging_dir, r->staging_name)
-               : 0;
+    return sys_remove_tree(r->staging_dir, r->staging_name);
 }
 
 /* ---- all of it ----------------------------------------------------------- */
@@ -189,6 +239,7 @@ gboolean restore_step(struct undo_log *log, struct step *step, int dirfd,
     if (r.blobs < 0)
         return fail(error, ERROR_PREIMAGE_MISSING, "blobs", r.blobs);
     r.trouble = g_string_new(NULL);
+    open_old_staging(&r);
     ok = check_blobs(&r, error) && check_inodes(&r, error) && run(&r, error);
     g_string_free(r.trouble, TRUE);
     fd_close(&r.staging);

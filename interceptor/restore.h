@@ -19,8 +19,9 @@
  *
  * What is left in staging was created by the step, or is a link too many.
  *
- * Staging is in the step's folder. If the log is on another filesystem it is
- * a folder in the share's root, whose metadata is recorded first.
+ * Staging is in the step's folder. If names cannot be moved there (another
+ * filesystem, another mount) it is a folder in the share's root, under a name
+ * that is recorded in the manifest first, as is the root's metadata.
  */
 #ifndef INTERCEPTOR_RESTORE_H
 #define INTERCEPTOR_RESTORE_H

@@ -19,7 +19,10 @@
 #include "common/fd.h"
 #include "interceptor/sys.h"
 
-enum { DIR_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW };
+enum {
+    DIR_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW,
+    MAX_DEPTH = 4000, /* of recursion: bounds the stack */
+};
 
 struct staged_name {
     char text[24];
@@ -121,9 +124,10 @@ static int detach_bindings(struct restore *r, int dirfd,
 /* A recorded directory: put aside what its bindings do not name, then look
  * into those of its subdirectories that have records and are at home. */
 static int detach_in_recorded(struct restore *r, int dirfd,
-                              const struct step_inode *dir, GArray *queue)
+                              const struct step_inode *dir, GArray *queue,
+                              unsigned depth)
 {
-    int rc = detach_bindings(r, dirfd, dir, queue);
+    int rc = depth > 0 ? detach_bindings(r, dirfd, dir, queue) : -ELOOP;
 
     for (guint i = 0; rc == 0 && dir->children && i < dir->children->len; i++) {
         const struct step_inode *child = g_ptr_array_index(dir->children, i);
@@ -135,7 +139,7 @@ static int detach_in_recorded(struct restore *r, int dirfd,
         fd = sys_openat(dirfd, child->home_name, DIR_FLAGS, 0);
         if (fd >= 0 && sys_stat_fd(fd, &st) == 0 &&
             step_is_now(child, st.st_ino))
-            rc = detach_in_recorded(r, fd, child, queue);
+            rc = detach_in_recorded(r, fd, child, queue, depth - 1);
         else if (fd < 0 && fd != -ENOENT && fd != -ENOTDIR && fd != -ELOOP)
             rc = fd;
     }
@@ -184,7 +188,7 @@ static int detach_in_staged(struct restore *r, uint64_t ino, GArray *queue)
 
     if (fd < 0)
         return fd == -ENOENT ? 0 : fd;
-    return inode ? detach_in_recorded(r, fd, inode, queue)
+    return inode ? detach_in_recorded(r, fd, inode, queue, MAX_DEPTH)
                  : detach_in_created(r, fd, queue);
 }
 
@@ -228,7 +232,7 @@ int restore_detach(struct restore *r)
     int rc = queue_staged(r, queue);
 
     if (rc == 0)
-        rc = detach_in_recorded(r, r->root, r->step->root, queue);
+        rc = detach_in_recorded(r, r->root, r->step->root, queue, MAX_DEPTH);
     if (rc == 0)
         rc = drain_queue(r, queue);
     return rc;
@@ -349,7 +353,8 @@ static int remake(struct attacher *a, struct step_inode *inode,
 
 /* An inode that was copied, not moved, lives on if it had other names, and no
  * record says where they are: search. */
-static int search(int dirfd, uint64_t ino, int to, const char *to_name)
+static int search(int dirfd, uint64_t ino, int to, const char *to_name,
+                  unsigned depth)
 {
     int fd = sys_openat(dirfd, ".", O_RDONLY | O_DIRECTORY, 0);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -369,8 +374,8 @@ static int search(int dirfd, uint64_t ino, int to, const char *to_name)
             (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN))
             continue;
         down = sys_openat(fd, entry->d_name, DIR_FLAGS, 0);
-        if (down >= 0)
-            rc = search(down, ino, to, to_name);
+        if (down >= 0 && depth > 0)
+            rc = search(down, ino, to, to_name, depth - 1);
     }
     closedir(dir);
     return rc;
@@ -414,7 +419,8 @@ static int bring_back(struct attacher *a, const struct step_binding *binding,
         if (rc == 0 && last)
             held_links_change(r->held, inode->ino, -1);
         return rc;
-    } else if (search(r->root, inode->ino, r->staging, staged.text) == 0) {
+    } else if (search(r->root, inode->ino, r->staging, staged.text,
+                      MAX_DEPTH) == 0) {
         return place(a, r->staging, staged.text, binding, last);
     }
     if (!can_remake(inode))

@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "common/fd.h"
+#include "common/log.h"
 #include "interceptor/blob.h"
 #include "interceptor/meta.h"
 #include "interceptor/sys.h"
@@ -38,6 +40,11 @@ static int open_inode(struct restore *r, const struct step_inode *inode)
         fd = dir < 0
                  ? dir
                  : sys_openat(dir, inode->home_name, O_PATH | O_NOFOLLOW, 0);
+        /* The step has closed the directory; its mode is set at the end. */
+        if (fd == -EACCES && dir >= 0 && inode->home->flags & STEP_META) {
+            restore_relax(dir);
+            fd = sys_openat(dir, inode->home_name, O_PATH | O_NOFOLLOW, 0);
+        }
         if (fd >= 0 && sys_stat_fd(fd, &st) == 0 &&
             step_is_now(inode, st.st_ino))
             return fd_steal(&fd);
@@ -119,6 +126,16 @@ static int compare_targets(gconstpointer a, gconstpointer b)
     return x->depth > y->depth ? -1 : x->depth < y->depth;
 }
 
+/* In a folder that several users share one may write another's file but not
+ * set its times. That is no reason to leave everything else undone. */
+static bool is_of_another(int fd)
+{
+    struct stat st;
+
+    return geteuid() != 0 && fd >= 0 && sys_stat_fd(fd, &st) == 0 &&
+           st.st_uid != geteuid();
+}
+
 int restore_metadata(struct restore *r)
 {
     g_autoptr(GArray) targets = find_targets(r, STEP_META);
@@ -133,6 +150,13 @@ int restore_metadata(struct restore *r)
         rc = fd < 0 ? fd : meta_apply(inode->meta, fd);
         if (rc < 0)
             note_trouble(r, inode);
+        if (rc == -EPERM && is_of_another(fd)) {
+            log_warn(LOG_UNDO,
+                     "undo: '%s' belongs to another user: its times and "
+                     "attributes cannot all be put back",
+                     r->trouble->str);
+            rc = 0;
+        }
     }
     return rc;
 }

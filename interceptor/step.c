@@ -121,6 +121,7 @@ void step_free(struct step *step)
     g_ptr_array_unref(step->retired);
     json_decref(step->end);
     g_free(step->command);
+    g_free(step->staging);
     g_free(step);
 }
 
@@ -309,6 +310,17 @@ int step_record_retired(struct step *step, struct step_inode *inode)
 
     if (rc == 0)
         step_note_retired(step, inode);
+    return rc;
+}
+
+int step_record_staging(struct step *step, const char *name)
+{
+    int rc = append_object(step, json_pack("{s:s, s:s}", "t", "s", "n", name));
+
+    if (rc == 0) {
+        g_free(step->staging);
+        step->staging = g_strdup(name);
+    }
     return rc;
 }
 

@@ -25,6 +25,8 @@
  *     {"t":"m","i":12, ...}              metadata (meta.h)
  *     {"t":"d","i":12,"size":S,"c":1}    content is in blobs/c1
  *     {"t":"r","i":12}                   retired
+ *     {"t":"s","n":".stepback-..."}      rollback: staging is in the share's
+ *                                        root, by this name (restore.h)
  *     {"t":"end",...}                    committed (report.h)
  * A name that is not UTF-8 is "n64", in base64.
  *
@@ -48,6 +50,10 @@
 #define STEP_STAGING  "staging"
 
 enum { STEP_FORMAT = 1 };
+
+/* Ids and seqs in a log beyond this are none of ours: counting on from them
+ * must not overflow. */
+#define STEP_MAX_NUMBER (INT64_MAX / 4)
 
 enum step_inode_flags {
     STEP_CREATED = 1 << 0, /* by this step; in memory only */
@@ -86,7 +92,8 @@ struct step {
     enum ic_step_type type;
     char *command; /* may be NULL */
     int64_t started_us;
-    json_t *end; /* the end record, or NULL */
+    json_t *end;   /* the end record, or NULL */
+    char *staging; /* name of a staging folder in the share, or NULL */
 
     struct step_inode *root;
     GHashTable *inodes;   /* ino -> owned step_inode */
@@ -142,6 +149,7 @@ int step_record_meta(struct step *step, struct step_inode *inode,
 int step_record_data(struct step *step, struct step_inode *inode, int64_t size,
                      int64_t blob);
 int step_record_retired(struct step *step, struct step_inode *inode);
+int step_record_staging(struct step *step, const char *name);
 
 /* The notes alone, for the loader. */
 void step_note_home(struct step_inode *inode, struct step_inode *dir,

@@ -76,7 +76,8 @@ static bool load_header(struct loader *loader, json_t *record)
     if (g_strcmp0(json_string_value(json_object_get(record, "t")), "step") ||
         !get_integer(record, "v", &version) || version != STEP_FORMAT ||
         !get_integer(record, "id", &id) || !get_integer(record, "seq", &seq) ||
-        !get_integer(record, "us", &started) ||
+        id < -STEP_MAX_NUMBER || id > STEP_MAX_NUMBER || seq < 0 ||
+        seq > STEP_MAX_NUMBER || !get_integer(record, "us", &started) ||
         !get_integer(record, "root", &root) ||
         !step_type_parse(type, &step_type))
         return false;
@@ -145,7 +146,11 @@ static int load_record(json_t *record, void *opaque)
     else if (g_strcmp0(type, "m") == 0 || g_strcmp0(type, "d") == 0 ||
              g_strcmp0(type, "r") == 0)
         ok = load_state(loader, record, type[0]);
-    else if (g_strcmp0(type, "end") == 0) {
+    else if (g_strcmp0(type, "s") == 0) {
+        g_free(loader->step->staging);
+        loader->step->staging = get_name(record);
+        ok = loader->step->staging != NULL;
+    } else if (g_strcmp0(type, "end") == 0) {
         json_decref(loader->step->end);
         loader->step->end = json_incref(record);
         return 0;

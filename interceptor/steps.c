@@ -293,6 +293,7 @@ static gboolean undo_wal(struct ic *ic, bool damaged_too,
     info = report_from_step(step);
     if (!step->end)
         info->affected = g_hash_table_size(step->bindings);
+    undo_log_release_reserve(ic->log);
     if (!restore_step(ic->log, step, dir, ic->root->fd, ic->held, error)) {
         ic_step_info_free(info);
         return FALSE;
@@ -305,6 +306,7 @@ static gboolean undo_wal(struct ic *ic, bool damaged_too,
         ic_step_info_free(info);
         return fail(error, ERROR_IO_ERROR, "undo log", rc);
     }
+    undo_log_take_reserve(ic->log);
     log_info(LOG_UNDO, "step %" G_GINT64_FORMAT " taken back", step->id);
     if (ret_info)
         *ret_info = info;
@@ -333,12 +335,14 @@ gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error)
 
 /* A rollback that an error stopped half-way (a full disk) is in
  * wal/in_progress, and changes are refused until it is finished. */
-static gboolean finish_interrupted_locked(struct ic *ic, GError **error)
+static gboolean finish_interrupted_locked(struct ic *ic, GPtrArray *infos,
+                                          GError **error)
 {
-    if (!ic->broken)
-        return TRUE;
-    if (!undo_wal(ic, true, NULL, error))
+    struct ic_step_info *info;
+
+    if (!undo_wal(ic, true, &info, error))
         return FALSE;
+    g_ptr_array_add(infos, info);
     ic->broken = 0;
     return TRUE;
 }
@@ -375,18 +379,23 @@ static gboolean pop_locked(struct ic *ic, bool force, GPtrArray *infos,
 static gboolean rollback_locked(struct ic *ic, unsigned steps, bool force,
                                 GPtrArray *infos, GError **error)
 {
+    unsigned first = ic->broken ? 1 : 0;
     size_t count;
 
-    if (!check_no_step(ic, error) || !finish_interrupted_locked(ic, error) ||
-        !close_ambient_locked(ic, error))
+    if (!check_no_step(ic, error) || !close_ambient_locked(ic, error))
         return FALSE;
     undo_log_entries(ic->log, &count);
-    if (steps == 0 || steps > count) {
+    if (steps == 0 || steps > count + first) {
         g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
-                    "there are %zu steps to undo, not %u", count, steps);
+                    "there are %zu steps to undo, not %u", count + first,
+                    steps);
         return FALSE;
     }
-    while (steps-- > 0) {
+    /* The step whose rollback did not come to its end is one of those asked
+     * for: who tries again means that one. */
+    if (first && !finish_interrupted_locked(ic, infos, error))
+        return FALSE;
+    for (steps -= first; steps > 0; steps--) {
         if (!pop_locked(ic, force, infos, error))
             return FALSE;
     }

@@ -13,8 +13,13 @@
 #include "common/fd.h"
 #include "interceptor/sys.h"
 
+/* A client may make folders without end in one another, and each level costs
+ * stack and an fd here. What is created below this is not reported. */
+enum { MAX_DEPTH = 1000 };
+
 struct surveyor {
     struct step *step;
+    unsigned depth;
     struct survey *survey;
     GString *path;
 };
@@ -84,8 +89,13 @@ static int note_recorded(struct surveyor *s, int dirfd, const char *name,
         return fd;
     if (inode->meta)
         rc = compare_meta(entry, inode, fd);
-    if (rc == 0 && S_ISDIR(st->st_mode))
+    if (rc == 0 && S_ISDIR(st->st_mode)) {
+        if (s->depth >= MAX_DEPTH)
+            return -ELOOP;
+        s->depth++;
         rc = visit_recorded(s, fd, inode);
+        s->depth--;
+    }
     return rc;
 }
 
@@ -96,12 +106,18 @@ static int note_arrival(struct surveyor *s, int dirfd, const char *name,
                         const struct stat *st)
 {
     struct step_inode *inode = step_find_inode(s->step, st->st_ino);
+    int rc;
 
     /* An inode whose old names are all untouched has only got one more. */
     if (inode && inode->names && !(inode->flags & STEP_CREATED))
         return note_recorded(s, dirfd, name, inode, st);
     g_ptr_array_add(s->survey->created, entry_new(s, st));
-    return S_ISDIR(st->st_mode) ? visit_created(s, dirfd, name) : 0;
+    if (!S_ISDIR(st->st_mode) || s->depth >= MAX_DEPTH)
+        return 0;
+    s->depth++;
+    rc = visit_created(s, dirfd, name);
+    s->depth--;
+    return rc;
 }
 
 static int visit_created(struct surveyor *s, int dirfd, const char *name)

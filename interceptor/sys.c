@@ -222,6 +222,22 @@ int sys_dir_is_empty(int dirfd, const char *name)
     return empty;
 }
 
+/* Move a directory up to top, under a fresh name. */
+static int hoist(int top, int dirfd, const char *name, unsigned *counter)
+{
+    char fresh[32];
+    int rc;
+
+    do {
+        snprintf(fresh, sizeof(fresh), ".rm-%u", (*counter)++);
+        rc = sys_rename_noreplace(dirfd, name, top, fresh);
+        /* Its ".." changes, which needs the right to write it. */
+        if (rc == -EACCES && fchmodat(dirfd, name, 0700, 0) == 0)
+            rc = sys_rename_noreplace(dirfd, name, top, fresh);
+    } while (rc == -EEXIST);
+    return rc;
+}
+
 /* Remove what can be removed below fd; directories that still have entries
  * are pushed up to "top" under a fresh name, so that depth costs no stack. */
 static int empty_dir(int top, int fd, unsigned *counter, bool *ret_again)
@@ -237,7 +253,6 @@ static int empty_dir(int top, int fd, unsigned *counter, bool *ret_again)
         return rc;
     }
     while ((entry = readdir(dir))) {
-        char fresh[32];
         int rc;
 
         if (is_dot(entry->d_name))
@@ -246,11 +261,7 @@ static int empty_dir(int top, int fd, unsigned *counter, bool *ret_again)
         if (rc == -EISDIR || rc == -EPERM)
             rc = sys_unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
         if (rc == -ENOTEMPTY || rc == -EEXIST) {
-            do {
-                snprintf(fresh, sizeof(fresh), ".rm-%u", (*counter)++);
-                rc = sys_rename_noreplace(dirfd(dir), entry->d_name, top,
-                                          fresh);
-            } while (rc == -EEXIST);
+            rc = hoist(top, dirfd(dir), entry->d_name, counter);
             *ret_again = true;
         }
         if (rc < 0 && rc != -ENOENT && first_error == 0)

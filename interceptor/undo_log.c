@@ -147,7 +147,11 @@ static int read_history_record(json_t *record, void *opaque)
             log, (uint64_t)json_integer_value(json_object_get(record, "from")),
             &alias);
     } else {
-        note_used(log, json_integer_value(json_object_get(record, "id")), seq);
+        int64_t id = json_integer_value(json_object_get(record, "id"));
+
+        if (id >= -STEP_MAX_NUMBER && id <= STEP_MAX_NUMBER && seq >= 0 &&
+            seq <= STEP_MAX_NUMBER)
+            note_used(log, id, seq);
     }
     return 0;
 }
@@ -324,6 +328,25 @@ static int find_steps(struct undo_log *log)
     return 0;
 }
 
+/* What cannot be removed now can be another time; nothing depends on it. */
+static void empty_trash(struct undo_log *log)
+{
+    int fd = sys_openat(log->wal, TRASH, DIR_FLAGS, 0);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        int rc = entry->d_name[0] == '.' ? 0
+                                         : sys_remove_tree(fd, entry->d_name);
+
+        if (rc < 0)
+            log_warn(LOG_UNDO, "removing old parts of the undo log: %s",
+                     g_strerror(-rc));
+    }
+    if (dir)
+        closedir(dir);
+}
+
 static bool open_parts(struct undo_log *log, const char *path, GError **error)
 {
     bool damaged = false;
@@ -343,12 +366,11 @@ static bool open_parts(struct undo_log *log, const char *path, GError **error)
     if (rc == 0)
         rc = find_steps(log);
     if (rc == 0)
-        rc = sys_remove_tree(log->wal, TRASH);
-    if (rc == 0)
         rc = sys_stat_fd(log->dir, &st);
     if (rc < 0)
         return fail(error, ERROR_IO_ERROR, path, rc, "undo log");
     log->dev = st.st_dev;
+    empty_trash(log);
     if (damaged)
         log_warn(LOG_UNDO, "%s/" HISTORY " has damaged lines", path);
     return true;
@@ -390,6 +412,25 @@ void undo_log_close(struct undo_log *log)
     fd_close(&log->dir);
     fd_close(&log->lock); /* last: the lock ends here */
     g_free(log);
+}
+
+/* ---- reserve ------------------------------------------------------------- */
+
+enum { RESERVE_BYTES = 1 << 20 };
+
+void undo_log_release_reserve(struct undo_log *log)
+{
+    sys_unlinkat(log->dir, "reserve", 0);
+}
+
+void undo_log_take_reserve(struct undo_log *log)
+{
+    fd_auto int fd = sys_openat(log->dir, "reserve",
+                                O_WRONLY | O_CREAT | O_NOFOLLOW, 0600);
+
+    /* Without it a rollback may want for room, no more. */
+    if (fd >= 0)
+        sys_fallocate(fd, 0, 0, RESERVE_BYTES);
 }
 
 /* ---- steps --------------------------------------------------------------- */
@@ -449,6 +490,18 @@ int undo_log_reopen(struct undo_log *log, int64_t id)
     return rc;
 }
 
+/* A fresh name in wal/trash for what is in wal/in_progress. */
+static int move_to_trash(struct undo_log *log)
+{
+    fd_auto int trash = open_subdir(log->wal, TRASH);
+    int rc = trash < 0 ? trash : -EEXIST;
+
+    for (int64_t i = 0; rc == -EEXIST && i < INT16_MAX; i++)
+        rc = sys_rename_noreplace(log->wal, IN_PROGRESS, trash,
+                                  id_text(i).text);
+    return rc;
+}
+
 int undo_log_discard_wal(struct undo_log *log, int64_t id, int64_t seq,
                          bool popped)
 {
@@ -456,15 +509,9 @@ int undo_log_discard_wal(struct undo_log *log, int64_t id, int64_t seq,
 
     note_used(log, id, seq);
     if (rc == 0)
-        rc = sys_remove_tree(log->wal, TRASH);
-    if (rc == 0)
-        rc = sys_renameat2(log->wal, IN_PROGRESS, log->wal, TRASH, 0);
+        rc = move_to_trash(log);
     if (rc < 0)
         return rc;
-    /* From here it is done; what cannot be removed now is at the next start. */
-    rc = sys_remove_tree(log->wal, TRASH);
-    if (rc < 0)
-        log_warn(LOG_UNDO, "removing old parts of the undo log: %s",
-                 g_strerror(-rc));
+    empty_trash(log);
     return 0;
 }

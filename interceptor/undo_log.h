@@ -4,8 +4,9 @@
  *
  *     version              "1\n"
  *     lock                 flock'd by the owner: {"pid":N,"socket":"PATH"}
+ *     reserve              room for a rollback on a full disk
  *     wal/in_progress/     the open step, or one that is being rolled back
- *     wal/trash/           what is being removed
+ *     wal/trash/<n>/       what is being removed
  *     steps/<id>/          committed steps
  *     history.jsonl        notes about steps, see below
  *
@@ -81,6 +82,12 @@ int undo_log_reopen(struct undo_log *log, int64_t id);
  * an empty one that is merely dropped: popped false), and remove it. */
 int undo_log_discard_wal(struct undo_log *log, int64_t id, int64_t seq,
                          bool popped);
+
+/* Some room kept for bad times: a step that fills the disk could not be taken
+ * back if that needed a block. Give it up before a rollback, take it again
+ * after it. */
+void undo_log_release_reserve(struct undo_log *log);
+void undo_log_take_reserve(struct undo_log *log);
 
 /* Aliases. */
 int undo_log_add_alias(struct undo_log *log, uint64_t from, uint64_t to,

@@ -11,6 +11,7 @@
 
 #include "common/errors.h"
 #include "interceptor/interceptor.h"
+#include "interceptor/journal.h"
 #include "tests/oracle.h"
 #include "tests/world.h"
 
@@ -336,6 +337,85 @@ static void other_version(struct fixture *f, gconstpointer data)
     start(f);
 }
 
+/* ---- rollbacks that did not come to their end ---------------------------- */
+
+/* Killed after a directory was put aside and before it was looked into: what
+ * was moved into it is there and nowhere else. */
+static void killed_while_detaching(struct fixture *f, gconstpointer data)
+{
+    g_autoptr(GPtrArray) before = world_snapshot(f->world);
+    struct ic_inode *root = ic_root(f->ic);
+    struct ic_inode *dir = lookup(f, root, "dir");
+    g_autofree char *step = log_path(f, "steps/1");
+    g_autofree char *wal = log_path(f, "wal/in_progress");
+    g_autofree char *staging = g_build_filename(wal, "staging", NULL);
+    g_autofree char *moved = world_host_path(f->world, "dir2");
+    g_autofree char *staged = g_strdup_printf("%s/%ju", staging,
+                                              (uintmax_t)ic_inode_ino(dir));
+    struct ic_step_info *recovered;
+
+    open_step(f, 1);
+    OK(ic_renameat2(f->ic, root, "file", dir, "file", 0));
+    OK(ic_renameat2(f->ic, root, "dir", root, "dir2", 0));
+    close_step(f, 1);
+    ic_inode_unref(dir);
+    ic_close(f->ic);
+    OK(rename(step, wal));
+    OK(mkdir(staging, 0700));
+    OK(rename(moved, staged));
+    start(f);
+    recovered = ic_recovered(f->ic);
+    g_assert_nonnull(recovered);
+    ic_step_info_free(recovered);
+    world_assert_equal(f->world, before);
+}
+
+/* An obstacle stops a rollback half-way. Trying again once it is gone takes
+ * back that step, not one more. */
+static void tried_again(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *inside = world_host_path(f->world, "dir");
+    g_autofree char *away = g_build_filename(f->world->base, "away", NULL);
+    struct ic_inode *dir = lookup(f, ic_root(f->ic), "dir");
+    g_autoptr(GPtrArray) infos = NULL, history = NULL, before = NULL;
+    struct ic_setattr attr = { .valid = IC_SET_MODE, .mode = 0700 };
+    g_autoptr(GError) error = NULL;
+    struct ic_inode *sub = lookup(f, dir, "sub");
+
+    open_step(f, 1);
+    OK(ic_unlinkat(f->ic, ic_root(f->ic), "file", 0));
+    close_step(f, 1);
+    before = world_snapshot(f->world);
+    open_step(f, 2);
+    OK(ic_setattr(f->ic, sub, -1, &attr, NULL));
+    close_step(f, 2);
+    OK(rename(inside, away));
+    g_assert_false(ic_rollback(f->ic, 1, false, NULL, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_IO_ERROR);
+    g_assert_cmpint(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0), ==, -EIO);
+    OK(rename(away, inside));
+    g_assert_true(ic_rollback(f->ic, 1, false, &infos, NULL));
+    g_assert_cmpuint(infos->len, ==, 1);
+    history = ic_history(f->ic, 10, NULL);
+    g_assert_cmpuint(history->len, ==, 1);
+    ic_inode_unref(sub);
+    ic_inode_unref(dir);
+}
+
+/* A record that could not be read back is refused, and the change with it. */
+static void huge_record(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *text = g_strnfill(JOURNAL_MAX_LINE, 'x');
+    g_autofree char *path = log_path(f, "huge");
+    struct journal *journal;
+
+    OK(journal_open(AT_FDCWD, path, &journal));
+    g_assert_cmpint(journal_append_text(journal, text, strlen(text)), ==,
+                    -EFBIG);
+    OK(journal_append_text(journal, "{\"t\":1", 6));
+    journal_close(journal);
+}
+
 static const struct {
     const char *path;
     void (*run)(struct fixture *f, gconstpointer data);
@@ -354,6 +434,9 @@ static const struct {
     { "/guard/UL-07/missing-blob", missing_blob },
     { "/guard/UL-07/missing-inode", missing_inode },
     { "/guard/UL-06/damaged-line", damaged_line },
+    { "/guard/rollback/killed-while-detaching", killed_while_detaching },
+    { "/guard/rollback/tried-again", tried_again },
+    { "/guard/huge-record", huge_record },
     { "/guard/CR-07/empty-manifest", torn_header, "" },
     { "/guard/CR-07/torn-header", torn_header, "{\"t\":\"step\",\"v\":1" },
     { "/guard/UL-04/other-version", other_version },
