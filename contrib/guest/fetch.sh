@@ -1,0 +1,125 @@
+# Sourced by build: Debian packages from the host's mirror, without root and
+# without a look at what the host has installed. apt runs with folders of its
+# own; nothing of the host's apt is changed.
+# shellcheck shell=bash
+
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# Print "URI suite" for each Debian source of the host, of either format.
+host_sources() {
+    cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null |
+        sed -n -e 's/\[[^]]*\]//' -e 's/^deb  *//p' |
+        awk '{ print $1, $2 }' || true
+    cat /etc/apt/sources.list.d/*.sources 2>/dev/null |
+        awk 'tolower($1) == "uris:" { uri = $2 }
+             tolower($1) == "suites:" { for (i = 2; i <= NF; i++) print uri, $i }' ||
+        true
+}
+
+# The host's URI for a suite, or the one given. Mirror lists and CDs are left
+# out: apt could not use them for a suite that they do not name.
+source_uri() {
+    local uri
+    uri=$(host_sources | awk -v suite="$1" \
+        '$2 == suite && $1 ~ /^https?:/ && $1 ~ /debian/ && !uri { uri = $1 }
+         END { print uri }')
+    echo "${uri:-$2}"
+}
+
+# Debian's release for the guest: the host's, if it is a Debian.
+guest_suite() {
+    # shellcheck disable=SC1091
+    (. /etc/os-release && [ "$ID" = debian ] && echo "$VERSION_CODENAME") ||
+        echo bookworm
+}
+
+# Set up the private apt in folder $1 and bring its lists up to date.
+fetch_init() {
+    local dir=$1 suite main security
+    [ -f "$keyring" ] ||
+        die "$keyring is missing" "apt-get install debian-archive-keyring"
+    suite=$(guest_suite)
+    main=$(source_uri "$suite" http://deb.debian.org/debian)
+    security=$(source_uri "$suite-security" http://deb.debian.org/debian-security)
+    archives=$dir/archives
+    mkdir -p "$dir/lists/partial" "$archives/partial"
+    : >"$dir/status"
+    {
+        echo "deb [signed-by=$keyring] $main $suite main"
+        echo "deb [signed-by=$keyring] $main $suite-updates main"
+        echo "deb [signed-by=$keyring] $security $suite-security main"
+        [ "$suite" != bookworm ] ||
+            echo "deb [signed-by=$keyring] $main $suite-backports main"
+    } >"$dir/sources.list"
+    {
+        # How to reach mirrors is the host's affair; hooks and pins are not.
+        apt-config dump | grep -E '^Acquire::(http|https|ftp)' || true
+        cat <<END
+APT::Architecture "amd64";
+APT::Architectures { "amd64"; };
+APT::Sandbox::User "$(id -un)";
+APT::Install-Recommends "false";
+Acquire::Languages "none";
+Acquire::Retries "3";
+Dir::State "$dir";
+Dir::State::lists "$dir/lists";
+Dir::State::status "$dir/status";
+Dir::Cache "$dir";
+Dir::Cache::archives "$archives";
+Dir::Cache::pkgcache "";
+Dir::Cache::srcpkgcache "";
+Dir::Etc::main "/dev/null";
+Dir::Etc::parts "/dev/null";
+Dir::Etc::sourcelist "$dir/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::Log "$dir";
+END
+    } >"$dir/apt.conf"
+    export APT_CONFIG=$dir/apt.conf
+    if ! run_logged apt-get update; then
+        [ -n "$(find "$dir/lists" -name '*Packages*' -print -quit)" ] ||
+            die "the package lists could not be fetched from $main" \
+                "check the network and run this again"
+        echo "   no network? going on with the package lists of last time"
+    fi
+}
+
+# The newest version of a package that any suite has; empty if none.
+newest_version() {
+    apt-cache madison "$1" | awk 'NR == 1 { print $3 }'
+}
+
+# Where apt keeps a package: $1 name, $2 version, $3 architecture.
+archive_file() {
+    echo "$archives/$1_${2//:/%3a}_$3.deb"
+}
+
+# Download one package without what it depends on; sets $fetched.
+fetch_one() {
+    local name=$1 version
+    version=${2:-$(newest_version "$name")}
+    [ -n "$version" ] || die "there is no package $name"
+    fetched=$(archive_file "$name" "$version" amd64)
+    [ -f "$fetched" ] ||
+        run_logged env -C "$archives" apt-get download "$name=$version" ||
+        die "$name could not be downloaded"
+}
+
+# Download packages with all that they depend on; sets the array $fetched_all.
+fetch_closure() {
+    local file
+    run_logged apt-get install -y --download-only "$@" ||
+        die "the packages could not be downloaded"
+    fetched_all=()
+    while read -r file; do
+        [ -f "$file" ] || die "apt did not download $file"
+        fetched_all+=("$file")
+    done < <(apt-get install -s "$@" |
+        sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) .*\[\([a-z0-9]*\)\]).*/\1 \2 \3/p' |
+        while read -r name version arch; do
+            archive_file "$name" "$version" "$arch"
+        done)
+    [ "${#fetched_all[@]}" -gt 0 ] || die "apt names no packages"
+}
