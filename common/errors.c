@@ -42,7 +42,7 @@ static const struct {
     { ERROR_INTERNAL, "internal" },
 };
 
-G_DEFINE_QUARK(stepback-error-quark, stepback_error)
+G_DEFINE_QUARK(stepback - error - quark, stepback_error)
 
 const char *error_code_name(int code)
 {

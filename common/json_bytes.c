@@ -14,8 +14,8 @@ bool json_bytes_is_text(const void *data, size_t len)
 
 static bool is_base64(json_t *object)
 {
-    const char *encoding =
-        json_string_value(json_object_get(object, "encoding"));
+    const char *encoding = json_string_value(
+        json_object_get(object, "encoding"));
 
     return encoding && strcmp(encoding, "base64") == 0;
 }
@@ -28,6 +28,8 @@ void json_bytes_force_base64(json_t *object)
 void json_bytes_set(json_t *object, const char *key, const void *data,
                     size_t len)
 {
+    if (len == 0)
+        data = ""; /* an empty GBytes has NULL, which is no JSON string */
     if (!is_base64(object) && json_bytes_is_text(data, len)) {
         json_object_set_new(object, key, json_stringn(data, len));
         return;

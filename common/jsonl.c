@@ -31,7 +31,8 @@ struct jsonl_channel {
     GSource *in_source, *out_source;
     GString *input;
     bool discarding;
-    bool closed; /* no more reading or writing */
+    bool closed; /* no more reading; "closed" was called */
+    bool broken; /* no more writing either */
     bool dead;   /* freed by its owner */
 
     GQueue lines; /* of GBytes, each with its newline */
@@ -71,12 +72,16 @@ void jsonl_channel_free(struct jsonl_channel *channel)
         return;
     channel->dead = true;
     channel->closed = true;
+    channel->broken = true;
     update_sources(channel);
     channel_unref(channel);
 }
 
-static void channel_close(struct jsonl_channel *channel)
+/* The input has ended. With a fd of its own, the output may outlive it. */
+static void channel_close(struct jsonl_channel *channel, bool broken)
 {
+    if (broken || channel->in_fd == channel->out_fd)
+        channel->broken = true;
     if (channel->closed)
         return;
     channel->closed = true;
@@ -158,7 +163,7 @@ static gboolean on_readable(int fd, GIOCondition condition, gpointer data)
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             break;
         if (n <= 0) {
-            channel_close(channel);
+            channel_close(channel, false);
             break;
         }
         g_string_append_len(channel->input, chunk, n);
@@ -204,7 +209,7 @@ static gboolean on_writable(int fd, GIOCondition condition, gpointer data)
 
     channel->refs++;
     if (!write_some(channel))
-        channel_close(channel);
+        channel_close(channel, true);
     if (!channel->dead)
         update_sources(channel);
     channel_unref(channel);
@@ -223,9 +228,9 @@ static GSource *watch(struct jsonl_channel *channel, int fd,
 
 static void update_sources(struct jsonl_channel *channel)
 {
-    bool want_in =
-        !channel->closed && channel->queued_bytes <= channel->max_queue;
-    bool want_out = !channel->closed && !g_queue_is_empty(&channel->lines);
+    bool want_in = !channel->closed &&
+                   channel->queued_bytes <= channel->max_queue;
+    bool want_out = !channel->broken && !g_queue_is_empty(&channel->lines);
 
     if (!want_in)
         drop_source(&channel->in_source);
@@ -269,7 +274,7 @@ bool jsonl_channel_send(struct jsonl_channel *channel, json_t *message,
     size_t len = text ? strlen(text) : 0;
 
     json_decref(message);
-    if (!text || channel->closed) {
+    if (!text || channel->broken) {
         free(text);
         return false;
     }
@@ -279,8 +284,8 @@ bool jsonl_channel_send(struct jsonl_channel *channel, json_t *message,
         return false;
     }
     text[len] = '\n'; /* in place of the NUL: GBytes carries the length */
-    g_queue_push_tail(&channel->lines, g_bytes_new_with_free_func(
-                                           text, len + 1, free, text));
+    g_queue_push_tail(&channel->lines,
+                      g_bytes_new_with_free_func(text, len + 1, free, text));
     channel->queued_bytes += len + 1;
     if (!write_some(channel)) {
         /* The broken fd is found again by on_writable(), outside the caller's
@@ -296,7 +301,7 @@ bool jsonl_channel_flush(struct jsonl_channel *channel, int timeout_ms)
 {
     gint64 end = g_get_monotonic_time() + timeout_ms * G_TIME_SPAN_MILLISECOND;
 
-    while (!channel->closed && !g_queue_is_empty(&channel->lines)) {
+    while (!channel->broken && !g_queue_is_empty(&channel->lines)) {
         struct pollfd p = { .fd = channel->out_fd, .events = POLLOUT };
         gint64 left = (end - g_get_monotonic_time()) / 1000;
 

@@ -39,7 +39,9 @@ struct jsonl_callbacks {
     void (*line)(struct jsonl_channel *channel, enum jsonl_status status,
                  json_t *message, const char *error, void *opaque);
     /* The peer closed or an error broke the channel: called once, after which
-     * nothing is read or written. It may free the channel. */
+     * nothing is read, nor written; but if the input alone has ended and the
+     * output has a fd of its own, what is sent still goes out. It may free
+     * the channel. */
     void (*closed)(struct jsonl_channel *channel, void *opaque);
 };
 

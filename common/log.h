@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 enum log_level {
+    LOG_LEVEL_NONE = -1, /* for log_set_level(): nothing at all */
     LOG_LEVEL_ERROR,
     LOG_LEVEL_WARN,
     LOG_LEVEL_INFO,
@@ -56,10 +57,13 @@ void log_emit(enum log_level level, const char *component, json_t *fields,
             log_emit(level, component, NULL, __VA_ARGS__);                     \
     } while (0)
 
-#define log_error(component, ...) log_at(LOG_LEVEL_ERROR, component, __VA_ARGS__)
-#define log_warn(component, ...)  log_at(LOG_LEVEL_WARN, component, __VA_ARGS__)
-#define log_info(component, ...)  log_at(LOG_LEVEL_INFO, component, __VA_ARGS__)
-#define log_debug(component, ...) log_at(LOG_LEVEL_DEBUG, component, __VA_ARGS__)
-#define log_trace(component, ...) log_at(LOG_LEVEL_TRACE, component, __VA_ARGS__)
+#define log_error(component, ...)                                              \
+    log_at(LOG_LEVEL_ERROR, component, __VA_ARGS__)
+#define log_warn(component, ...) log_at(LOG_LEVEL_WARN, component, __VA_ARGS__)
+#define log_info(component, ...) log_at(LOG_LEVEL_INFO, component, __VA_ARGS__)
+#define log_debug(component, ...)                                              \
+    log_at(LOG_LEVEL_DEBUG, component, __VA_ARGS__)
+#define log_trace(component, ...)                                              \
+    log_at(LOG_LEVEL_TRACE, component, __VA_ARGS__)
 
 #endif

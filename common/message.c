@@ -56,8 +56,7 @@ json_t *message_gerror(const char *request_id, const GError *error)
 
 gboolean message_is_error(json_t *response, GError **error)
 {
-    const char *status =
-        json_string_value(json_object_get(response, "status"));
+    const char *status = json_string_value(json_object_get(response, "status"));
     json_t *detail = json_object_get(response, "error");
     const char *code = json_string_value(json_object_get(detail, "code"));
     const char *text = json_string_value(json_object_get(detail, "message"));
@@ -106,8 +105,7 @@ gboolean message_get_string(json_t *payload, const char *key,
 }
 
 gboolean message_get_optional_int(json_t *payload, const char *key, gint64 min,
-                                  gint64 max, gint64 *ret_value,
-                                  GError **error)
+                                  gint64 max, gint64 *ret_value, GError **error)
 {
     json_t *member = json_object_get(payload, key);
 

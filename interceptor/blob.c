@@ -21,7 +21,7 @@ enum { CHUNK = 256 << 10, LEVEL = 3 };
 
 static const char magic[8] = "sbblob1\n";
 
-/* ---- saving ---------------------------------------------------------------- */
+/* ---- saving -------------------------------------------------------------- */
 
 struct writer {
     ZSTD_CCtx *zstd;
@@ -151,7 +151,7 @@ int blob_save(int file, int dirfd, const char *name, int64_t *ret_size)
     return rc;
 }
 
-/* ---- restoring ------------------------------------------------------------- */
+/* ---- restoring ----------------------------------------------------------- */
 
 struct reader {
     ZSTD_DCtx *zstd;
@@ -168,7 +168,9 @@ static int reader_open(struct reader *r, int dirfd, const char *name)
 
     if (fd < 0)
         return fd;
-    *r = (struct reader){ .fd = fd, .in_size = ZSTD_DStreamInSize(), .hint = 1 };
+    *r = (struct reader){ .fd = fd,
+                          .in_size = ZSTD_DStreamInSize(),
+                          .hint = 1 };
     r->in = g_malloc(r->in_size);
     r->zstd = ZSTD_createDCtx();
     return r->zstd ? 0 : -ENOMEM;

@@ -22,7 +22,7 @@
 #include "interceptor/blob.h"
 #include "interceptor/sys.h"
 
-/* ---- homes ----------------------------------------------------------------- */
+/* ---- homes --------------------------------------------------------------- */
 
 struct place {
     struct ic_inode *inode, *parent; /* references */
@@ -69,8 +69,8 @@ static char *search_name(struct ic_inode *parent, struct ic_inode *inode)
 static bool find_directory(struct wal *wal, struct ic_inode *inode,
                            struct place *ret_place)
 {
-    fd_auto int fd =
-        sys_openat(inode->fd, "..", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+    fd_auto int fd = sys_openat(inode->fd, "..",
+                                O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
     struct ic_inode *parent;
     struct stat st;
     char *name;
@@ -142,8 +142,8 @@ static int record_homes(struct wal *wal, GArray *places)
     /* From the one nearest the root: each one's parent is then known. */
     for (guint i = places->len; i > 0; i--) {
         struct place *place = &g_array_index(places, struct place, i - 1);
-        struct step_inode *parent =
-            step_get_inode(wal->step, place->parent->ino);
+        struct step_inode *parent = step_get_inode(wal->step,
+                                                   place->parent->ino);
         struct step_inode *child = step_get_inode(wal->step, place->inode->ino);
         int rc = step_record_home(wal->step, child, parent, place->name);
 
@@ -200,7 +200,7 @@ int capture_inode(struct wal *wal, struct ic_inode *inode,
     return 0;
 }
 
-/* ---- what changes ---------------------------------------------------------- */
+/* ---- what changes -------------------------------------------------------- */
 
 static int record_meta(struct wal *wal, struct ic_inode *inode,
                        struct step_inode *known)

@@ -23,7 +23,7 @@ struct wal {
     struct step *step;
     int dir, blobs;
     uint64_t epoch;
-    int64_t last_blob; /* number of the last content blob */
+    int64_t last_blob;          /* number of the last content blob */
     struct inode_table *inodes; /* borrowed */
     struct held_links *held;    /* borrowed */
 };

@@ -62,7 +62,7 @@ struct job {
     json_t *answer;
 };
 
-/* ---- requests (pool threads) ----------------------------------------------- */
+/* ---- requests (pool threads) --------------------------------------------- */
 
 static json_t *handle_step_open(struct ic *ic, json_t *payload, GError **error)
 {
@@ -120,7 +120,8 @@ static json_t *reports(GPtrArray *infos)
     json_t *list = json_array();
 
     for (guint i = 0; i < infos->len; i++)
-        json_array_append_new(list, report_to_json(g_ptr_array_index(infos, i)));
+        json_array_append_new(list,
+                              report_to_json(g_ptr_array_index(infos, i)));
     return list;
 }
 
@@ -215,7 +216,7 @@ static json_t *carry_out(struct ic *ic, json_t *request)
                          "no such operation on the control socket", NULL);
 }
 
-/* ---- clients (control thread) ---------------------------------------------- */
+/* ---- clients (control thread) -------------------------------------------- */
 
 static void client_unref(struct client *client)
 {
@@ -326,12 +327,12 @@ static void client_add(struct control *control, int fd)
     client->refs = 1;
     client->control = control;
     g_queue_init(&client->pending);
-    client->channel =
-        jsonl_channel_new(fd, fd, MAX_LINE, MAX_QUEUE, &callbacks, client);
+    client->channel = jsonl_channel_new(fd, fd, MAX_LINE, MAX_QUEUE, &callbacks,
+                                        client);
     g_ptr_array_add(control->clients, client);
     if (control->recovery)
-        jsonl_channel_send(client->channel,
-                           g_steal_pointer(&control->recovery), false);
+        jsonl_channel_send(client->channel, g_steal_pointer(&control->recovery),
+                           false);
 }
 
 static gboolean on_connect(int fd, GIOCondition condition, gpointer data)
@@ -348,7 +349,7 @@ static gboolean on_connect(int fd, GIOCondition condition, gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-/* ---- the thread ------------------------------------------------------------ */
+/* ---- the thread ---------------------------------------------------------- */
 
 static gpointer run_thread(gpointer data)
 {
@@ -386,8 +387,8 @@ static struct control *control_get(struct ic *ic)
     control->recovery = recovery_event(ic);
     control->context = g_main_context_new();
     control->loop = g_main_loop_new(control->context, FALSE);
-    control->pool =
-        g_thread_pool_new(run_job, control, POOL_THREADS, FALSE, NULL);
+    control->pool = g_thread_pool_new(run_job, control, POOL_THREADS, FALSE,
+                                      NULL);
     control->thread = g_thread_new("control", run_thread, control);
     return control;
 }
@@ -498,11 +499,11 @@ static gboolean broadcast(gpointer data)
     for (guint i = 0; i < b->control->clients->len; i++) {
         struct client *client = g_ptr_array_index(b->control->clients, i);
 
-        jsonl_channel_send(client->channel,
-                           message_event("event.warning",
-                                         json_pack("{s:s}", "message",
-                                                   b->text)),
-                           true);
+        jsonl_channel_send(
+            client->channel,
+            message_event("event.warning",
+                          json_pack("{s:s}", "message", b->text)),
+            true);
     }
     return G_SOURCE_REMOVE;
 }

@@ -26,15 +26,15 @@ int64_t engine_now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* ---- the gate -------------------------------------------------------------- */
+/* ---- the gate ------------------------------------------------------------ */
 
 static void gate_init(pthread_rwlock_t *gate)
 {
     pthread_rwlockattr_t attr;
 
     pthread_rwlockattr_init(&attr);
-    pthread_rwlockattr_setkind_np(
-        &attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlockattr_setkind_np(&attr,
+                                  PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     pthread_rwlock_init(gate, &attr);
     pthread_rwlockattr_destroy(&attr);
 }
@@ -74,7 +74,7 @@ int engine_need_step(struct ic *ic)
                        NULL);
 }
 
-/* ---- the timer of ambient steps -------------------------------------------- */
+/* ---- the timer of ambient steps ------------------------------------------ */
 
 static bool ambient_is_due(struct ic *ic)
 {
@@ -93,8 +93,8 @@ static bool ambient_is_due(struct ic *ic)
 static gpointer run_timer(gpointer data)
 {
     struct ic *ic = data;
-    gint64 period =
-        MAX(ic->ambient_ms / 4, 10) * (gint64)G_TIME_SPAN_MILLISECOND;
+    gint64 period = MAX(ic->ambient_ms / 4, 10) *
+                    (gint64)G_TIME_SPAN_MILLISECOND;
 
     g_mutex_lock(&ic->timer_lock);
     while (!ic->timer_stop) {
@@ -121,12 +121,11 @@ static void stop_timer(struct ic *ic)
     g_thread_join(g_steal_pointer(&ic->timer));
 }
 
-/* ---- opening --------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------- */
 
 static bool open_root(struct ic *ic, GError **error)
 {
-    fd_auto int fd =
-        sys_openat(AT_FDCWD, ic->share, O_PATH | O_DIRECTORY, 0);
+    fd_auto int fd = sys_openat(AT_FDCWD, ic->share, O_PATH | O_DIRECTORY, 0);
     struct stat st;
     int rc = fd < 0 ? fd : sys_stat_fd(fd, &st);
 
@@ -235,12 +234,12 @@ void ic_close(struct ic *ic)
 
 void ic_set_log(int level, const char *program)
 {
-    log_set_level((enum log_level)CLAMP(level, LOG_LEVEL_ERROR,
-                                        LOG_LEVEL_TRACE));
+    log_set_level(
+        (enum log_level)CLAMP(level, LOG_LEVEL_ERROR, LOG_LEVEL_TRACE));
     log_set_human(program);
 }
 
-/* ---- inodes ---------------------------------------------------------------- */
+/* ---- inodes -------------------------------------------------------------- */
 
 struct ic_inode *ic_root(struct ic *ic)
 {
@@ -278,6 +277,28 @@ int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
     return 0;
 }
 
+/* Is this directory the share's root or below it? A directory that the client
+ * still holds may be in the undo log by now, or have been moved away: from
+ * there ".." leads anywhere. */
+static int check_below_root(struct ic *ic, int dirfd)
+{
+    fd_auto int at = sys_openat(dirfd, ".", O_PATH | O_DIRECTORY, 0);
+    struct stat st, above;
+    int rc = at < 0 ? at : sys_stat_fd(at, &st);
+
+    while (rc == 0 && (st.st_ino != ic->root->ino || st.st_dev != ic->dev)) {
+        int up = sys_openat(at, "..", O_PATH | O_DIRECTORY, 0);
+
+        rc = up < 0 ? up : sys_stat_fd(up, &above);
+        if (rc == 0 && above.st_ino == st.st_ino && above.st_dev == st.st_dev)
+            rc = -ENOENT; /* the host's root */
+        fd_close(&at);
+        at = up;
+        st = above;
+    }
+    return rc;
+}
+
 int ic_lookup_parent(struct ic *ic, struct ic_inode *dir,
                      struct ic_inode **ret_inode)
 {
@@ -292,7 +313,9 @@ int ic_lookup_parent(struct ic *ic, struct ic_inode *dir,
     fd = sys_openat(dir->fd, "..", O_PATH | O_DIRECTORY, 0);
     if (fd < 0)
         return fd;
-    rc = sys_stat_fd(fd, &st);
+    rc = check_below_root(ic, fd);
+    if (rc == 0)
+        rc = sys_stat_fd(fd, &st);
     if (rc < 0)
         return rc;
     *ret_inode = inode_table_take(ic->inodes, fd_steal(&fd), &st, NULL, NULL);
@@ -304,8 +327,8 @@ int ic_stat(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat)
     int rc = sys_stat_fd(inode->fd, ret_stat);
 
     if (rc == 0)
-        ret_stat->st_nlink -=
-            MIN(ret_stat->st_nlink,
-                atomic_load_explicit(&inode->log_links, memory_order_relaxed));
+        ret_stat->st_nlink -= MIN(
+            ret_stat->st_nlink,
+            atomic_load_explicit(&inode->log_links, memory_order_relaxed));
     return rc;
 }

@@ -42,9 +42,9 @@ struct ic {
     _Atomic uint64_t epoch;
     _Atomic int64_t last_change_ms; /* CLOCK_MONOTONIC_COARSE */
 
-    struct undo_log *log;     /* NULL: no undo */
-    struct held_links *held;  /* NULL: no undo */
-    struct wal wal;           /* .step is NULL while no step is open */
+    struct undo_log *log;    /* NULL: no undo */
+    struct held_links *held; /* NULL: no undo */
+    struct wal wal;          /* .step is NULL while no step is open */
     uint64_t last_epoch;
     int broken; /* -errno: a rollback stopped half-way, no change may be made */
 
@@ -63,7 +63,8 @@ int engine_enter(struct ic *ic, const struct ic_inode *inode);
 void engine_leave(struct ic *ic);
 
 /* With names held, in a change: make sure that a step is open; an ambient one
- * if there is none. 0 or -errno. Without an undo log: 0, and ic->log is NULL. */
+ * if there is none. 0 or -errno. Without an undo log: 0, and ic->log is NULL.
+ */
 int engine_need_step(struct ic *ic);
 
 /* CLOCK_MONOTONIC_COARSE in ms. */

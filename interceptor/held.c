@@ -26,8 +26,8 @@ struct held_links *held_links_new(dev_t share_dev)
 
     pthread_mutex_init(&held->lock, NULL);
     held->share_dev = share_dev;
-    held->counts =
-        g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+    held->counts = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                                         NULL);
     return held;
 }
 

@@ -75,8 +75,8 @@ static struct ic_inode *inode_new(struct inode_table *table, int fd,
     inode->fd = fd;
     inode->refs = 1;
     if (table->log_links)
-        inode->log_links =
-            table->log_links(inode->dev, inode->ino, table->opaque);
+        inode->log_links = table->log_links(inode->dev, inode->ino,
+                                            table->opaque);
     pthread_mutex_init(&inode->data_lock, NULL);
     pthread_mutex_init(&inode->lock, NULL);
     return inode;

@@ -39,7 +39,7 @@ G_BEGIN_DECLS
 struct ic;       /* an engine: one shared folder and its undo log */
 struct ic_inode; /* an inode of the shared folder; refcounted */
 
-/* ---- set-up ------------------------------------------------------------- */
+/* ---- set-up -------------------------------------------------------------- */
 
 struct ic_options {
     const char *share; /* the folder to serve; must exist */
@@ -111,7 +111,8 @@ mode_t ic_inode_type(const struct ic_inode *inode);
 int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
               struct ic_inode **ret_inode, struct stat *ret_stat);
 
-/* The parent directory; the root's parent is the root. A new reference. */
+/* The parent directory; the root's parent is the root. -ENOENT if the
+ * directory is no longer in the share. A new reference. */
 int ic_lookup_parent(struct ic *ic, struct ic_inode *dir,
                      struct ic_inode **ret_inode);
 
@@ -129,10 +130,10 @@ struct ic_cred {
 };
 
 /* open(2) with O_CREAT. flags: O_ACCMODE, O_EXCL, O_TRUNC, O_APPEND, O_DIRECT,
- * O_SYNC, O_DSYNC, O_NOATIME, O_NONBLOCK count, others are masked off. If the name exists
- * (and no O_EXCL) the file is opened, and kept first if O_TRUNC. A symlink of
- * that name is not followed: -ELOOP. Outputs: a new fd, a new reference, its
- * stat (each may be NULL but ret_fd and ret_inode). */
+ * O_SYNC, O_DSYNC, O_NOATIME, O_NONBLOCK count, others are masked off. If the
+ * name exists (and no O_EXCL) the file is opened, and kept first if O_TRUNC. A
+ * symlink of that name is not followed: -ELOOP. Outputs: a new fd, a new
+ * reference, its stat (each may be NULL but ret_fd and ret_inode). */
 int ic_create(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
               const char *name, int flags, mode_t mode,
               struct ic_inode **ret_inode, struct stat *ret_stat, int *ret_fd);
@@ -170,14 +171,14 @@ int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
 /* ---- changes of inodes --------------------------------------------------- */
 
 /* Open an inode: flags as in ic_create(), and O_DIRECTORY. O_TRUNC keeps the
- * content first. A FIFO, socket or device node is refused with -ENXIO (the client's kernel
- * serves those by itself). A new fd. */
+ * content first. A FIFO, socket or device node is refused with -ENXIO (the
+ * client's kernel serves those by itself). A new fd. */
 int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd);
 
 /* pwritev2(2) to an fd of that inode from ic_open() or ic_create(). offset is
- * ignored with RWF_APPEND. rwf_flags: RWF_APPEND, RWF_DSYNC, RWF_SYNC. kill_priv: clear suid, sgid and
- * capabilities as for a write by an unprivileged user. Bytes written or
- * -errno. */
+ * ignored with RWF_APPEND. rwf_flags: RWF_APPEND, RWF_DSYNC, RWF_SYNC.
+ * kill_priv: clear suid, sgid and capabilities as for a write by an
+ * unprivileged user. Bytes written or -errno. */
 ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
                    const struct iovec *iov, int iovcnt, off_t offset,
                    int rwf_flags, bool kill_priv);
@@ -201,8 +202,9 @@ struct ic_setattr {
     struct timespec atime, mtime;
 };
 
-/* Change attributes, in the order size, owner, mode, times. fd: an fd of the inode open
- * for writing (for IC_SET_SIZE) or -1. ret_stat (may be NULL): after it. */
+/* Change attributes, in the order size, owner, mode, times. fd: an fd of the
+ * inode open for writing (for IC_SET_SIZE) or -1. ret_stat (may be NULL): after
+ * it. */
 int ic_setattr(struct ic *ic, struct ic_inode *inode, int fd,
                const struct ic_setattr *attr, struct stat *ret_stat);
 
@@ -237,7 +239,7 @@ enum ic_change_type {
 struct ic_change {
     enum ic_change_type type;
     char *path;
-    char *from; /* IC_RENAMED: the old path; else NULL */
+    char *from;                      /* IC_RENAMED: the old path; else NULL */
     int64_t size_before, size_after; /* bytes; -1: there is none */
 };
 
@@ -245,11 +247,11 @@ struct ic_change {
 struct ic_step_info {
     int64_t id; /* > 0: from the caller; < 0: ambient */
     enum ic_step_type type;
-    char *command;              /* may be NULL */
-    int exit_code;              /* -1: unknown */
+    char *command;                /* may be NULL */
+    int exit_code;                /* -1: unknown */
     int64_t started_us, ended_us; /* microseconds since the epoch */
     bool undoable;
-    size_t affected; /* number of changes, also of those cut off */
+    size_t affected;    /* number of changes, also of those cut off */
     GPtrArray *changes; /* of struct ic_change *; at most 1,000 */
 };
 
@@ -263,8 +265,9 @@ gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
 
 /* Close the open step: waits for changes in flight, then until there was no
  * change for quiet_ms, at most max_ms in all, and commits. A step without a
- * change is not kept in the history, but its id is used up. ret_info (may be NULL): what it did; free
- * with ic_step_info_free(). ERROR_INVALID_FIELD if id is not the open step. */
+ * change is not kept in the history, but its id is used up. ret_info (may be
+ * NULL): what it did; free with ic_step_info_free(). ERROR_INVALID_FIELD if id
+ * is not the open step. */
 gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
                        unsigned quiet_ms, unsigned max_ms,
                        struct ic_step_info **ret_info, GError **error);

@@ -52,8 +52,8 @@ static int whole_size(int fd, off_t *ret_size)
 
 int journal_open(int dirfd, const char *name, struct journal **ret_journal)
 {
-    fd_auto int fd =
-        sys_openat(dirfd, name, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+    fd_auto int fd = sys_openat(dirfd, name,
+                                O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
     struct journal *journal;
     off_t size;
     int rc;
@@ -167,4 +167,37 @@ int journal_read(int dirfd, const char *name,
         start = (size_t)(newline - text) + 1;
     }
     return rc;
+}
+
+static int deliver_line(const char *line, size_t len,
+                        int (*record)(json_t *record, void *opaque),
+                        void *opaque)
+{
+    json_t *parsed = parse(line, len);
+    int rc = parsed ? record(parsed, opaque) : -EBADMSG;
+
+    json_decref(parsed);
+    return rc;
+}
+
+int journal_read_ends(int dirfd, const char *name,
+                      int (*record)(json_t *record, void *opaque), void *opaque)
+{
+    g_autofree char *text = NULL;
+    const char *first_end, *last_end, *last;
+    size_t len;
+    int rc = fd_read_file(dirfd, name, JOURNAL_MAX_FILE, &text, &len);
+
+    if (rc < 0)
+        return rc;
+    first_end = memchr(text, '\n', len);
+    if (!first_end)
+        return -ENODATA;
+    rc = deliver_line(text, (size_t)(first_end - text), record, opaque);
+    last_end = memrchr(text, '\n', len);
+    if (rc < 0 || last_end == first_end)
+        return rc;
+    last = memrchr(text, '\n', (size_t)(last_end - text));
+    return deliver_line(last + 1, (size_t)(last_end - last - 1), record,
+                        opaque);
 }

@@ -51,4 +51,10 @@ int journal_read(int dirfd, const char *name,
                  int (*record)(json_t *record, void *opaque), void *opaque,
                  bool *ret_damaged);
 
+/* As journal_read(), but of the first and the last whole line alone. -ENODATA
+ * if there is no whole line. */
+int journal_read_ends(int dirfd, const char *name,
+                      int (*record)(json_t *record, void *opaque),
+                      void *opaque);
+
 #endif

@@ -19,8 +19,8 @@ struct meta {
     uid_t uid;
     gid_t gid;
     struct timespec mtime;
-    dev_t rdev;        /* device nodes */
-    char *target;      /* symlinks, else NULL */
+    dev_t rdev;         /* device nodes */
+    char *target;       /* symlinks, else NULL */
     GHashTable *xattrs; /* name -> GBytes; NULL: there are none */
 };
 

@@ -2,8 +2,9 @@
  *
  * mutate - the one door: changes of names.
  *
- * Every change that a client makes of the share is made here or, if it is of
- * an inode and not of names, in mutate_inode.c; nowhere else. Each function
+ * Every change that a client makes of the share is made here, in
+ * mutate_rename.c, or, if it is of an inode and not of names, in
+ * mutate_inode.c; nowhere else. Each function
  * has the same order: enter the gate, have a step, capture, change.
  *
  * M1  The record of a change is in the log before the change is made.
@@ -12,30 +13,31 @@
  *     did not change. That is harmless: undo makes it be what it is.
  *
  * A name that is removed is renamed into the log (blobs/i<ino>): the inode
- * lives on there with everything it had. Where a rename replaces a file, the
- * file gets a link in the log first, so that the name is never missing; a
- * directory cannot be linked, so source and target are exchanged and the old
- * directory is then moved away.
+ * lives on there with everything it had.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "interceptor/engine.h"
+#include "interceptor/mutate.h"
 #include "interceptor/sys.h"
 
-enum { RACE_TRIES = 16 }; /* somebody else changes the same name meanwhile */
-
-/* ---- creating as another user ---------------------------------------------- */
+/* ---- creating as another user -------------------------------------------- */
 
 /* The raw calls: glibc's would change all threads. Real ids stay 0, so that
- * the way back is open. */
+ * the way back is open. The client's kernel has checked its user's rights
+ * already, with groups that are not known here; so the right to pass over
+ * permission bits is kept. */
 static int become(const struct ic *ic, const struct ic_cred *cred)
 {
+    struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+    struct __user_cap_data_struct caps[2];
+
     if (!ic->switch_ids || (cred->uid == 0 && cred->gid == 0))
         return 0;
     if (syscall(SYS_setresgid, -1, cred->gid, -1) < 0)
@@ -45,6 +47,11 @@ static int become(const struct ic *ic, const struct ic_cred *cred)
 
         syscall(SYS_setresgid, -1, 0, -1);
         return rc;
+    }
+    if (cred->uid != 0 && syscall(SYS_capget, &header, caps) == 0) {
+        caps[0].effective = caps[0].permitted & CAP_TO_MASK(CAP_DAC_OVERRIDE);
+        caps[1].effective = 0;
+        syscall(SYS_capset, &header, caps);
     }
     return 0;
 }
@@ -57,9 +64,14 @@ static void become_self(const struct ic *ic, const struct ic_cred *cred)
     syscall(SYS_setresgid, -1, 0, -1);
 }
 
-/* ---- the frame of a change of names ---------------------------------------- */
+/* ---- the frame of a change of names -------------------------------------- */
 
-static int begin(struct ic *ic, struct ic_inode *dir, const char *name)
+bool mutate_is_removed(const struct ic_inode *dir)
+{
+    return atomic_load(&dir->log_links) > 0;
+}
+
+int mutate_begin(struct ic *ic, struct ic_inode *dir, const char *name)
 {
     int rc;
 
@@ -69,7 +81,7 @@ static int begin(struct ic *ic, struct ic_inode *dir, const char *name)
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&ic->names);
-    rc = engine_need_step(ic);
+    rc = mutate_is_removed(dir) ? -ENOENT : engine_need_step(ic);
     if (rc < 0) {
         pthread_mutex_unlock(&ic->names);
         engine_leave(ic);
@@ -77,14 +89,14 @@ static int begin(struct ic *ic, struct ic_inode *dir, const char *name)
     return rc;
 }
 
-static int finish(struct ic *ic, int rc)
+int mutate_finish(struct ic *ic, int rc)
 {
     pthread_mutex_unlock(&ic->names);
     engine_leave(ic);
     return rc;
 }
 
-/* ---- creating -------------------------------------------------------------- */
+/* ---- creating ------------------------------------------------------------ */
 
 /* What to make, for make_node(). */
 struct node {
@@ -132,7 +144,7 @@ static int create_node(struct ic *ic, const struct ic_cred *cred,
                        struct stat *ret_stat)
 {
     struct stat st;
-    int rc = begin(ic, dir, name);
+    int rc = mutate_begin(ic, dir, name);
 
     if (rc < 0)
         return rc;
@@ -144,7 +156,7 @@ static int create_node(struct ic *ic, const struct ic_cred *cred,
         rc = make_node(ic, cred, dir->fd, name, node);
     if (rc == 0)
         rc = take_created(ic, dir, name, ret_inode, ret_stat);
-    return finish(ic, rc);
+    return mutate_finish(ic, rc);
 }
 
 int ic_mkdirat(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
@@ -199,41 +211,72 @@ static int open_flags(int flags)
            O_NOFOLLOW | O_NONBLOCK;
 }
 
+/* The name exists: open what it names. */
+static int open_existing(struct ic *ic, struct ic_inode *dir, const char *name,
+                         int flags, struct ic_inode **ret_inode,
+                         struct stat *ret_stat, int *ret_fd)
+{
+    struct ic_inode *inode;
+    struct stat st;
+    int rc = ic_lookup(ic, dir, name, &inode, &st);
+
+    if (rc < 0)
+        return rc;
+    rc = ic_open(ic, inode, flags, ret_fd);
+    if (rc == 0 && flags & O_TRUNC)
+        rc = ic_stat(ic, inode, &st);
+    if (rc < 0) {
+        ic_inode_unref(inode);
+        return rc;
+    }
+    *ret_inode = inode;
+    if (ret_stat)
+        *ret_stat = st;
+    return 0;
+}
+
+static int create_new(struct ic *ic, const struct ic_cred *cred,
+                      struct ic_inode *dir, const char *name, int flags,
+                      mode_t mode, struct ic_inode **ret_inode,
+                      struct stat *ret_stat, int *ret_fd)
+{
+    fd_auto int fd = -1;
+    struct stat st;
+    int rc = mutate_begin(ic, dir, name);
+
+    if (rc < 0)
+        return rc;
+    if (sys_stat_name(dir->fd, name, &st) == 0)
+        rc = -EEXIST;
+    if (rc == 0 && ic->log)
+        rc = capture_binding(&ic->wal, dir, name, NULL);
+    if (rc == 0) {
+        fd = create_file(ic, cred, dir, name,
+                         open_flags(flags) | O_CREAT | O_EXCL, mode);
+        rc = fd < 0 ? fd : 0;
+    }
+    if (rc == 0)
+        rc = take_created(ic, dir, name, ret_inode, ret_stat);
+    if (rc == 0)
+        *ret_fd = fd_steal(&fd);
+    return mutate_finish(ic, rc);
+}
+
 int ic_create(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
               const char *name, int flags, mode_t mode,
               struct ic_inode **ret_inode, struct stat *ret_stat, int *ret_fd)
 {
-    int create_flags = open_flags(flags) | O_CREAT | O_EXCL;
-    struct stat st;
-    int fd, rc = begin(ic, dir, name);
+    int rc = -ENOENT;
 
-    if (rc < 0)
-        return rc;
-    if (sys_stat_name(dir->fd, name, &st) == 0) {
-        finish(ic, 0);
-        if (flags & O_EXCL)
-            return -EEXIST;
-        if (S_ISLNK(st.st_mode))
-            return -ELOOP;
-        rc = ic_lookup(ic, dir, name, ret_inode, ret_stat);
-        if (rc < 0)
+    /* Between the two looks somebody may make the name or remove it. */
+    for (int i = 0; i < MUTATE_RACE_TRIES && rc == -ENOENT; i++) {
+        rc = create_new(ic, cred, dir, name, flags, mode, ret_inode, ret_stat,
+                        ret_fd);
+        if (rc != -EEXIST || flags & O_EXCL)
             return rc;
-        rc = ic_open(ic, *ret_inode, flags, ret_fd);
-        if (rc == 0 && flags & O_TRUNC && ret_stat)
-            rc = ic_stat(ic, *ret_inode, ret_stat);
-        if (rc < 0)
-            ic_inode_unref(*ret_inode);
-        return rc;
+        rc = open_existing(ic, dir, name, flags, ret_inode, ret_stat, ret_fd);
     }
-    if (ic->log)
-        rc = capture_binding(&ic->wal, dir, name, NULL);
-    fd = rc < 0 ? rc : create_file(ic, cred, dir, name, create_flags, mode);
-    rc = fd < 0 ? fd : take_created(ic, dir, name, ret_inode, ret_stat);
-    if (rc == 0)
-        *ret_fd = fd;
-    else
-        fd_close(&fd);
-    return finish(ic, rc);
+    return rc;
 }
 
 int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
@@ -243,7 +286,7 @@ int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
     int open_as = (open_flags(flags) & ~O_NOFOLLOW) | O_TMPFILE;
     fd_auto int fd = -1, path_fd = -1;
     struct stat st;
-    int rc = begin(ic, dir, NULL);
+    int rc = mutate_begin(ic, dir, NULL);
 
     if (rc < 0)
         return rc;
@@ -253,15 +296,15 @@ int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
     path_fd = fd < 0 ? fd : sys_reopen(fd, O_PATH);
     rc = path_fd < 0 ? path_fd : sys_stat_fd(path_fd, &st);
     if (rc == 0) {
-        *ret_inode = inode_table_take(ic->inodes, fd_steal(&path_fd), &st,
-                                      NULL, NULL);
+        *ret_inode = inode_table_take(ic->inodes, fd_steal(&path_fd), &st, NULL,
+                                      NULL);
         if (ic->log)
             capture_note_created(&ic->wal, *ret_inode);
         *ret_fd = fd_steal(&fd);
         if (ret_stat)
             *ret_stat = st;
     }
-    return finish(ic, rc);
+    return mutate_finish(ic, rc);
 }
 
 int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
@@ -269,7 +312,7 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
 {
     struct step_inode *known;
     struct stat st;
-    int rc = begin(ic, dir, name);
+    int rc = mutate_begin(ic, dir, name);
 
     if (rc < 0)
         return rc;
@@ -287,10 +330,10 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
         if (ret_stat)
             rc = ic_stat(ic, inode, ret_stat);
     }
-    return finish(ic, rc);
+    return mutate_finish(ic, rc);
 }
 
-/* ---- removing -------------------------------------------------------------- */
+/* ---- removing ------------------------------------------------------------ */
 
 static int check_removable(struct ic_inode *dir, const char *name,
                            const struct stat *now, int flags)
@@ -324,8 +367,7 @@ static int check_moved(struct ic *ic, struct ic_inode *dir, const char *name,
     return rc;
 }
 
-/* Move dir/name into the log. -EXDEV: it must be copied instead. */
-static int move_into_log(struct ic *ic, struct ic_inode *dir, const char *name,
+int mutate_move_into_log(struct ic *ic, struct ic_inode *dir, const char *name,
                          const struct stat *now)
 {
     int rc = sys_rename_noreplace(dir->fd, name, ic->wal.blobs,
@@ -352,7 +394,7 @@ static int remove_name(struct ic *ic, struct ic_inode *dir, const char *name,
     if (rc < 0)
         return rc;
     if (!capture_may_go(&ic->wal, now)) {
-        rc = move_into_log(ic, dir, name, now);
+        rc = mutate_move_into_log(ic, dir, name, now);
         if (rc != -EXDEV)
             return rc;
         rc = capture_copy(&ic->wal, dir, name, now);
@@ -373,10 +415,10 @@ int ic_unlinkat(struct ic *ic, struct ic_inode *dir, const char *name,
 
     if (flags & ~AT_REMOVEDIR)
         return -EINVAL;
-    rc = begin(ic, dir, name);
+    rc = mutate_begin(ic, dir, name);
     if (rc < 0)
         return rc;
-    for (int i = 0; i < RACE_TRIES; i++) {
+    for (int i = 0; i < MUTATE_RACE_TRIES; i++) {
         rc = sys_stat_name(dir->fd, name, &now);
         if (rc == 0 && ic->log && now.st_dev != ic->dev)
             rc = -EBUSY; /* a mount point */
@@ -387,189 +429,5 @@ int ic_unlinkat(struct ic *ic, struct ic_inode *dir, const char *name,
         if (rc != -EAGAIN)
             break;
     }
-    return finish(ic, rc == -EAGAIN ? -EBUSY : rc);
-}
-
-/* ---- renaming -------------------------------------------------------------- */
-
-struct rename_end {
-    struct ic_inode *dir;
-    const char *name;
-    bool exists;
-    struct stat st;
-};
-
-static int look(struct ic *ic, struct rename_end *end)
-{
-    int rc = sys_stat_name(end->dir->fd, end->name, &end->st);
-
-    end->exists = rc == 0;
-    if (rc == 0 && ic->log && end->st.st_dev != ic->dev)
-        return -EBUSY;
-    return rc == -ENOENT ? 0 : rc;
-}
-
-/* What rename(2) would say of a target that exists; the ways in which the
- * target is kept would not. */
-static int check_replaceable(const struct rename_end *from,
-                             const struct rename_end *to)
-{
-    int empty;
-
-    if (S_ISDIR(to->st.st_mode) && !S_ISDIR(from->st.st_mode))
-        return -EISDIR;
-    if (!S_ISDIR(to->st.st_mode))
-        return S_ISDIR(from->st.st_mode) ? -ENOTDIR : 0;
-    empty = sys_dir_is_empty(to->dir->fd, to->name);
-    return empty < 0 ? empty : empty ? 0 : -ENOTEMPTY;
-}
-
-/* A link of the target in the log, then the rename that replaces it. */
-static int replace_linked(struct ic *ic, const struct rename_end *from,
-                          const struct rename_end *to)
-{
-    struct step_name kept = step_inode_blob(to->st.st_ino);
-    struct stat st;
-    int rc = sys_linkat(to->dir->fd, to->name, ic->wal.blobs, kept.text);
-
-    if (rc < 0)
-        return rc;
-    rc = sys_stat_name(ic->wal.blobs, kept.text, &st);
-    if (rc == 0 && st.st_ino != to->st.st_ino)
-        rc = -EAGAIN;
-    if (rc == 0)
-        rc = sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
-                           0);
-    if (rc == 0)
-        capture_note_kept(&ic->wal, to->st.st_ino);
-    else
-        sys_unlinkat(ic->wal.blobs, kept.text, 0);
-    return rc;
-}
-
-/* Exchange, then move the old target away. If it cannot be moved it is put
- * back, and must be copied. */
-static int replace_exchanged(struct ic *ic, const struct rename_end *from,
-                             const struct rename_end *to)
-{
-    int rc = sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
-                           RENAME_EXCHANGE);
-
-    if (rc < 0)
-        return rc == -EINVAL ? -EXDEV : rc;
-    rc = move_into_log(ic, from->dir, from->name, &to->st);
-    if (rc < 0)
-        sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
-                      RENAME_EXCHANGE);
-    return rc;
-}
-
-static int replace(struct ic *ic, const struct rename_end *from,
-                   const struct rename_end *to)
-{
-    int rc = -EXDEV;
-
-    if (!capture_may_go(&ic->wal, &to->st)) {
-        bool is_dir = S_ISDIR(to->st.st_mode);
-
-        if (!is_dir)
-            rc = replace_linked(ic, from, to);
-        /* EPERM: fs.protected_hardlinks, or no links on this filesystem. */
-        if (is_dir || rc == -EPERM || rc == -EMLINK || rc == -EOPNOTSUPP)
-            rc = replace_exchanged(ic, from, to);
-        if (rc != -EXDEV)
-            return rc;
-        rc = capture_copy(&ic->wal, to->dir, to->name, &to->st);
-        if (rc < 0)
-            return rc;
-    }
-    rc = sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name, 0);
-    if (rc == 0 && (S_ISDIR(to->st.st_mode) || to->st.st_nlink == 1))
-        step_drop_created(ic->wal.step, to->st.st_ino);
-    return rc;
-}
-
-static void set_place(struct ic *ic, const struct stat *st,
-                      const struct rename_end *end)
-{
-    struct ic_inode *inode =
-        inode_table_find(ic->inodes, st->st_dev, st->st_ino);
-
-    if (inode) {
-        inode_set_place(inode, end->dir, end->name);
-        ic_inode_unref(inode);
-    }
-}
-
-static int rename_captured(struct ic *ic, const struct rename_end *from,
-                           const struct rename_end *to, unsigned flags)
-{
-    int rc = 0;
-
-    if (ic->log) {
-        rc = capture_binding(&ic->wal, from->dir, from->name, &from->st);
-        if (rc == 0)
-            rc = capture_binding(&ic->wal, to->dir, to->name,
-                                 to->exists ? &to->st : NULL);
-        if (rc < 0)
-            return rc;
-        if (to->exists && !(flags & RENAME_EXCHANGE))
-            return replace(ic, from, to);
-    }
-    return sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
-                         flags);
-}
-
-static int rename_once(struct ic *ic, struct rename_end *from,
-                       struct rename_end *to, unsigned flags)
-{
-    int rc = look(ic, from);
-
-    if (rc == 0)
-        rc = look(ic, to);
-    if (rc < 0)
-        return rc;
-    if (!from->exists || (flags & RENAME_EXCHANGE && !to->exists))
-        return -ENOENT;
-    if (to->exists && flags & RENAME_NOREPLACE)
-        return -EEXIST;
-    if (to->exists && from->st.st_ino == to->st.st_ino &&
-        from->st.st_dev == to->st.st_dev)
-        return 0; /* two links of one inode: nothing happens (rename(2)) */
-    if (to->exists && !(flags & RENAME_EXCHANGE)) {
-        rc = check_replaceable(from, to);
-        if (rc < 0)
-            return rc;
-    }
-    rc = rename_captured(ic, from, to, flags);
-    if (rc == 0) {
-        set_place(ic, &from->st, to);
-        if (flags & RENAME_EXCHANGE)
-            set_place(ic, &to->st, from);
-    }
-    return rc;
-}
-
-int ic_renameat2(struct ic *ic, struct ic_inode *old_dir, const char *old_name,
-                 struct ic_inode *new_dir, const char *new_name, unsigned flags)
-{
-    struct rename_end from = { .dir = old_dir, .name = old_name };
-    struct rename_end to = { .dir = new_dir, .name = new_name };
-    int rc;
-
-    if (flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE) ||
-        flags == (RENAME_NOREPLACE | RENAME_EXCHANGE) ||
-        !engine_is_name(new_name))
-        return -EINVAL;
-    if (ic->log && new_dir->dev != ic->dev)
-        return -EXDEV;
-    rc = begin(ic, old_dir, old_name);
-    if (rc < 0)
-        return rc;
-    for (int i = 0; i < RACE_TRIES; i++) {
-        rc = rename_once(ic, &from, &to, flags);
-        if (rc != -EAGAIN)
-            break;
-    }
-    return finish(ic, rc == -EAGAIN ? -EBUSY : rc);
+    return mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
 }

@@ -13,7 +13,7 @@
 #include "interceptor/engine.h"
 #include "interceptor/sys.h"
 
-/* ---- capture --------------------------------------------------------------- */
+/* ---- capture ------------------------------------------------------------- */
 
 static bool is_current(struct ic *ic, _Atomic uint64_t *epoch)
 {
@@ -72,7 +72,7 @@ static int keep_data(struct ic *ic, struct ic_inode *inode)
     return rc;
 }
 
-/* ---- opening --------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------- */
 
 int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd)
 {
@@ -97,8 +97,7 @@ int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd)
     }
     fd = rc < 0 ? rc : sys_reopen(inode->fd, (flags & allowed) | O_NONBLOCK);
     if (fd == -EPERM && flags & O_NOATIME)
-        fd = sys_reopen(inode->fd,
-                        (flags & allowed & ~O_NOATIME) | O_NONBLOCK);
+        fd = sys_reopen(inode->fd, (flags & allowed & ~O_NOATIME) | O_NONBLOCK);
     if (changes)
         engine_leave(ic);
     if (fd < 0)
@@ -107,7 +106,7 @@ int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd)
     return 0;
 }
 
-/* ---- content --------------------------------------------------------------- */
+/* ---- content ------------------------------------------------------------- */
 
 /* What the kernel would do for a writer without CAP_FSETID. */
 static int kill_suid(int fd)
@@ -173,7 +172,7 @@ ssize_t ic_copy_file_range(struct ic *ic, int in_fd, off_t in_offset,
     return n;
 }
 
-/* ---- attributes ------------------------------------------------------------ */
+/* ---- attributes ---------------------------------------------------------- */
 
 static int set_size(struct ic_inode *inode, int fd,
                     const struct ic_setattr *attr)

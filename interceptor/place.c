@@ -13,8 +13,8 @@
 
 static char *state_dir(const char *real, const char *name)
 {
-    g_autofree char *hash =
-        g_compute_checksum_for_string(G_CHECKSUM_SHA256, real, -1);
+    g_autofree char *hash = g_compute_checksum_for_string(G_CHECKSUM_SHA256,
+                                                          real, -1);
     g_autofree char *leaf = g_strdup_printf("%s-%.16s", name, hash);
 
     return g_build_filename(g_get_user_state_dir(), "stepback", "undo", leaf,
@@ -43,9 +43,8 @@ char *ic_default_undo_dir(const char *share, GError **error)
     }
     if (!S_ISDIR(st.st_mode) || strcmp(real, "/") == 0) {
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                    S_ISDIR(st.st_mode)
-                        ? "%s: the root folder cannot be shared"
-                        : "%s: this is not a folder",
+                    S_ISDIR(st.st_mode) ? "%s: the root folder cannot be shared"
+                                        : "%s: this is not a folder",
                     share);
         return NULL;
     }

@@ -46,7 +46,7 @@ static struct ic_step_info *info_new(const struct step *step)
     return info;
 }
 
-/* ---- making ---------------------------------------------------------------- */
+/* ---- making -------------------------------------------------------------- */
 
 struct reporter {
     struct step *step;
@@ -76,8 +76,8 @@ static int64_t size_of(const struct stat *st)
 /* The size of an inode's content before the step. */
 static int64_t size_before(struct reporter *r, const struct step_inode *inode)
 {
-    const struct survey_entry *now =
-        g_hash_table_lookup(r->survey->inodes, inode);
+    const struct survey_entry *now = g_hash_table_lookup(r->survey->inodes,
+                                                         inode);
     struct stat st;
 
     if (inode->flags & STEP_DATA)
@@ -100,8 +100,8 @@ static bool is_arrival_of_recorded(struct reporter *r,
 /* A binding that names another inode than before, or none. */
 static void report_binding(struct reporter *r, struct step_binding *binding)
 {
-    const struct survey_entry *now =
-        g_hash_table_lookup(r->survey->bindings, binding);
+    const struct survey_entry *now = g_hash_table_lookup(r->survey->bindings,
+                                                         binding);
     struct step_inode *before = binding->before;
     const struct survey_entry *moved;
     g_autofree char *path = NULL;
@@ -163,8 +163,8 @@ static void name_root(struct ic_step_info *info)
 
 static void report_created(struct reporter *r)
 {
-    g_autoptr(GHashTable) replaced =
-        g_hash_table_new_full(g_str_hash, g_str_equal, NULL, NULL);
+    g_autoptr(GHashTable)
+        replaced = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, NULL);
     GHashTableIter iter;
     gpointer key, value;
 
@@ -178,8 +178,8 @@ static void report_created(struct reporter *r)
             g_hash_table_add(replaced, now->path);
     }
     for (guint i = 0; i < r->survey->created->len; i++) {
-        const struct survey_entry *created =
-            g_ptr_array_index(r->survey->created, i);
+        const struct survey_entry *created = g_ptr_array_index(
+            r->survey->created, i);
 
         if (!g_hash_table_contains(replaced, created->path))
             add(r, IC_CREATED, created->path, -1, size_of(&created->st));
@@ -209,7 +209,7 @@ struct ic_step_info *report_make(struct step *step, const struct survey *survey,
     return r.info;
 }
 
-/* ---- JSON ------------------------------------------------------------------ */
+/* ---- JSON ---------------------------------------------------------------- */
 
 static json_t *change_to_json(const struct ic_change *change)
 {
@@ -293,18 +293,18 @@ struct ic_step_info *report_from_step(const struct step *step)
     if (json_is_integer(exit_code))
         info->exit_code = (int)json_integer_value(exit_code);
     info->ended_us = json_integer_value(json_object_get(step->end, "us"));
-    info->affected =
-        (size_t)json_integer_value(json_object_get(step->end, "affected"));
-    json_array_foreach(changes, i, change)
-        change_from_json(info, change);
+    info->affected = (size_t)json_integer_value(
+        json_object_get(step->end, "affected"));
+    json_array_foreach(changes, i, change) change_from_json(info, change);
     return info;
 }
 
 static json_t *time_to_json(int64_t us)
 {
     g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(us / 1000000);
-    g_autofree char *seconds =
-        when ? g_date_time_format(when, "%Y-%m-%dT%H:%M:%S") : g_strdup("?");
+    g_autofree char *seconds = when ? g_date_time_format(when,
+                                                         "%Y-%m-%dT%H:%M:%S")
+                                    : g_strdup("?");
 
     return json_sprintf("%s.%06dZ", seconds, (int)(us % 1000000));
 }

@@ -26,7 +26,7 @@ static gboolean fail(GError **error, int code, const char *what, int rc)
     return FALSE;
 }
 
-/* ---- check ----------------------------------------------------------------- */
+/* ---- check --------------------------------------------------------------- */
 
 static gboolean check_blob(const struct restore *r,
                            const struct step_inode *inode, GError **error)
@@ -85,8 +85,8 @@ static gboolean check_inodes(const struct restore *r, GError **error)
         if (!before || g_hash_table_contains(survey->inodes, before) ||
             restore_can_find(r, before))
             continue;
-        g_autofree char *path =
-            step_path_before(r->step, binding->dir, binding->name);
+        g_autofree char *path = step_path_before(r->step, binding->dir,
+                                                 binding->name);
         g_set_error(error, STEPBACK_ERROR, ERROR_PREIMAGE_MISSING,
                     "undo: the log has no copy of '%s'",
                     path ? path : binding->name);
@@ -95,7 +95,7 @@ static gboolean check_inodes(const struct restore *r, GError **error)
     return TRUE;
 }
 
-/* ---- staging --------------------------------------------------------------- */
+/* ---- staging ------------------------------------------------------------- */
 
 /* The root's mtime changes when a folder is made in it. */
 static int record_root(struct restore *r)
@@ -121,8 +121,7 @@ static int open_staging(struct restore *r)
     if (rc < 0)
         return rc;
     r->staging_dir = log_st.st_dev == share_st.st_dev ? r->dir : r->root;
-    r->staging_name =
-        r->staging_dir == r->dir ? STEP_STAGING : SHARE_STAGING;
+    r->staging_name = r->staging_dir == r->dir ? STEP_STAGING : SHARE_STAGING;
     if (r->staging_dir == r->root)
         rc = record_root(r);
     if (rc == 0)
@@ -144,7 +143,7 @@ static int close_staging(struct restore *r)
                : 0;
 }
 
-/* ---- all of it ------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------- */
 
 static gboolean run(struct restore *r, GError **error)
 {
@@ -157,21 +156,18 @@ static gboolean run(struct restore *r, GError **error)
         return fail(error, ERROR_IO_ERROR, "putting aside what is new", rc);
     rc = restore_attach(r);
     if (rc < 0)
-        return fail(error,
-                    rc == -ENODATA ? ERROR_PREIMAGE_MISSING : ERROR_IO_ERROR,
-                    r->trouble->len > 0 ? r->trouble->str
-                                        : "putting names back",
-                    rc);
+        return fail(
+            error, rc == -ENODATA ? ERROR_PREIMAGE_MISSING : ERROR_IO_ERROR,
+            r->trouble->len > 0 ? r->trouble->str : "putting names back", rc);
     rc = close_staging(r);
     if (rc == 0)
         rc = restore_content(r);
     if (rc == 0)
         rc = restore_metadata(r);
     if (rc < 0)
-        return fail(error, ERROR_IO_ERROR,
-                    r->trouble->len > 0 ? r->trouble->str
-                                        : "putting content back",
-                    rc);
+        return fail(
+            error, ERROR_IO_ERROR,
+            r->trouble->len > 0 ? r->trouble->str : "putting content back", rc);
     return TRUE;
 }
 
@@ -188,8 +184,8 @@ gboolean restore_step(struct undo_log *log, struct step *step, int dirfd,
     };
     gboolean ok = FALSE;
 
-    r.blobs = sys_openat(dirfd, STEP_BLOBS,
-                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    r.blobs = sys_openat(dirfd, STEP_BLOBS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+                         0);
     if (r.blobs < 0)
         return fail(error, ERROR_PREIMAGE_MISSING, "blobs", r.blobs);
     r.trouble = g_string_new(NULL);

@@ -50,7 +50,7 @@ void restore_relax(int dirfd)
         sys_chmod_fd(dirfd, (st.st_mode & 07777) | 0700);
 }
 
-/* ---- detach ---------------------------------------------------------------- */
+/* ---- detach -------------------------------------------------------------- */
 
 /* Moving a directory changes its "..", which needs the right to write it. A
  * directory that is not ours to lose has its mode put back at once. */
@@ -98,8 +98,8 @@ static int detach_bindings(struct restore *r, int dirfd,
                            const struct step_inode *dir, GArray *queue)
 {
     for (guint i = 0; dir->bindings && i < dir->bindings->len; i++) {
-        const struct step_binding *binding =
-            g_ptr_array_index(dir->bindings, i);
+        const struct step_binding *binding = g_ptr_array_index(dir->bindings,
+                                                               i);
         struct stat st;
         int rc = sys_stat_name(dirfd, binding->name, &st);
 
@@ -107,8 +107,8 @@ static int detach_bindings(struct restore *r, int dirfd,
             restore_relax(dirfd);
             rc = sys_stat_name(dirfd, binding->name, &st);
         }
-        if (rc == -ENOENT ||
-            (rc == 0 && binding->before && step_is_now(binding->before, st.st_ino)))
+        if (rc == -ENOENT || (rc == 0 && binding->before &&
+                              step_is_now(binding->before, st.st_ino)))
             continue;
         if (rc == 0)
             rc = detach(r, dirfd, binding->name, &st, queue);
@@ -125,8 +125,7 @@ static int detach_in_recorded(struct restore *r, int dirfd,
 {
     int rc = detach_bindings(r, dirfd, dir, queue);
 
-    for (guint i = 0; rc == 0 && dir->children && i < dir->children->len;
-         i++) {
+    for (guint i = 0; rc == 0 && dir->children && i < dir->children->len; i++) {
         const struct step_inode *child = g_ptr_array_index(dir->children, i);
         fd_auto int fd = -1;
         struct stat st;
@@ -179,8 +178,8 @@ static int detach_in_created(struct restore *r, int dirfd, GArray *queue)
 
 static int detach_in_staged(struct restore *r, uint64_t ino, GArray *queue)
 {
-    fd_auto int fd =
-        sys_openat(r->staging, staged_name(ino).text, DIR_FLAGS, 0);
+    fd_auto int fd = sys_openat(r->staging, staged_name(ino).text, DIR_FLAGS,
+                                0);
     const struct step_inode *inode = step_find_inode(r->step, ino);
 
     if (fd < 0)
@@ -235,7 +234,7 @@ int restore_detach(struct restore *r)
     return rc;
 }
 
-/* ---- finding --------------------------------------------------------------- */
+/* ---- finding ------------------------------------------------------------- */
 
 static bool can_remake(const struct step_inode *inode)
 {
@@ -263,8 +262,7 @@ int restore_open_dir(const struct restore *r, const struct step_inode *dir)
 {
     g_autoptr(GPtrArray) chain = g_ptr_array_new();
     fd_auto int fd = sys_openat(r->root, ".", DIR_FLAGS, 0);
-    guint limit =
-        g_hash_table_size(r->step->inodes) + r->step->retired->len;
+    guint limit = g_hash_table_size(r->step->inodes) + r->step->retired->len;
 
     for (; dir != r->step->root; dir = dir->home) {
         if (!dir->home || chain->len > limit)
@@ -289,7 +287,7 @@ int restore_open_dir(const struct restore *r, const struct step_inode *dir)
     return fd < 0 ? fd : fd_steal(&fd);
 }
 
-/* ---- attach ---------------------------------------------------------------- */
+/* ---- attach -------------------------------------------------------------- */
 
 struct attacher {
     struct restore *r;
@@ -450,8 +448,7 @@ static int attach_binding(struct attacher *a,
 
     if (rc < 0)
         return rc;
-    missing = GPOINTER_TO_INT(
-        g_hash_table_lookup(a->missing, binding->before));
+    missing = GPOINTER_TO_INT(g_hash_table_lookup(a->missing, binding->before));
     g_hash_table_insert(a->missing, binding->before,
                         GINT_TO_POINTER(missing - 1));
     if (is_in_place(a, binding))
@@ -499,8 +496,8 @@ int restore_attach(struct restore *r)
 
         rc = attach_binding(&a, binding);
         if (rc < 0) {
-            g_autofree char *path =
-                step_path_before(r->step, binding->dir, binding->name);
+            g_autofree char *path = step_path_before(r->step, binding->dir,
+                                                     binding->name);
 
             g_string_assign(r->trouble, path ? path : binding->name);
         }

@@ -35,9 +35,9 @@ static int open_inode(struct restore *r, const struct step_inode *inode)
         return sys_openat(r->root, ".", O_PATH | O_DIRECTORY, 0);
     if (inode->home) {
         dir = restore_open_dir(r, inode->home);
-        fd = dir < 0 ? dir
-                     : sys_openat(dir, inode->home_name, O_PATH | O_NOFOLLOW,
-                                  0);
+        fd = dir < 0
+                 ? dir
+                 : sys_openat(dir, inode->home_name, O_PATH | O_NOFOLLOW, 0);
         if (fd >= 0 && sys_stat_fd(fd, &st) == 0 &&
             step_is_now(inode, st.st_ino))
             return fd_steal(&fd);
@@ -50,8 +50,7 @@ static int open_inode(struct restore *r, const struct step_inode *inode)
     return -ESTALE;
 }
 
-static void add_target(GArray *targets, struct step_inode *inode,
-                       unsigned flag)
+static void add_target(GArray *targets, struct step_inode *inode, unsigned flag)
 {
     struct target target = { .inode = inode };
 

@@ -49,7 +49,7 @@ struct step_name step_data_blob(int64_t number)
     return name;
 }
 
-/* ---- tables ---------------------------------------------------------------- */
+/* ---- tables -------------------------------------------------------------- */
 
 static guint binding_hash(gconstpointer key)
 {
@@ -73,7 +73,7 @@ static void binding_free(gpointer data)
     g_free(binding);
 }
 
-static void inode_free(gpointer data)
+void step_inode_free(gpointer data)
 {
     struct step_inode *inode = data;
 
@@ -103,10 +103,10 @@ struct step *step_new(int64_t id, int64_t seq, enum ic_step_type type,
     step->command = g_strdup(command);
     step->started_us = g_get_real_time();
     step->inodes = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL,
-                                         inode_free);
+                                         step_inode_free);
     step->bindings = g_hash_table_new_full(binding_hash, binding_equal, NULL,
                                            binding_free);
-    step->retired = g_ptr_array_new_with_free_func(inode_free);
+    step->retired = g_ptr_array_new_with_free_func(step_inode_free);
     step->root = step_get_inode(step, root_ino);
     return step;
 }
@@ -152,8 +152,7 @@ void step_drop_created(struct step *step, uint64_t ino)
 }
 
 struct step_binding *step_find_binding(struct step *step,
-                                       struct step_inode *dir,
-                                       const char *name)
+                                       struct step_inode *dir, const char *name)
 {
     struct step_binding key = { .dir = dir, .name = (char *)name };
 
@@ -171,8 +170,8 @@ bool step_has_home(const struct step *step, const struct step_inode *inode)
     return inode == step->root || inode->home;
 }
 
-static void set_home(struct step_inode *inode, struct step_inode *dir,
-                     const char *name)
+void step_note_home(struct step_inode *inode, struct step_inode *dir,
+                    const char *name)
 {
     if (inode->home)
         return;
@@ -181,8 +180,8 @@ static void set_home(struct step_inode *inode, struct step_inode *dir,
     list_add(&dir->children, inode);
 }
 
-static void add_binding(struct step *step, struct step_inode *dir,
-                        const char *name, struct step_inode *before)
+void step_note_binding(struct step *step, struct step_inode *dir,
+                       const char *name, struct step_inode *before)
 {
     struct step_binding *binding = g_new0(struct step_binding, 1);
 
@@ -194,18 +193,18 @@ static void add_binding(struct step *step, struct step_inode *dir,
     if (before) {
         list_add(&before->names, binding);
         if (before != step->root)
-            set_home(before, dir, name);
+            step_note_home(before, dir, name);
     }
 }
 
-static void retire(struct step *step, struct step_inode *inode)
+void step_note_retired(struct step *step, struct step_inode *inode)
 {
     g_hash_table_steal(step->inodes, &inode->ino);
     inode->flags |= STEP_RETIRED;
     g_ptr_array_add(step->retired, inode);
 }
 
-/* ---- recording ------------------------------------------------------------- */
+/* ---- recording ----------------------------------------------------------- */
 
 static int append(struct step *step, const char *text, size_t len)
 {
@@ -224,8 +223,9 @@ static int append_name(struct step *step, char type, uint64_t dir,
 {
     size_t len = strlen(name);
     bool text = json_bytes_is_text(name, len);
-    g_autofree char *encoded = text ? NULL
-                                    : g_base64_encode((const guchar *)name, len);
+    g_autofree char *encoded = text
+                                   ? NULL
+                                   : g_base64_encode((const guchar *)name, len);
     json_t *value = json_string(text ? name : encoded);
     char *quoted = json_dumps(value, JSON_ENCODE_ANY);
     g_autofree char *line = g_strdup_printf(
@@ -243,7 +243,7 @@ int step_record_binding(struct step *step, struct step_inode *dir,
     int rc = append_name(step, 'b', dir->ino, name, before ? before->ino : 0);
 
     if (rc == 0)
-        add_binding(step, dir, name, before);
+        step_note_binding(step, dir, name, before);
     return rc;
 }
 
@@ -253,7 +253,7 @@ int step_record_home(struct step *step, struct step_inode *inode,
     int rc = append_name(step, 'h', dir->ino, name, inode->ino);
 
     if (rc == 0)
-        set_home(inode, dir, name);
+        step_note_home(inode, dir, name);
     return rc;
 }
 
@@ -270,8 +270,8 @@ static int append_object(struct step *step, json_t *record)
 int step_record_meta(struct step *step, struct step_inode *inode,
                      struct meta *meta)
 {
-    json_t *record =
-        json_pack("{s:s, s:I}", "t", "m", "i", (json_int_t)inode->ino);
+    json_t *record = json_pack("{s:s, s:I}", "t", "m", "i",
+                               (json_int_t)inode->ino);
     int rc;
 
     meta_to_record(meta, record);
@@ -289,10 +289,10 @@ int step_record_meta(struct step *step, struct step_inode *inode,
 int step_record_data(struct step *step, struct step_inode *inode, int64_t size,
                      int64_t blob)
 {
-    int rc = append_object(
-        step, json_pack("{s:s, s:I, s:I, s:I}", "t", "d", "i",
-                        (json_int_t)inode->ino, "size", (json_int_t)size, "c",
-                        (json_int_t)blob));
+    int rc = append_object(step,
+                           json_pack("{s:s, s:I, s:I, s:I}", "t", "d", "i",
+                                     (json_int_t)inode->ino, "size",
+                                     (json_int_t)size, "c", (json_int_t)blob));
 
     if (rc == 0) {
         inode->flags |= STEP_DATA;
@@ -304,22 +304,21 @@ int step_record_data(struct step *step, struct step_inode *inode, int64_t size,
 
 int step_record_retired(struct step *step, struct step_inode *inode)
 {
-    int rc = append_object(step, json_pack("{s:s, s:I}", "t", "r", "i",
-                                           (json_int_t)inode->ino));
+    int rc = append_object(
+        step, json_pack("{s:s, s:I}", "t", "r", "i", (json_int_t)inode->ino));
 
     if (rc == 0)
-        retire(step, inode);
+        step_note_retired(step, inode);
     return rc;
 }
 
 int step_create_manifest(struct step *step, int dirfd)
 {
-    json_t *record =
-        json_pack("{s:s, s:i, s:I, s:I, s:s, s:I, s:I}", "t", "step", "v",
-                  STEP_FORMAT, "id", (json_int_t)step->id, "seq",
-                  (json_int_t)step->seq, "type", step_type_name(step->type),
-                  "us", (json_int_t)step->started_us, "root",
-                  (json_int_t)step->root->ino);
+    json_t *record = json_pack(
+        "{s:s, s:i, s:I, s:I, s:s, s:I, s:I}", "t", "step", "v", STEP_FORMAT,
+        "id", (json_int_t)step->id, "seq", (json_int_t)step->seq, "type",
+        step_type_name(step->type), "us", (json_int_t)step->started_us, "root",
+        (json_int_t)step->root->ino);
     int rc = journal_open(dirfd, STEP_MANIFEST, &step->journal);
 
     if (step->command) {
@@ -335,206 +334,7 @@ int step_create_manifest(struct step *step, int dirfd)
     return journal_append(step->journal, record);
 }
 
-/* ---- loading --------------------------------------------------------------- */
-
-struct loader {
-    struct step *step;
-};
-
-static bool get_integer(json_t *record, const char *key, int64_t *ret_value)
-{
-    json_t *member = json_object_get(record, key);
-
-    if (!json_is_integer(member))
-        return false;
-    *ret_value = json_integer_value(member);
-    return true;
-}
-
-static struct step_inode *get_member(struct loader *loader, json_t *record,
-                                     const char *key)
-{
-    int64_t value;
-
-    if (!get_integer(record, key, &value) || value == 0)
-        return NULL;
-    return step_get_inode(loader->step, (uint64_t)value);
-}
-
-static bool is_component(const char *name, size_t len)
-{
-    return len > 0 && len <= 255 && strlen(name) == len &&
-           strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
-           strcmp(name, "..") != 0;
-}
-
-/* The name of a record; NULL if it is none that a directory can hold. The
- * log is not trusted to stay within the share (I5). */
-static char *get_name(json_t *record)
-{
-    json_t *text = json_object_get(record, "n");
-    const char *encoded = json_string_value(json_object_get(record, "n64"));
-    g_autofree char *name = NULL;
-    gsize len = 0;
-
-    if (text) {
-        len = json_string_length(text);
-        name = g_strndup(json_is_string(text) ? json_string_value(text) : "",
-                         len);
-    } else if (encoded) {
-        g_autofree guchar *data = g_base64_decode(encoded, &len);
-
-        name = g_strndup((char *)data, len);
-    }
-    return name && is_component(name, len) ? g_steal_pointer(&name) : NULL;
-}
-
-static bool load_header(struct loader *loader, json_t *record)
-{
-    const char *type = json_string_value(json_object_get(record, "type"));
-    json_t *command = json_object_get(record, "command");
-    int64_t version, id, seq, started, root;
-    g_autofree char *text = NULL;
-    enum ic_step_type step_type;
-
-    if (g_strcmp0(json_string_value(json_object_get(record, "t")), "step") ||
-        !get_integer(record, "v", &version) || version != STEP_FORMAT ||
-        !get_integer(record, "id", &id) || !get_integer(record, "seq", &seq) ||
-        !get_integer(record, "us", &started) ||
-        !get_integer(record, "root", &root) ||
-        !step_type_parse(type, &step_type))
-        return false;
-    if (command)
-        text = json_bytes_get(command, "v", NULL);
-    loader->step = step_new(id, seq, step_type, text, (uint64_t)root);
-    loader->step->started_us = started;
-    return true;
-}
-
-static bool load_name(struct loader *loader, json_t *record, bool is_home)
-{
-    struct step *step = loader->step;
-    struct step_inode *dir = get_member(loader, record, "p");
-    struct step_inode *inode = get_member(loader, record, "i");
-    g_autofree char *name = get_name(record);
-
-    if (!dir || !name || (is_home && (!inode || inode == step->root)))
-        return false;
-    if (is_home)
-        set_home(inode, dir, name);
-    else if (!step_find_binding(step, dir, name))
-        add_binding(step, dir, name, inode);
-    return true;
-}
-
-static bool load_state(struct loader *loader, json_t *record, char type)
-{
-    struct step_inode *inode = get_member(loader, record, "i");
-    struct meta *meta;
-
-    if (!inode)
-        return false;
-    switch (type) {
-    case 'm':
-        meta = meta_from_record(record);
-        if (!meta)
-            return false;
-        if (inode->flags & STEP_META) {
-            meta_free(meta);
-            return true;
-        }
-        inode->meta = meta;
-        inode->flags |= STEP_META;
-        return true;
-    case 'd':
-        inode->flags |= STEP_DATA;
-        return get_integer(record, "size", &inode->data_size) &&
-               get_integer(record, "c", &inode->data_blob);
-    default:
-        retire(loader->step, inode);
-        return true;
-    }
-}
-
-static int load_record(json_t *record, void *opaque)
-{
-    struct loader *loader = opaque;
-    const char *type = json_string_value(json_object_get(record, "t"));
-    bool ok = false;
-
-    if (!loader->step)
-        return load_header(loader, record) ? 0 : -EBADMSG;
-    if (g_strcmp0(type, "b") == 0 || g_strcmp0(type, "h") == 0)
-        ok = load_name(loader, record, type[0] == 'h');
-    else if (g_strcmp0(type, "m") == 0 || g_strcmp0(type, "d") == 0 ||
-             g_strcmp0(type, "r") == 0)
-        ok = load_state(loader, record, type[0]);
-    else if (g_strcmp0(type, "end") == 0) {
-        json_decref(loader->step->end);
-        loader->step->end = json_incref(record);
-        return 0;
-    }
-    if (!ok)
-        loader->step->damaged = true;
-    loader->step->records++;
-    return 0;
-}
-
-/* Give each inode the number that it has now. Not the retired ones: they died
- * in this step, and what else had their number since is another story. */
-static void apply_aliases(struct step *step,
-                          uint64_t (*alias)(uint64_t ino, int64_t seq,
-                                            void *opaque),
-                          void *opaque)
-{
-    GHashTable *renumbered = g_hash_table_new_full(
-        g_int64_hash, g_int64_equal, NULL, inode_free);
-    GHashTableIter iter;
-    gpointer value;
-
-    g_hash_table_iter_init(&iter, step->inodes);
-    while (g_hash_table_iter_next(&iter, NULL, &value)) {
-        struct step_inode *inode = value;
-        uint64_t now = inode == step->root
-                           ? inode->ino
-                           : alias(inode->ino, step->seq, opaque);
-
-        g_hash_table_iter_steal(&iter);
-        inode->ino = now;
-        if (g_hash_table_contains(renumbered, &inode->ino)) {
-            step->damaged = true;
-            inode->flags |= STEP_RETIRED;
-            g_ptr_array_add(step->retired, inode);
-        } else {
-            g_hash_table_insert(renumbered, &inode->ino, inode);
-        }
-    }
-    g_hash_table_unref(step->inodes);
-    step->inodes = renumbered;
-}
-
-int step_load(int dirfd,
-              uint64_t (*alias)(uint64_t ino, int64_t seq, void *opaque),
-              void *opaque, struct step **ret_step)
-{
-    struct loader loader = { 0 };
-    bool damaged = false;
-    int rc = journal_read(dirfd, STEP_MANIFEST, load_record, &loader, &damaged);
-
-    if (rc == 0 && !loader.step)
-        rc = -EBADMSG;
-    if (rc < 0) {
-        step_free(loader.step);
-        return rc;
-    }
-    if (alias)
-        apply_aliases(loader.step, alias, opaque);
-    loader.step->damaged |= damaged;
-    *ret_step = loader.step;
-    return 0;
-}
-
-/* ---- paths ----------------------------------------------------------------- */
+/* ---- paths --------------------------------------------------------------- */
 
 char *step_path_before(const struct step *step, const struct step_inode *inode,
                        const char *name)

@@ -110,14 +110,18 @@ int step_create_manifest(struct step *step, int dirfd);
 /* Read a step back from dirfd/manifest.jsonl. alias (may be NULL) tells the
  * number that an inode of the step has now. -EBADMSG if the first line is not
  * a step of this format. */
-int step_load(int dirfd, uint64_t (*alias)(uint64_t ino, int64_t seq, void *opaque),
+int step_load(int dirfd,
+              uint64_t (*alias)(uint64_t ino, int64_t seq, void *opaque),
               void *opaque, struct step **ret_step);
+
+/* Read its header and end record alone. -ENODATA if not even the first line is
+ * whole: then nothing was changed yet. */
+int step_load_summary(int dirfd, struct step **ret_step);
 
 /* The record of a number, or NULL. Retired inodes are not found. */
 struct step_inode *step_find_inode(struct step *step, uint64_t ino);
-struct step_binding *step_find_binding(struct step *step,
-                                       struct step_inode *dir,
-                                       const char *name);
+struct step_binding *
+step_find_binding(struct step *step, struct step_inode *dir, const char *name);
 
 /* Find or add, without a log record. */
 struct step_inode *step_get_inode(struct step *step, uint64_t ino);
@@ -138,6 +142,14 @@ int step_record_meta(struct step *step, struct step_inode *inode,
 int step_record_data(struct step *step, struct step_inode *inode, int64_t size,
                      int64_t blob);
 int step_record_retired(struct step *step, struct step_inode *inode);
+
+/* The notes alone, for the loader. */
+void step_note_home(struct step_inode *inode, struct step_inode *dir,
+                    const char *name);
+void step_note_binding(struct step *step, struct step_inode *dir,
+                       const char *name, struct step_inode *before);
+void step_note_retired(struct step *step, struct step_inode *inode);
+void step_inode_free(gpointer inode);
 
 /* The path, relative to the share, that the inode had before the step, with
  * "/name" added if name is not NULL. NULL if it has none, or if a damaged log

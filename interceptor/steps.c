@@ -23,7 +23,7 @@ static gboolean fail(GError **error, int code, const char *what, int rc)
     return FALSE;
 }
 
-/* ---- the open step --------------------------------------------------------- */
+/* ---- the open step ------------------------------------------------------- */
 
 static void wal_clear(struct wal *wal)
 {
@@ -81,8 +81,8 @@ static struct ic_step_info *make_info(struct ic *ic, int exit_code)
     if (rc == 0) {
         info = report_make(step, survey, ic->wal.blobs);
     } else {
-        log_warn(LOG_UNDO, "step %" G_GINT64_FORMAT
-                 ": cannot tell what it changed: %s",
+        log_warn(LOG_UNDO,
+                 "step %" G_GINT64_FORMAT ": cannot tell what it changed: %s",
                  step->id, g_strerror(-rc));
         info = report_from_step(step);
     }
@@ -156,7 +156,7 @@ void steps_close_at_exit(struct ic *ic)
     wal_clear(&ic->wal);
 }
 
-/* ---- open and close -------------------------------------------------------- */
+/* ---- open and close ------------------------------------------------------ */
 
 static gboolean check_log(struct ic *ic, GError **error)
 {
@@ -261,25 +261,34 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
     return ok;
 }
 
-/* ---- taking back ----------------------------------------------------------- */
+/* ---- taking back --------------------------------------------------------- */
 
 /* Take back the step in wal/in_progress and remove it. ret_info (may be NULL):
- * what the step had done. */
-static gboolean undo_wal(struct ic *ic, struct ic_step_info **ret_info,
-                         GError **error)
+ * what the step had done. damaged_too: also if its record has bad lines; what
+ * they say is then not restored. */
+static gboolean undo_wal(struct ic *ic, bool damaged_too,
+                         struct ic_step_info **ret_info, GError **error)
 {
     fd_auto int dir = undo_log_open_wal(ic->log);
     g_autoptr(step_auto) step = NULL;
     struct ic_step_info *info;
     fd_auto int blobs = -1;
-    int rc = dir < 0 ? dir
-                     : step_load(dir, undo_log_alias, ic->log, &step);
+    int rc = dir < 0 ? dir : step_load(dir, undo_log_alias, ic->log, &step);
 
     if (rc < 0)
         return fail(error, ERROR_PREIMAGE_CORRUPT,
                     "the record of the step cannot be read", rc);
+    if (step->damaged && !damaged_too) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT,
+                    "the record of step %" G_GINT64_FORMAT
+                    " is damaged; with force, what is left of it is undone",
+                    step->id);
+        return FALSE;
+    }
     if (step->damaged)
-        log_warn(LOG_UNDO, "step %" G_GINT64_FORMAT ": its record is damaged",
+        log_warn(LOG_UNDO,
+                 "step %" G_GINT64_FORMAT
+                 ": its record is damaged; not everything may be restored",
                  step->id);
     info = report_from_step(step);
     if (!step->end)
@@ -315,7 +324,7 @@ gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error)
     if (ok) {
         atomic_store(&ic->epoch, 0);
         wal_clear(&ic->wal);
-        ok = undo_wal(ic, NULL, error);
+        ok = undo_wal(ic, true, NULL, error);
         ic->broken = ok ? 0 : -EIO;
     }
     pthread_rwlock_unlock(&ic->gate);
@@ -328,13 +337,14 @@ static gboolean finish_interrupted_locked(struct ic *ic, GError **error)
 {
     if (!ic->broken)
         return TRUE;
-    if (!undo_wal(ic, NULL, error))
+    if (!undo_wal(ic, true, NULL, error))
         return FALSE;
     ic->broken = 0;
     return TRUE;
 }
 
-static gboolean pop_locked(struct ic *ic, GPtrArray *infos, GError **error)
+static gboolean pop_locked(struct ic *ic, bool force, GPtrArray *infos,
+                           GError **error)
 {
     size_t count;
     const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
@@ -345,7 +355,7 @@ static gboolean pop_locked(struct ic *ic, GPtrArray *infos, GError **error)
 
     if (rc < 0)
         return fail(error, ERROR_IO_ERROR, "undo log", rc);
-    if (undo_wal(ic, &info, &cause)) {
+    if (undo_wal(ic, force, &info, &cause)) {
         g_ptr_array_add(infos, info);
         return TRUE;
     }
@@ -362,7 +372,7 @@ static gboolean pop_locked(struct ic *ic, GPtrArray *infos, GError **error)
     return FALSE;
 }
 
-static gboolean rollback_locked(struct ic *ic, unsigned steps,
+static gboolean rollback_locked(struct ic *ic, unsigned steps, bool force,
                                 GPtrArray *infos, GError **error)
 {
     size_t count;
@@ -377,7 +387,7 @@ static gboolean rollback_locked(struct ic *ic, unsigned steps,
         return FALSE;
     }
     while (steps-- > 0) {
-        if (!pop_locked(ic, infos, error))
+        if (!pop_locked(ic, force, infos, error))
             return FALSE;
     }
     return TRUE;
@@ -397,7 +407,7 @@ gboolean ic_rollback(struct ic *ic, unsigned steps, bool force,
     if (!check_log(ic, error))
         return FALSE;
     pthread_rwlock_wrlock(&ic->gate);
-    ok = rollback_locked(ic, steps, infos, error);
+    ok = rollback_locked(ic, steps, force, infos, error);
     pthread_rwlock_unlock(&ic->gate);
     if (ok && ret_infos)
         *ret_infos = g_steal_pointer(&infos);
@@ -409,27 +419,29 @@ bool steps_recover(struct ic *ic, GError **error)
     fd_auto int dir = undo_log_open_wal(ic->log);
     size_t count;
     const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+    g_autoptr(step_auto) step = NULL;
+    int rc;
 
     for (size_t i = 0; i < count; i++) {
-        fd_auto int step = undo_log_open_step(ic->log, entries[i].id);
-        fd_auto int blobs =
-            sys_openat(step, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
+        fd_auto int folder = undo_log_open_step(ic->log, entries[i].id);
+        fd_auto int blobs = sys_openat(folder, STEP_BLOBS,
+                                       O_RDONLY | O_DIRECTORY, 0);
 
         if (blobs >= 0)
             held_links_change_all(ic->held, blobs, 1);
     }
     if (dir < 0)
         return dir == -ENOENT || fail(error, ERROR_IO_ERROR, "undo log", dir);
+    rc = step_load_summary(dir, &step);
     /* Killed before the step's first line was whole: nothing was changed. */
-    if (faccessat(dir, STEP_MANIFEST, F_OK, 0) < 0 && errno == ENOENT) {
-        int rc = undo_log_discard_wal(ic->log, 0, 0, false);
-
+    if (rc == -ENOENT || rc == -ENODATA) {
+        rc = undo_log_discard_wal(ic->log, 0, 0, false);
         return rc == 0 || fail(error, ERROR_IO_ERROR, "undo log", rc);
     }
-    return undo_wal(ic, &ic->recovered, error);
+    return undo_wal(ic, true, &ic->recovered, error);
 }
 
-/* ---- history --------------------------------------------------------------- */
+/* ---- history ------------------------------------------------------------- */
 
 GPtrArray *ic_history(struct ic *ic, unsigned limit, GError **error)
 {
@@ -445,7 +457,7 @@ GPtrArray *ic_history(struct ic *ic, unsigned limit, GError **error)
         fd_auto int dir = undo_log_open_step(ic->log, entries[i - 1].id);
         g_autoptr(step_auto) step = NULL;
 
-        if (dir >= 0 && step_load(dir, NULL, NULL, &step) == 0)
+        if (dir >= 0 && step_load_summary(dir, &step) == 0)
             g_ptr_array_add(infos, report_from_step(step));
     }
     pthread_rwlock_unlock(&ic->gate);

@@ -59,9 +59,8 @@ static int compare_meta(struct survey_entry *entry,
     if (rc < 0)
         return rc;
     entry->meta_changed = !meta_equal(now, inode->meta, false);
-    entry->mtime_changed =
-        now->mtime.tv_sec != inode->meta->mtime.tv_sec ||
-        now->mtime.tv_nsec != inode->meta->mtime.tv_nsec;
+    entry->mtime_changed = now->mtime.tv_sec != inode->meta->mtime.tv_sec ||
+                           now->mtime.tv_nsec != inode->meta->mtime.tv_nsec;
     return 0;
 }
 
@@ -77,8 +76,8 @@ static int note_recorded(struct surveyor *s, int dirfd, const char *name,
         return 0;
     entry = entry_new(s, st);
     g_hash_table_insert(s->survey->inodes, inode, entry);
-    if (!inode->meta && !(S_ISDIR(st->st_mode) &&
-                          (inode->bindings || inode->children)))
+    if (!inode->meta &&
+        !(S_ISDIR(st->st_mode) && (inode->bindings || inode->children)))
         return 0;
     fd = sys_openat(dirfd, name, O_PATH | O_NOFOLLOW, 0);
     if (fd < 0)

@@ -19,7 +19,7 @@
 struct survey_entry {
     char *path; /* relative to the share */
     struct stat st;
-    bool meta_changed;  /* type, mode, owner or attributes are not as recorded */
+    bool meta_changed; /* type, mode, owner or attributes are not as recorded */
     bool mtime_changed;
 };
 

@@ -63,8 +63,8 @@ int sys_linkat(int old_dirfd, const char *old_name, int dirfd, const char *name)
 int sys_link_fd(int fd, int dirfd, const char *name)
 {
     /* AT_EMPTY_PATH would need CAP_DAC_READ_SEARCH (open(2), O_TMPFILE). */
-    return RESULT(linkat(AT_FDCWD, sys_fd_path(fd).text, dirfd, name,
-                         AT_SYMLINK_FOLLOW));
+    return RESULT(
+        linkat(AT_FDCWD, sys_fd_path(fd).text, dirfd, name, AT_SYMLINK_FOLLOW));
 }
 
 int sys_unlinkat(int dirfd, const char *name, int flags)

@@ -37,7 +37,7 @@ struct undo_log {
     int dir, wal, steps, lock;
     dev_t dev;
     struct journal *history;
-    GArray *entries; /* of undo_log_entry, by seq */
+    GArray *entries;     /* of undo_log_entry, by seq */
     GHashTable *aliases; /* owned uint64_t from -> GArray of alias */
     int64_t last_id, least_id, last_seq;
 };
@@ -54,7 +54,7 @@ static struct id_text id_text(int64_t id)
     return name;
 }
 
-/* ---- entries --------------------------------------------------------------- */
+/* ---- entries ------------------------------------------------------------- */
 
 static void note_used(struct undo_log *log, int64_t id, int64_t seq)
 {
@@ -116,7 +116,7 @@ dev_t undo_log_dev(struct undo_log *log)
     return log->dev;
 }
 
-/* ---- history --------------------------------------------------------------- */
+/* ---- history ------------------------------------------------------------- */
 
 static void note_alias(struct undo_log *log, uint64_t from,
                        const struct alias *alias)
@@ -143,9 +143,9 @@ static int read_history_record(json_t *record, void *opaque)
             .at = json_integer_value(json_object_get(record, "at")),
         };
 
-        note_alias(log,
-                   (uint64_t)json_integer_value(json_object_get(record, "from")),
-                   &alias);
+        note_alias(
+            log, (uint64_t)json_integer_value(json_object_get(record, "from")),
+            &alias);
     } else {
         note_used(log, json_integer_value(json_object_get(record, "id")), seq);
     }
@@ -164,11 +164,11 @@ int undo_log_add_alias(struct undo_log *log, uint64_t from, uint64_t to,
                        int64_t seq)
 {
     struct alias alias = { to, seq, log->last_seq };
-    int rc = journal_append(
-        log->history,
-        json_pack("{s:s, s:I, s:I, s:I, s:I}", "t", "alias", "from",
-                  (json_int_t)from, "to", (json_int_t)to, "seq",
-                  (json_int_t)seq, "at", (json_int_t)alias.at));
+    int rc = journal_append(log->history,
+                            json_pack("{s:s, s:I, s:I, s:I, s:I}", "t", "alias",
+                                      "from", (json_int_t)from, "to",
+                                      (json_int_t)to, "seq", (json_int_t)seq,
+                                      "at", (json_int_t)alias.at));
 
     if (rc == 0)
         note_alias(log, from, &alias);
@@ -204,7 +204,7 @@ uint64_t undo_log_alias(uint64_t ino, int64_t seq, void *opaque)
     return ino;
 }
 
-/* ---- opening --------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------- */
 
 static bool fail(GError **error, int code, const char *path, int rc,
                  const char *what)
@@ -231,8 +231,8 @@ static bool take_lock(struct undo_log *log, const char *path,
     char *text;
     int rc;
 
-    log->lock =
-        sys_openat(log->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+    log->lock = sys_openat(log->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW,
+                           0600);
     if (log->lock < 0)
         return fail(error, ERROR_IO_ERROR, path, log->lock, "lock");
     if (flock(log->lock, LOCK_EX | LOCK_NB) < 0) {
@@ -268,8 +268,7 @@ static bool check_version(struct undo_log *log, const char *path,
         rc = fd < 0 ? fd : sys_write_all(fd, wanted, strlen(wanted));
         fd_close(&fd);
         if (rc == 0)
-            rc = sys_renameat2(log->dir, "version.tmp", log->dir, "version",
-                               0);
+            rc = sys_renameat2(log->dir, "version.tmp", log->dir, "version", 0);
         return rc == 0 || fail(error, ERROR_IO_ERROR, path, rc, "version");
     }
     if (rc < 0 && rc != -EFBIG)
@@ -286,7 +285,7 @@ static int read_seq(struct undo_log *log, int64_t id, int64_t *ret_seq)
 {
     fd_auto int dir = undo_log_open_step(log, id);
     struct step *step;
-    int rc = dir < 0 ? dir : step_load(dir, NULL, NULL, &step);
+    int rc = dir < 0 ? dir : step_load_summary(dir, &step);
 
     if (rc == 0) {
         *ret_seq = step->seq;
@@ -362,9 +361,8 @@ struct undo_log *undo_log_open(const char *path, const char *socket,
 
     log->wal = log->steps = log->lock = -1;
     log->entries = g_array_new(FALSE, FALSE, sizeof(struct undo_log_entry));
-    log->aliases =
-        g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
-                              (GDestroyNotify)g_array_unref);
+    log->aliases = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                                         (GDestroyNotify)g_array_unref);
     log->dir = g_mkdir_with_parents(path, 0700) < 0
                    ? -errno
                    : sys_openat(AT_FDCWD, path, DIR_FLAGS, 0);
@@ -394,7 +392,7 @@ void undo_log_close(struct undo_log *log)
     g_free(log);
 }
 
-/* ---- steps ----------------------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------- */
 
 int undo_log_open_wal(struct undo_log *log)
 {
@@ -421,8 +419,8 @@ int undo_log_create_wal(struct undo_log *log, int *ret_dirfd)
 int undo_log_commit(struct undo_log *log, int64_t id, int64_t seq)
 {
     struct undo_log_entry entry = { id, seq };
-    int rc = sys_renameat2(log->wal, IN_PROGRESS, log->steps,
-                           id_text(id).text, RENAME_NOREPLACE);
+    int rc = sys_renameat2(log->wal, IN_PROGRESS, log->steps, id_text(id).text,
+                           RENAME_NOREPLACE);
 
     if (rc < 0)
         return rc;

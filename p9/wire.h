@@ -28,7 +28,7 @@ enum {
     P9_QID_SIZE = 13,
     P9_MIN_MSIZE = 4096,
     P9_MAX_MSIZE = 4 << 20,
-    P9_MAX_WALK = 16, /* names in one Twalk */
+    P9_MAX_WALK = 16,  /* names in one Twalk */
     P9_IO_HEADER = 24, /* room that a Twrite's or Rread's header may take */
 };
 
@@ -94,10 +94,10 @@ enum p9_type {
     P9_RATTACH = 105,  /* qid[13] */
     P9_TFLUSH = 108,   /* oldtag[2] */
     P9_RFLUSH = 109,
-    P9_TWALK = 110, /* fid[4] newfid[4] nwname[2] nwname*(wname[s]) */
-    P9_RWALK = 111, /* nwqid[2] nwqid*(wqid[13]) */
-    P9_TREAD = 116, /* fid[4] offset[8] count[4] */
-    P9_RREAD = 117, /* count[4] data[count] */
+    P9_TWALK = 110,  /* fid[4] newfid[4] nwname[2] nwname*(wname[s]) */
+    P9_RWALK = 111,  /* nwqid[2] nwqid*(wqid[13]) */
+    P9_TREAD = 116,  /* fid[4] offset[8] count[4] */
+    P9_RREAD = 117,  /* count[4] data[count] */
     P9_TWRITE = 118, /* fid[4] offset[8] count[4] data[count] */
     P9_RWRITE = 119, /* count[4] */
     P9_TCLUNK = 120, /* fid[4] */
@@ -132,7 +132,8 @@ enum p9_getattr_mask {
     P9_GETATTR_DATA_VERSION = 0x2000,
 };
 
-/* Tsetattr's valid. ATIME and MTIME alone mean now; with _SET, the time given. */
+/* Tsetattr's valid. ATIME and MTIME alone mean now; with _SET, the time given.
+ */
 enum p9_setattr_mask {
     P9_SETATTR_MODE = 0x001,
     P9_SETATTR_UID = 0x002,

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "shim/wire.h"
@@ -111,10 +112,13 @@ static char *const *build_env(const struct json_value *env)
 
 static void reset_signals(void)
 {
+    /* The kernel's struct sigaction, all zero: SIG_DFL. The library would not
+     * touch the two signals that it keeps for its threads. */
+    static const unsigned long defaults[8];
     sigset_t none;
 
     for (int number = 1; number < NSIG; number++)
-        signal(number, SIG_DFL);
+        syscall(SYS_rt_sigaction, number, defaults, NULL, (NSIG - 1) / 8);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }

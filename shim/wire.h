@@ -53,6 +53,7 @@
 #define WIRE_PORT_PATH       "/dev/virtio-ports/" WIRE_PORT_NAME
 #define WIRE_MAX_LINE        (1024 * 1024)
 #define WIRE_DEFAULT_CWD     "/mnt/working"
+#define WIRE_DEFAULT_FSTYPE  "virtiofs"
 #define WIRE_CANCEL_GRACE_MS 2000
 
 /* Variables that one exec may add to the environment. */
@@ -75,5 +76,12 @@
 #define WIRE_ROLLBACK_NOTED "rollback_noted"
 #define WIRE_MOUNTED        "mounted"
 #define WIRE_ERROR          "error"
+
+/* Values of "stream", "encoding" and "status". */
+#define WIRE_STDOUT          "stdout"
+#define WIRE_STDERR          "stderr"
+#define WIRE_ENCODING_BASE64 "base64"
+#define WIRE_STATUS_OK       "ok"
+#define WIRE_STATUS_ERROR    "error"
 
 #endif

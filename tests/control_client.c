@@ -44,8 +44,7 @@ static json_t *read_message(struct control_client *client)
     char *line = NULL;
     size_t size = 0;
     ssize_t len = getline(&line, &size, client->in);
-    json_t *message =
-        len > 0 ? json_loadb(line, (size_t)len, 0, NULL) : NULL;
+    json_t *message = len > 0 ? json_loadb(line, (size_t)len, 0, NULL) : NULL;
 
     free(line);
     return message;

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,6 +62,12 @@ static void wait_for_mount(const struct mounted *m)
     }
 }
 
+/* In the child: a test that fails leaves nothing mounted. */
+static void die_with_parent(gpointer data)
+{
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
 static void start(struct mounted *m, const char *cache, bool undo)
 {
     const char *program = g_getenv("STEPBACK_VIRTIOFSD");
@@ -86,8 +93,9 @@ static void start(struct mounted *m, const char *cache, bool undo)
                          NULL };
 
         g_spawn_async(NULL, argv, NULL,
-                      G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_SEARCH_PATH, NULL,
-                      NULL, &m->pid, &error);
+                      G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_SEARCH_PATH |
+                          G_SPAWN_STDOUT_TO_DEV_NULL,
+                      die_with_parent, NULL, &m->pid, &error);
     }
     g_assert_no_error(error);
     wait_for_mount(m);

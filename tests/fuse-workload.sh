@@ -10,6 +10,7 @@ cd "$1"
 export LC_ALL=C TZ=UTC
 export GIT_AUTHOR_DATE="2024-01-01T00:00:00Z"
 export GIT_COMMITTER_DATE="$GIT_AUTHOR_DATE"
+unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that runs the tests
 export GIT_CONFIG_NOSYSTEM=1 HOME="$PWD" GIT_CONFIG_GLOBAL=/dev/null
 git_id="-c user.name=t -c user.email=t@example.com -c gc.auto=0"
 

@@ -191,10 +191,11 @@ static void add_entry(struct snapshot *s, const char *full, const char *path)
         return;
     }
     g_string_append_printf(line, " %s %04o %u:%u %jd.%09ld",
-                           type_name(st.st_mode), st.st_mode & 07777,
-                           st.st_uid, st.st_gid, (intmax_t)st.st_mtim.tv_sec,
+                           type_name(st.st_mode), st.st_mode & 07777, st.st_uid,
+                           st.st_gid, (intmax_t)st.st_mtim.tv_sec,
                            st.st_mtim.tv_nsec);
-    if (!S_ISDIR(st.st_mode)) /* a directory's size is the filesystem's affair */
+    if (!S_ISDIR(
+            st.st_mode)) /* a directory's size is the filesystem's affair */
         g_string_append_printf(line, " %jd", (intmax_t)st.st_size);
     if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
         g_string_append_printf(line, " dev:%u,%u", major(st.st_rdev),
@@ -219,8 +220,8 @@ GPtrArray *oracle_snapshot(const char *path, char **ret_trouble)
 {
     struct snapshot s = {
         .lines = g_ptr_array_new_with_free_func(g_free),
-        .first_names =
-            g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free),
+        .first_names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                             g_free),
         .trouble = g_string_new(NULL),
     };
     gboolean ok;

@@ -57,7 +57,7 @@ static void test_cancel_tree(struct shim_client *shim, gconstpointer data)
         "env -i setsid sh -c 'echo $$ > d; exec sleep 1000' &\n"
         "while [ ! -s a ] || [ ! -s b ] || [ ! -s c ] || [ ! -s d ]; do "
         "sleep 0.01; done\n"
-        "touch ready; trap 'exit 5' TERM; while :; do sleep 0.05; done";
+        "trap 'exit 5' TERM; touch ready; while :; do sleep 0.05; done";
     static const char *const names[] = { "a", "b", "c", "d" };
     pid_t pids[G_N_ELEMENTS(names)];
     struct shim_outcome outcome;

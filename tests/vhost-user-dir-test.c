@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -60,7 +61,7 @@ static void note_entry(struct walk *walk, const struct fuse_dirent *dirent,
         walk->dot_nodes += node != 0;
         return;
     }
-    if (entry)
+    if (node)
         g_assert_cmpuint(entry->attr.ino, ==, dirent->ino);
     g_assert_true(g_hash_table_insert(walk->names, g_steal_pointer(&name),
                                       g_memdup2(&node, sizeof(node))));
@@ -266,6 +267,55 @@ static void test_unlinked(void)
     client_free(client);
 }
 
+/* Of n lookups, how many found no descriptor; those that did are forgotten. */
+static int count_refused(struct client *client, int n)
+{
+    g_autofree uint64_t *nodes = g_new0(uint64_t, n);
+    int refused = 0;
+
+    for (int i = 0; i < n; i++) {
+        g_autofree char *name = g_strdup_printf("entry-%04d", i);
+        struct fuse_entry_out entry;
+        int r = fuse_client_lookup(client, ROOT, name, &entry);
+
+        if (r == 0)
+            nodes[i] = entry.nodeid;
+        else
+            refused++;
+        g_assert_true(r == 0 || r == -EMFILE);
+    }
+    for (int i = 0; i < n; i++) {
+        if (nodes[i])
+            fuse_client_forget(client, nodes[i], 1);
+    }
+    return refused;
+}
+
+/* Without descriptors the guest gets an error, and the daemon lives. */
+static void test_no_descriptors(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    struct rlimit few = { 100, 100 }, many;
+    struct walk walk;
+    uint64_t fh;
+
+    make_files(client, "", 300);
+    g_assert_cmpint(fuse_client_opendir(client, ROOT, &fh), ==, 0);
+    g_assert_cmpint(count_refused(client, 300), ==, 0);
+    g_assert_cmpint(prlimit(client->pid, RLIMIT_NOFILE, NULL, &many), ==, 0);
+    few.rlim_max = many.rlim_max;
+    g_assert_cmpint(prlimit(client->pid, RLIMIT_NOFILE, &few, NULL), ==, 0);
+    g_assert_cmpint(count_refused(client, 300), >, 200);
+    /* All names are listed, most without their nodes. */
+    walk_init(&walk);
+    walk_from(client, &walk, FUSE_READDIRPLUS, fh, 0, 4096);
+    g_assert_cmpuint(g_hash_table_size(walk.names), ==, 300);
+    walk_clear(&walk);
+    g_assert_cmpint(prlimit(client->pid, RLIMIT_NOFILE, &many, NULL), ==, 0);
+    g_assert_cmpint(count_refused(client, 300), ==, 0);
+    client_free(client);
+}
+
 static void test_dots(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -300,5 +350,6 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/nodes/forget-too-much", test_forget_too_much);
     g_test_add_func("/vhost-user/nodes/unlinked", test_unlinked);
     g_test_add_func("/vhost-user/nodes/dots", test_dots);
+    g_test_add_func("/vhost-user/nodes/no-descriptors", test_no_descriptors);
     return g_test_run();
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -23,6 +24,12 @@
 #define RINGS_SIZE (64u << 10)
 
 /* ---- process ------------------------------------------------------------- */
+
+/* In the child: a test that fails leaves no daemon behind. */
+static void die_with_parent(gpointer data)
+{
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
 
 static GPid spawn(const char *share, const char *socket,
                   const char *const *arguments)
@@ -41,8 +48,9 @@ static GPid spawn(const char *share, const char *socket,
         g_ptr_array_add(argv, (char *)*arguments);
     g_ptr_array_add(argv, NULL);
     g_spawn_async(NULL, (char **)argv->pdata, NULL,
-                  G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_SEARCH_PATH, NULL, NULL,
-                  &pid, &error);
+                  G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_SEARCH_PATH |
+                      G_SPAWN_STDOUT_TO_DEV_NULL,
+                  die_with_parent, NULL, &pid, &error);
     g_assert_no_error(error);
     return pid;
 }

@@ -26,8 +26,8 @@ static char *elsewhere(void)
 struct world *world_new(const struct world_backend *backend)
 {
     struct world *world = g_new0(struct world, 1);
-    g_autofree char *base =
-        g_build_filename(g_get_tmp_dir(), "stepback-test-XXXXXX", NULL);
+    g_autofree char *base = g_build_filename(g_get_tmp_dir(),
+                                             "stepback-test-XXXXXX", NULL);
 
     world->backend = backend;
     world->base = g_strdup(g_mkdtemp(base));
@@ -36,10 +36,10 @@ struct world *world_new(const struct world_backend *backend)
     world->mount = g_build_filename(world->base, "mount", NULL);
     g_assert_cmpint(g_mkdir(world->share, 0755), ==, 0);
     g_assert_cmpint(g_mkdir(world->mount, 0755), ==, 0);
-    world->undo_dir =
-        backend->log_elsewhere
-            ? elsewhere()
-            : g_build_filename(world->base, ".stepback", "share", NULL);
+    world->undo_dir = backend->log_elsewhere
+                          ? elsewhere()
+                          : g_build_filename(world->base, ".stepback", "share",
+                                             NULL);
     world->next_id = 1;
     return world;
 }
@@ -68,7 +68,7 @@ bool world_start(struct world *world)
     return true;
 }
 
-/* ---- steps ----------------------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------- */
 
 static json_t *request(struct world *world, const char *type, json_t *payload)
 {
@@ -98,8 +98,7 @@ json_t *world_close_step(struct world *world, int64_t id)
 
 json_t *world_undo(struct world *world, unsigned steps)
 {
-    return request(world, "rollback",
-                   json_pack("{s:i}", "steps", (int)steps));
+    return request(world, "rollback", json_pack("{s:i}", "steps", (int)steps));
 }
 
 guint world_history_count(struct world *world)
@@ -111,7 +110,7 @@ guint world_history_count(struct world *world)
     return count;
 }
 
-/* ---- looking --------------------------------------------------------------- */
+/* ---- looking ------------------------------------------------------------- */
 
 GPtrArray *world_snapshot(struct world *world)
 {
@@ -160,9 +159,8 @@ void world_host_file(struct world *world, const char *path, const char *text)
 {
     g_autofree char *full = world_host_path(world, path);
 
-    g_assert_true(g_file_set_contents_full(full, text, -1,
-                                           G_FILE_SET_CONTENTS_NONE, 0644,
-                                           NULL));
+    g_assert_true(g_file_set_contents_full(
+        full, text, -1, G_FILE_SET_CONTENTS_NONE, 0644, NULL));
 }
 
 void world_host_dir(struct world *world, const char *path)

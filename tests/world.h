@@ -66,14 +66,14 @@ struct world_backend {
 
 struct world {
     const struct world_backend *backend;
-    char *base;     /* everything of this world */
-    char *share;    /* the folder itself */
+    char *base;  /* everything of this world */
+    char *share; /* the folder itself */
     char *undo_dir;
-    char *mount;    /* where it is mounted (mount backend) */
+    char *mount;         /* where it is mounted (mount backend) */
     unsigned ambient_ms; /* 0: default */
     int64_t next_id;
-    json_t *recovery;    /* payload of event.recovery at the last start */
-    void *state;         /* the backend's */
+    json_t *recovery; /* payload of event.recovery at the last start */
+    void *state;      /* the backend's */
 };
 
 extern const struct world_backend world_folder, world_folder_copy, world_mount;

@@ -75,7 +75,7 @@ static void folder_kill(struct world *w)
     folder_stop(w);
 }
 
-/* ---- paths ----------------------------------------------------------------- */
+/* ---- paths --------------------------------------------------------------- */
 
 static int resolve(struct folder *f, const char *path,
                    struct ic_inode **ret_inode)
@@ -103,8 +103,8 @@ static int resolve_parent(struct folder *f, const char *path,
                           struct ic_inode **ret_dir, const char **ret_name)
 {
     const char *slash = strrchr(path, '/');
-    g_autofree char *dir =
-        slash ? g_strndup(path, (gsize)(slash - path)) : g_strdup("");
+    g_autofree char *dir = slash ? g_strndup(path, (gsize)(slash - path))
+                                 : g_strdup("");
 
     *ret_name = slash ? slash + 1 : path;
     return resolve(f, dir, ret_dir);
@@ -116,7 +116,7 @@ static void drop(int rc, struct ic_inode *inode)
         ic_inode_unref(inode);
 }
 
-/* ---- names ----------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------- */
 
 static int folder_put(struct world *w, const char *path, int flags,
                       const void *data, size_t len, off_t offset)
@@ -260,7 +260,7 @@ static int folder_rename(struct world *w, const char *from, const char *to,
     return rc;
 }
 
-/* ---- inodes ---------------------------------------------------------------- */
+/* ---- inodes -------------------------------------------------------------- */
 
 static int set_attr(struct world *w, const char *path,
                     const struct ic_setattr *attr)
@@ -402,8 +402,7 @@ static int folder_copy_range(struct world *w, const char *from, const char *to,
     return n < 0 ? (int)n : 0;
 }
 
-static int folder_stat(struct world *w, const char *path,
-                       struct stat *ret_stat)
+static int folder_stat(struct world *w, const char *path, struct stat *ret_stat)
 {
     struct folder *f = w->state;
     struct ic_inode *inode;

@@ -36,7 +36,7 @@ static char *at(struct world *w, const char *path)
 
 #define RESULT(call) ((call) < 0 ? -errno : 0)
 
-/* ---- the daemon ------------------------------------------------------------ */
+/* ---- the daemon ---------------------------------------------------------- */
 
 static char *socket_path(struct world *w)
 {
@@ -115,7 +115,8 @@ static bool mount_start(struct world *w)
     g_assert_nonnull(status);
     json_decref(status);
     json_decref(w->recovery);
-    w->recovery = json_incref(control_client_event(m->client, "event.recovery"));
+    w->recovery = json_incref(
+        control_client_event(m->client, "event.recovery"));
     return true;
 }
 
@@ -145,7 +146,7 @@ static void mount_kill(struct world *w)
     end(w, SIGKILL);
 }
 
-/* ---- operations ------------------------------------------------------------ */
+/* ---- operations ---------------------------------------------------------- */
 
 static int mount_put(struct world *w, const char *path, int flags,
                      const void *data, size_t len, off_t offset)
@@ -276,8 +277,7 @@ static int mount_copy_range(struct world *w, const char *from, const char *to,
 
     if (in < 0 || out < 0)
         return -errno;
-    return RESULT(
-        copy_file_range(in, &from_offset, out, &to_offset, len, 0));
+    return RESULT(copy_file_range(in, &from_offset, out, &to_offset, len, 0));
 }
 
 static int mount_stat(struct world *w, const char *path, struct stat *ret_stat)

@@ -113,9 +113,9 @@ static int read_directory(struct fuse_server *server,
         return -EBADF;
     reply.dir = handle->inode;
     reply.size = MIN(reply.size, FUSE_BUFFER_SIZE);
-    g_mutex_lock(&handle->lock);
+    pthread_mutex_lock(&handle->lock);
     r = append_entries(&reply, handle->dir, in->offset);
-    g_mutex_unlock(&handle->lock);
+    pthread_mutex_unlock(&handle->lock);
     fuse_handles_put(server->handles, handle);
     if (r < 0)
         return r;

@@ -22,7 +22,7 @@ static void destroy_handle(void *object)
         dir_stream_free(handle->dir);
     fd_close(&handle->fd);
     ic_inode_unref(handle->inode);
-    g_mutex_clear(&handle->lock);
+    pthread_mutex_destroy(&handle->lock);
     g_free(handle);
 }
 
@@ -51,7 +51,7 @@ int fuse_handles_add(struct fuse_handles *handles, int fd, int flags,
     handle->fd = fd;
     handle->writable = (flags & O_ACCMODE) != O_RDONLY;
     handle->inode = ic_inode_ref(inode);
-    g_mutex_init(&handle->lock);
+    pthread_mutex_init(&handle->lock, NULL);
     if (S_ISDIR(ic_inode_type(inode)))
         handle->dir = dir_stream_new(fd);
     r = slot_table_insert(handles->slots, handle, &handle->id);

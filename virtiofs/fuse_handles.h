@@ -10,6 +10,7 @@
 #ifndef VIRTIOFS_FUSE_HANDLES_H
 #define VIRTIOFS_FUSE_HANDLES_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 #include "interceptor/interceptor.h"
@@ -22,7 +23,7 @@ struct fuse_handle {
     bool writable;
     struct ic_inode *inode; /* held */
     uint64_t id;
-    GMutex lock;            /* dir */
+    pthread_mutex_t lock;   /* dir */
     struct dir_stream *dir; /* directories only, else NULL */
 };
 

@@ -14,12 +14,13 @@
 #include "virtiofs/fuse_nodes.h"
 
 #include <linux/fuse.h>
+#include <pthread.h>
 
 #include "virtiofs/slot_table.h"
 
 struct fuse_nodes {
     struct slot_table *slots;
-    GMutex lock;
+    pthread_mutex_t lock;
     GHashTable *by_inode;
 };
 
@@ -38,7 +39,7 @@ struct fuse_nodes *fuse_nodes_new(struct ic_inode *root)
 
     nodes->slots = slot_table_new(destroy_node);
     nodes->by_inode = g_hash_table_new(NULL, NULL);
-    g_mutex_init(&nodes->lock);
+    pthread_mutex_init(&nodes->lock, NULL);
     fuse_nodes_remember(nodes, ic_inode_ref(root), &id);
     return nodes;
 }
@@ -49,7 +50,7 @@ void fuse_nodes_free(struct fuse_nodes *nodes)
         return;
     slot_table_free(nodes->slots);
     g_hash_table_unref(nodes->by_inode);
-    g_mutex_clear(&nodes->lock);
+    pthread_mutex_destroy(&nodes->lock);
     g_free(nodes);
 }
 
@@ -79,7 +80,7 @@ int fuse_nodes_remember(struct fuse_nodes *nodes, struct ic_inode *inode,
     bool taken = false;
     int r = 0;
 
-    g_mutex_lock(&nodes->lock);
+    pthread_mutex_lock(&nodes->lock);
     node = g_hash_table_lookup(nodes->by_inode, inode);
     if (node) {
         node->n_lookups++;
@@ -88,7 +89,7 @@ int fuse_nodes_remember(struct fuse_nodes *nodes, struct ic_inode *inode,
         r = add_node(nodes, inode, ret_id);
         taken = r == 0;
     }
-    g_mutex_unlock(&nodes->lock);
+    pthread_mutex_unlock(&nodes->lock);
     if (!taken)
         ic_inode_unref(inode);
     return r;
@@ -105,14 +106,14 @@ void fuse_nodes_forget(struct fuse_nodes *nodes, uint64_t id,
     node = fuse_nodes_get(nodes, id);
     if (!node)
         return;
-    g_mutex_lock(&nodes->lock);
+    pthread_mutex_lock(&nodes->lock);
     if (node->n_lookups > 0) {
         node->n_lookups -= MIN(n_lookups, node->n_lookups);
         gone = node->n_lookups == 0;
     }
     if (gone)
         g_hash_table_remove(nodes->by_inode, node->inode);
-    g_mutex_unlock(&nodes->lock);
+    pthread_mutex_unlock(&nodes->lock);
     if (gone)
         slot_table_remove(nodes->slots, id);
     fuse_nodes_put(nodes, node);
@@ -124,7 +125,7 @@ void fuse_nodes_clear(struct fuse_nodes *nodes)
     struct fuse_node *node;
     GHashTableIter iter;
 
-    g_mutex_lock(&nodes->lock);
+    pthread_mutex_lock(&nodes->lock);
     g_hash_table_iter_init(&iter, nodes->by_inode);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&node)) {
         if (node->id == FUSE_ROOT_ID)
@@ -133,7 +134,7 @@ void fuse_nodes_clear(struct fuse_nodes *nodes)
         g_array_append_val(ids, node->id);
         g_hash_table_iter_remove(&iter);
     }
-    g_mutex_unlock(&nodes->lock);
+    pthread_mutex_unlock(&nodes->lock);
     for (guint i = 0; i < ids->len; i++)
         slot_table_remove(nodes->slots, g_array_index(ids, uint64_t, i));
 }

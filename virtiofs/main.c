@@ -166,8 +166,8 @@ static gboolean run(const struct options *options, int stop_fd, GError **error)
 /* The library has a log of its own to set. */
 static void start_log(const struct options *options)
 {
-    const char *human =
-        options->mount_dir || isatty(STDERR_FILENO) ? PROGRAM : NULL;
+    const char *human = options->mount_dir || isatty(STDERR_FILENO) ? PROGRAM
+                                                                    : NULL;
 
     log_set_human(human);
     log_set_level(options->log_level);

@@ -14,8 +14,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fuse3/fuse_log.h>
 #include <fuse3/fuse_lowlevel.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -108,6 +110,17 @@ static gpointer reader_main(gpointer data)
     return NULL;
 }
 
+/* What libfuse said last: the reason when it fails. It is quoted in the error
+ * and not printed beside it. Only this thread calls libfuse. */
+static char fuse_message[256] = "no reason given";
+
+static void keep_message(enum fuse_log_level level, const char *format,
+                         va_list args)
+{
+    vsnprintf(fuse_message, sizeof(fuse_message), format, args);
+    g_strchomp(fuse_message);
+}
+
 static struct fuse_session *mount_session(const char *dir, GError **error)
 {
     static const struct fuse_lowlevel_ops none;
@@ -121,16 +134,17 @@ static struct fuse_session *mount_session(const char *dir, GError **error)
                                     "subtype=stepback"),
                      NULL };
     struct fuse_args args = FUSE_ARGS_INIT(3, argv);
-    struct fuse_session *session = fuse_session_new(&args, &none, sizeof(none),
-                                                    NULL);
+    struct fuse_session *session;
 
+    fuse_set_log_func(keep_message);
+    session = fuse_session_new(&args, &none, sizeof(none), NULL);
     fuse_opt_free_args(&args);
     if (session && fuse_session_mount(session, dir) == 0)
         return session;
     if (session)
         fuse_session_destroy(session);
-    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR, "cannot mount on %s",
-                dir);
+    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                "cannot mount on %s (%s)", dir, fuse_message);
     return NULL;
 }
 

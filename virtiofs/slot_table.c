@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <glib.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
 #define CHUNK_SLOTS 1024u
@@ -33,7 +34,7 @@ struct slot {
 
 struct slot_table {
     void (*destroy)(void *object);
-    GMutex lock;
+    pthread_mutex_t lock;
     uint32_t free_head;
     uint32_t n_slots;
     struct slot *_Atomic chunks[MAX_CHUNKS];
@@ -45,7 +46,7 @@ struct slot_table *slot_table_new(void (*destroy)(void *object))
 
     table->destroy = destroy;
     table->free_head = NO_SLOT;
-    g_mutex_init(&table->lock);
+    pthread_mutex_init(&table->lock, NULL);
     return table;
 }
 
@@ -56,7 +57,7 @@ void slot_table_free(struct slot_table *table)
     slot_table_clear(table, 1);
     for (unsigned i = 0; i < MAX_CHUNKS; i++)
         g_free(atomic_load(&table->chunks[i]));
-    g_mutex_clear(&table->lock);
+    pthread_mutex_destroy(&table->lock);
     g_free(table);
 }
 
@@ -117,9 +118,9 @@ int slot_table_insert(struct slot_table *table, void *object, uint64_t *ret_id)
     uint64_t state;
     int r;
 
-    g_mutex_lock(&table->lock);
+    pthread_mutex_lock(&table->lock);
     r = take_free_slot(table, &index);
-    g_mutex_unlock(&table->lock);
+    pthread_mutex_unlock(&table->lock);
     if (r < 0)
         return r;
     slot = slot_at(table, index);
@@ -166,10 +167,10 @@ void slot_table_put(struct slot_table *table, uint64_t id)
     atomic_store_explicit(&slot->state,
                           (uint64_t)(generation + 1) << GENERATION,
                           memory_order_release);
-    g_mutex_lock(&table->lock);
+    pthread_mutex_lock(&table->lock);
     slot->next_free = table->free_head;
     table->free_head = (uint32_t)(id - 1);
-    g_mutex_unlock(&table->lock);
+    pthread_mutex_unlock(&table->lock);
 }
 
 bool slot_table_remove(struct slot_table *table, uint64_t id)
@@ -197,9 +198,9 @@ void slot_table_clear(struct slot_table *table, uint64_t first)
 {
     uint32_t n;
 
-    g_mutex_lock(&table->lock);
+    pthread_mutex_lock(&table->lock);
     n = table->n_slots;
-    g_mutex_unlock(&table->lock);
+    pthread_mutex_unlock(&table->lock);
     for (uint32_t i = (uint32_t)(first - 1); i < n; i++) {
         uint64_t state = atomic_load(&slot_at(table, i)->state);
 

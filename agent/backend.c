@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * backend - see backend.h.
+ *
+ * The daemon makes the control socket first and the vhost-user socket last,
+ * and takes one connection on the latter: so that one is only looked at, never
+ * tried.
+ */
+#include "agent/backend.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/child.h"
+#include "agent/child_log.h"
+#include "agent/install_paths.h"
+#include "common/errors.h"
+#include "common/log.h"
+
+enum {
+    POLL_MS = 20,
+    /* After QEMU has gone: the daemon closes its log and ends. */
+    STOP_MS = 2000,
+    TERM_GRACE_MS = 500,
+};
+
+struct backend {
+    struct child *daemon;
+    struct control_link *link;
+    char *fs_socket, *control_socket;
+    gint64 last_step_id;
+    gint64 deadline; /* monotonic, us */
+    guint poll_timer;
+    char *last_error; /* the daemon's last error line, or NULL */
+    bool ready, ended;
+    const struct backend_callbacks *callbacks;
+    void *opaque;
+};
+
+/* Tell the owner once; nothing may touch the backend after it. */
+static void end(struct backend *backend, enum error_code code, const char *text,
+                bool clean)
+{
+    g_autoptr(GError) error = NULL;
+
+    if (backend->ended)
+        return;
+    backend->ended = true;
+    g_clear_handle_id(&backend->poll_timer, g_source_remove);
+    error = g_error_new(STEPBACK_ERROR, code, "the file system daemon %s%s%s",
+                        text, backend->last_error ? ": " : "",
+                        backend->last_error ? backend->last_error : "");
+    backend->callbacks->ended(backend, error, clean, backend->opaque);
+}
+
+static void on_line(struct child *child, const char *line, void *opaque)
+{
+    struct backend *backend = opaque;
+
+    child_log_line(BACKEND_PROGRAM, LOG_FS_BACKEND, line, &backend->last_error);
+}
+
+static void on_exited(struct child *child, void *opaque)
+{
+    struct backend *backend = opaque;
+    g_autofree char *text = child_describe_exit(child);
+
+    end(backend, ERROR_BACKEND_FAILED, text, child_exited_cleanly(child));
+}
+
+static const struct child_callbacks child_callbacks = {
+    .line = on_line,
+    .exited = on_exited,
+};
+
+static void on_event(struct control_link *link, const char *type,
+                     json_t *payload, void *opaque)
+{
+    struct backend *backend = opaque;
+
+    backend->callbacks->event(backend, type, payload, backend->opaque);
+}
+
+/* The process's end, with the reason, comes right after the connection's. If
+ * it does not, the daemon is of no more use. */
+static void on_closed(struct control_link *link, void *opaque)
+{
+    struct backend *backend = opaque;
+
+    child_expect_exit(backend->daemon, STOP_MS, TERM_GRACE_MS);
+}
+
+static const struct control_link_callbacks link_callbacks = {
+    .event = on_event,
+    .closed = on_closed,
+};
+
+static void on_status(json_t *payload, const GError *error, void *opaque)
+{
+    struct backend *backend = opaque;
+
+    if (error) {
+        log_warn(LOG_CONTROL, "%s", error->message);
+        return; /* on_closed() or on_exited() follows */
+    }
+    backend->last_step_id = json_integer_value(
+        json_object_get(payload, "last_step_id"));
+    backend->ready = true;
+    g_clear_handle_id(&backend->poll_timer, g_source_remove);
+    backend->callbacks->ready(backend, backend->opaque);
+}
+
+static bool is_socket(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+static gboolean poll_sockets(gpointer data)
+{
+    struct backend *backend = data;
+
+    if (g_get_monotonic_time() > backend->deadline) {
+        backend->poll_timer = 0;
+        end(backend, ERROR_BACKEND_FAILED, "did not become ready in time",
+            false);
+        return G_SOURCE_REMOVE;
+    }
+    if (backend->link || !is_socket(backend->control_socket) ||
+        !is_socket(backend->fs_socket))
+        return G_SOURCE_CONTINUE;
+    /* Between bind() and listen() a connection is refused: then later. */
+    backend->link = control_link_connect(backend->control_socket,
+                                         &link_callbacks, backend, NULL);
+    if (backend->link)
+        control_link_request(backend->link, "status", NULL, on_status, backend);
+    return G_SOURCE_CONTINUE;
+}
+
+static char **build_argv(const struct backend_config *config,
+                         const char *program)
+{
+    const char *const common[] = {
+        program,
+        "--shared-dir",
+        config->shared_dir,
+        "--socket-path",
+        config->fs_socket,
+        "--interceptor-socket",
+        config->control_socket,
+        "--cache",
+        "never",
+        "--log-level",
+        config->log_level,
+    };
+    GPtrArray *argv = g_ptr_array_new();
+
+    for (size_t i = 0; i < G_N_ELEMENTS(common); i++)
+        g_ptr_array_add(argv, g_strdup(common[i]));
+    if (config->undo_dir) {
+        g_ptr_array_add(argv, g_strdup("--undo-dir"));
+        g_ptr_array_add(argv, g_strdup(config->undo_dir));
+    }
+    if (config->read_only)
+        g_ptr_array_add(argv, g_strdup("--readonly"));
+    g_ptr_array_add(argv, NULL);
+    return (char **)g_ptr_array_free(argv, FALSE);
+}
+
+static struct child *spawn(struct backend *backend,
+                           const struct backend_config *config, GError **error)
+{
+    g_autofree char *program = install_paths_find_helper(BACKEND_PROGRAM);
+    g_autoptr(GError) cause = NULL;
+    g_auto(GStrv) argv = NULL;
+    struct child *child;
+
+    if (!program) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_BACKEND_FAILED,
+                            "the file system daemon " BACKEND_PROGRAM
+                            " is not installed; STEPBACK_LIBEXECDIR can name "
+                            "the folder it is in");
+        return NULL;
+    }
+    argv = build_argv(config, program);
+    child = child_spawn((const char *const *)argv, NULL, 0, &child_callbacks,
+                        backend, &cause);
+    if (!child)
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_BACKEND_FAILED,
+                            cause->message);
+    return child;
+}
+
+struct backend *backend_new(const struct backend_config *config,
+                            const struct backend_callbacks *callbacks,
+                            void *opaque, GError **error)
+{
+    struct backend *backend = g_new0(struct backend, 1);
+
+    backend->callbacks = callbacks;
+    backend->opaque = opaque;
+    backend->fs_socket = g_strdup(config->fs_socket);
+    backend->control_socket = g_strdup(config->control_socket);
+    backend->deadline = g_get_monotonic_time() +
+                        config->timeout_ms * G_TIME_SPAN_MILLISECOND;
+    backend->daemon = spawn(backend, config, error);
+    if (!backend->daemon) {
+        backend_free(backend);
+        return NULL;
+    }
+    backend->poll_timer = g_timeout_add(POLL_MS, poll_sockets, backend);
+    return backend;
+}
+
+void backend_free(struct backend *backend)
+{
+    if (!backend)
+        return;
+    g_clear_handle_id(&backend->poll_timer, g_source_remove);
+    control_link_free(backend->link);
+    child_free(backend->daemon);
+    g_free(backend->fs_socket);
+    g_free(backend->control_socket);
+    g_free(backend->last_error);
+    g_free(backend);
+}
+
+void backend_stop(struct backend *backend)
+{
+    child_expect_exit(backend->daemon, STOP_MS, TERM_GRACE_MS);
+}
+
+void backend_kill(struct backend *backend)
+{
+    child_kill(backend->daemon);
+}
+
+struct control_link *backend_link(struct backend *backend)
+{
+    return backend->link;
+}
+
+gint64 backend_last_step_id(struct backend *backend)
+{
+    return backend->last_step_id;
+}

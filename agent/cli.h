@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli - the commands of the program.
+ *
+ * Each gets its own arguments (argv[0] is its name) and returns the exit
+ * code: 0, 1 for an error, 2 for a wrong command line.
+ */
+#ifndef AGENT_CLI_H
+#define AGENT_CLI_H
+
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+
+#define CLI_PROGRAM "stepback"
+
+int cli_agent(int argc, char **argv);
+int cli_run(int argc, char **argv);
+int cli_history(int argc, char **argv);
+int cli_undo(int argc, char **argv);
+int cli_image(int argc, char **argv);
+int cli_doctor(int argc, char **argv);
+
+#endif

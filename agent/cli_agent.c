@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_agent - "stepback agent": serve a frontend on stdin and stdout.
+ *
+ * It ends in order when stdin ends and by SIGTERM, SIGINT and SIGHUP; a second
+ * signal does not wait for the virtual machine.
+ */
+#include <fcntl.h>
+#include <glib-unix.h>
+#include <glib.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/cli.h"
+#include "agent/cli_options.h"
+#include "agent/stdio_api.h"
+#include "common/log.h"
+
+struct agent {
+    GMainLoop *loop;
+    struct stdio_api *api;
+    bool ending;
+};
+
+static void end(struct agent *agent)
+{
+    if (agent->ending)
+        return;
+    agent->ending = true;
+    stdio_api_stop(agent->api);
+}
+
+static gboolean on_signal(gpointer data)
+{
+    struct agent *agent = data;
+
+    if (agent->ending)
+        stdio_api_kill(agent->api);
+    end(agent);
+    return G_SOURCE_CONTINUE;
+}
+
+static void on_closed(void *opaque)
+{
+    end(opaque);
+}
+
+static void on_stopped(void *opaque)
+{
+    struct agent *agent = opaque;
+
+    g_main_loop_quit(agent->loop);
+}
+
+static const struct stdio_api_callbacks callbacks = {
+    .closed = on_closed,
+    .stopped = on_stopped,
+};
+
+/* stdout becomes the protocol's alone: what a library prints goes to stderr. */
+static int take_stdout(void)
+{
+    int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+
+    if (fd >= 0)
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+    return fd;
+}
+
+int cli_agent(int argc, char **argv)
+{
+    static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
+    g_autofree char *log_level = NULL;
+    const GOptionEntry entries[] = {
+        { "log-level", 0, 0, G_OPTION_ARG_STRING, &log_level,
+          "error, warn, info, debug or trace", "LEVEL" },
+        { NULL },
+    };
+    struct agent agent = { 0 };
+    enum log_level level;
+    int in_fd, out_fd;
+
+    if (!cli_options_parse("- serve a frontend on stdin and stdout", entries,
+                           false, &argc, &argv))
+        return CLI_USAGE;
+    /* GLib does not free what an option replaces: so no default before. */
+    if (!log_level)
+        log_level = g_strdup("info");
+    if (!log_level_parse(log_level, &level))
+        return cli_options_wrong("agent: --log-level is error, warn, info, "
+                                 "debug or trace");
+    log_set_level(level);
+    in_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    out_fd = take_stdout();
+    if (in_fd < 0 || out_fd < 0)
+        return cli_options_wrong("agent: stdin and stdout must be open");
+    agent.loop = g_main_loop_new(NULL, FALSE);
+    for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
+        g_unix_signal_add(signals[i], on_signal, &agent);
+    agent.api = stdio_api_new(in_fd, out_fd, log_level, &callbacks, &agent);
+    g_main_loop_run(agent.loop);
+    stdio_api_free(agent.api);
+    g_main_loop_unref(agent.loop);
+    return CLI_OK;
+}

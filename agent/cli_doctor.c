@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_doctor - "stepback doctor": is everything there that is needed?
+ *
+ * For each missing thing it prints what mends it.
+ */
+#include <errno.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "agent/accel.h"
+#include "agent/backend.h"
+#include "agent/cli.h"
+#include "agent/cli_options.h"
+#include "agent/guest_image.h"
+#include "agent/install_paths.h"
+#include "agent/vm_command.h"
+
+enum verdict { GOOD, SLOW, MISSING };
+
+static const char *const verdict_names[] = {
+    [GOOD] = "ok", [SLOW] = "note", [MISSING] = "MISSING"
+};
+
+/* found (taken) says what is there, or what is wrong. */
+static enum verdict tell(enum verdict verdict, const char *what, char *found,
+                         const char *remedy)
+{
+    printf("%-8s %-12s %s\n", verdict_names[verdict], what, found);
+    if (verdict != GOOD && remedy)
+        printf("%-8s %-12s -> %s\n", "", "", remedy);
+    g_free(found);
+    return verdict;
+}
+
+static enum verdict check_qemu(void)
+{
+    char *qemu = vm_command_find_qemu(NULL);
+
+    return qemu ? tell(GOOD, "QEMU", qemu, NULL)
+                : tell(MISSING, "QEMU", g_strdup(VM_QEMU " is not installed"),
+                       "apt-get install " VM_QEMU_PACKAGE);
+}
+
+static enum verdict check_daemon(void)
+{
+    char *daemon = install_paths_find_helper(BACKEND_PROGRAM);
+
+    return daemon ? tell(GOOD, "daemon", daemon, NULL)
+                  : tell(MISSING, "daemon",
+                         g_strdup(BACKEND_PROGRAM " is not installed"),
+                         "make install (or set STEPBACK_LIBEXECDIR to the "
+                         "folder that has it)");
+}
+
+static enum verdict check_image(void)
+{
+    g_autoptr(GError) error = NULL;
+    struct guest_image *image = guest_image_find(GUEST_IMAGE_DEFAULT, NULL,
+                                                 NULL, NULL, &error);
+    enum verdict verdict;
+
+    if (!image)
+        return tell(MISSING, "guest image", g_strdup(error->message),
+                    CLI_PROGRAM " image build");
+    verdict = tell(GOOD, "guest image", g_strdup(image->kernel), NULL);
+    guest_image_free(image);
+    return verdict;
+}
+
+static const char *kvm_remedy(void)
+{
+    if (access(ACCEL_KVM_PATH, F_OK) < 0)
+        return "modprobe kvm_intel || modprobe kvm_amd (and virtualization "
+               "must be on in the firmware)";
+    if (access(ACCEL_KVM_PATH, R_OK | W_OK) < 0)
+        return "usermod -aG kvm \"$USER\" (then log in again)";
+    return NULL;
+}
+
+static enum verdict check_kvm(void)
+{
+    g_autofree char *why = NULL;
+
+    if (accel_kvm_usable(ACCEL_KVM_PATH, ACCEL_CPUINFO_PATH, &why))
+        return tell(GOOD, "KVM", g_strdup(ACCEL_KVM_PATH), NULL);
+    return tell(SLOW, "KVM",
+                g_strdup_printf("%s; guests run with TCG, which is slow", why),
+                kvm_remedy());
+}
+
+static enum verdict check_fuse(void)
+{
+    if (access("/dev/fuse", R_OK | W_OK) == 0)
+        return tell(GOOD, "FUSE", g_strdup("/dev/fuse"), NULL);
+    return tell(SLOW, "FUSE",
+                g_strdup_printf("/dev/fuse: %s; only mounting on the host "
+                                "needs it",
+                                g_strerror(errno)),
+                "modprobe fuse");
+}
+
+int cli_doctor(int argc, char **argv)
+{
+    static enum verdict (*const checks[])(void) = {
+        check_qemu, check_daemon, check_image, check_kvm, check_fuse,
+    };
+    static const GOptionEntry entries[] = { { NULL } };
+    enum verdict worst = GOOD;
+
+    if (!cli_options_parse("- check that everything needed is there", entries,
+                           false, &argc, &argv))
+        return CLI_USAGE;
+    if (argc > 1)
+        return cli_options_wrong("doctor: it takes no arguments");
+    for (size_t i = 0; i < G_N_ELEMENTS(checks); i++) {
+        enum verdict verdict = checks[i]();
+
+        worst = MAX(worst, verdict);
+    }
+    return worst == MISSING ? CLI_FAILED : CLI_OK;
+}

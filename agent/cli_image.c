@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_image - "stepback image build": run the script that builds guest images.
+ */
+#include <errno.h>
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/cli.h"
+#include "agent/cli_options.h"
+#include "agent/install_paths.h"
+
+static int build(char **argv)
+{
+    g_autofree char *builder = install_paths_find_image_builder();
+    /* In a build directory the shim is not beside the script. */
+    g_autofree char *shim = install_paths_find_helper("shim/stepback-shim");
+
+    if (!builder)
+        return cli_options_failed("the image builder is not installed; "
+                                  "STEPBACK_DATADIR can name the folder that "
+                                  "has it as guest/build");
+    if (shim)
+        g_setenv("STEPBACK_SHIM", shim, FALSE);
+    argv[0] = builder;
+    execv(builder, argv);
+    return cli_options_failed("cannot run %s: %s", builder, g_strerror(errno));
+}
+
+int cli_image(int argc, char **argv)
+{
+    if (argc >= 2 && strcmp(argv[1], "build") == 0)
+        return build(argv + 1);
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        puts("Usage: " CLI_PROGRAM " image build [ARG...]\n\n"
+             "Builds a guest image; '" CLI_PROGRAM
+             " image build --help' lists its options.");
+        return CLI_OK;
+    }
+    return cli_options_wrong("image: try '" CLI_PROGRAM " image build'");
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_options - see cli_options.h.
+ */
+#include "agent/cli_options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/cli.h"
+
+bool cli_options_parse(const char *summary, const GOptionEntry *entries,
+                       bool strict, int *argc, char ***argv)
+{
+    g_autofree char *program = g_strdup_printf(CLI_PROGRAM " %s", (*argv)[0]);
+    GOptionContext *context = g_option_context_new(summary);
+    g_autoptr(GError) error = NULL;
+    gboolean ok;
+
+    /* The usage line names the program by its prgname. */
+    g_set_prgname(program);
+    g_option_context_add_main_entries(context, entries, NULL);
+    g_option_context_set_strict_posix(context, strict);
+    ok = g_option_context_parse(context, argc, argv, &error);
+    g_option_context_free(context);
+    if (!ok) {
+        fprintf(stderr, "%s: %s\nTry '%s --help'.\n", program, error->message,
+                program);
+        return false;
+    }
+    if (*argc > 1 && strcmp((*argv)[1], "--") == 0) {
+        memmove(&(*argv)[1], &(*argv)[2], (size_t)(*argc - 1) * sizeof(char *));
+        (*argc)--;
+    }
+    return true;
+}
+
+static void print(const char *format, va_list args)
+{
+    g_autofree char *text = g_strdup_vprintf(format, args);
+
+    fprintf(stderr, CLI_PROGRAM ": %s\n", text);
+}
+
+int cli_options_wrong(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    print(format, args);
+    va_end(args);
+    return CLI_USAGE;
+}
+
+int cli_options_failed(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    print(format, args);
+    va_end(args);
+    return CLI_FAILED;
+}

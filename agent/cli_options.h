@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_options - command lines of the commands, read in one way.
+ */
+#ifndef AGENT_CLI_OPTIONS_H
+#define AGENT_CLI_OPTIONS_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+/* Parse a command's options; --help prints them and exits. strict: options
+ * end at the first argument that is none, or at "--". On success argv holds
+ * the command's name and the rest. False: the error is printed; the command
+ * returns CLI_USAGE. */
+bool cli_options_parse(const char *summary, const GOptionEntry *entries,
+                       bool strict, int *argc, char ***argv);
+
+/* Print what is wrong with the command line; CLI_USAGE. */
+int cli_options_wrong(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
+/* Print an error; CLI_FAILED. */
+int cli_options_failed(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
+#endif

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_run - "stepback run": one command in a virtual machine over a folder.
+ *
+ * The same session object as the agent's. Output is written as it comes and
+ * waits for its reader, and with it the command; signals are seen even then,
+ * because the handler only counts and wakes the main loop.
+ */
+#include <errno.h>
+#include <glib-unix.h>
+#include <glib.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "agent/cli.h"
+#include "agent/cli_options.h"
+#include "agent/cli_summary.h"
+#include "agent/session.h"
+#include "common/json_bytes.h"
+#include "common/log.h"
+
+enum {
+    EXIT_TIMED_OUT = 124, /* as timeout(1) */
+    EXIT_INTERRUPTED = 128 + SIGINT,
+    WRITE_CHUNK = 4096, /* PIPE_BUF: after POLLOUT it cannot block */
+    WRITE_POLL_MS = 200,
+};
+
+struct run {
+    GMainLoop *loop;
+    struct session *session;
+    char *command;
+    gint64 timeout;
+    char *undo_hint;
+    bool chatty;
+    bool output_broken;
+    int seen_interrupts;
+    int exit_code;
+};
+
+static volatile sig_atomic_t interrupts;
+static int wake_fd = -1;
+
+/* ---- signals ------------------------------------------------------------- */
+
+static void on_signal(int number)
+{
+    int saved = errno;
+    static const guint64 one = 1;
+
+    interrupts++;
+    if (write(wake_fd, &one, sizeof(one)) < 0)
+        interrupts++; /* cannot happen; and if it does, hurry */
+    errno = saved;
+}
+
+static void stop(struct run *run);
+
+static gboolean on_wake(int fd, GIOCondition condition, gpointer data)
+{
+    struct run *run = data;
+    guint64 count;
+
+    if (read(fd, &count, sizeof(count)) < 0)
+        return G_SOURCE_CONTINUE;
+    if (run->seen_interrupts > 0 || interrupts > 1) {
+        session_kill(run->session);
+        stop(run);
+    } else if (!session_cancel(run->session)) {
+        run->exit_code = EXIT_INTERRUPTED;
+        stop(run);
+    }
+    run->seen_interrupts = interrupts;
+    return G_SOURCE_CONTINUE;
+}
+
+static bool catch_signals(struct run *run)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+    struct sigaction action = { .sa_handler = on_signal,
+                                .sa_flags = SA_RESTART };
+
+    wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wake_fd < 0)
+        return false;
+    for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
+        sigaction(signals[i], &action, NULL);
+    g_unix_fd_add(wake_fd, G_IO_IN, on_wake, run);
+    return true;
+}
+
+/* ---- output -------------------------------------------------------------- */
+
+/* Write all of it, however long the reader takes, unless a signal comes. */
+static bool write_output(struct run *run, int fd, const char *data, size_t len)
+{
+    while (len > 0 && interrupts == run->seen_interrupts) {
+        struct pollfd p = { .fd = fd, .events = POLLOUT };
+        ssize_t n;
+
+        if (poll(&p, 1, WRITE_POLL_MS) <= 0)
+            continue;
+        n = write(fd, data, MIN(len, (size_t)WRITE_CHUNK));
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
+            return false;
+        if (n > 0) {
+            data += n;
+            len -= (size_t)n;
+        }
+    }
+    return true;
+}
+
+static void take_output(struct run *run, json_t *payload)
+{
+    const char *stream = json_string_value(json_object_get(payload, "stream"));
+    int fd = g_strcmp0(stream, "stderr") == 0 ? STDERR_FILENO : STDOUT_FILENO;
+    g_autofree char *data = NULL;
+    size_t len;
+
+    data = json_bytes_get(payload, "data", &len);
+    if (!data || run->output_broken || write_output(run, fd, data, len))
+        return;
+    /* Nobody reads ("| head"): a local command would get SIGPIPE. */
+    run->output_broken = true;
+    run->exit_code = 128 + SIGPIPE;
+    session_cancel(run->session);
+}
+
+static void take_recovery(json_t *payload)
+{
+    g_autofree char *text = cli_summary_recovery(payload);
+
+    fprintf(stderr, CLI_PROGRAM ": %s\n", text);
+}
+
+static bool on_event(const char *type, json_t *payload, bool droppable,
+                     void *opaque)
+{
+    struct run *run = opaque;
+    const char *text = json_string_value(json_object_get(payload, "message"));
+
+    if (strcmp(type, "event.terminal_output") == 0) {
+        take_output(run, payload);
+    } else if (strcmp(type, "event.step_completed") == 0) {
+        g_autofree char *line = cli_summary_step(payload, run->undo_hint);
+
+        fprintf(stderr, CLI_PROGRAM ": %s\n", line);
+    } else if (strcmp(type, "event.recovery") == 0) {
+        take_recovery(payload);
+    } else if (strcmp(type, "event.warning") == 0 && text &&
+               !log_enabled(LOG_LEVEL_WARN)) {
+        fprintf(stderr, CLI_PROGRAM ": warning: %s\n", text);
+    }
+    json_decref(payload);
+    return true;
+}
+
+static const struct session_callbacks callbacks = { .event = on_event };
+
+/* ---- the run ------------------------------------------------------------- */
+
+static void on_stopped(json_t *payload, const GError *error, json_t *data,
+                       void *opaque)
+{
+    struct run *run = opaque;
+
+    /* Busy: it is being stopped already, and that answer is yet to come. */
+    if (!error || error_code_of(error) != ERROR_BUSY)
+        g_main_loop_quit(run->loop);
+}
+
+static void stop(struct run *run)
+{
+    session_stop(run->session, on_stopped, run);
+}
+
+static void on_executed(json_t *report, const GError *error, json_t *data,
+                        void *opaque)
+{
+    struct run *run = opaque;
+
+    if (!error && !run->output_broken)
+        run->exit_code = (int)json_integer_value(
+            json_object_get(report, "exit_code"));
+    else if (error && error_code_of(error) == ERROR_TIMEOUT)
+        run->exit_code = EXIT_TIMED_OUT;
+    else if (error && error_code_of(error) == ERROR_CANCELLED)
+        run->exit_code = run->output_broken ? 128 + SIGPIPE : EXIT_INTERRUPTED;
+    else if (error)
+        run->exit_code = CLI_FAILED;
+    if (error && run->exit_code != 128 + SIGPIPE &&
+        run->exit_code != EXIT_INTERRUPTED)
+        cli_options_failed("%s", error->message);
+    stop(run);
+}
+
+static void on_started(json_t *payload, const GError *error, json_t *data,
+                       void *opaque)
+{
+    struct run *run = opaque;
+    const struct session_command command = {
+        .command = run->command,
+        .timeout_seconds = (unsigned)run->timeout,
+    };
+
+    if (error) {
+        if (run->exit_code != EXIT_INTERRUPTED)
+            run->exit_code = cli_options_failed("%s", error->message);
+        g_main_loop_quit(run->loop);
+        return;
+    }
+    if (run->chatty)
+        fprintf(
+            stderr, CLI_PROGRAM ": the VM is up after %.1f s\n",
+            (double)json_integer_value(json_object_get(payload, "boot_ms")) /
+                1000);
+    session_execute(run->session, &command, on_executed, run);
+}
+
+/* ---- the command line ---------------------------------------------------- */
+
+struct run_options {
+    char *dir, *image, *accel, *kernel, *initrd, *undo_dir;
+    gint64 memory, timeout;
+    gboolean no_network, verbose;
+};
+
+static void run_options_clear(struct run_options *options)
+{
+    g_free(options->dir);
+    g_free(options->image);
+    g_free(options->accel);
+    g_free(options->kernel);
+    g_free(options->initrd);
+    g_free(options->undo_dir);
+}
+
+static void set_string(json_t *object, const char *key, const char *value)
+{
+    if (value)
+        json_object_set_new(object, key, json_string(value));
+}
+
+/* An option's path as an absolute one, NULL for NULL. */
+static char *absolute(const char *path)
+{
+    return path ? g_canonicalize_filename(path, NULL) : NULL;
+}
+
+/* The options as the payload of session.start, so that both are checked in
+ * one place. */
+static json_t *build_payload(const struct run_options *options)
+{
+    g_autofree char *dir = absolute(options->dir ? options->dir : ".");
+    g_autofree char *kernel = absolute(options->kernel);
+    g_autofree char *initrd = absolute(options->initrd);
+    g_autofree char *undo_dir = absolute(options->undo_dir);
+    json_t *vm = json_object(), *folder = json_object();
+
+    set_string(vm, "image", options->image);
+    set_string(vm, "accel", options->accel);
+    set_string(vm, "kernel", kernel);
+    set_string(vm, "initrd", initrd);
+    if (options->memory)
+        json_object_set_new(vm, "memory_mb", json_integer(options->memory));
+    set_string(folder, "path", dir);
+    set_string(folder, "undo_dir", undo_dir);
+    return json_pack("{s:[o], s:o, s:s}", "working_directories", folder, "vm",
+                     vm, "network_policy",
+                     options->no_network ? "disabled" : "open");
+}
+
+/* As it would be typed. */
+static char *quote_word(const char *word)
+{
+    size_t plain = strspn(word, "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-");
+
+    return *word && word[plain] == '\0' ? g_strdup(word) : g_shell_quote(word);
+}
+
+/* One word is shell text; several are the words of one command. */
+static char *build_command(int count, char **words)
+{
+    GString *command = g_string_new(count == 1 ? words[0] : NULL);
+
+    for (int i = 0; count > 1 && i < count; i++) {
+        g_autofree char *word = quote_word(words[i]);
+
+        g_string_append_printf(command, "%s%s", i ? " " : "", word);
+    }
+    return g_string_free(command, FALSE);
+}
+
+static char *undo_hint(const struct run_options *options)
+{
+    GString *hint = g_string_new(CLI_PROGRAM " undo");
+
+    if (options->dir) {
+        g_autofree char *dir = quote_word(options->dir);
+
+        g_string_append_printf(hint, " -C %s", dir);
+    }
+    if (options->undo_dir) {
+        g_autofree char *dir = quote_word(options->undo_dir);
+
+        g_string_append_printf(hint, " --undo-dir %s", dir);
+    }
+    return g_string_free(hint, FALSE);
+}
+
+static int run_command(struct run *run, const struct run_options *options)
+{
+    json_t *payload = build_payload(options);
+    g_autoptr(GError) error = NULL;
+    struct session_config *config = session_config_parse(payload, &error);
+
+    json_decref(payload);
+    if (!config)
+        return cli_options_failed("%s", error->message);
+    if (!catch_signals(run)) {
+        session_config_free(config);
+        return cli_options_failed("cannot make an eventfd: %s",
+                                  g_strerror(errno));
+    }
+    run->loop = g_main_loop_new(NULL, FALSE);
+    run->session = session_new(options->verbose ? "info" : "error", &callbacks,
+                               run);
+    run->undo_hint = undo_hint(options);
+    run->chatty = options->verbose || isatty(STDERR_FILENO);
+    run->timeout = options->timeout;
+    if (run->chatty)
+        fprintf(stderr, CLI_PROGRAM ": starting the VM...\n");
+    session_start(run->session, config, on_started, run);
+    g_main_loop_run(run->loop);
+    session_free(run->session);
+    g_main_loop_unref(run->loop);
+    g_free(run->undo_hint);
+    return run->exit_code;
+}
+
+static int parse_and_run(int argc, char **argv, struct run_options *options)
+{
+    const GOptionEntry entries[] = {
+        { "directory", 'C', 0, G_OPTION_ARG_FILENAME, &options->dir,
+          "the working folder (default: the current one)", "DIR" },
+        { "image", 0, 0, G_OPTION_ARG_STRING, &options->image,
+          "the guest image (default: minimal)", "NAME" },
+        { "accel", 0, 0, G_OPTION_ARG_STRING, &options->accel,
+          "auto, kvm or tcg", "ACCEL" },
+        { "memory", 0, 0, G_OPTION_ARG_INT64, &options->memory,
+          "the guest's memory", "MB" },
+        { "timeout", 0, 0, G_OPTION_ARG_INT64, &options->timeout,
+          "stop the command after so many seconds", "S" },
+        { "kernel", 0, 0, G_OPTION_ARG_FILENAME, &options->kernel,
+          "boot this kernel", "FILE" },
+        { "initrd", 0, 0, G_OPTION_ARG_FILENAME, &options->initrd,
+          "with this initramfs", "FILE" },
+        { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->undo_dir,
+          "keep the undo log there", "DIR" },
+        { "no-network", 0, 0, G_OPTION_ARG_NONE, &options->no_network,
+          "give the guest no network", NULL },
+        { "verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,
+          "say what is done", NULL },
+        { NULL },
+    };
+    struct run run = { 0 };
+    int exit_code;
+
+    if (!cli_options_parse("-- CMD [ARG...] - run a command in a virtual "
+                           "machine over a folder",
+                           entries, true, &argc, &argv))
+        return CLI_USAGE;
+    if (argc < 2)
+        return cli_options_wrong("run: what is to be run? For example: "
+                                 "stepback run -- make");
+    if (options->timeout < 0 || options->timeout > G_MAXINT32)
+        return cli_options_wrong("run: --timeout is a number of seconds");
+    log_set_human(CLI_PROGRAM);
+    log_set_level(options->verbose ? LOG_LEVEL_INFO : LOG_LEVEL_NONE);
+    run.command = build_command(argc - 1, argv + 1);
+    if (g_utf8_validate(run.command, -1, NULL))
+        exit_code = run_command(&run, options);
+    else
+        exit_code = cli_options_wrong("run: the command must be UTF-8");
+    g_free(run.command);
+    return exit_code;
+}
+
+int cli_run(int argc, char **argv)
+{
+    struct run_options options = { 0 };
+    int exit_code = parse_and_run(argc, argv, &options);
+
+    run_options_clear(&options);
+    return exit_code;
+}

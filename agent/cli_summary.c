@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_summary - see cli_summary.h.
+ */
+#include "agent/cli_summary.h"
+
+#include <glib.h>
+#include <string.h>
+
+#include "common/json_bytes.h"
+
+enum { COMMAND_MAX = 60 /* characters of a command in the history */ };
+
+/* In the order in which they are told. */
+static const char *const kinds[] = { "created", "modified", "deleted",
+                                     "renamed", "metadata" };
+
+static gint64 member(json_t *report, const char *key)
+{
+    return json_integer_value(json_object_get(report, key));
+}
+
+/* "2 created, 1 deleted"; of a report that was cut, what is in it. */
+static char *count_changes(json_t *report)
+{
+    json_t *changes = json_object_get(report, "changes"), *change;
+    unsigned counts[G_N_ELEMENTS(kinds)] = { 0 };
+    GString *text = g_string_new(NULL);
+    size_t i;
+
+    json_array_foreach(changes, i, change)
+    {
+        const char *kind = json_string_value(json_object_get(change, "change"));
+
+        for (size_t k = 0; kind && k < G_N_ELEMENTS(kinds); k++)
+            counts[k] += strcmp(kind, kinds[k]) == 0;
+    }
+    for (size_t k = 0; k < G_N_ELEMENTS(kinds); k++) {
+        if (counts[k])
+            g_string_append_printf(text, "%s%u %s", text->len ? ", " : "",
+                                   counts[k], kinds[k]);
+    }
+    if (json_is_true(json_object_get(report, "truncated"))) {
+        g_autofree char *prefix = g_strdup_printf("of the first %zu: ",
+                                                  json_array_size(changes));
+
+        g_string_prepend(text, prefix);
+    }
+    return g_string_free(text, FALSE);
+}
+
+static char *describe_changes(json_t *report)
+{
+    gint64 affected = member(report, "affected");
+    g_autofree char *counts = count_changes(report);
+
+    if (affected == 0)
+        return g_strdup("nothing changed");
+    return g_strdup_printf("%" G_GINT64_FORMAT " path%s changed (%s)", affected,
+                           affected == 1 ? "" : "s", counts);
+}
+
+char *cli_summary_step(json_t *report, const char *undo_hint)
+{
+    g_autofree char *changes = describe_changes(report);
+
+    if (member(report, "affected") == 0)
+        return g_steal_pointer(&changes);
+    if (!json_is_true(json_object_get(report, "undoable")))
+        return g_strdup_printf("%s; this cannot be undone", changes);
+    return g_strdup_printf("%s; undo with: %s", changes, undo_hint);
+}
+
+/* The command as one line of printable text. */
+static char *printable_command(json_t *report)
+{
+    g_autofree char *bytes = NULL;
+    g_autofree char *text = NULL;
+    GString *line = g_string_new(NULL);
+    size_t len;
+    int count = 0;
+
+    bytes = json_bytes_get(report, "command", &len);
+    text = g_utf8_make_valid(bytes ? bytes : "", -1);
+    for (const char *p = text; *p; p = g_utf8_next_char(p)) {
+        gunichar c = g_utf8_get_char(p);
+
+        if (count++ == COMMAND_MAX) {
+            g_string_append(line, "...");
+            break;
+        }
+        g_string_append_unichar(line, g_unichar_isprint(c) ? c : ' ');
+    }
+    return g_string_free(line, FALSE);
+}
+
+char *cli_summary_recovery(json_t *report)
+{
+    g_autofree char *command = printable_command(report);
+
+    return g_strdup_printf("a step that did not end was taken back: %s "
+                           "(%" G_GINT64_FORMAT " paths restored)",
+                           *command ? command : "changes outside commands",
+                           member(report, "restored_paths"));
+}
+
+char *cli_summary_history(json_t *report)
+{
+    const char *type = json_string_value(json_object_get(report, "type"));
+    const char *when = json_string_value(json_object_get(report, "started"));
+    g_autofree char *changes = describe_changes(report);
+    g_autofree char *command = printable_command(report);
+    g_autofree char *time = g_strndup(when ? when : "", 19);
+    gint64 exit_code = member(report, "exit_code");
+    g_autofree char *end = exit_code > 0
+                               ? g_strdup_printf("  [exit %d]", (int)exit_code)
+                               : g_strdup("");
+
+    return g_strdup_printf("%5" G_GINT64_FORMAT "  %s  %s  %s%s",
+                           member(report, "step_id"), time,
+                           *command ? command
+                           : type   ? type
+                                    : "?",
+                           changes, end);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_summary - effect reports as text for people.
+ *
+ * Reports are those of the control protocol (borrowed); each function returns
+ * a new string. Names that are not text, or would move the terminal's cursor,
+ * are escaped.
+ */
+#ifndef AGENT_CLI_SUMMARY_H
+#define AGENT_CLI_SUMMARY_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* One line: what a step has changed and how it is undone. */
+char *cli_summary_step(json_t *report, const char *undo_hint);
+
+/* One line: what a recovery took back. */
+char *cli_summary_recovery(json_t *report);
+
+/* A line for the history: id, time, exit code, changes, command. */
+char *cli_summary_history(json_t *report);
+
+#endif

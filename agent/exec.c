@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * exec - see exec.h.
+ *
+ * States: OPENING (step.open is asked) -> RUNNING (the shim has the command)
+ * -> CLOSING (step.close is asked) -> OVER. A request to the daemon cannot be
+ * taken back, so each holds a reference.
+ */
+#include "agent/exec.h"
+
+#include "common/json_bytes.h"
+#include "common/log.h"
+
+/* The shim kills after 2 s and has 8 more to say so. */
+enum { STUCK_MS = 10000 };
+
+enum state { OPENING, RUNNING, CLOSING, OVER };
+
+struct exec {
+    int refs;
+    enum state state;
+    gint64 step_id;
+    char *command;
+    json_t *message; /* for the shim; NULL once sent */
+    unsigned timeout_seconds;
+    struct control_link *link;
+    struct guest_channel *guest;
+    const struct exec_callbacks *callbacks;
+    void *opaque;
+
+    int exit_code; /* -1: it never ran, or nobody knows */
+    int number;    /* the signal that ended it, or 0 */
+    gint64 started;
+    guint64 dropped;
+    guint timer;
+    int stop_reason; /* enum error_code, or 0 */
+    char *refusal;   /* why the shim did not take the command, or NULL */
+};
+
+static void exec_unref(struct exec *exec)
+{
+    if (--exec->refs > 0)
+        return;
+    g_clear_handle_id(&exec->timer, g_source_remove);
+    json_decref(exec->message);
+    g_free(exec->command);
+    g_free(exec->refusal);
+    g_free(exec);
+}
+
+static void finish(struct exec *exec, json_t *report, const GError *error)
+{
+    if (exec->state == OVER)
+        return;
+    exec->state = OVER;
+    g_clear_handle_id(&exec->timer, g_source_remove);
+    exec->callbacks->done(exec, report, error, exec->opaque);
+}
+
+/* Without a daemon that keeps steps: what little there is to say. */
+static json_t *plain_report(const struct exec *exec)
+{
+    gint64 duration = (g_get_monotonic_time() - exec->started) / 1000;
+
+    return json_pack("{s:I, s:s, s:s, s:i, s:I, s:b, s:[], s:i, s:[], s:b}",
+                     "step_id", (json_int_t)exec->step_id, "type", "command",
+                     "command", exec->command, "exit_code", exec->exit_code,
+                     "duration_ms", (json_int_t)duration, "undoable", 0,
+                     "affected_paths", "affected", 0, "changes", "truncated",
+                     0);
+}
+
+static GError *stop_error(const struct exec *exec)
+{
+    if (exec->refusal)
+        return g_error_new(STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                           "the guest refused the command: %s", exec->refusal);
+    if (exec->stop_reason == ERROR_TIMEOUT)
+        return g_error_new(STEPBACK_ERROR, ERROR_TIMEOUT,
+                           "the command ran longer than %u s and was stopped",
+                           exec->timeout_seconds);
+    if (exec->stop_reason)
+        return g_error_new_literal(STEPBACK_ERROR, exec->stop_reason,
+                                   "the command was cancelled");
+    return NULL;
+}
+
+static void report_end(struct exec *exec, json_t *report)
+{
+    g_autoptr(GError) error = stop_error(exec);
+
+    if (exec->number)
+        json_object_set_new(report, "signal", json_integer(exec->number));
+    json_object_set_new(report, "dropped_output_events",
+                        json_integer((json_int_t)exec->dropped));
+    exec->callbacks->event("event.step_completed", json_deep_copy(report),
+                           false, exec->opaque);
+    finish(exec, error ? NULL : report, error);
+}
+
+static void on_step_closed(json_t *payload, const GError *error, void *opaque)
+{
+    struct exec *exec = opaque;
+
+    if (exec->state == CLOSING && error)
+        finish(exec, NULL, error);
+    else if (exec->state == CLOSING)
+        report_end(exec, payload);
+    exec_unref(exec);
+}
+
+static void close_step(struct exec *exec)
+{
+    g_clear_handle_id(&exec->timer, g_source_remove);
+    exec->state = CLOSING;
+    if (exec->link) {
+        exec->refs++;
+        control_link_request(exec->link, "step.close",
+                             json_pack("{s:I, s:i}", "step_id",
+                                       (json_int_t)exec->step_id, "exit_code",
+                                       exec->exit_code),
+                             on_step_closed, exec);
+    } else {
+        json_t *report = plain_report(exec);
+
+        report_end(exec, report);
+        json_decref(report);
+    }
+}
+
+static gboolean on_timeout(gpointer data)
+{
+    struct exec *exec = data;
+
+    exec->timer = 0;
+    exec_cancel(exec, ERROR_TIMEOUT);
+    return G_SOURCE_REMOVE;
+}
+
+static gboolean on_stuck(gpointer data)
+{
+    struct exec *exec = data;
+
+    exec->timer = 0;
+    exec->callbacks->stuck(exec, exec->opaque);
+    return G_SOURCE_REMOVE;
+}
+
+static void run(struct exec *exec)
+{
+    if (exec->stop_reason) { /* cancelled before it began */
+        close_step(exec);
+        return;
+    }
+    exec->state = RUNNING;
+    exec->callbacks->event("event.step_started",
+                           json_pack("{s:I, s:s, s:s}", "step_id",
+                                     (json_int_t)exec->step_id, "type",
+                                     "command", "command", exec->command),
+                           false, exec->opaque);
+    guest_channel_send(exec->guest, g_steal_pointer(&exec->message));
+    if (exec->timeout_seconds > 0)
+        exec->timer = g_timeout_add_seconds(exec->timeout_seconds, on_timeout,
+                                            exec);
+}
+
+static void on_step_opened(json_t *payload, const GError *error, void *opaque)
+{
+    struct exec *exec = opaque;
+
+    if (exec->state == OPENING && error)
+        finish(exec, NULL, error);
+    else if (exec->state == OPENING)
+        run(exec);
+    exec_unref(exec);
+}
+
+/* From the main loop: so that done is never called inside exec_new(). */
+static gboolean start_plain(gpointer data)
+{
+    on_step_opened(NULL, NULL, data);
+    return G_SOURCE_REMOVE;
+}
+
+static void open_step(struct exec *exec)
+{
+    exec->refs++;
+    if (exec->link)
+        control_link_request(exec->link, "step.open",
+                             json_pack("{s:I, s:s, s:s}", "step_id",
+                                       (json_int_t)exec->step_id, "type",
+                                       "command", "command", exec->command),
+                             on_step_opened, exec);
+    else
+        g_idle_add(start_plain, exec);
+}
+
+struct exec *exec_new(const struct exec_request *request,
+                      struct control_link *link, struct guest_channel *guest,
+                      const struct exec_callbacks *callbacks, void *opaque,
+                      GError **error)
+{
+    json_t *message = guest_channel_exec_message(
+        request->step_id, request->command, request->cwd, request->env);
+    struct exec *exec;
+
+    if (!message) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_TOO_LARGE,
+                            "the command and its environment are longer than "
+                            "1 MiB");
+        return NULL;
+    }
+    exec = g_new0(struct exec, 1);
+    exec->refs = 1;
+    exec->state = OPENING;
+    exec->step_id = request->step_id;
+    exec->command = g_strdup(request->command);
+    exec->message = message;
+    exec->timeout_seconds = request->timeout_seconds;
+    exec->link = link;
+    exec->guest = guest;
+    exec->callbacks = callbacks;
+    exec->opaque = opaque;
+    exec->exit_code = -1;
+    exec->started = g_get_monotonic_time();
+    open_step(exec);
+    return exec;
+}
+
+void exec_free(struct exec *exec)
+{
+    if (!exec)
+        return;
+    exec->state = OVER;
+    g_clear_handle_id(&exec->timer, g_source_remove);
+    exec_unref(exec);
+}
+
+gint64 exec_step_id(const struct exec *exec)
+{
+    return exec->step_id;
+}
+
+void exec_cancel(struct exec *exec, enum error_code reason)
+{
+    if (exec->stop_reason || exec->state == CLOSING || exec->state == OVER)
+        return;
+    exec->stop_reason = (int)reason;
+    if (exec->state != RUNNING)
+        return; /* run() sees it */
+    guest_channel_cancel(exec->guest, exec->step_id);
+    g_clear_handle_id(&exec->timer, g_source_remove);
+    exec->timer = g_timeout_add(STUCK_MS, on_stuck, exec);
+}
+
+void exec_fail(struct exec *exec, const GError *error)
+{
+    finish(exec, NULL, error);
+}
+
+bool exec_take_output(struct exec *exec, gint64 id, const char *stream,
+                      const char *data, size_t len)
+{
+    json_t *payload;
+
+    if (exec->state != RUNNING || id != exec->step_id)
+        return false;
+    payload = json_pack("{s:I, s:s}", "step_id", (json_int_t)id, "stream",
+                        stream);
+    json_bytes_set(payload, "data", data, len);
+    if (!exec->callbacks->event("event.terminal_output", payload, true,
+                                exec->opaque))
+        exec->dropped++;
+    return true;
+}
+
+bool exec_take_completed(struct exec *exec, gint64 id, int exit_code,
+                         int number)
+{
+    if (exec->state != RUNNING || id != exec->step_id)
+        return false;
+    exec->exit_code = exit_code;
+    exec->number = number;
+    close_step(exec);
+    return true;
+}
+
+bool exec_take_refused(struct exec *exec, gint64 id, const char *message)
+{
+    if (exec->state != RUNNING || id != exec->step_id)
+        return false;
+    exec->refusal = g_strdup(message);
+    close_step(exec);
+    return true;
+}

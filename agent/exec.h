@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * exec - one command in the guest, which is one step of the undo log.
+ *
+ * The daemon opens the step, the shim runs the command, the daemon closes the
+ * step and says what has changed. A cancelled command's step is closed like
+ * any other: what it did can be undone.
+ *
+ * Threads: all on the main thread.
+ */
+#ifndef AGENT_EXEC_H
+#define AGENT_EXEC_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/control_link.h"
+#include "agent/guest_channel.h"
+#include "common/errors.h"
+
+struct exec;
+
+struct exec_callbacks {
+    /* An event for the frontend: type and payload (taken). droppable: its
+     * loss does not matter. False if it was dropped. */
+    bool (*event)(const char *type, json_t *payload, bool droppable,
+                  void *opaque);
+    /* The command is over. report (borrowed) is NULL if error (borrowed) is
+     * set. Called once; nothing is called after it. */
+    void (*done)(struct exec *exec, json_t *report, const GError *error,
+                 void *opaque);
+    /* The guest did not end the command when told to, for so long that it
+     * never will. exec_fail() is what is left to do. */
+    void (*stuck)(struct exec *exec, void *opaque);
+};
+
+struct exec_request {
+    gint64 step_id;
+    const char *command, *cwd;
+    json_t *env;              /* object of strings, or NULL */
+    unsigned timeout_seconds; /* 0: none */
+};
+
+/* Start a command. Everything is borrowed for the call but link and guest,
+ * which must live until done. link may be NULL: there is no undo. NULL and
+ * error: ERROR_TOO_LARGE. */
+struct exec *exec_new(const struct exec_request *request,
+                      struct control_link *link, struct guest_channel *guest,
+                      const struct exec_callbacks *callbacks, void *opaque,
+                      GError **error);
+
+/* Give it up; if it is not over, nothing is called any more. */
+void exec_free(struct exec *exec);
+
+gint64 exec_step_id(const struct exec *exec);
+
+/* Stop the command: done follows with an error of this code once the step is
+ * closed. ERROR_CANCELLED or ERROR_TIMEOUT; the first call counts. */
+void exec_cancel(struct exec *exec, enum error_code reason);
+
+/* The guest or the daemon is gone: done is called at once with this error. */
+void exec_fail(struct exec *exec, const GError *error);
+
+/* What the guest says of the command. False: it does not fit (another id, or
+ * the command is over already), and was ignored. */
+bool exec_take_output(struct exec *exec, gint64 id, const char *stream,
+                      const char *data, size_t len);
+bool exec_take_completed(struct exec *exec, gint64 id, int exit_code,
+                         int number);
+bool exec_take_refused(struct exec *exec, gint64 id, const char *message);
+
+#endif

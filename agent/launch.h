@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * launch - what must be found and made before a machine can be started.
+ */
+#ifndef AGENT_LAUNCH_H
+#define AGENT_LAUNCH_H
+
+#include <glib.h>
+
+#include "agent/guest_image.h"
+#include "agent/runtime_dir.h"
+#include "agent/session_config.h"
+
+struct launch {
+    char *qemu;
+    struct guest_image *image;
+    char *undo_dir; /* NULL: no undo */
+    struct runtime_dir *dir;
+    char *fs_socket, *control_socket, *console; /* paths in dir */
+};
+
+/* NULL and error: ERROR_VM_LAUNCH_FAILED, ERROR_INVALID_FIELD,
+ * ERROR_INVALID_DIRECTORY, each with what can be done about it. */
+struct launch *launch_new(const struct session_config *config, GError **error);
+
+/* The runtime folder is removed. NULL is allowed. */
+void launch_free(struct launch *launch);
+
+#endif

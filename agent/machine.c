@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * machine - see machine.h.
+ *
+ * Stages: BACKEND (the daemon starts) -> BOOTING (QEMU runs) -> MOUNTING (the
+ * shim said hello) -> RUNNING. A watchdog leads from BOOTING to FALLING_BACK:
+ * KVM may be there and yet not run a guest, so QEMU and the daemon (which ends
+ * with its front-end) are ended and started again with TCG. Any stage leads to
+ * FAILED, and from everywhere machine_stop() leads to STOPPING.
+ *
+ * The order of ends: QEMU first, then the daemon, which closes its log.
+ */
+#include "agent/machine.h"
+
+#include <string.h>
+
+#include "agent/backend.h"
+#include "agent/launch.h"
+#include "agent/vm.h"
+#include "common/errors.h"
+#include "common/log.h"
+#include "shim/wire.h"
+
+/* QEMU's end makes the daemon end, so the daemon's clean end is looked into
+ * only if QEMU is still there after this. */
+enum { BLAME_MS = 300 };
+
+enum stage {
+    BACKEND,
+    BOOTING,
+    MOUNTING,
+    RUNNING,
+    FALLING_BACK,
+    FAILED,
+    STOPPING,
+};
+
+struct machine {
+    enum stage stage;
+    const struct session_config *config;
+    char *log_level;
+    const struct machine_callbacks *callbacks;
+    void *opaque;
+
+    struct launch *launch;
+    enum accel accel;
+
+    /* Both objects outlive their processes, because commands hold pointers
+     * into them; these flags tell that the process is there. */
+    struct backend *backend;
+    struct vm *vm;
+    bool backend_runs, vm_runs;
+    gint64 started, ready; /* monotonic, us */
+    guint boot_timer, watchdog, blame_timer, restart_source, stopped_source;
+};
+
+static void fall_back_further(struct machine *machine);
+
+/* ---- ends ---------------------------------------------------------------- */
+
+static void clear_timers(struct machine *machine)
+{
+    g_clear_handle_id(&machine->boot_timer, g_source_remove);
+    g_clear_handle_id(&machine->watchdog, g_source_remove);
+    g_clear_handle_id(&machine->blame_timer, g_source_remove);
+    g_clear_handle_id(&machine->restart_source, g_source_remove);
+}
+
+static void fail(struct machine *machine, const GError *error)
+{
+    if (machine->stage == FAILED || machine->stage == STOPPING)
+        return;
+    machine->stage = FAILED;
+    clear_timers(machine);
+    log_warn(LOG_SESSION, "%s", error->message);
+    machine->callbacks->failed(error, machine->opaque);
+}
+
+static void fail_with(struct machine *machine, enum error_code code,
+                      const char *text)
+{
+    g_autoptr(GError) error = g_error_new_literal(STEPBACK_ERROR, code, text);
+
+    fail(machine, error);
+}
+
+static void warn(struct machine *machine, const char *text)
+{
+    log_warn(LOG_SESSION, "%s", text);
+    machine->callbacks->event(
+        "event.warning", json_pack("{s:s}", "message", text), machine->opaque);
+}
+
+static gboolean tell_stopped(gpointer data)
+{
+    struct machine *machine = data;
+
+    machine->stopped_source = 0;
+    machine->callbacks->stopped(machine->opaque);
+    return G_SOURCE_REMOVE;
+}
+
+/* From the main loop, where the callback may free everything. */
+static void stop_further(struct machine *machine)
+{
+    if (machine->vm_runs)
+        return;
+    if (machine->backend_runs)
+        backend_stop(machine->backend);
+    else if (!machine->stopped_source)
+        machine->stopped_source = g_idle_add(tell_stopped, machine);
+}
+
+/* ---- the guest ----------------------------------------------------------- */
+
+static void on_hello(gint64 version, const char *shim_version,
+                     const char *kernel, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if (machine->stage != BOOTING) {
+        guest_channel_complain(vm_guest(machine->vm), "hello out of place");
+        return;
+    }
+    if (version != WIRE_VERSION) {
+        g_autofree char *text = g_strdup_printf(
+            "the guest's shim speaks version %" G_GINT64_FORMAT
+            " of the protocol and not %d; build the image again with: "
+            "stepback image build",
+            version, WIRE_VERSION);
+
+        fail_with(machine, ERROR_VM_LAUNCH_FAILED, text);
+        return;
+    }
+    log_info(LOG_SESSION, "the guest is up: shim %.40s, kernel %.80s",
+             shim_version, kernel);
+    machine->stage = MOUNTING;
+    g_clear_handle_id(&machine->watchdog, g_source_remove);
+    guest_channel_mount(vm_guest(machine->vm), VM_WORKING_TAG, WIRE_DEFAULT_CWD,
+                        machine->config->read_only);
+}
+
+static void on_mounted(const char *tag, const char *error, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if (machine->stage != MOUNTING || strcmp(tag, VM_WORKING_TAG) != 0) {
+        guest_channel_complain(vm_guest(machine->vm), "mounted out of place");
+        return;
+    }
+    if (error) {
+        g_autofree char *text = g_strdup_printf(
+            "the guest could not mount the working folder: %.300s", error);
+
+        fail_with(machine, ERROR_VM_LAUNCH_FAILED, text);
+        return;
+    }
+    machine->stage = RUNNING;
+    machine->ready = g_get_monotonic_time();
+    clear_timers(machine);
+    machine->callbacks->ready(machine->opaque);
+}
+
+static void on_output(gint64 id, const char *stream, const char *data,
+                      size_t len, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    machine->callbacks->output(id, stream, data, len, machine->opaque);
+}
+
+static void on_completed(gint64 id, int exit_code, int number, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    machine->callbacks->completed(id, exit_code, number, machine->opaque);
+}
+
+static void on_refused(gint64 id, const char *message, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    machine->callbacks->refused(id, message, machine->opaque);
+}
+
+/* QEMU is ending: on_vm_exited() comes with the reason. */
+static void on_guest_closed(void *opaque)
+{
+}
+
+static const struct guest_channel_callbacks guest_callbacks = {
+    .hello = on_hello,
+    .mounted = on_mounted,
+    .output = on_output,
+    .completed = on_completed,
+    .refused = on_refused,
+    .closed = on_guest_closed,
+};
+
+/* ---- QEMU ---------------------------------------------------------------- */
+
+static void fall_back(struct machine *machine)
+{
+    g_clear_handle_id(&machine->watchdog, g_source_remove);
+    machine->stage = FALLING_BACK;
+    machine->accel = ACCEL_TCG;
+    warn(machine, "the guest does not come up with KVM; it is started again "
+                  "with TCG, which is slow");
+    vm_kill(machine->vm);
+    fall_back_further(machine);
+}
+
+static void on_vm_exited(struct vm *vm, void *opaque)
+{
+    struct machine *machine = opaque;
+    g_autofree char *end = vm_describe_end(vm);
+    g_autofree char *console = vm_console_tail(vm);
+    enum stage stage = machine->stage;
+
+    machine->vm_runs = false;
+    if (stage == STOPPING) {
+        stop_further(machine);
+    } else if (stage == FALLING_BACK) {
+        fall_back_further(machine);
+    } else if (stage == BOOTING && machine->accel == ACCEL_KVM &&
+               machine->config->accel == ACCEL_AUTO) {
+        fall_back(machine);
+    } else {
+        g_autofree char *text = g_strdup_printf(
+            "%s%s%s%s", end,
+            stage == RUNNING ? "" : ", before the guest was up",
+            *console ? "; its console ends with:\n" : "", console);
+
+        fail_with(machine,
+                  stage == RUNNING ? ERROR_CONTROL_DISCONNECTED
+                                   : ERROR_VM_LAUNCH_FAILED,
+                  text);
+    }
+}
+
+static void on_port_closed(struct vm *vm, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if (machine->stage == RUNNING || machine->stage == MOUNTING)
+        fail_with(machine, ERROR_CONTROL_DISCONNECTED,
+                  "the shim in the guest closed the control channel");
+}
+
+static const struct vm_callbacks vm_callbacks = {
+    .exited = on_vm_exited,
+    .port_closed = on_port_closed,
+};
+
+static gboolean on_boot_timeout(gpointer data)
+{
+    struct machine *machine = data;
+    g_autofree char *console = machine->vm ? vm_console_tail(machine->vm)
+                                           : g_strdup("");
+    g_autofree char *text = g_strdup_printf(
+        "the guest was not up after %u s%s%s", machine->config->boot_timeout_s,
+        *console ? "; its console ends with:\n" : "", console);
+
+    machine->boot_timer = 0;
+    fail_with(machine, ERROR_VM_BOOT_TIMEOUT, text);
+    return G_SOURCE_REMOVE;
+}
+
+static gboolean on_watchdog(gpointer data)
+{
+    struct machine *machine = data;
+
+    machine->watchdog = 0;
+    fall_back(machine);
+    return G_SOURCE_REMOVE;
+}
+
+static void start_vm(struct machine *machine)
+{
+    const struct vm_config config = {
+        .qemu = machine->launch->qemu,
+        .image = machine->launch->image,
+        .accel = machine->accel,
+        .memory_mb = machine->config->memory_mb,
+        .cpus = machine->config->cpus,
+        .network = machine->config->network,
+        .fs_socket = machine->launch->fs_socket,
+        .console_path = machine->launch->console,
+    };
+    g_autoptr(GError) error = NULL;
+
+    machine->stage = BOOTING;
+    machine->vm = vm_new(&config, &guest_callbacks, &vm_callbacks, machine,
+                         &error);
+    machine->vm_runs = machine->vm != NULL;
+    if (!machine->vm)
+        fail(machine, error);
+    else if (machine->accel == ACCEL_KVM)
+        machine->watchdog = g_timeout_add(
+            machine->config->boot_timeout_s * 1000 / 3, on_watchdog, machine);
+}
+
+/* ---- the daemon ---------------------------------------------------------- */
+
+static void on_backend_ready(struct backend *backend, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if (machine->stage == BACKEND)
+        start_vm(machine);
+}
+
+static void on_backend_event(struct backend *backend, const char *type,
+                             json_t *payload, void *opaque)
+{
+    struct machine *machine = opaque;
+    json_t *copy = payload ? json_copy(payload) : json_object();
+
+    json_object_set_new(copy, "label", json_string(machine->config->label));
+    machine->callbacks->event(type, copy, machine->opaque);
+}
+
+static gboolean blame_backend(gpointer data)
+{
+    struct machine *machine = data;
+
+    machine->blame_timer = 0;
+    fail_with(machine, ERROR_BACKEND_FAILED,
+              "the file system daemon has ended while QEMU runs");
+    return G_SOURCE_REMOVE;
+}
+
+static void on_backend_ended(struct backend *backend, const GError *error,
+                             bool clean, void *opaque)
+{
+    struct machine *machine = opaque;
+    machine->backend_runs = false;
+    if (machine->stage == STOPPING)
+        stop_further(machine);
+    else if (machine->stage == FALLING_BACK)
+        fall_back_further(machine);
+    else if (clean && machine->vm_runs && machine->stage != FAILED)
+        machine->blame_timer = g_timeout_add(BLAME_MS, blame_backend, machine);
+    else
+        fail(machine, error);
+}
+
+static const struct backend_callbacks backend_callbacks = {
+    .ready = on_backend_ready,
+    .event = on_backend_event,
+    .ended = on_backend_ended,
+};
+
+static gboolean start_backend(struct machine *machine, GError **error)
+{
+    const struct session_config *config = machine->config;
+    const struct backend_config backend_config = {
+        .shared_dir = config->path,
+        .undo_dir = machine->launch->undo_dir,
+        .read_only = config->read_only,
+        .fs_socket = machine->launch->fs_socket,
+        .control_socket = machine->launch->control_socket,
+        .log_level = machine->log_level,
+        .timeout_ms = config->boot_timeout_s * 1000,
+    };
+
+    machine->stage = BACKEND;
+    machine->backend = backend_new(&backend_config, &backend_callbacks, machine,
+                                   error);
+    machine->backend_runs = machine->backend != NULL;
+    return machine->backend_runs;
+}
+
+static gboolean restart(gpointer data)
+{
+    struct machine *machine = data;
+    g_autoptr(GError) error = NULL;
+
+    machine->restart_source = 0;
+    g_clear_pointer(&machine->vm, vm_free);
+    g_clear_pointer(&machine->backend, backend_free);
+    if (!start_backend(machine, &error))
+        fail(machine, error);
+    return G_SOURCE_REMOVE;
+}
+
+/* QEMU or the daemon has ended on the way from KVM to TCG. */
+static void fall_back_further(struct machine *machine)
+{
+    if (machine->vm_runs)
+        return;
+    if (machine->backend_runs) {
+        backend_stop(machine->backend);
+        return;
+    }
+    /* Not inside a callback of what is freed here. */
+    if (!machine->restart_source)
+        machine->restart_source = g_idle_add(restart, machine);
+}
+
+/* ---- set-up -------------------------------------------------------------- */
+
+struct machine *machine_new(const struct session_config *config,
+                            const char *log_level,
+                            const struct machine_callbacks *callbacks,
+                            void *opaque, GError **error)
+{
+    struct machine *machine = g_new0(struct machine, 1);
+    g_autofree char *slow = NULL;
+
+    machine->config = config;
+    machine->log_level = g_strdup(log_level);
+    machine->callbacks = callbacks;
+    machine->opaque = opaque;
+    machine->started = g_get_monotonic_time();
+    machine->launch = launch_new(config, error);
+    if (!machine->launch || !start_backend(machine, error)) {
+        machine_free(machine);
+        return NULL;
+    }
+    machine->accel = accel_choose(config->accel, &slow);
+    if (slow)
+        warn(machine, slow);
+    machine->boot_timer = g_timeout_add_seconds(config->boot_timeout_s,
+                                                on_boot_timeout, machine);
+    return machine;
+}
+
+void machine_free(struct machine *machine)
+{
+    if (!machine)
+        return;
+    clear_timers(machine);
+    g_clear_handle_id(&machine->stopped_source, g_source_remove);
+    vm_free(machine->vm);
+    backend_free(machine->backend);
+    launch_free(machine->launch);
+    g_free(machine->log_level);
+    g_free(machine);
+}
+
+void machine_stop(struct machine *machine)
+{
+    bool by_guest = machine->stage == RUNNING;
+
+    if (machine->stage == STOPPING)
+        return;
+    clear_timers(machine);
+    machine->stage = STOPPING;
+    if (machine->vm_runs)
+        vm_stop(machine->vm, by_guest);
+    stop_further(machine);
+}
+
+void machine_kill(struct machine *machine)
+{
+    machine_stop(machine);
+    if (machine->vm_runs)
+        vm_kill(machine->vm);
+    if (machine->backend_runs)
+        backend_kill(machine->backend);
+}
+
+struct control_link *machine_link(struct machine *machine)
+{
+    return backend_link(machine->backend);
+}
+
+struct guest_channel *machine_guest(struct machine *machine)
+{
+    return vm_guest(machine->vm);
+}
+
+gint64 machine_last_step_id(struct machine *machine)
+{
+    return backend_last_step_id(machine->backend);
+}
+
+enum accel machine_accel(const struct machine *machine)
+{
+    return machine->accel;
+}
+
+gint64 machine_boot_ms(const struct machine *machine)
+{
+    return (machine->ready - machine->started) / 1000;
+}
+
+const char *machine_undo_dir(const struct machine *machine)
+{
+    return machine->launch->undo_dir;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * machine - a virtual machine over a working folder: QEMU and the daemon.
+ *
+ * Starts both, sees to it that the guest has mounted the folder, and ends
+ * both. One object is one run; when it has failed it only remains to be
+ * stopped and freed.
+ *
+ * Threads: all on the main thread.
+ */
+#ifndef AGENT_MACHINE_H
+#define AGENT_MACHINE_H
+
+#include <glib.h>
+#include <jansson.h>
+
+#include "agent/control_link.h"
+#include "agent/guest_channel.h"
+#include "agent/session_config.h"
+
+struct machine;
+
+struct machine_callbacks {
+    /* The guest is up and has the folder mounted. */
+    void (*ready)(void *opaque);
+    /* It could not be started, or is gone (the error says why; codes 2xxx).
+     * Called at most once, and never after machine_stop(). */
+    void (*failed)(const GError *error, void *opaque);
+    /* After machine_stop(): no process of it is left. It may free the
+     * machine. */
+    void (*stopped)(void *opaque);
+    /* An event for the frontend; payload is taken. */
+    void (*event)(const char *type, json_t *payload, void *opaque);
+    /* What the guest says of commands, as in guest_channel.h. */
+    void (*output)(gint64 id, const char *stream, const char *data, size_t len,
+                   void *opaque);
+    void (*completed)(gint64 id, int exit_code, int number, void *opaque);
+    void (*refused)(gint64 id, const char *message, void *opaque);
+};
+
+/* Start a machine. config is borrowed for its life. NULL and error: as in
+ * session_config.h and guest_image.h, ERROR_VM_LAUNCH_FAILED,
+ * ERROR_BACKEND_FAILED. */
+struct machine *machine_new(const struct session_config *config,
+                            const char *log_level,
+                            const struct machine_callbacks *callbacks,
+                            void *opaque, GError **error);
+
+/* What still runs is killed. NULL is allowed. */
+void machine_free(struct machine *machine);
+
+/* End it in order, or at once; "stopped" follows. */
+void machine_stop(struct machine *machine);
+void machine_kill(struct machine *machine);
+
+/* Borrowed; valid between "ready" and "failed" or machine_stop(). */
+struct control_link *machine_link(struct machine *machine);
+struct guest_channel *machine_guest(struct machine *machine);
+gint64 machine_last_step_id(struct machine *machine);
+
+enum accel machine_accel(const struct machine *machine);
+/* From machine_new() to "ready". */
+gint64 machine_boot_ms(const struct machine *machine);
+/* Borrowed; NULL: there is no undo. */
+const char *machine_undo_dir(const struct machine *machine);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * runtime_dir - see runtime_dir.h.
+ *
+ * Making and sweeping race: a sweeper may meet a folder whose owner has not
+ * locked it yet. It then removes it, holding the lock or because it is still
+ * empty, and the maker finds that out (no folder, no lock, or a lock on a
+ * file without a name) and makes another one.
+ */
+#include "agent/runtime_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+
+#define PREFIX    "stepback-"
+#define TEMPLATE  PREFIX "XXXXXX"
+#define LOCK_FILE "agent.lock"
+#define FALLBACK  "/tmp"
+
+enum { ATTEMPTS = 8 };
+
+struct runtime_dir {
+    char *path;
+    int lock_fd; /* of LOCK_FILE; held while it is open */
+};
+
+static void remove_contents(int dir_fd)
+{
+    DIR *stream = fdopendir(fcntl(dir_fd, F_DUPFD_CLOEXEC, 3));
+    struct dirent *entry;
+
+    if (!stream)
+        return;
+    rewinddir(stream);
+    while ((entry = readdir(stream))) {
+        /* The lock's own file last: while it has a name, nobody else takes
+         * the folder for a new one. */
+        if (strcmp(entry->d_name, ".") != 0 &&
+            strcmp(entry->d_name, "..") != 0 &&
+            strcmp(entry->d_name, LOCK_FILE) != 0)
+            unlinkat(dir_fd, entry->d_name, 0);
+    }
+    closedir(stream);
+    unlinkat(dir_fd, LOCK_FILE, 0);
+}
+
+/* Remove base/name if its owner is dead. */
+static void sweep_one(int base_fd, const char *name)
+{
+    fd_auto int dir_fd = openat(
+        base_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    fd_auto int lock_fd = -1;
+    struct stat st;
+
+    if (dir_fd < 0 || fstat(dir_fd, &st) < 0 || st.st_uid != geteuid())
+        return;
+    lock_fd = openat(dir_fd, LOCK_FILE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (lock_fd < 0 && errno != ENOENT)
+        return;
+    if (lock_fd >= 0) {
+        if (flock(lock_fd, LOCK_EX | LOCK_NB) < 0)
+            return;
+        remove_contents(dir_fd);
+    }
+    if (unlinkat(base_fd, name, AT_REMOVEDIR) == 0)
+        log_info(LOG_SESSION, "removed %s, which a killed process left", name);
+}
+
+void runtime_dir_sweep(const char *base)
+{
+    DIR *stream = opendir(base);
+    struct dirent *entry;
+
+    if (!stream)
+        return;
+    while ((entry = readdir(stream))) {
+        if (g_str_has_prefix(entry->d_name, PREFIX) &&
+            strlen(entry->d_name) == strlen(TEMPLATE))
+            sweep_one(dirfd(stream), entry->d_name);
+    }
+    closedir(stream);
+}
+
+/* Lock the new folder. -1 if the folder was swept from under us. */
+static int lock_new(const char *path)
+{
+    g_autofree char *file = g_build_filename(path, LOCK_FILE, NULL);
+    fd_auto int fd = open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+                          0600);
+    struct stat st;
+
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 ||
+        st.st_nlink == 0)
+        return -1;
+    dprintf(fd, "%d\n", (int)getpid());
+    return fd_steal(&fd);
+}
+
+static struct runtime_dir *make_in(const char *base, GError **error)
+{
+    g_autofree char *template = g_build_filename(base, TEMPLATE, NULL);
+
+    for (int i = 0; i < ATTEMPTS; i++) {
+        g_autofree char *path = g_strdup(template);
+        struct runtime_dir *dir;
+        int lock_fd;
+
+        if (!g_mkdtemp_full(path, 0700)) {
+            g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                        "cannot make a runtime folder in %s: %s", base,
+                        g_strerror(errno));
+            return NULL;
+        }
+        lock_fd = lock_new(path);
+        if (lock_fd < 0)
+            continue;
+        dir = g_new0(struct runtime_dir, 1);
+        dir->path = g_steal_pointer(&path);
+        dir->lock_fd = lock_fd;
+        return dir;
+    }
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "cannot make a runtime folder in %s: it is removed again and "
+                "again",
+                base);
+    return NULL;
+}
+
+static bool fits_socket(const char *base)
+{
+    return strlen(base) + strlen("/" TEMPLATE "/") + RUNTIME_DIR_NAME_MAX <
+           sizeof(((struct sockaddr_un *)0)->sun_path);
+}
+
+struct runtime_dir *runtime_dir_new(GError **error)
+{
+    const char *base = g_getenv("XDG_RUNTIME_DIR");
+    struct runtime_dir *dir;
+
+    if (base && g_path_is_absolute(base)) {
+        g_autoptr(GError) why = NULL;
+
+        if (fits_socket(base)) {
+            runtime_dir_sweep(base);
+            dir = make_in(base, &why);
+            if (dir)
+                return dir;
+            log_warn(LOG_SESSION, "%s; %s is used", why->message, FALLBACK);
+        } else {
+            log_warn(LOG_SESSION,
+                     "XDG_RUNTIME_DIR (%s) is too long for a socket's "
+                     "address; %s is used",
+                     base, FALLBACK);
+        }
+    }
+    runtime_dir_sweep(FALLBACK);
+    return make_in(FALLBACK, error);
+}
+
+char *runtime_dir_path(const struct runtime_dir *dir, const char *name)
+{
+    g_assert(strlen(name) <= RUNTIME_DIR_NAME_MAX);
+    return g_build_filename(dir->path, name, NULL);
+}
+
+void runtime_dir_free(struct runtime_dir *dir)
+{
+    int dir_fd;
+
+    if (!dir)
+        return;
+    dir_fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir_fd >= 0) {
+        remove_contents(dir_fd);
+        close(dir_fd);
+    }
+    rmdir(dir->path);
+    fd_close(&dir->lock_fd);
+    g_free(dir->path);
+    g_free(dir);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * runtime_dir - the private folder of one session's sockets.
+ *
+ * It is made in $XDG_RUNTIME_DIR, or in /tmp where that is not set, not ours
+ * to write, or too long for a socket's address; mode 0700. A file "agent.lock"
+ * in it is locked as long as its owner lives, which is how the next start tells
+ * what a killed process left behind, and removes it.
+ */
+#ifndef AGENT_RUNTIME_DIR_H
+#define AGENT_RUNTIME_DIR_H
+
+#include <glib.h>
+
+struct runtime_dir;
+
+/* Remove what dead owners left, then make a new folder. NULL and error:
+ * ERROR_VM_LAUNCH_FAILED. */
+struct runtime_dir *runtime_dir_new(GError **error);
+
+/* Remove the folder with all in it. NULL is allowed. */
+void runtime_dir_free(struct runtime_dir *dir);
+
+/* The path of a file in it. name is short: RUNTIME_DIR_NAME_MAX bytes, so that
+ * the path fits a socket's address. A new string. */
+enum { RUNTIME_DIR_NAME_MAX = 16 };
+char *runtime_dir_path(const struct runtime_dir *dir, const char *name);
+
+/* Remove the folders of dead owners from base. Done by runtime_dir_new(). */
+void runtime_dir_sweep(const char *base);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_config - see session_config.h.
+ */
+#include "agent/session_config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/guest_image.h"
+#include "common/errors.h"
+#include "common/message.h"
+
+enum {
+    MEMORY_MIN_MB = 64,
+    MEMORY_DEFAULT_MB = 1024,
+    MEMORY_MAX_MB = 1 << 20,
+    CPUS_DEFAULT = 2,
+    CPUS_MAX = 255,
+    BOOT_TIMEOUT_DEFAULT_S = 120,
+    BOOT_TIMEOUT_MAX_S = 3600,
+};
+
+static gboolean invalid(GError **error, const char *key, const char *problem)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD, "the field '%s' %s",
+                key, problem);
+    return FALSE;
+}
+
+/* A member with one value that works and others that the design knows. */
+static gboolean want_value(json_t *object, const char *key, const char *value,
+                           GError **error)
+{
+    const char *given = value;
+    g_autofree char *problem = NULL;
+
+    if (!message_get_optional_string(object, key, &given, error))
+        return FALSE;
+    if (strcmp(given, value) == 0)
+        return TRUE;
+    problem = g_strdup_printf("cannot be '%s': in this version it is always "
+                              "'%s'",
+                              given, value);
+    return invalid(error, key, problem);
+}
+
+static gboolean parse_network(struct session_config *config, json_t *payload,
+                              GError **error)
+{
+    const char *policy = "open";
+
+    if (!message_get_optional_string(payload, "network_policy", &policy, error))
+        return FALSE;
+    if (strcmp(policy, "allowlist") == 0)
+        return invalid(error, "network_policy",
+                       "cannot be 'allowlist': not in this version; use "
+                       "'open' or 'disabled'");
+    if (strcmp(policy, "open") != 0 && strcmp(policy, "disabled") != 0)
+        return invalid(error, "network_policy", "must be open or disabled");
+    config->network = strcmp(policy, "open") == 0;
+    return TRUE;
+}
+
+static gboolean invalid_directory(const char *path, const char *problem,
+                                  GError **error)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                "the working folder %s: %s", path, problem);
+    return FALSE;
+}
+
+static gboolean resolve_directory(struct session_config *config,
+                                  const char *path, GError **error)
+{
+    char *resolved;
+    struct stat st;
+
+    if (!g_path_is_absolute(path))
+        return invalid(error, "path", "must be an absolute path");
+    resolved = realpath(path, NULL);
+    if (!resolved || stat(resolved, &st) < 0) {
+        free(resolved);
+        return invalid_directory(path, g_strerror(errno), error);
+    }
+    config->path = g_strdup(resolved);
+    free(resolved);
+    if (!S_ISDIR(st.st_mode))
+        return invalid_directory(path, "it is not a folder", error);
+    if (access(config->path, R_OK | X_OK) < 0)
+        return invalid_directory(path, g_strerror(errno), error);
+    return TRUE;
+}
+
+static gboolean parse_directory(struct session_config *config, json_t *entry,
+                                GError **error)
+{
+    const char *path, *label = NULL, *access_mode = "read_write";
+    const char *undo_dir = NULL;
+
+    if (!json_is_object(entry))
+        return invalid(error, "working_directories",
+                       "must be a list of objects");
+    if (!message_get_string(entry, "path", &path, error) ||
+        !message_get_optional_string(entry, "label", &label, error) ||
+        !message_get_optional_string(entry, "access", &access_mode, error) ||
+        !message_get_optional_string(entry, "undo_dir", &undo_dir, error))
+        return FALSE;
+    config->read_only = strcmp(access_mode, "read_only") == 0;
+    if (!config->read_only && strcmp(access_mode, "read_write") != 0)
+        return invalid(error, "access", "must be read_write or read_only");
+    if (undo_dir && !g_path_is_absolute(undo_dir))
+        return invalid(error, "undo_dir", "must be an absolute path");
+    if (!resolve_directory(config, path, error))
+        return FALSE;
+    config->label = label ? g_strdup(label) : g_path_get_basename(config->path);
+    if (!g_utf8_validate(config->label, -1, NULL)) {
+        g_free(config->label);
+        config->label = g_strdup("working");
+    }
+    config->undo_dir = g_strdup(undo_dir);
+    return TRUE;
+}
+
+static gboolean parse_directories(struct session_config *config,
+                                  json_t *payload, GError **error)
+{
+    json_t *list = json_object_get(payload, "working_directories");
+
+    if (!list) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_MISSING_FIELD,
+                            "the field 'working_directories' is missing");
+        return FALSE;
+    }
+    if (!json_is_array(list) || json_array_size(list) == 0)
+        return invalid(error, "working_directories",
+                       "must be a list with one folder");
+    if (json_array_size(list) > 1) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_TOO_MANY_DIRECTORIES,
+                    "a session has one working folder in this version, not "
+                    "%zu",
+                    json_array_size(list));
+        return FALSE;
+    }
+    return parse_directory(config, json_array_get(list, 0), error);
+}
+
+static gboolean parse_path(json_t *vm, const char *key, char **ret_path,
+                           GError **error)
+{
+    const char *path = NULL;
+
+    if (!message_get_optional_string(vm, key, &path, error))
+        return FALSE;
+    if (path && !g_path_is_absolute(path))
+        return invalid(error, key, "must be an absolute path");
+    *ret_path = g_strdup(path);
+    return TRUE;
+}
+
+static gboolean parse_size(json_t *vm, const char *key, unsigned min,
+                           unsigned max, unsigned *value, GError **error)
+{
+    gint64 given = *value;
+
+    if (!message_get_optional_int(vm, key, min, max, &given, error))
+        return FALSE;
+    *value = (unsigned)given;
+    return TRUE;
+}
+
+static gboolean parse_vm(struct session_config *config, json_t *payload,
+                         GError **error)
+{
+    json_t *vm = json_object_get(payload, "vm");
+    const char *accel = "auto", *image = GUEST_IMAGE_DEFAULT;
+
+    if (vm && !json_is_object(vm))
+        return invalid(error, "vm", "must be an object");
+    if (!message_get_optional_string(vm, "accel", &accel, error) ||
+        !message_get_optional_string(vm, "image", &image, error) ||
+        !parse_size(vm, "memory_mb", MEMORY_MIN_MB, MEMORY_MAX_MB,
+                    &config->memory_mb, error) ||
+        !parse_size(vm, "cpus", 1, CPUS_MAX, &config->cpus, error) ||
+        !parse_size(vm, "boot_timeout_seconds", 1, BOOT_TIMEOUT_MAX_S,
+                    &config->boot_timeout_s, error) ||
+        !parse_path(vm, "kernel", &config->kernel, error) ||
+        !parse_path(vm, "initrd", &config->initrd, error) ||
+        !parse_path(vm, "disk", &config->disk, error))
+        return FALSE;
+    config->image = g_strdup(image);
+    if (!accel_parse(accel, &config->accel))
+        return invalid(error, "accel", "must be auto, kvm or tcg");
+    return TRUE;
+}
+
+struct session_config *session_config_parse(json_t *payload, GError **error)
+{
+    struct session_config *config = g_new0(struct session_config, 1);
+
+    config->memory_mb = MEMORY_DEFAULT_MB;
+    config->cpus = CPUS_DEFAULT;
+    config->boot_timeout_s = BOOT_TIMEOUT_DEFAULT_S;
+    if (want_value(payload, "vm_mode", "ephemeral", error) &&
+        want_value(payload, "backend", "virtiofs", error) &&
+        parse_network(config, payload, error) &&
+        parse_vm(config, payload, error) &&
+        parse_directories(config, payload, error))
+        return config;
+    session_config_free(config);
+    return NULL;
+}
+
+void session_config_free(struct session_config *config)
+{
+    if (!config)
+        return;
+    g_free(config->path);
+    g_free(config->label);
+    g_free(config->undo_dir);
+    g_free(config->kernel);
+    g_free(config->initrd);
+    g_free(config->disk);
+    g_free(config->image);
+    g_free(config);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_config - what a frontend asks of a session.
+ *
+ * Read from the payload of session.start (the design's section 5.1) and
+ * checked in full before anything is started.
+ */
+#ifndef AGENT_SESSION_CONFIG_H
+#define AGENT_SESSION_CONFIG_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "agent/accel.h"
+
+struct session_config {
+    char *path; /* of the working folder, absolute, symlinks resolved */
+    char *label;
+    char *undo_dir; /* NULL: the default place, or none if read-only */
+    bool read_only;
+    bool network;
+
+    unsigned memory_mb, cpus, boot_timeout_s;
+    enum accel accel;
+    char *kernel, *initrd, *disk; /* NULL: the image's */
+    char *image;
+};
+
+/* Read a payload (borrowed). NULL and error: ERROR_MISSING_FIELD,
+ * ERROR_INVALID_FIELD, ERROR_TOO_MANY_DIRECTORIES, ERROR_INVALID_DIRECTORY.
+ */
+struct session_config *session_config_parse(json_t *payload, GError **error);
+void session_config_free(struct session_config *config);
+
+#endif

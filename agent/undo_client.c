@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * undo_client - see undo_client.h.
+ */
+#include "agent/undo_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "agent/control_link.h"
+#include "common/errors.h"
+#include "common/fd.h"
+#include "interceptor/interceptor.h"
+
+enum { MAX_LOCK_FILE = 64 << 10 };
+
+struct undo_client {
+    struct ic *ic; /* NULL: a daemon has the log */
+    struct control_link *link;
+    undo_client_recovery recovery;
+    GMainLoop *loop; /* runs while an answer is awaited */
+    json_t *payload; /* the answer */
+    GError *error;
+};
+
+static void on_event(struct control_link *link, const char *type,
+                     json_t *payload, void *opaque)
+{
+    struct undo_client *client = opaque;
+
+    if (strcmp(type, "event.recovery") == 0 && client->recovery)
+        client->recovery(payload);
+}
+
+static const struct control_link_callbacks callbacks = { .event = on_event };
+
+/* Where the log's owner listens. A new string, or NULL and error. */
+static char *find_owner(const char *undo_dir, GError **error)
+{
+    g_autofree char *path = g_build_filename(undo_dir, "lock", NULL);
+    g_autofree char *text = NULL;
+    char *socket = NULL;
+    json_t *note = NULL;
+    size_t len;
+
+    if (fd_read_file(AT_FDCWD, path, MAX_LOCK_FILE, &text, &len) == 0)
+        note = json_loadb(text, len, 0, NULL);
+    socket = g_strdup(json_string_value(json_object_get(note, "socket")));
+    if (!socket)
+        g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
+                    "the undo log %s is in use by process %d; wait for its "
+                    "end",
+                    undo_dir,
+                    (int)json_integer_value(json_object_get(note, "pid")));
+    json_decref(note);
+    return socket;
+}
+
+static gboolean connect_owner(struct undo_client *client, const char *undo_dir,
+                              GError **error)
+{
+    g_autofree char *socket = find_owner(undo_dir, error);
+
+    if (socket)
+        client->link = control_link_connect(socket, &callbacks, client, error);
+    return client->link != NULL;
+}
+
+static gboolean connect_engine(struct undo_client *client, GError **error)
+{
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                    "cannot make a socket pair: %s", g_strerror(errno));
+        return FALSE;
+    }
+    client->link = control_link_new(pair[0], &callbacks, client);
+    return ic_control_attach(client->ic, pair[1], error);
+}
+
+static gboolean open_log(struct undo_client *client, const char *dir,
+                         const char *undo_dir, GError **error)
+{
+    const struct ic_options options = {
+        .share = dir,
+        .undo_dir = undo_dir,
+        .no_timer = true,
+    };
+    g_autoptr(GError) cause = NULL;
+
+    if (!g_file_test(undo_dir, G_FILE_TEST_IS_DIR)) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
+                    "there is no undo log for %s (%s does not exist)", dir,
+                    undo_dir);
+        return FALSE;
+    }
+    client->ic = ic_open_share(&options, &cause);
+    if (client->ic)
+        return connect_engine(client, error);
+    if (error_code_of(cause) == ERROR_BUSY)
+        return connect_owner(client, undo_dir, error);
+    g_propagate_error(error, g_steal_pointer(&cause));
+    return FALSE;
+}
+
+struct undo_client *undo_client_open(const char *dir, const char *undo_dir,
+                                     undo_client_recovery recovery,
+                                     GError **error)
+{
+    struct undo_client *client = g_new0(struct undo_client, 1);
+    g_autofree char *place = undo_dir ? g_strdup(undo_dir)
+                                      : ic_default_undo_dir(dir, error);
+
+    client->recovery = recovery;
+    client->loop = g_main_loop_new(NULL, FALSE);
+    if (place && open_log(client, dir, place, error))
+        return client;
+    undo_client_close(client);
+    return NULL;
+}
+
+void undo_client_close(struct undo_client *client)
+{
+    control_link_free(client->link);
+    ic_close(client->ic);
+    g_main_loop_unref(client->loop);
+    g_free(client);
+}
+
+static void on_answer(json_t *payload, const GError *error, void *opaque)
+{
+    struct undo_client *client = opaque;
+
+    client->payload = payload ? json_incref(payload) : NULL;
+    client->error = error ? g_error_copy(error) : NULL;
+    g_main_loop_quit(client->loop);
+}
+
+json_t *undo_client_ask(struct undo_client *client, const char *type,
+                        json_t *payload, GError **error)
+{
+    control_link_request(client->link, type, payload, on_answer, client);
+    g_main_loop_run(client->loop);
+    if (client->error)
+        g_propagate_error(error, g_steal_pointer(&client->error));
+    return g_steal_pointer(&client->payload);
+}

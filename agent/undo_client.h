@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * undo_client - a folder's undo log, for the command line.
+ *
+ * If nobody owns the log, the engine is opened in this process and spoken to
+ * over a socket pair; if a daemon does, over its control socket. So both ways
+ * are the same protocol, and the same code follows.
+ *
+ * Threads: use it from the main thread. The engine has its own.
+ */
+#ifndef AGENT_UNDO_CLIENT_H
+#define AGENT_UNDO_CLIENT_H
+
+#include <glib.h>
+#include <jansson.h>
+
+struct undo_client;
+
+/* Called with the report (borrowed) of a step that a crash had interrupted and
+ * that opening the log has taken back. */
+typedef void (*undo_client_recovery)(json_t *report);
+
+/* dir: the folder. undo_dir: NULL for the default place. NULL and error;
+ * ERROR_NOTHING_TO_UNDO if there is no log. */
+struct undo_client *undo_client_open(const char *dir, const char *undo_dir,
+                                     undo_client_recovery recovery,
+                                     GError **error);
+void undo_client_close(struct undo_client *client);
+
+/* Make a request and wait for its answer. payload is taken. A new reference;
+ * NULL and error. */
+json_t *undo_client_ask(struct undo_client *client, const char *type,
+                        json_t *payload, GError **error);
+
+#endif

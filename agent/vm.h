@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * vm - a running QEMU with its connections.
+ *
+ * One object is one run of QEMU: to start again, make another one.
+ *
+ * Threads: all on the main thread (see child.h).
+ */
+#ifndef AGENT_VM_H
+#define AGENT_VM_H
+
+#include <glib.h>
+
+#include "agent/guest_channel.h"
+#include "agent/vm_command.h"
+
+struct vm;
+
+struct vm_callbacks {
+    /* QEMU has ended. Called once. The vm must not be freed in it. */
+    void (*exited)(struct vm *vm, void *opaque);
+    /* The guest closed the shim's port: nobody will answer there. */
+    void (*port_closed)(struct vm *vm, void *opaque);
+};
+
+/* Start QEMU. config is borrowed for the call; opaque goes to both sets of
+ * callbacks. NULL and error: ERROR_VM_LAUNCH_FAILED. */
+struct vm *vm_new(const struct vm_config *config,
+                  const struct guest_channel_callbacks *guest_callbacks,
+                  const struct vm_callbacks *callbacks, void *opaque,
+                  GError **error);
+
+/* If it still runs, it is killed. NULL is allowed. */
+void vm_free(struct vm *vm);
+
+/* The connection to the shim. Borrowed. */
+struct guest_channel *vm_guest(struct vm *vm);
+
+/* End it: by the guest if by_guest, else by QEMU; by SIGKILL if that takes
+ * longer than about 2 s. "exited" follows. */
+void vm_stop(struct vm *vm, bool by_guest);
+void vm_kill(struct vm *vm);
+
+/* How it ended: "QEMU exited with status 1: <its last words>". A new string.
+ */
+char *vm_describe_end(const struct vm *vm);
+
+/* The last lines of the serial console, at most about 2 KiB, as UTF-8. A new
+ * string. */
+char *vm_console_tail(const struct vm *vm);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * vm_command - see vm_command.h.
+ */
+#include "agent/vm_command.h"
+
+#include <string.h>
+
+#include "common/errors.h"
+#include "shim/wire.h"
+
+/* The daemon's request queue; QEMU's own default of 128 makes the guest wait.
+ */
+#define FS_QUEUE_SIZE "1024"
+
+char *vm_command_find_qemu(GError **error)
+{
+    const char *given = g_getenv("STEPBACK_QEMU");
+    char *path = g_find_program_in_path(given ? given : VM_QEMU);
+
+    if (!path && given)
+        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                    "STEPBACK_QEMU names %s, which is not a program", given);
+    else if (!path)
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                            "QEMU (" VM_QEMU ") is not installed; install it "
+                            "with: apt-get install " VM_QEMU_PACKAGE);
+    return path;
+}
+
+static void add(GPtrArray *argv, const char *word)
+{
+    g_ptr_array_add(argv, g_strdup(word));
+}
+
+static void add2(GPtrArray *argv, const char *option, char *value)
+{
+    add(argv, option);
+    g_ptr_array_add(argv, value);
+}
+
+/* A value inside QEMU's comma-separated lists: commas are doubled. */
+static char *quote(const char *value)
+{
+    g_auto(GStrv) parts = g_strsplit(value, ",", -1);
+
+    return g_strjoinv(",,", parts);
+}
+
+static void add_machine(GPtrArray *argv, const struct vm_config *config)
+{
+    /* The daemon maps the guest's memory: so it is a shared memfd. */
+    add2(argv, "-machine", g_strdup("q35,memory-backend=mem"));
+    add2(argv, "-object",
+         g_strdup_printf("memory-backend-memfd,id=mem,size=%uM,share=on",
+                         config->memory_mb));
+    add2(argv, "-m", g_strdup_printf("%uM", config->memory_mb));
+    add2(argv, "-smp", g_strdup_printf("%u", config->cpus));
+    add2(argv, "-accel", g_strdup(accel_name(config->accel)));
+    add2(argv, "-cpu", g_strdup(config->accel == ACCEL_KVM ? "host" : "max"));
+    add(argv, "-nodefaults");
+    add(argv, "-no-user-config");
+    add(argv, "-no-reboot");
+    add2(argv, "-display", g_strdup("none"));
+}
+
+static void add_kernel(GPtrArray *argv, const struct guest_image *image)
+{
+    add2(argv, "-kernel", g_strdup(image->kernel));
+    if (image->initrd)
+        add2(argv, "-initrd", g_strdup(image->initrd));
+    add2(argv, "-append",
+         g_strdup_printf("console=ttyS0 panic=-1 quiet%s%s",
+                         *image->append ? " " : "", image->append));
+}
+
+static void add_rootfs(GPtrArray *argv, const char *rootfs)
+{
+    g_autofree char *file = quote(rootfs);
+
+    add2(argv, "-drive",
+         g_strdup_printf("if=none,id=root,format=raw,read-only=on,file=%s",
+                         file));
+    add2(argv, "-device",
+         g_strdup("virtio-blk-pci,drive=root,serial=stepback-root"));
+}
+
+static void add_channels(GPtrArray *argv, const struct vm_config *config,
+                         int control_fd, int qmp_fd)
+{
+    g_autofree char *fs_socket = quote(config->fs_socket);
+    g_autofree char *console = quote(config->console_path);
+
+    add2(argv, "-chardev", g_strdup_printf("socket,id=fs0,path=%s", fs_socket));
+    add2(argv, "-device",
+         g_strdup("vhost-user-fs-pci,queue-size=" FS_QUEUE_SIZE
+                  ",chardev=fs0,tag=" VM_WORKING_TAG));
+    add2(argv, "-chardev",
+         g_strdup_printf("socket,id=control,fd=%d", control_fd));
+    add2(argv, "-device", g_strdup("virtio-serial-pci"));
+    add2(argv, "-device",
+         g_strdup("virtserialport,chardev=control,name=" WIRE_PORT_NAME));
+    add2(argv, "-chardev", g_strdup_printf("socket,id=qmp,fd=%d", qmp_fd));
+    add2(argv, "-mon", g_strdup("chardev=qmp,mode=control"));
+    /* Appending: the file is cut when it grows (see vm.c). */
+    add2(argv, "-chardev",
+         g_strdup_printf("file,id=console,path=%s,append=on", console));
+    add2(argv, "-serial", g_strdup("chardev:console"));
+}
+
+char **vm_command_build(const struct vm_config *config, int control_fd,
+                        int qmp_fd)
+{
+    GPtrArray *argv = g_ptr_array_new();
+
+    add(argv, config->qemu);
+    add_machine(argv, config);
+    add_kernel(argv, config->image);
+    if (config->image->rootfs)
+        add_rootfs(argv, config->image->rootfs);
+    add_channels(argv, config, control_fd, qmp_fd);
+    if (config->network) {
+        add2(argv, "-netdev", g_strdup("user,id=net0"));
+        add2(argv, "-device", g_strdup("virtio-net-pci,netdev=net0,romfile="));
+    }
+    g_ptr_array_add(argv, NULL);
+    return (char **)g_ptr_array_free(argv, FALSE);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * vm_command - the command line of QEMU.
+ */
+#ifndef AGENT_VM_COMMAND_H
+#define AGENT_VM_COMMAND_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "agent/accel.h"
+#include "agent/guest_image.h"
+
+/* The tag of the working folder's mount. */
+#define VM_WORKING_TAG "working"
+
+#define VM_QEMU         "qemu-system-x86_64"
+#define VM_QEMU_PACKAGE "qemu-system-x86"
+
+struct vm_config {
+    const char *qemu; /* the program's path */
+    const struct guest_image *image;
+    enum accel accel; /* KVM or TCG */
+    unsigned memory_mb, cpus;
+    bool network;
+    const char *fs_socket;    /* the daemon's vhost-user socket */
+    const char *console_path; /* the serial console goes here */
+};
+
+/* The path of QEMU: $STEPBACK_QEMU, or from PATH. A new string; NULL and
+ * ERROR_VM_LAUNCH_FAILED, with a text that says how to install it. */
+char *vm_command_find_qemu(GError **error);
+
+/* The command line. control_fd and qmp_fd are connected sockets that QEMU
+ * inherits. A new vector. */
+char **vm_command_build(const struct vm_config *config, int control_fd,
+                        int qmp_fd);
+
+#endif

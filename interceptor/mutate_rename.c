@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mutate_rename - the one door: renames. See mutate.c.
+ *
+ * Where a rename replaces a file, the file gets a link in the log first, so
+ * that the name is never missing; a directory cannot be linked, so source and
+ * target are exchanged and the old directory is then moved away.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "interceptor/mutate.h"
+#include "interceptor/sys.h"
+
+struct rename_end {
+    struct ic_inode *dir;
+    const char *name;
+    bool exists;
+    struct stat st;
+};
+
+static int look(struct ic *ic, struct rename_end *end)
+{
+    int rc = sys_stat_name(end->dir->fd, end->name, &end->st);
+
+    end->exists = rc == 0;
+    if (rc == 0 && ic->log && end->st.st_dev != ic->dev)
+        return -EBUSY;
+    return rc == -ENOENT ? 0 : rc;
+}
+
+/* What rename(2) would say of a target that exists; the ways in which the
+ * target is kept would not. */
+static int check_replaceable(const struct rename_end *from,
+                             const struct rename_end *to)
+{
+    int empty;
+
+    if (S_ISDIR(to->st.st_mode) && !S_ISDIR(from->st.st_mode))
+        return -EISDIR;
+    if (!S_ISDIR(to->st.st_mode))
+        return S_ISDIR(from->st.st_mode) ? -ENOTDIR : 0;
+    empty = sys_dir_is_empty(to->dir->fd, to->name);
+    return empty < 0 ? empty : empty ? 0 : -ENOTEMPTY;
+}
+
+/* A link of the target in the log, then the rename that replaces it. */
+static int replace_linked(struct ic *ic, const struct rename_end *from,
+                          const struct rename_end *to)
+{
+    struct step_name kept = step_inode_blob(to->st.st_ino);
+    struct stat st;
+    int rc = sys_linkat(to->dir->fd, to->name, ic->wal.blobs, kept.text);
+
+    if (rc < 0)
+        return rc;
+    rc = sys_stat_name(ic->wal.blobs, kept.text, &st);
+    if (rc == 0 && st.st_ino != to->st.st_ino)
+        rc = -EAGAIN;
+    if (rc == 0)
+        rc = sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name, 0);
+    if (rc == 0)
+        capture_note_kept(&ic->wal, to->st.st_ino);
+    else
+        sys_unlinkat(ic->wal.blobs, kept.text, 0);
+    return rc;
+}
+
+/* Exchange, then move the old target away. If it cannot be moved it is put
+ * back, and must be copied. */
+static int replace_exchanged(struct ic *ic, const struct rename_end *from,
+                             const struct rename_end *to)
+{
+    int rc = sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
+                           RENAME_EXCHANGE);
+
+    if (rc < 0)
+        return rc == -EINVAL ? -EXDEV : rc;
+    rc = mutate_move_into_log(ic, from->dir, from->name, &to->st);
+    if (rc < 0)
+        sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
+                      RENAME_EXCHANGE);
+    return rc;
+}
+
+static int replace(struct ic *ic, const struct rename_end *from,
+                   const struct rename_end *to)
+{
+    int rc = -EXDEV;
+
+    if (!capture_may_go(&ic->wal, &to->st)) {
+        bool is_dir = S_ISDIR(to->st.st_mode);
+
+        if (!is_dir)
+            rc = replace_linked(ic, from, to);
+        /* EPERM: fs.protected_hardlinks, or no links on this filesystem. */
+        if (is_dir || rc == -EPERM || rc == -EMLINK || rc == -EOPNOTSUPP)
+            rc = replace_exchanged(ic, from, to);
+        if (rc != -EXDEV)
+            return rc;
+        rc = capture_copy(&ic->wal, to->dir, to->name, &to->st);
+        if (rc < 0)
+            return rc;
+    }
+    rc = sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name, 0);
+    if (rc == 0 && (S_ISDIR(to->st.st_mode) || to->st.st_nlink == 1))
+        step_drop_created(ic->wal.step, to->st.st_ino);
+    return rc;
+}
+
+static void set_place(struct ic *ic, const struct stat *st,
+                      const struct rename_end *end)
+{
+    struct ic_inode *inode = inode_table_find(ic->inodes, st->st_dev,
+                                              st->st_ino);
+
+    if (inode) {
+        inode_set_place(inode, end->dir, end->name);
+        ic_inode_unref(inode);
+    }
+}
+
+static int rename_captured(struct ic *ic, const struct rename_end *from,
+                           const struct rename_end *to, unsigned flags)
+{
+    int rc = 0;
+
+    if (ic->log) {
+        rc = capture_binding(&ic->wal, from->dir, from->name, &from->st);
+        if (rc == 0)
+            rc = capture_binding(&ic->wal, to->dir, to->name,
+                                 to->exists ? &to->st : NULL);
+        if (rc < 0)
+            return rc;
+        if (to->exists && !(flags & RENAME_EXCHANGE))
+            return replace(ic, from, to);
+    }
+    return sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
+                         flags);
+}
+
+static int rename_once(struct ic *ic, struct rename_end *from,
+                       struct rename_end *to, unsigned flags)
+{
+    int rc = look(ic, from);
+
+    if (rc == 0)
+        rc = look(ic, to);
+    if (rc < 0)
+        return rc;
+    if (!from->exists || (flags & RENAME_EXCHANGE && !to->exists))
+        return -ENOENT;
+    if (to->exists && flags & RENAME_NOREPLACE)
+        return -EEXIST;
+    if (to->exists && from->st.st_ino == to->st.st_ino &&
+        from->st.st_dev == to->st.st_dev)
+        return 0; /* two links of one inode: nothing happens (rename(2)) */
+    if (to->exists && !(flags & RENAME_EXCHANGE)) {
+        rc = check_replaceable(from, to);
+        if (rc < 0)
+            return rc;
+    }
+    rc = rename_captured(ic, from, to, flags);
+    if (rc == 0) {
+        set_place(ic, &from->st, to);
+        if (flags & RENAME_EXCHANGE)
+            set_place(ic, &to->st, from);
+    }
+    return rc;
+}
+
+int ic_renameat2(struct ic *ic, struct ic_inode *old_dir, const char *old_name,
+                 struct ic_inode *new_dir, const char *new_name, unsigned flags)
+{
+    struct rename_end from = { .dir = old_dir, .name = old_name };
+    struct rename_end to = { .dir = new_dir, .name = new_name };
+    int rc;
+
+    if (flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE) ||
+        flags == (RENAME_NOREPLACE | RENAME_EXCHANGE) ||
+        !engine_is_name(new_name))
+        return -EINVAL;
+    if (ic->log && new_dir->dev != ic->dev)
+        return -EXDEV;
+    rc = mutate_begin(ic, old_dir, old_name);
+    if (rc < 0)
+        return rc;
+    if (mutate_is_removed(new_dir))
+        return mutate_finish(ic, -ENOENT);
+    for (int i = 0; i < MUTATE_RACE_TRIES; i++) {
+        rc = rename_once(ic, &from, &to, flags);
+        if (rc != -EAGAIN)
+            break;
+    }
+    return mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
+}

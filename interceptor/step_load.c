@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * step_load - read a step back from its manifest (step.h).
+ *
+ * The log is not trusted: a name must be one that a directory can hold, a
+ * number only ever becomes a key, and a record that makes no sense marks the
+ * step as damaged and is left out.
+ */
+#include "interceptor/step.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/json_bytes.h"
+
+struct loader {
+    struct step *step;
+};
+
+static bool get_integer(json_t *record, const char *key, int64_t *ret_value)
+{
+    json_t *member = json_object_get(record, key);
+
+    if (!json_is_integer(member))
+        return false;
+    *ret_value = json_integer_value(member);
+    return true;
+}
+
+static struct step_inode *get_member(struct loader *loader, json_t *record,
+                                     const char *key)
+{
+    int64_t value;
+
+    if (!get_integer(record, key, &value) || value == 0)
+        return NULL;
+    return step_get_inode(loader->step, (uint64_t)value);
+}
+
+static bool is_component(const char *name, size_t len)
+{
+    return len > 0 && len <= 255 && strlen(name) == len &&
+           strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
+           strcmp(name, "..") != 0;
+}
+
+/* The name of a record; NULL if it is none that a directory can hold. The
+ * log is not trusted to stay within the share (I5). */
+static char *get_name(json_t *record)
+{
+    json_t *text = json_object_get(record, "n");
+    const char *encoded = json_string_value(json_object_get(record, "n64"));
+    g_autofree char *name = NULL;
+    gsize len = 0;
+
+    if (text) {
+        len = json_string_length(text);
+        name = g_strndup(json_is_string(text) ? json_string_value(text) : "",
+                         len);
+    } else if (encoded) {
+        g_autofree guchar *data = g_base64_decode(encoded, &len);
+
+        name = g_strndup((char *)data, len);
+    }
+    return name && is_component(name, len) ? g_steal_pointer(&name) : NULL;
+}
+
+static bool load_header(struct loader *loader, json_t *record)
+{
+    const char *type = json_string_value(json_object_get(record, "type"));
+    json_t *command = json_object_get(record, "command");
+    int64_t version, id, seq, started, root;
+    g_autofree char *text = NULL;
+    enum ic_step_type step_type;
+
+    if (g_strcmp0(json_string_value(json_object_get(record, "t")), "step") ||
+        !get_integer(record, "v", &version) || version != STEP_FORMAT ||
+        !get_integer(record, "id", &id) || !get_integer(record, "seq", &seq) ||
+        !get_integer(record, "us", &started) ||
+        !get_integer(record, "root", &root) ||
+        !step_type_parse(type, &step_type))
+        return false;
+    if (command)
+        text = json_bytes_get(command, "v", NULL);
+    loader->step = step_new(id, seq, step_type, text, (uint64_t)root);
+    loader->step->started_us = started;
+    return true;
+}
+
+static bool load_name(struct loader *loader, json_t *record, bool is_home)
+{
+    struct step *step = loader->step;
+    struct step_inode *dir = get_member(loader, record, "p");
+    struct step_inode *inode = get_member(loader, record, "i");
+    g_autofree char *name = get_name(record);
+
+    if (!dir || !name || (is_home && (!inode || inode == step->root)))
+        return false;
+    if (is_home)
+        step_note_home(inode, dir, name);
+    else if (!step_find_binding(step, dir, name))
+        step_note_binding(step, dir, name, inode);
+    return true;
+}
+
+static bool load_state(struct loader *loader, json_t *record, char type)
+{
+    struct step_inode *inode = get_member(loader, record, "i");
+    struct meta *meta;
+
+    if (!inode)
+        return false;
+    switch (type) {
+    case 'm':
+        meta = meta_from_record(record);
+        if (!meta)
+            return false;
+        if (inode->flags & STEP_META) {
+            meta_free(meta);
+            return true;
+        }
+        inode->meta = meta;
+        inode->flags |= STEP_META;
+        return true;
+    case 'd':
+        inode->flags |= STEP_DATA;
+        return get_integer(record, "size", &inode->data_size) &&
+               get_integer(record, "c", &inode->data_blob);
+    default:
+        step_note_retired(loader->step, inode);
+        return true;
+    }
+}
+
+static int load_record(json_t *record, void *opaque)
+{
+    struct loader *loader = opaque;
+    const char *type = json_string_value(json_object_get(record, "t"));
+    bool ok = false;
+
+    if (!loader->step)
+        return load_header(loader, record) ? 0 : -EBADMSG;
+    if (g_strcmp0(type, "b") == 0 || g_strcmp0(type, "h") == 0)
+        ok = load_name(loader, record, type[0] == 'h');
+    else if (g_strcmp0(type, "m") == 0 || g_strcmp0(type, "d") == 0 ||
+             g_strcmp0(type, "r") == 0)
+        ok = load_state(loader, record, type[0]);
+    else if (g_strcmp0(type, "end") == 0) {
+        json_decref(loader->step->end);
+        loader->step->end = json_incref(record);
+        return 0;
+    }
+    if (!ok)
+        loader->step->damaged = true;
+    loader->step->records++;
+    return 0;
+}
+
+/* Give each inode the number that it has now. Not the retired ones: they died
+ * in this step, and what else had their number since is another story. */
+static void apply_aliases(struct step *step,
+                          uint64_t (*alias)(uint64_t ino, int64_t seq,
+                                            void *opaque),
+                          void *opaque)
+{
+    GHashTable *renumbered = g_hash_table_new_full(g_int64_hash, g_int64_equal,
+                                                   NULL, step_inode_free);
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        struct step_inode *inode = value;
+        uint64_t now = inode == step->root
+                           ? inode->ino
+                           : alias(inode->ino, step->seq, opaque);
+
+        g_hash_table_iter_steal(&iter);
+        inode->ino = now;
+        if (g_hash_table_contains(renumbered, &inode->ino)) {
+            step->damaged = true;
+            inode->flags |= STEP_RETIRED;
+            g_ptr_array_add(step->retired, inode);
+        } else {
+            g_hash_table_insert(renumbered, &inode->ino, inode);
+        }
+    }
+    g_hash_table_unref(step->inodes);
+    step->inodes = renumbered;
+}
+
+int step_load(int dirfd,
+              uint64_t (*alias)(uint64_t ino, int64_t seq, void *opaque),
+              void *opaque, struct step **ret_step)
+{
+    struct loader loader = { 0 };
+    bool damaged = false;
+    int rc = journal_read(dirfd, STEP_MANIFEST, load_record, &loader, &damaged);
+
+    if (rc == 0 && !loader.step)
+        rc = -EBADMSG;
+    if (rc < 0) {
+        step_free(loader.step);
+        return rc;
+    }
+    if (alias)
+        apply_aliases(loader.step, alias, opaque);
+    loader.step->damaged |= damaged;
+    *ret_step = loader.step;
+    return 0;
+}
+
+int step_load_summary(int dirfd, struct step **ret_step)
+{
+    struct loader loader = { 0 };
+    int rc = journal_read_ends(dirfd, STEP_MANIFEST, load_record, &loader);
+
+    if (rc < 0) {
+        step_free(loader.step);
+        return rc;
+    }
+    *ret_step = loader.step;
+    return 0;
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * engine-guard-test - what the engine must refuse: ways out of the share, and
+ * undo from a log that is not what it was.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "interceptor/interceptor.h"
+#include "tests/oracle.h"
+#include "tests/world.h"
+
+struct fixture {
+    struct world *world; /* for its folders; never started */
+    struct ic *ic;
+    struct ic_cred cred;
+};
+
+#define OK(call) g_assert_cmpint((call), ==, 0)
+
+static void start(struct fixture *f)
+{
+    struct ic_options options = {
+        .share = f->world->share,
+        .undo_dir = f->world->undo_dir,
+        .no_timer = true,
+    };
+    g_autoptr(GError) error = NULL;
+
+    ic_set_log(0, NULL);
+    f->ic = ic_open_share(&options, &error);
+    g_assert_no_error(error);
+}
+
+static void set_up(struct fixture *f, gconstpointer data)
+{
+    f->world = world_new(&world_folder);
+    f->cred = (struct ic_cred){ getuid(), getgid(), 022 };
+    world_host_dir(f->world, "dir/sub");
+    world_host_file(f->world, "file", "content");
+    world_host_file(f->world, "other", "more content");
+    start(f);
+}
+
+static void tear_down(struct fixture *f, gconstpointer data)
+{
+    ic_close(f->ic);
+    world_free(f->world);
+}
+
+static void open_step(struct fixture *f, int64_t id)
+{
+    g_autoptr(GError) error = NULL;
+
+    ic_step_open(f->ic, id, IC_STEP_COMMAND, "test", &error);
+    g_assert_no_error(error);
+}
+
+static void close_step(struct fixture *f, int64_t id)
+{
+    g_autoptr(GError) error = NULL;
+
+    ic_step_close(f->ic, id, 0, 0, 0, NULL, &error);
+    g_assert_no_error(error);
+}
+
+static struct ic_inode *lookup(struct fixture *f, struct ic_inode *dir,
+                               const char *name)
+{
+    struct ic_inode *inode;
+
+    OK(ic_lookup(f->ic, dir, name, &inode, NULL));
+    return inode;
+}
+
+static char *log_path(struct fixture *f, const char *path)
+{
+    return g_build_filename(f->world->undo_dir, path, NULL);
+}
+
+/* ---- ways out ------------------------------------------------------------ */
+
+static void names(struct fixture *f, gconstpointer data)
+{
+    static const char *const bad[] = { "", ".", "..", "a/b", "/", "../x" };
+    struct ic_inode *root = ic_root(f->ic), *inode;
+    int fd;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_assert_cmpint(ic_lookup(f->ic, root, bad[i], &inode, NULL), ==,
+                        -EINVAL);
+        g_assert_cmpint(ic_create(f->ic, &f->cred, root, bad[i], O_RDWR, 0644,
+                                  &inode, NULL, &fd),
+                        ==, -EINVAL);
+        g_assert_cmpint(
+            ic_mkdirat(f->ic, &f->cred, root, bad[i], 0755, &inode, NULL), ==,
+            -EINVAL);
+        g_assert_cmpint(ic_unlinkat(f->ic, root, bad[i], 0), ==, -EINVAL);
+        g_assert_cmpint(ic_renameat2(f->ic, root, "file", root, bad[i], 0), ==,
+                        -EINVAL);
+        g_assert_cmpint(ic_renameat2(f->ic, root, bad[i], root, "x", 0), ==,
+                        -EINVAL);
+    }
+}
+
+static void parent_of_root(struct fixture *f, gconstpointer data)
+{
+    struct ic_inode *dir = lookup(f, ic_root(f->ic), "dir"), *parent;
+
+    OK(ic_lookup_parent(f->ic, ic_root(f->ic), &parent));
+    g_assert_true(parent == ic_root(f->ic));
+    ic_inode_unref(parent);
+    OK(ic_lookup_parent(f->ic, dir, &parent));
+    g_assert_true(parent == ic_root(f->ic));
+    ic_inode_unref(parent);
+    ic_inode_unref(dir);
+}
+
+/* A directory that was removed is in the log; a client that still holds it
+ * must not get out by "..", nor make anything in it. */
+static void removed_directory(struct fixture *f, gconstpointer data)
+{
+    bool later_step = GPOINTER_TO_INT(data);
+    struct ic_inode *dir = lookup(f, ic_root(f->ic), "dir");
+    struct ic_inode *sub = lookup(f, dir, "sub"), *inode;
+    g_autoptr(GPtrArray) before = world_snapshot(f->world);
+    int fd;
+
+    open_step(f, 1);
+    OK(ic_unlinkat(f->ic, dir, "sub", AT_REMOVEDIR));
+    if (later_step) {
+        close_step(f, 1);
+        open_step(f, 2);
+        OK(ic_unlinkat(f->ic, ic_root(f->ic), "file", 0));
+    }
+    g_assert_cmpint(ic_lookup_parent(f->ic, sub, &inode), ==, -ENOENT);
+    g_assert_cmpint(ic_mkdirat(f->ic, &f->cred, sub, "x", 0755, &inode, NULL),
+                    ==, -ENOENT);
+    g_assert_cmpint(
+        ic_create(f->ic, &f->cred, sub, "x", O_RDWR, 0644, &inode, NULL, &fd),
+        ==, -ENOENT);
+    g_assert_cmpint(ic_renameat2(f->ic, ic_root(f->ic), "other", sub, "x", 0),
+                    ==, -ENOENT);
+    close_step(f, later_step ? 2 : 1);
+    g_assert_true(ic_rollback(f->ic, later_step ? 2 : 1, false, NULL, NULL));
+    world_assert_equal(f->world, before);
+    /* It is the same directory again, and works. */
+    OK(ic_mkdirat(f->ic, &f->cred, sub, "x", 0755, &inode, NULL));
+    ic_inode_unref(inode);
+    OK(ic_lookup_parent(f->ic, sub, &inode));
+    g_assert_true(inode == dir);
+    ic_inode_unref(inode);
+    ic_inode_unref(sub);
+    ic_inode_unref(dir);
+}
+
+static void moved_away(struct fixture *f, gconstpointer data)
+{
+    struct ic_inode *dir = lookup(f, ic_root(f->ic), "dir"), *parent;
+    g_autofree char *inside = world_host_path(f->world, "dir");
+    g_autofree char *outside = g_build_filename(f->world->base, "away", NULL);
+
+    OK(rename(inside, outside));
+    g_assert_cmpint(ic_lookup_parent(f->ic, dir, &parent), ==, -ENOENT);
+    g_assert_cmpint(ic_unlinkat(f->ic, dir, "sub", AT_REMOVEDIR), ==, -ESTALE);
+    ic_inode_unref(dir);
+}
+
+static void log_in_share(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *inside = world_host_path(f->world, "dir/new/log");
+    struct ic_options options = { .share = f->world->share,
+                                  .undo_dir = inside };
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(ic_open_share(&options, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY);
+    g_assert_false(g_file_test(inside, G_FILE_TEST_EXISTS));
+}
+
+static void second_owner(struct fixture *f, gconstpointer data)
+{
+    struct ic_options options = { .share = f->world->share,
+                                  .undo_dir = f->world->undo_dir };
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(ic_open_share(&options, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_BUSY);
+}
+
+static void read_only(struct fixture *f, gconstpointer data)
+{
+    struct ic_options options = { .share = f->world->share, .read_only = true };
+    g_autoptr(GError) error = NULL;
+    struct ic_inode *inode;
+    struct ic *ic = ic_open_share(&options, &error);
+    int fd;
+
+    g_assert_no_error(error);
+    g_assert_cmpint(ic_unlinkat(ic, ic_root(ic), "file", 0), ==, -EROFS);
+    OK(ic_lookup(ic, ic_root(ic), "file", &inode, NULL));
+    g_assert_cmpint(ic_open(ic, inode, O_RDWR, &fd), ==, -EROFS);
+    OK(ic_open(ic, inode, O_RDONLY, &fd));
+    close(fd);
+    ic_inode_unref(inode);
+    ic_close(ic);
+}
+
+/* ---- logs that are not what they were ------------------------------------ */
+
+static void overwrite_file(struct fixture *f)
+{
+    struct ic_inode *inode = lookup(f, ic_root(f->ic), "file");
+    struct iovec iov = { (void *)"new", 3 };
+    int fd;
+
+    open_step(f, 1);
+    OK(ic_open(f->ic, inode, O_RDWR, &fd));
+    g_assert_cmpint(ic_pwritev(f->ic, inode, fd, &iov, 1, 0, 0, false), ==, 3);
+    close(fd);
+    ic_inode_unref(inode);
+    OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0));
+    close_step(f, 1);
+}
+
+static void flip_byte(const char *path, off_t offset)
+{
+    int fd = open(path, O_RDWR);
+    char byte;
+
+    g_assert_cmpint(fd, >=, 0);
+    g_assert_cmpint(pread(fd, &byte, 1, offset), ==, 1);
+    byte ^= 0x40;
+    g_assert_cmpint(pwrite(fd, &byte, 1, offset), ==, 1);
+    close(fd);
+}
+
+/* Nothing is changed, the step stays in the history, and is undone as soon as
+ * the log is whole again. */
+static void expect_refused(struct fixture *f, int code)
+{
+    g_autoptr(GPtrArray) before = world_snapshot(f->world);
+    g_autoptr(GPtrArray) history = NULL;
+    g_autoptr(GError) error = NULL;
+
+    g_assert_false(ic_rollback(f->ic, 1, false, NULL, &error));
+    g_assert_error(error, STEPBACK_ERROR, code);
+    world_assert_equal(f->world, before);
+    history = ic_history(f->ic, 10, NULL);
+    g_assert_cmpuint(history->len, ==, 1);
+}
+
+static void corrupt_blob(struct fixture *f, gconstpointer data)
+{
+    g_autoptr(GPtrArray) before = world_snapshot(f->world);
+    g_autofree char *blob = log_path(f, "steps/1/blobs/c1");
+
+    overwrite_file(f);
+    flip_byte(blob, 20);
+    expect_refused(f, ERROR_PREIMAGE_CORRUPT);
+    flip_byte(blob, 20);
+    g_assert_true(ic_rollback(f->ic, 1, false, NULL, NULL));
+    world_assert_equal(f->world, before);
+}
+
+static void missing_blob(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *blob = log_path(f, "steps/1/blobs/c1");
+
+    overwrite_file(f);
+    OK(unlink(blob));
+    expect_refused(f, ERROR_PREIMAGE_MISSING);
+}
+
+static void missing_inode(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *folder = log_path(f, "steps/1/blobs");
+    g_autoptr(GDir) dir = NULL;
+    const char *name;
+
+    overwrite_file(f);
+    dir = g_dir_open(folder, 0, NULL);
+    while ((name = g_dir_read_name(dir))) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+
+        if (name[0] == 'i')
+            OK(unlink(path));
+    }
+    expect_refused(f, ERROR_PREIMAGE_MISSING);
+}
+
+static void damaged_line(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *manifest = log_path(f, "steps/1/manifest.jsonl");
+    g_autofree char *text = NULL;
+
+    overwrite_file(f);
+    g_assert_true(g_file_get_contents(manifest, &text, NULL, NULL));
+    flip_byte(manifest, strstr(text, "{\"t\":\"b\"") - text + 12);
+    expect_refused(f, ERROR_PREIMAGE_CORRUPT);
+    g_assert_true(ic_rollback(f->ic, 1, true, NULL, NULL));
+}
+
+/* Killed while the first line was being written. */
+static void torn_header(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *wal = log_path(f, "wal/in_progress");
+    g_autofree char *manifest = log_path(f, "wal/in_progress/manifest.jsonl");
+    g_autoptr(GPtrArray) before = world_snapshot(f->world);
+
+    ic_close(f->ic);
+    OK(g_mkdir_with_parents(wal, 0700));
+    g_assert_true(g_file_set_contents(manifest, data, -1, NULL));
+    start(f);
+    g_assert_null(ic_recovered(f->ic));
+    g_assert_false(g_file_test(wal, G_FILE_TEST_EXISTS));
+    world_assert_equal(f->world, before);
+}
+
+static void other_version(struct fixture *f, gconstpointer data)
+{
+    struct ic_options options = { .share = f->world->share,
+                                  .undo_dir = f->world->undo_dir };
+    g_autofree char *version = log_path(f, "version");
+    g_autoptr(GError) error = NULL;
+
+    ic_close(f->ic);
+    g_assert_true(g_file_set_contents(version, "99\n", -1, NULL));
+    g_assert_null(ic_open_share(&options, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_UNDO_VERSION_MISMATCH);
+    g_assert_true(g_file_set_contents(version, "1\n", -1, NULL));
+    start(f);
+}
+
+static const struct {
+    const char *path;
+    void (*run)(struct fixture *f, gconstpointer data);
+    gconstpointer data;
+} cases[] = {
+    { "/guard/names", names },
+    { "/guard/parent-of-root", parent_of_root },
+    { "/guard/removed-directory/same-step", removed_directory },
+    { "/guard/removed-directory/later-step", removed_directory,
+      GINT_TO_POINTER(1) },
+    { "/guard/moved-away", moved_away },
+    { "/guard/log-in-share", log_in_share },
+    { "/guard/second-owner", second_owner },
+    { "/guard/read-only", read_only },
+    { "/guard/UL-08/corrupt-blob", corrupt_blob },
+    { "/guard/UL-07/missing-blob", missing_blob },
+    { "/guard/UL-07/missing-inode", missing_inode },
+    { "/guard/UL-06/damaged-line", damaged_line },
+    { "/guard/CR-07/empty-manifest", torn_header, "" },
+    { "/guard/CR-07/torn-header", torn_header, "{\"t\":\"step\",\"v\":1" },
+    { "/guard/UL-04/other-version", other_version },
+};
+
+int main(int argc, char **argv)
+{
+    umask(022);
+    g_test_init(&argc, &argv, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
+        g_test_add(cases[i].path, struct fixture, cases[i].data, set_up,
+                   cases[i].run, tear_down);
+    return g_test_run();
+}

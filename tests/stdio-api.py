@@ -1,0 +1,482 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The contract of the STDIO API, over the real daemon and a fake QEMU.
+
+Ids such as SA-01 are the test plan's.
+"""
+import json
+import os
+import signal
+import stat
+import sys
+import traceback
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from stdio_client import Agent, Place, alive, eventually  # noqa: E402
+
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def equal(a, b):
+    assert a == b, "%r is not %r" % (a, b)
+
+
+def contains(text, part):
+    assert part in text, "%r is not in %r" % (part, text)
+
+
+@test
+def every_operation_is_accepted(place):
+    """SA-01, SA-05: every operation is accepted and answers its request"""
+    agent = Agent(place)
+    ready = agent.next()
+    equal(ready["type"], "event.ready")
+    equal(ready["payload"]["protocol_version"], 1)
+    hello = agent.ask("protocol.hello", protocol_version=1)["payload"]
+    equal(hello["protocol_version"], 1)
+    equal(agent.ask("session.status")["payload"]["state"], "stopped")
+    started = agent.start()["payload"]
+    equal((started["state"], started["accel"], started["backend"]),
+          ("running", "tcg", "virtiofs"))
+    folder = started["working_directories"][0]
+    equal((folder["path"], folder["label"], folder["access"]),
+          (place.share, "share", "read_write"))
+    equal(folder["guest_path"], "/mnt/working")
+    equal(folder["undo_dir"], place.root + "/.stepback/share")
+    report = agent.ask("agent.execute", command="exit 5")["payload"]
+    equal((report["exit_code"], report["step_id"]), (5, 1))
+    for member in ("duration_ms", "undoable", "affected_paths", "changes"):
+        contains(report, member)
+    equal(agent.ask("agent.cancel")["payload"], {"cancelled": False})
+    equal(agent.ask("undo.history")["payload"]["last_step_id"], 1)
+    equal(agent.error("undo.rollback")[0], 3000)
+    equal(agent.ask("fs.list")["payload"]["entries"], [])
+    open(place.share + "/a", "w").write("text")
+    equal(agent.ask("fs.read", path="a")["payload"]["data"], "text")
+    equal(agent.error("session.start", working_directories=[
+        {"path": place.share}])[0], 2001)
+    equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
+    equal(agent.start()["payload"]["state"], "running")
+    equal(agent.ask("agent.execute", command="exit 0")["payload"]["step_id"],
+          2)
+    equal(agent.close(), 0)
+
+
+@test
+def bad_requests_are_refused(place):
+    """SA-02, SA-03, SA-04: bad requests get their error, by number and field"""
+    agent = Agent(place)
+    number, text = agent.error("no.such")
+    equal(number, 1002)
+    contains(text, "agent.execute")
+    equal(agent.error("session.reset")[0], 1002)
+    equal(agent.error("protocol.hello", protocol_version=99)[0], 1001)
+    for wanted, field, type, payload in (
+            (1003, "protocol_version", "protocol.hello", {}),
+            (1003, "command", "agent.execute", {}),
+            (1004, "command", "agent.execute", {"command": 7}),
+            (1004, "env", "agent.execute", {"command": "x", "env": {"A": 1}}),
+            (1004, "timeout_seconds", "agent.execute",
+             {"command": "x", "timeout_seconds": 0}),
+            (1003, "path", "fs.read", {}),
+            (1004, "steps", "undo.rollback", {"steps": -1}),
+            (1004, "limit", "undo.history", {"limit": "x"}),
+            (1003, "working_directories", "session.start", {}),
+            (1003, "path", "session.start", {"working_directories": [{}]})):
+        number, text = agent.error(type, **payload)
+        equal((number, field in text), (wanted, True))
+    for line, wanted, field in (
+            (b'{"type":', 1000, ""), (b"[]", 1000, ""),
+            (b'{"type":"session.status"}', 1003, "request_id"),
+            (b'{"type":"session.status","request_id":5}', 1004, "request_id"),
+            (b'{"request_id":"x"}', 1003, "type"),
+            (b'{"type":"fs.list","request_id":"x","payload":3}', 1004,
+             "payload"),
+            (b'{"a":"' + b"x" * (17 << 20) + b'"}', 1005, "")):
+        agent.write(line + b"\n")
+        error = agent.until(lambda m: m["type"] == "response")["error"]
+        equal(error["number"], wanted)
+        contains(error["message"], field)
+    for type, payload in (("agent.execute", {"command": "x"}),
+                          ("undo.rollback", {}), ("undo.history", {}),
+                          ("fs.list", {}), ("fs.read", {"path": "a"}),
+                          ("session.stop", {})):
+        equal(agent.error(type, **payload)[0], 2000)
+    equal(agent.close(), 0)
+
+
+@test
+def bad_sessions_are_refused(place):
+    """SL-01: a session that cannot be is refused, and says why"""
+    agent = Agent(place)
+    folder = {"path": place.share}
+    open(place.share + "/file", "w").close()
+    for wanted, part, payload in (
+            (2002, "No such", {"working_directories": [
+                {"path": place.root + "/none"}]}),
+            (2002, "not a folder", {"working_directories": [
+                {"path": place.share + "/file"}]}),
+            (1004, "absolute", {"working_directories": [{"path": "share"}]}),
+            (2006, "one", {"working_directories": [folder, folder]}),
+            (1004, "access", {"working_directories": [
+                {"path": place.share, "access": "maybe"}]}),
+            (1004, "not in this version", {"network_policy": "allowlist"}),
+            (1004, "always 'ephemeral'", {"vm_mode": "persistent"}),
+            (1004, "backend", {"backend": "9p"}),
+            (1004, "accel", {"vm": {"accel": "fast"}}),
+            (1004, "memory_mb", {"vm": {"memory_mb": 1}}),
+            (1004, "image", {"vm": {"image": "../x"}}),
+            (2003, "stepback image build", {"vm": {"image": "other"}}),
+            (2003, "/no/kernel", {"vm": {"kernel": "/no/kernel"}})):
+        error = agent.start(**payload)["error"]
+        equal(error["number"], wanted)
+        contains(error["message"], part)
+    equal(agent.ask("session.status")["payload"]["state"], "stopped")
+    equal(agent.close(), 0)
+    equal(os.listdir(place.runtime), [])
+
+
+def failed_start(place, wanted, *parts, vm=None, **env):
+    agent = Agent(place, **env)
+    error = agent.start(vm=dict({"accel": "tcg"}, **(vm or {})))["error"]
+    equal(error["number"], wanted)
+    for part in parts:
+        contains(error["message"], part)
+    equal(agent.ask("session.status")["payload"]["state"], "stopped")
+    equal(agent.children(), [])
+    equal(os.listdir(place.runtime), [])
+    equal(agent.close(), 0)
+
+
+@test
+def a_missing_qemu_is_told(place):
+    """no QEMU: 2003 and the command that installs it"""
+    failed_start(place, 2003, "apt-get install", STEPBACK_QEMU=None,
+                 PATH=place.root)
+
+
+@test
+def a_failing_qemu_is_told(place):
+    """SL-06: QEMU that fails: 2003, its words, and nothing is left"""
+    failed_start(place, 2003, "cannot allocate everything", FAKE_QEMU="exit")
+
+
+@test
+def a_silent_guest_is_told(place):
+    """a guest that never says hello: 2004 with the console's end"""
+    failed_start(place, 2004, "fake kernel panic", FAKE_QEMU="silent",
+                 vm={"boot_timeout_seconds": 2})
+
+
+@test
+def an_unfit_guest_is_told(place):
+    """a guest of another version, or that cannot mount: 2003"""
+    failed_start(place, 2003, "version 0", FAKE_QEMU="old")
+    failed_start(place, 2003, "no such tag", FAKE_QEMU="nomount")
+
+
+@test
+def a_failing_daemon_is_told(place):
+    """a daemon that fails: 2007 with its last words"""
+    fake = place.root + "/stepback-virtiofsd"
+    with open(fake, "w") as file:
+        file.write('#!/bin/sh\necho \'{"level":"error","component":"x",'
+                   '"message":"the disk is on fire"}\' >&2\nexit 1\n')
+    os.chmod(fake, 0o755)
+    failed_start(place, 2007, "the disk is on fire",
+                 STEPBACK_LIBEXECDIR=place.root)
+    os.unlink(fake)
+    failed_start(place, 2007, "not installed", STEPBACK_LIBEXECDIR=place.root)
+
+
+@test
+def kvm_that_hangs_is_left(place):
+    """KVM on which the guest does not come up is left for TCG, with a warning"""
+    agent = Agent(place, FAKE_QEMU="kvm-silent")
+    started = agent.start(vm={"accel": "kvm", "boot_timeout_seconds": 6})
+    equal(started["payload"]["accel"], "tcg")
+    contains(str([m for m in agent.seen if m["type"] == "event.warning"]),
+             "TCG")
+    equal(agent.ask("agent.execute", command="exit 0")["payload"]["exit_code"],
+          0)
+    equal(agent.close(), 0)
+
+
+@test
+def a_long_runtime_path_is_survived(place):
+    """a runtime folder too long for a socket's address is not used"""
+    agent = Agent(place)
+    equal(agent.start()["payload"]["state"], "running")
+    equal(os.listdir(place.runtime), [])
+    equal(agent.close(), 0)
+
+
+a_long_runtime_path_is_survived.runtime = "r" * 120
+
+
+@test
+def the_runtime_folder_is_private(place):
+    """the runtime folder is 0700 and goes with the session"""
+    agent = Agent(place)
+    agent.start()
+    name, = os.listdir(place.runtime)
+    equal(stat.S_IMODE(os.stat(place.runtime + "/" + name).st_mode), 0o700)
+    agent.ask("session.stop")
+    equal(os.listdir(place.runtime), [])
+    equal(agent.close(), 0)
+
+
+@test
+def commands_stream_and_report(place):
+    """SA-06: events come between responses; output, bytes, env, cwd"""
+    agent = Agent(place)
+    agent.start()
+    id = agent.send("agent.execute", command="echo hello")
+    equal(agent.event("event.step_started"),
+          {"step_id": 1, "type": "command", "command": "echo hello"})
+    equal(agent.event("event.terminal_output"),
+          {"step_id": 1, "stream": "stdout", "data": "hello\n"})
+    equal(agent.event("event.step_completed")["dropped_output_events"], 0)
+    equal(agent.response(id)["payload"]["step_id"], 1)
+    agent.send("agent.execute", command="bytes")
+    equal(agent.event("event.terminal_output"),
+          {"step_id": 2, "stream": "stderr", "data": "/wA=",
+           "encoding": "base64"})
+    agent.event("event.step_completed")
+    agent.send("agent.execute", command="show", cwd="sub", env={"A": "b"})
+    message = json.loads(agent.event("event.terminal_output")["data"])
+    equal((message["cwd"], message["env"]), ("/mnt/working/sub", {"A": "b"}))
+    agent.event("event.step_completed")
+    equal(agent.error("agent.execute", command="refuse")[0], 1004)
+    equal(agent.error("agent.execute", command="x" * (2 << 20))[0], 4003)
+    equal(agent.close(), 0)
+
+
+@test
+def one_command_at_a_time(place):
+    """while a command runs: 6000, 3006; cancel 6001, timeout 6002"""
+    agent = Agent(place)
+    agent.start()
+    id = agent.send("agent.execute", command="sleep")
+    agent.event("event.step_started")
+    equal(agent.error("agent.execute", command="sleep")[0], 6000)
+    equal(agent.error("undo.rollback")[0], 3006)
+    equal(agent.error("undo.history")[0], 3006)
+    equal(agent.ask("session.status")["payload"]["running_step"], 1)
+    equal(agent.ask("agent.cancel")["payload"], {"cancelled": True})
+    error = agent.response(id)["error"]
+    equal((error["number"], error["data"]["step_id"]), (6001, 1))
+    completed = [m for m in agent.seen if m["type"] == "event.step_completed"]
+    equal((completed[0]["payload"]["exit_code"],
+           completed[0]["payload"]["signal"]), (143, 15))
+    error = agent.ask("agent.execute", command="sleep",
+                      timeout_seconds=1)["error"]
+    equal((error["number"], error["data"]["step_id"]), (6002, 2))
+    id = agent.send("agent.execute", command="sleep")
+    agent.event("event.step_started")
+    agent.ask("session.stop")
+    equal(agent.response(id)["error"]["number"], 6001)
+    equal(agent.close(), 0)
+
+
+@test
+def a_hostile_guest_hurts_itself_only(place):
+    """what the guest must not say is ignored"""
+    agent = Agent(place)
+    agent.start()
+    report = agent.ask("agent.execute", command="misbehave")["payload"]
+    equal(report["exit_code"], 0)
+    output = [m["payload"]["data"] for m in agent.seen
+              if m["type"] == "event.terminal_output"]
+    equal(output, ["good"])
+    equal(agent.ask("agent.execute", command="exit 1")["payload"]["exit_code"],
+          1)
+    equal(agent.close(), 0)
+
+
+@test
+def a_lost_machine_is_told(place):
+    """SL-07: QEMU or the daemon dies under a command: event.error, state error"""
+    agent = Agent(place)
+    for name, number in (("qemu", 2005), ("daemon", 2007)):
+        agent.start()
+        if name == "qemu":
+            id = agent.send("agent.execute", command="die")
+        else:
+            id = agent.send("agent.execute", command="sleep")
+            agent.event("event.step_started")
+            pid, = (pid for pid in agent.children() if b"--shared-dir" in
+                    open("/proc/%d/cmdline" % pid, "rb").read())
+            os.kill(pid, signal.SIGKILL)
+        equal(agent.event("event.error")["number"], number)
+        equal(agent.response(id)["error"]["number"], number)
+        equal(agent.ask("session.status")["payload"]["state"], "error")
+        equal(agent.error("agent.execute", command="exit 0")[0], 2000)
+        equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
+        equal(os.listdir(place.runtime), [])
+        equal(agent.children(), [])
+    equal(agent.start()["payload"]["state"], "running")
+    equal(agent.close(), 0)
+
+
+@test
+def an_unread_frontend_stops_nothing(place):
+    """SA-09: a frontend that does not read: output is dropped and counted"""
+    agent = Agent(place, reading=False)
+    start = agent.send("session.start", vm={"accel": "tcg"},
+                       working_directories=[{"path": place.share}])
+    # Raw reads until the session runs, so that no thread takes the rest.
+    line = b""
+    while ('"%s"' % start).encode() not in line:
+        line = agent.process.stdout.readline()
+    agent.send("agent.execute", command="flood 1500")  # 48 MiB
+    history = place.root + "/.stepback/share/history.jsonl"
+    log = place.root + "/.stepback/share/wal/in_progress"
+    # The step ends although nobody reads.
+    assert eventually(lambda: os.path.exists(log), 20), "no step was opened"
+    assert eventually(lambda: not os.path.exists(log), 60), history
+    agent.read()
+    report = agent.event("event.step_completed")
+    assert report["dropped_output_events"] > 0
+    got = sum(m["type"] == "event.terminal_output" for m in agent.seen)
+    equal(got + report["dropped_output_events"], 1500)
+    equal(agent.ask("session.status")["payload"]["state"], "running")
+    equal(agent.close(), 0)
+
+
+@test
+def files_stay_inside(place):
+    """SA-10, SA-11: fs.list and fs.read do not leave the folder"""
+    agent = Agent(place)
+    agent.start()
+    os.symlink("/etc", place.share + "/out")
+    os.symlink("sub/file", place.share + "/in")
+    os.mkdir(place.share + "/sub")
+    os.mkfifo(place.share + "/fifo")
+    with open(place.share + "/sub/file", "wb") as file:
+        file.write(b"\xff\x00data")
+    with open(place.share + "/big", "wb") as file:
+        file.truncate(9 << 20)
+    for path, number in (("../../etc/passwd", 4000), ("/etc/passwd", 4000),
+                         ("out/passwd", 4000), ("sub/../../x", 4000),
+                         ("none", 4001), ("in/none", 4001), ("big", 4003),
+                         ("fifo", 1004), ("sub", 1004)):
+        equal((path, agent.error("fs.read", path=path)[0]), (path, number))
+    for path, number in (("/etc", 4000), ("..", 4000), ("out", 4000),
+                         ("none", 4001), ("in", 4001)):
+        equal((path, agent.error("fs.list", path=path)[0]), (path, number))
+    result = agent.ask("fs.read", path="in")["payload"]
+    equal((result["data"], result["encoding"], result["size"]),
+          ("/wBkYXRh", "base64", 6))
+    result = agent.ask("fs.read", path="in", offset=2, length=3)["payload"]
+    equal((result["data"], result["length"]), ("dat", 3))
+    equal(agent.ask("fs.read", path="big", length=8 << 20)["payload"]["length"],
+          8 << 20)
+    result = agent.ask("fs.list", limit=3)["payload"]
+    equal([(e["name"], e["type"]) for e in result["entries"]],
+          [("big", "file"), ("fifo", "fifo"), ("in", "symlink")])
+    equal(result["truncated"], True)
+    equal(agent.close(), 0)
+
+
+@test
+def a_read_only_folder_has_no_undo(place):
+    """access read_only: the daemon refuses changes and keeps no log"""
+    agent = Agent(place)
+    started = agent.start(working_directories=[
+        {"path": place.share, "access": "read_only"}])["payload"]
+    equal(started["working_directories"][0]["undo_dir"], None)
+    report = agent.ask("agent.execute", command="exit 4")["payload"]
+    equal((report["exit_code"], report["undoable"]), (4, False))
+    equal(agent.error("undo.rollback")[0], 3000)
+    equal(os.path.exists(place.root + "/.stepback"), False)
+    equal(agent.close(), 0)
+
+
+@test
+def channels_are_kept_apart(place):
+    """SA-07, SA-08: stderr is logs only, stdout is the protocol only"""
+    agent = Agent(place, level="debug")
+    agent.start()
+    agent.ask("agent.execute", command="misbehave")
+    agent.error("no.such")
+    equal(agent.close(), 0)
+    lines = [json.loads(line) for line in agent.log()]
+    assert len(lines) > 3
+    for line in lines:
+        for member in ("timestamp", "level", "component", "message"):
+            contains(line, member)
+    for message in agent.seen:
+        equal({"level", "component"} & set(message), set())
+
+
+@test
+def every_end_is_clean(place):
+    """SL-08: after any end no child and no runtime folder is left"""
+    for way in ("eof", signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        agent = Agent(place)
+        agent.start()
+        agent.send("agent.execute", command="sleep")
+        agent.event("event.step_started")
+        children = agent.children()
+        equal(len(children), 2)
+        if way != "eof":
+            agent.process.send_signal(way)
+            agent.process.wait(20)
+        equal(agent.close(20), 0)
+        equal([pid for pid in children if alive(pid)], [])
+        equal(os.listdir(place.runtime), [])
+
+
+@test
+def a_stubborn_qemu_is_killed(place):
+    """SL-08: QEMU that does not end is killed after a while"""
+    agent = Agent(place, FAKE_QEMU="stubborn")
+    agent.start()
+    equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
+    equal(agent.children(), [])
+    equal(os.listdir(place.runtime), [])
+    equal(agent.close(), 0)
+
+
+@test
+def a_killed_agent_leaves_nothing(place):
+    """SL-08: kill -9: children are gone in 2 s, the folder by the next start"""
+    agent = Agent(place, FAKE_QEMU="stubborn")
+    agent.start()
+    children = agent.children()
+    equal(len(children), 2)
+    agent.kill()
+    assert eventually(lambda: not any(map(alive, children)), 2), children
+    stale, = os.listdir(place.runtime)
+    agent = Agent(place)
+    equal(agent.start()["payload"]["state"], "running")
+    equal(stale in os.listdir(place.runtime), False)
+    equal(agent.close(), 0)
+
+
+def main():
+    print("1..%d" % len(TESTS), flush=True)
+    failed = 0
+    for number, function in enumerate(TESTS, 1):
+        place = Place(getattr(function, "runtime", "run"))
+        verdict = "ok"
+        try:
+            function(place)
+        except Exception:
+            verdict = "not ok"
+            failed += 1
+            for line in traceback.format_exc().splitlines():
+                print("# " + line)
+        place.remove()
+        print("%s %d - %s" % (verdict, number, function.__doc__), flush=True)
+    sys.exit(failed > 0)
+
+
+main()

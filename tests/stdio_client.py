@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A frontend of "stepback agent", for its tests."""
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+SRCDIR = os.environ.get("srcdir", os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+BUILDDIR = os.getcwd()
+PROGRAM = os.path.join(BUILDDIR, "stepback")
+FAKE_QEMU = os.path.abspath(os.path.join(SRCDIR, "tests", "stdio-fake-qemu"))
+PATIENCE = 60
+
+
+class Place:
+    """A folder with all that an agent may touch."""
+
+    def __init__(self, runtime="run"):
+        self.root = tempfile.mkdtemp(prefix="stdio-")
+        self.share = os.path.join(self.root, "share")
+        self.image = os.path.join(self.root, "cache/stepback/guest/minimal")
+        self.runtime = os.path.join(self.root, runtime)
+        os.makedirs(self.share)
+        os.makedirs(self.image)
+        os.makedirs(self.runtime, 0o700)
+        for name in ("vmlinuz", "initrd"):
+            open(os.path.join(self.image, name), "w").close()
+
+    def environment(self, **more):
+        env = dict(os.environ, XDG_CACHE_HOME=self.root + "/cache",
+                   XDG_STATE_HOME=self.root + "/state",
+                   XDG_RUNTIME_DIR=self.runtime, STEPBACK_QEMU=FAKE_QEMU,
+                   STEPBACK_LIBEXECDIR=BUILDDIR, FAKE_QEMU="")
+        env.update(more)
+        return {key: value for key, value in env.items() if value is not None}
+
+    def remove(self):
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+class Agent:
+    def __init__(self, place, reading=True, level="info", **env):
+        self.place = place
+        self.errors = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            [PROGRAM, "agent", "--log-level", level], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=self.errors,
+            env=place.environment(**env))
+        self.messages = queue.Queue()
+        self.seen = []
+        self.last_id = 0
+        if reading:
+            self.read()
+
+    def read(self):
+        def run():
+            for line in self.process.stdout:
+                self.messages.put(line)
+            self.messages.put(None)
+        threading.Thread(target=run, daemon=True).start()
+
+    def write(self, data):
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+    def send(self, type, **payload):
+        self.last_id += 1
+        id = "r%d" % self.last_id
+        self.write(json.dumps({"type": type, "request_id": id,
+                               "payload": payload}).encode() + b"\n")
+        return id
+
+    def next(self, patience=PATIENCE):
+        line = self.messages.get(timeout=patience)
+        if line is None:
+            return None
+        message = json.loads(line)
+        self.seen.append(message)
+        return message
+
+    def until(self, wanted):
+        """Read until a message that is wanted."""
+        while True:
+            message = self.next()
+            if message is None or wanted(message):
+                return message
+
+    def response(self, id):
+        for message in self.seen:
+            if message["type"] == "response" and message["request_id"] == id:
+                return message
+        return self.until(lambda m: m["type"] == "response" and
+                          m["request_id"] == id)
+
+    def event(self, type):
+        return self.until(lambda m: m["type"] == type)["payload"]
+
+    def ask(self, type, **payload):
+        return self.response(self.send(type, **payload))
+
+    def error(self, type, **payload):
+        """The code and the text of the error that this request must get."""
+        error = self.ask(type, **payload)["error"]
+        return error["number"], error["message"]
+
+    def start(self, **payload):
+        payload.setdefault("working_directories",
+                           [{"path": self.place.share}])
+        payload.setdefault("vm", {"accel": "tcg"})
+        return self.ask("session.start", **payload)
+
+    def children(self):
+        pid = self.process.pid
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
+            return [int(word) for word in file.read().split()]
+
+    def close(self, patience=PATIENCE):
+        """End of input; the exit status."""
+        if not self.process.stdin.closed:
+            self.process.stdin.close()
+        return self.process.wait(patience)
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+
+    def log(self):
+        self.errors.seek(0)
+        return self.errors.read().decode().splitlines()
+
+
+def alive(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def eventually(check, patience):
+    """Whether check() becomes true in so many seconds."""
+    end = time.monotonic() + patience
+    while not check():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
