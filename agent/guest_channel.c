@@ -202,8 +202,9 @@ void guest_channel_free(struct guest_channel *channel)
 json_t *guest_channel_exec_message(gint64 id, const char *command,
                                    const char *cwd, json_t *env)
 {
-    json_t *message = json_pack("{s:s, s:I, s:s, s:s}", "type", WIRE_EXEC, "id",
-                                (json_int_t)id, "command", command, "cwd", cwd);
+    json_t *message = json_pack("{s:s, s:I, s:s, s:s, s:I}", "type", WIRE_EXEC,
+                                "id", (json_int_t)id, "command", command, "cwd",
+                                cwd, "time_us", (json_int_t)g_get_real_time());
 
     if (env)
         json_object_set(message, "env", env);
