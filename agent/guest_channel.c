@@ -204,8 +204,7 @@ json_t *guest_channel_exec_message(gint64 id, const char *command,
 {
     json_t *message = json_pack("{s:s, s:I, s:s, s:s, s:I}", "type", WIRE_EXEC,
                                 "id", (json_int_t)id, "command", command, "cwd",
-                                cwd, "time_ns",
-                                (json_int_t)g_get_real_time() * 1000);
+                                cwd, "time_us", (json_int_t)g_get_real_time());
 
     if (env)
         json_object_set(message, "env", env);

@@ -79,7 +79,7 @@ static void handle_exec(struct dispatch *dispatch,
     const struct json_value *object = message->object;
     struct spawn_request request = { .cwd = WIRE_DEFAULT_CWD };
     const char *env_error;
-    int64_t time_ns;
+    int64_t time_us;
     int result;
 
     if (!json_reader_get_integer(object, "id", &request.id) ||
@@ -101,8 +101,9 @@ static void handle_exec(struct dispatch *dispatch,
         send_error(dispatch, object, "a command is running already");
         return;
     }
-    if (json_reader_get_integer(object, "time_ns", &time_ns))
-        set_clock(time_ns);
+    if (dispatch->is_init &&
+        json_reader_get_integer(object, "time_us", &time_us))
+        guest_set_clock(time_us);
     result = command_start(dispatch->command, &request, dispatch->home,
                            dispatch->port);
     if (result)

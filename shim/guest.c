@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/wire.h"
+
 /* The file systems that may be mounted; the tag is the device's name. */
 static const char *const types[] = { "virtiofs" };
 
@@ -100,6 +102,24 @@ void guest_unmount_all(struct guest_mounts *mounts)
         if (umount2(path, 0) < 0)
             umount2(path, MNT_DETACH);
     }
+}
+
+void guest_set_clock(int64_t time_us)
+{
+    struct timespec now, wanted = {
+        .tv_sec = (time_t)(time_us / 1000000),
+        .tv_nsec = (long)(time_us % 1000000) * 1000,
+    };
+    int64_t now_us;
+
+    /* Before 1970 or after 2262 it is no clock that sends it. */
+    if (time_us < 0 || time_us > INT64_MAX / 1000)
+        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    if (now_us > time_us + WIRE_CLOCK_SLACK_US ||
+        now_us < time_us - WIRE_CLOCK_SLACK_US)
+        clock_settime(CLOCK_REALTIME, &wanted);
 }
 
 /* Give processes a moment to end. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * guest - the machine around the shim: mounts and power.
+ * guest - the machine around the shim: mounts, clock and power.
  */
 #ifndef SHIM_GUEST_H
 #define SHIM_GUEST_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define GUEST_MAX_MOUNTS 16
 #define GUEST_MAX_PATH   256
@@ -30,6 +31,9 @@ bool guest_mount(struct guest_mounts *mounts, const struct guest_mount *mount,
 
 /* Undo what guest_mount() did, the last first. */
 void guest_unmount_all(struct guest_mounts *mounts);
+
+/* Set the clock to this time, unless it is near it. */
+void guest_set_clock(int64_t time_us);
 
 /* As PID 1: end every process, unmount, sync, power off. */
 _Noreturn void guest_power_off(struct guest_mounts *mounts);

@@ -310,6 +310,7 @@ int main(int argc, char **argv)
     int result;
 
     parse_options(argc, argv);
+    dispatch.is_init = is_init();
     prepare_fds();
     open_signals();
     result = process_home_init(&home, !options.no_cgroups);

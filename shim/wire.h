@@ -10,11 +10,13 @@
  * Host to guest:
  *
  *   {"type":"exec","id":42,"command":"make","cwd":"/mnt/working",
- *    "env":{"K":"V"},"time_ns":1763670000000000000}
+ *    "env":{"K":"V"},"time_us":1700000000000000}
  *       Run `/bin/sh -c command`; cwd (default WIRE_DEFAULT_CWD) and env (added
  *       to the shim's own small environment) may be missing. One at a time.
- *       time_ns (may be missing): the host's CLOCK_REALTIME, to which a guest's
- *       clock is set; make compares times of files that the host stamped.
+ *       time_us, which may be missing too, is the host's CLOCK_REALTIME; where
+ *       the shim is init, it sets the guest's clock by it. At its start the
+ *       guest read whole seconds, and a paused guest loses time; what is made
+ *       on the share then seems to come from the future, and make warns.
  *   {"type":"cancel","id":42}
  *       SIGTERM to every process that command started, SIGKILL to those left
  *       after WIRE_CANCEL_GRACE_MS. Its step_completed follows when none is
@@ -57,6 +59,9 @@
 #define WIRE_DEFAULT_CWD     "/mnt/working"
 #define WIRE_DEFAULT_FSTYPE  "virtiofs"
 #define WIRE_CANCEL_GRACE_MS 2000
+
+/* A guest's clock that is this near is left alone. */
+#define WIRE_CLOCK_SLACK_US 20000
 
 /* Variables that one exec may add to the environment. */
 #define WIRE_MAX_ENV 512

@@ -66,6 +66,8 @@ Dir::State::lists "$dir/lists";
 Dir::State::status "$dir/status";
 Dir::Cache "$dir";
 Dir::Cache::archives "$archives";
+Dir::Cache::pkgcache "";
+Dir::Cache::srcpkgcache "";
 Dir::Etc::main "/dev/null";
 Dir::Etc::parts "/dev/null";
 Dir::Etc::sourcelist "$dir/sources.list";
