@@ -310,3 +310,74 @@ int blob_restore(int dirfd, const char *name, int file)
     reader_close(&r);
     return rc;
 }
+
+/* ---- comparing ----------------------------------------------------------- */
+
+/* Do the next bytes of file equal the stream's, or zeros (in a hole)? */
+static int range_is_same(struct reader *r, int file, uint64_t offset,
+                         uint64_t length, bool hole)
+{
+    g_autofree char *wanted = g_malloc0(CHUNK), *found = g_malloc(CHUNK);
+
+    while (length > 0) {
+        size_t part = (size_t)MIN(length, (uint64_t)CHUNK);
+        int rc = hole ? 0 : reader_get(r, wanted, part);
+        ssize_t n = rc < 0 ? 0 : pread(file, found, part, (off_t)offset);
+
+        if (rc < 0)
+            return rc;
+        if (n < 0)
+            return -errno;
+        if (n != (ssize_t)part || memcmp(wanted, found, part) != 0)
+            return 0;
+        offset += part;
+        length -= part;
+    }
+    return 1;
+}
+
+static int compare(struct reader *r, int file)
+{
+    uint64_t header[2], size, position = 0;
+    struct stat st;
+    int rc = reader_get(r, header, sizeof(header));
+
+    if (rc == 0)
+        rc = sys_stat_fd(file, &st);
+    if (rc < 0)
+        return rc;
+    size = le64toh(header[1]);
+    if (memcmp(header, magic, sizeof(magic)) != 0)
+        return -EBADMSG;
+    if ((uint64_t)st.st_size != size)
+        return 0;
+    for (;;) {
+        uint64_t offset, length;
+
+        rc = reader_get(r, header, sizeof(header));
+        if (rc < 0)
+            return rc;
+        offset = le64toh(header[0]);
+        length = le64toh(header[1]);
+        if (offset < position || offset > size || length > size - offset)
+            return -EBADMSG;
+        rc = range_is_same(r, file, position, offset - position, true);
+        if (rc != 1 || length == 0)
+            return rc;
+        rc = range_is_same(r, file, offset, length, false);
+        if (rc != 1)
+            return rc;
+        position = offset + length;
+    }
+}
+
+int blob_is_content(int dirfd, const char *name, int file)
+{
+    struct reader r = { .fd = -1 };
+    int rc = reader_open(&r, dirfd, name);
+
+    if (rc == 0)
+        rc = compare(&r, file);
+    reader_close(&r);
+    return rc;
+}

@@ -29,6 +29,10 @@ int blob_save(int file, int dirfd, const char *name, int64_t *ret_size);
  * -errno. */
 int blob_verify(int dirfd, const char *name);
 
+/* 1 if file (open for reading) has the blob's size and bytes, 0 if not, or
+ * -errno. */
+int blob_is_content(int dirfd, const char *name, int file);
+
 /* Make file (open for writing) have the blob's content, size and holes. It is
  * changed in place, so that its other names keep it. Doing it again after an
  * interruption is harmless. */

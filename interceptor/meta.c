@@ -333,7 +333,10 @@ int meta_apply(const struct meta *meta, int fd)
         if (rc == 0 && st.st_mode != meta->mode)
             rc = sys_chmod_fd(fd, meta->mode & 07777);
     }
-    if (rc == 0)
+    /* Not if it is right: only the owner may, and a file that a step could not
+     * change after all may be somebody else's. */
+    if (rc == 0 && (current->mtime.tv_sec != meta->mtime.tv_sec ||
+                    current->mtime.tv_nsec != meta->mtime.tv_nsec))
         rc = sys_utimens_fd(fd, times);
     return rc;
 }

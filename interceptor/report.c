@@ -209,6 +209,33 @@ struct ic_step_info *report_make(struct step *step, const struct survey *survey,
     return r.info;
 }
 
+bool report_is_nothing(const struct step *step, const struct survey *survey,
+                       const struct ic_step_info *info)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    if (info->affected > 0 || step->retired->len > 0)
+        return false;
+    /* Content that was about to change counts as changed, since times are too
+     * coarse to tell; also of a file that has no name in the tree. */
+    g_hash_table_iter_init(&iter, step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const struct step_inode *inode = value;
+
+        if (inode->flags & (STEP_DATA | STEP_KEPT))
+            return false;
+    }
+    g_hash_table_iter_init(&iter, survey->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const struct survey_entry *now = value;
+
+        if (now->meta_changed || now->mtime_changed)
+            return false;
+    }
+    return true;
+}
+
 /* ---- JSON ---------------------------------------------------------------- */
 
 static json_t *change_to_json(const struct ic_change *change)

@@ -21,6 +21,11 @@ enum { REPORT_MAX_CHANGES = 1000 };
 struct ic_step_info *report_make(struct step *step, const struct survey *survey,
                                  int blobs);
 
+/* Is the tree what it was before the step, times included? Then there is
+ * nothing to undo: everything that the step tried failed, say. */
+bool report_is_nothing(const struct step *step, const struct survey *survey,
+                       const struct ic_step_info *info);
+
 /* Info without changes: from the step's header and end record. A new object. */
 struct ic_step_info *report_from_step(const struct step *step);
 

@@ -83,17 +83,27 @@ static GArray *find_targets(struct restore *r, unsigned flag)
     return targets;
 }
 
+/* A file that may not be written: the step could not write it either, it only
+ * tried to, if it has the content that it had. */
+static bool is_unchanged(struct restore *r, const struct step_inode *inode,
+                         int fd)
+{
+    fd_auto int file = sys_reopen(fd, O_RDONLY | O_NONBLOCK);
+
+    return file >= 0 &&
+           blob_is_content(r->blobs, step_data_blob(inode->data_blob).text,
+                           file) == 1;
+}
+
 static int restore_file(struct restore *r, const struct step_inode *inode)
 {
     fd_auto int fd = open_inode(r, inode);
     fd_auto int file = fd < 0 ? fd : sys_reopen(fd, O_WRONLY);
 
-    if (file == -EACCES) { /* ours, but read-only; its mode is set later */
-        sys_chmod_fd(fd, 0600);
-        file = sys_reopen(fd, O_WRONLY);
-    }
+    if (file == -EACCES && sys_chmod_fd(fd, 0600) == 0)
+        file = sys_reopen(fd, O_WRONLY); /* ours; its mode is set later */
     if (file < 0)
-        return file;
+        return fd >= 0 && is_unchanged(r, inode, fd) ? 0 : file;
     return blob_restore(r->blobs, step_data_blob(inode->data_blob).text, file);
 }
 

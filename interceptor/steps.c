@@ -60,7 +60,7 @@ int steps_begin(struct ic *ic, int64_t id, enum ic_step_type type,
     return 0;
 }
 
-/* Nothing was recorded: the step leaves no trace but its id. */
+/* Nothing was changed: the step leaves no trace but its id. */
 static gboolean drop_empty_locked(struct ic *ic, GError **error)
 {
     int64_t id = ic->wal.step->id, seq = ic->wal.step->seq;
@@ -71,15 +71,19 @@ static gboolean drop_empty_locked(struct ic *ic, GError **error)
     return rc == 0 || fail(error, ERROR_IO_ERROR, "undo log", rc);
 }
 
-static struct ic_step_info *make_info(struct ic *ic, int exit_code)
+static struct ic_step_info *make_info(struct ic *ic, int exit_code,
+                                      bool *ret_nothing)
 {
     struct step *step = ic->wal.step;
     g_autoptr(survey_auto) survey = NULL;
     struct ic_step_info *info;
     int rc = survey_make(step, ic->root->fd, &survey);
 
+    *ret_nothing = step->records == 0;
     if (rc == 0) {
         info = report_make(step, survey, ic->wal.blobs);
+        *ret_nothing |= report_is_nothing(step, survey, info);
+        info->undoable = !*ret_nothing;
     } else {
         log_warn(LOG_UNDO,
                  "step %" G_GINT64_FORMAT ": cannot tell what it changed: %s",
@@ -95,12 +99,13 @@ static gboolean commit_locked(struct ic *ic, int exit_code,
                               struct ic_step_info **ret_info, GError **error)
 {
     struct step *step = ic->wal.step;
-    struct ic_step_info *info = make_info(ic, exit_code);
+    bool nothing;
+    struct ic_step_info *info = make_info(ic, exit_code, &nothing);
     gboolean ok = TRUE;
     int rc;
 
     atomic_store(&ic->epoch, 0);
-    if (step->records == 0) {
+    if (nothing) {
         ok = drop_empty_locked(ic, error);
     } else {
         int64_t id = step->id, seq = step->seq;
@@ -263,6 +268,18 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
 
 /* ---- taking back --------------------------------------------------------- */
 
+/* What a step did: as it was committed, or what is to be seen of one that was
+ * not. */
+static struct ic_step_info *describe(struct ic *ic, struct step *step, int dir)
+{
+    fd_auto int blobs = sys_openat(dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
+    g_autoptr(survey_auto) survey = NULL;
+
+    if (step->end || blobs < 0 || survey_make(step, ic->root->fd, &survey) < 0)
+        return report_from_step(step);
+    return report_make(step, survey, blobs);
+}
+
 /* Take back the step in wal/in_progress and remove it. ret_info (may be NULL):
  * what the step had done. damaged_too: also if its record has bad lines; what
  * they say is then not restored. */
@@ -290,9 +307,7 @@ static gboolean undo_wal(struct ic *ic, bool damaged_too,
                  "step %" G_GINT64_FORMAT
                  ": its record is damaged; not everything may be restored",
                  step->id);
-    info = report_from_step(step);
-    if (!step->end)
-        info->affected = g_hash_table_size(step->bindings);
+    info = describe(ic, step, dir);
     undo_log_release_reserve(ic->log);
     if (!restore_step(ic->log, step, dir, ic->root->fd, ic->held, error)) {
         ic_step_info_free(info);
@@ -376,6 +391,18 @@ static gboolean pop_locked(struct ic *ic, bool force, GPtrArray *infos,
     return FALSE;
 }
 
+static void set_too_many(size_t count, GError **error)
+{
+    if (count == 0)
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
+                            "there is nothing to undo");
+    else
+        g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
+                    count == 1 ? "only %zu step can be undone"
+                               : "only %zu steps can be undone",
+                    count);
+}
+
 static gboolean rollback_locked(struct ic *ic, unsigned steps, bool force,
                                 GPtrArray *infos, GError **error)
 {
@@ -386,9 +413,7 @@ static gboolean rollback_locked(struct ic *ic, unsigned steps, bool force,
         return FALSE;
     undo_log_entries(ic->log, &count);
     if (steps == 0 || steps > count + first) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
-                    "there are %zu steps to undo, not %u", count + first,
-                    steps);
+        set_too_many(count + first, error);
         return FALSE;
     }
     /* The step whose rollback did not come to its end is one of those asked

@@ -369,6 +369,28 @@ static void empty_step(gconstpointer data)
     world_free(w);
 }
 
+/* A step in which everything failed is no step. */
+static void failed_attempts(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    json_t *report;
+    int64_t id;
+
+    engine_fill_small(w);
+    if (world_start(w)) {
+        id = world_step(w);
+        g_assert_cmpint(w->backend->rename(w, "src", "src/components/x", 0), ==,
+                        -EINVAL);
+        DO(chmod, "run.sh", 0755); /* which it has */
+        report = world_close_step(w, id);
+        g_assert_true(json_is_false(json_object_get(report, "undoable")));
+        json_decref(report);
+        g_assert_cmpuint(world_history_count(w), ==, 0);
+        g_assert_false(wal_exists(w));
+    }
+    world_free(w);
+}
+
 static const struct {
     const char *id;
     void (*run)(gconstpointer backend);
@@ -384,6 +406,7 @@ static const struct {
     { "CR-06/double-recovery", cr06 },
     { "CR-07/empty-step", cr07 },
     { "empty-step", empty_step },
+    { "failed-attempts", failed_attempts },
 };
 
 static void add_case(const char *backend, const char *group, const char *id,
