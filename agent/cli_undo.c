@@ -165,7 +165,7 @@ int cli_undo(int argc, char **argv)
         { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &place.undo_dir,
           "where its undo log is", "DIR" },
         { "force", 0, 0, G_OPTION_ARG_NONE, &force,
-          "even over changes made by others since", NULL },
+          "even if the record of a step is damaged", NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON", NULL },
         { NULL },
     };
