@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "shim/wire.h"
 
@@ -59,18 +57,6 @@ static void handle_hello(struct dispatch *dispatch,
                          const struct message *message)
 {
     dispatch_send_hello(dispatch);
-}
-
-/* The clock chip that the guest starts with counts whole seconds, and a guest
- * that is paused stands still. Only in a guest: elsewhere the clock is not
- * ours. */
-static void set_clock(int64_t time_ns)
-{
-    struct timespec now = { .tv_sec = time_ns / 1000000000,
-                            .tv_nsec = time_ns % 1000000000 };
-
-    if (getpid() == 1 && time_ns > 0)
-        clock_settime(CLOCK_REALTIME, &now);
 }
 
 static void handle_exec(struct dispatch *dispatch,
