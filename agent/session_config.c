@@ -18,7 +18,6 @@ enum {
     MEMORY_MIN_MB = 64,
     MEMORY_DEFAULT_MB = 1024,
     MEMORY_MAX_MB = 1 << 20,
-    CPUS_DEFAULT = 2,
     CPUS_MAX = 255,
     BOOT_TIMEOUT_DEFAULT_S = 120,
     BOOT_TIMEOUT_MAX_S = 3600,
@@ -202,7 +201,6 @@ struct session_config *session_config_parse(json_t *payload, GError **error)
     struct session_config *config = g_new0(struct session_config, 1);
 
     config->memory_mb = MEMORY_DEFAULT_MB;
-    config->cpus = CPUS_DEFAULT;
     config->boot_timeout_s = BOOT_TIMEOUT_DEFAULT_S;
     if (want_value(payload, "vm_mode", "ephemeral", error) &&
         want_value(payload, "backend", "virtiofs", error) &&

@@ -21,7 +21,8 @@ struct session_config {
     bool read_only;
     bool network;
 
-    unsigned memory_mb, cpus, boot_timeout_s;
+    unsigned memory_mb, boot_timeout_s;
+    unsigned cpus; /* 0: as many as suit the accelerator */
     enum accel accel;
     char *kernel, *initrd, *disk; /* NULL: the image's */
     char *image;

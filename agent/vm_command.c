@@ -47,6 +47,16 @@ static char *quote(const char *value)
     return g_strjoinv(",,", parts);
 }
 
+/* Emulated processors wait for each other all the time, and on a busy host for
+ * its scheduler too: removing a tree on two takes longer than on one, and on a
+ * busy host four times as long. */
+static unsigned choose_cpus(const struct vm_config *config)
+{
+    if (config->cpus)
+        return config->cpus;
+    return config->accel == ACCEL_KVM ? 2 : 1;
+}
+
 static void add_machine(GPtrArray *argv, const struct vm_config *config)
 {
     /* The daemon maps the guest's memory: so it is a shared memfd. */
@@ -55,7 +65,7 @@ static void add_machine(GPtrArray *argv, const struct vm_config *config)
          g_strdup_printf("memory-backend-memfd,id=mem,size=%uM,share=on",
                          config->memory_mb));
     add2(argv, "-m", g_strdup_printf("%uM", config->memory_mb));
-    add2(argv, "-smp", g_strdup_printf("%u", config->cpus));
+    add2(argv, "-smp", g_strdup_printf("%u", choose_cpus(config)));
     add2(argv, "-accel", g_strdup(accel_name(config->accel)));
     add2(argv, "-cpu", g_strdup(config->accel == ACCEL_KVM ? "host" : "max"));
     add(argv, "-nodefaults");

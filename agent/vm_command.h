@@ -21,7 +21,8 @@ struct vm_config {
     const char *qemu; /* the program's path */
     const struct guest_image *image;
     enum accel accel; /* KVM or TCG */
-    unsigned memory_mb, cpus;
+    unsigned memory_mb;
+    unsigned cpus; /* 0: as many as suit the accelerator */
     bool network;
     const char *fs_socket;    /* the daemon's vhost-user socket */
     const char *console_path; /* the serial console goes here */
