@@ -20,31 +20,18 @@ static gint64 member(json_t *report, const char *key)
     return json_integer_value(json_object_get(report, key));
 }
 
-/* "2 created, 1 deleted"; of a report that was cut, what is in it. */
+/* "2 created, 1 deleted". */
 static char *count_changes(json_t *report)
 {
-    json_t *changes = json_object_get(report, "changes"), *change;
-    unsigned counts[G_N_ELEMENTS(kinds)] = { 0 };
+    json_t *counts = json_object_get(report, "counts");
     GString *text = g_string_new(NULL);
-    size_t i;
 
-    json_array_foreach(changes, i, change)
-    {
-        const char *kind = json_string_value(json_object_get(change, "change"));
-
-        for (size_t k = 0; kind && k < G_N_ELEMENTS(kinds); k++)
-            counts[k] += strcmp(kind, kinds[k]) == 0;
-    }
     for (size_t k = 0; k < G_N_ELEMENTS(kinds); k++) {
-        if (counts[k])
-            g_string_append_printf(text, "%s%u %s", text->len ? ", " : "",
-                                   counts[k], kinds[k]);
-    }
-    if (json_is_true(json_object_get(report, "truncated"))) {
-        g_autofree char *prefix = g_strdup_printf("of the first %zu: ",
-                                                  json_array_size(changes));
+        gint64 count = member(counts, kinds[k]);
 
-        g_string_prepend(text, prefix);
+        if (count > 0)
+            g_string_append_printf(text, "%s%" G_GINT64_FORMAT " %s",
+                                   text->len ? ", " : "", count, kinds[k]);
     }
     return g_string_free(text, FALSE);
 }

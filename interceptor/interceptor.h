@@ -232,6 +232,7 @@ enum ic_change_type {
     IC_DELETED,
     IC_RENAMED,
     IC_METADATA,
+    IC_CHANGE_TYPES, /* how many there are */
 };
 
 /* A path's net change. Paths are relative to the share, without NUL, any
@@ -251,8 +252,9 @@ struct ic_step_info {
     int exit_code;                /* -1: unknown */
     int64_t started_us, ended_us; /* microseconds since the epoch */
     bool undoable;
-    size_t affected;    /* number of changes, also of those cut off */
-    GPtrArray *changes; /* of struct ic_change *; at most 1,000 */
+    size_t affected; /* number of changes, also of those cut off */
+    size_t counts[IC_CHANGE_TYPES]; /* of them, by type */
+    GPtrArray *changes;             /* of struct ic_change *; at most 1,000 */
 };
 
 void ic_step_info_free(struct ic_step_info *info);

@@ -203,6 +203,11 @@ struct ic_step_info *report_make(struct step *step, const struct survey *survey,
     name_root(r.info);
     g_ptr_array_sort(r.info->changes, compare_changes);
     r.info->affected = r.info->changes->len;
+    for (guint i = 0; i < r.info->changes->len; i++) {
+        const struct ic_change *change = g_ptr_array_index(r.info->changes, i);
+
+        r.info->counts[change->type]++;
+    }
     r.info->undoable = step->records > 0;
     if (r.info->changes->len > REPORT_MAX_CHANGES)
         g_ptr_array_set_size(r.info->changes, REPORT_MAX_CHANGES);
@@ -270,12 +275,24 @@ static json_t *changes_to_json(const struct ic_step_info *info)
     return list;
 }
 
+static json_t *counts_to_json(const struct ic_step_info *info)
+{
+    json_t *counts = json_object();
+
+    for (size_t i = 0; i < IC_CHANGE_TYPES; i++) {
+        if (info->counts[i])
+            json_object_set_new(counts, change_names[i],
+                                json_integer((json_int_t)info->counts[i]));
+    }
+    return counts;
+}
+
 json_t *report_to_end_record(const struct ic_step_info *info)
 {
-    return json_pack("{s:s, s:i, s:I, s:I, s:o}", "t", "end", "exit",
+    return json_pack("{s:s, s:i, s:I, s:I, s:o, s:o}", "t", "end", "exit",
                      info->exit_code, "us", (json_int_t)info->ended_us,
-                     "affected", (json_int_t)info->affected, "changes",
-                     changes_to_json(info));
+                     "affected", (json_int_t)info->affected, "counts",
+                     counts_to_json(info), "changes", changes_to_json(info));
 }
 
 static int64_t get_size(json_t *change, const char *key)
@@ -322,6 +339,9 @@ struct ic_step_info *report_from_step(const struct step *step)
     info->ended_us = json_integer_value(json_object_get(step->end, "us"));
     info->affected = (size_t)json_integer_value(
         json_object_get(step->end, "affected"));
+    for (i = 0; i < IC_CHANGE_TYPES; i++)
+        info->counts[i] = (size_t)json_integer_value(json_object_get(
+            json_object_get(step->end, "counts"), change_names[i]));
     json_array_foreach(changes, i, change) change_from_json(info, change);
     return info;
 }
@@ -377,14 +397,15 @@ json_t *report_to_json(const struct ic_step_info *info)
         json_bytes_set(command, "command", info->command,
                        strlen(info->command));
     report = json_pack(
-        "{s:I, s:s, s:i, s:o, s:o, s:I, s:b, s:o, s:I, s:o, s:b}", "step_id",
-        (json_int_t)info->id, "type", step_type_name(info->type), "exit_code",
-        info->exit_code, "started", time_to_json(info->started_us), "ended",
-        time_to_json(info->ended_us), "duration_ms",
+        "{s:I, s:s, s:i, s:o, s:o, s:I, s:b, s:o, s:I, s:o, s:o, s:b}",
+        "step_id", (json_int_t)info->id, "type", step_type_name(info->type),
+        "exit_code", info->exit_code, "started", time_to_json(info->started_us),
+        "ended", time_to_json(info->ended_us), "duration_ms",
         (json_int_t)((info->ended_us - info->started_us) / 1000), "undoable",
         info->undoable, "affected_paths", affected_paths(info), "affected",
-        (json_int_t)info->affected, "changes", changes_to_json(info),
-        "truncated", info->affected > info->changes->len);
+        (json_int_t)info->affected, "counts", counts_to_json(info), "changes",
+        changes_to_json(info), "truncated",
+        info->affected > info->changes->len);
     json_object_update_missing(report, command);
     json_decref(command);
     return report;
