@@ -207,7 +207,7 @@ static gboolean run(struct restore *r, GError **error)
     rc = restore_attach(r);
     if (rc < 0)
         return fail(
-            error, rc == -ENODATA ? ERROR_PREIMAGE_MISSING : ERROR_IO_ERROR,
+            error, ERROR_IO_ERROR,
             r->trouble->len > 0 ? r->trouble->str : "putting names back", rc);
     rc = close_staging(r);
     if (rc == 0)
