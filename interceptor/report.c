@@ -186,6 +186,24 @@ static void report_created(struct reporter *r)
     }
 }
 
+/* Paths may be long: a thousand of them must still fit a record of the log
+ * (JOURNAL_MAX_LINE) with every byte escaped. */
+static guint changes_that_fit(const struct ic_step_info *info)
+{
+    guint count = MIN(info->changes->len, REPORT_MAX_CHANGES);
+    size_t bytes = 0;
+
+    for (guint i = 0; i < count; i++) {
+        const struct ic_change *change = g_ptr_array_index(info->changes, i);
+
+        bytes += strlen(change->path);
+        bytes += change->from ? strlen(change->from) : 0;
+        if (bytes > REPORT_MAX_BYTES)
+            return i;
+    }
+    return count;
+}
+
 struct ic_step_info *report_make(struct step *step, const struct survey *survey,
                                  int blobs)
 {
@@ -209,8 +227,7 @@ struct ic_step_info *report_make(struct step *step, const struct survey *survey,
         r.info->counts[change->type]++;
     }
     r.info->undoable = step->records > 0;
-    if (r.info->changes->len > REPORT_MAX_CHANGES)
-        g_ptr_array_set_size(r.info->changes, REPORT_MAX_CHANGES);
+    g_ptr_array_set_size(r.info->changes, (gint)changes_that_fit(r.info));
     return r.info;
 }
 

@@ -15,7 +15,10 @@
 #include "interceptor/step.h"
 #include "interceptor/survey.h"
 
-enum { REPORT_MAX_CHANGES = 1000 };
+enum {
+    REPORT_MAX_CHANGES = 1000,
+    REPORT_MAX_BYTES = 1 << 20, /* of their paths */
+};
 
 /* What the step has done so far. blobs: its blobs folder. A new object. */
 struct ic_step_info *report_make(struct step *step, const struct survey *survey,

@@ -205,6 +205,12 @@ static gboolean open_locked(struct ic *ic, int64_t id, enum ic_step_type type,
                     id, undo_log_last_id(ic->log) + 1);
         return FALSE;
     }
+    if (id > STEP_MAX_NUMBER) { /* it could not be read back */
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "a step's id is at most %" G_GINT64_FORMAT,
+                    (gint64)STEP_MAX_NUMBER);
+        return FALSE;
+    }
     if (ic->broken)
         return fail(error, ERROR_IO_ERROR,
                     "a rollback is unfinished; roll back again to finish it",

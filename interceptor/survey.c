@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,7 +15,8 @@
 #include "interceptor/sys.h"
 
 /* A client may make folders without end in one another, and each level costs
- * stack and an fd here. What is created below this is not reported. */
+ * stack and an fd here, and each entry its path. What is created deeper, or
+ * below a path of PATH_MAX bytes, is not reported. */
 enum { MAX_DEPTH = 1000 };
 
 struct surveyor {
@@ -112,7 +114,8 @@ static int note_arrival(struct surveyor *s, int dirfd, const char *name,
     if (inode && inode->names && !(inode->flags & STEP_CREATED))
         return note_recorded(s, dirfd, name, inode, st);
     g_ptr_array_add(s->survey->created, entry_new(s, st));
-    if (!S_ISDIR(st->st_mode) || s->depth >= MAX_DEPTH)
+    if (!S_ISDIR(st->st_mode) || s->depth >= MAX_DEPTH ||
+        s->path->len >= PATH_MAX)
         return 0;
     s->depth++;
     rc = visit_created(s, dirfd, name);

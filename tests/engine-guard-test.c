@@ -402,6 +402,36 @@ static void tried_again(struct fixture *f, gconstpointer data)
     ic_inode_unref(dir);
 }
 
+static void huge_step_id(struct fixture *f, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+
+    g_assert_false(
+        ic_step_open(f->ic, G_MAXINT64 / 2, IC_STEP_API, NULL, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD);
+    open_step(f, 1);
+    close_step(f, 1);
+}
+
+/* More path bytes than a record of the log may have. */
+static void long_paths(struct fixture *f, gconstpointer data)
+{
+    g_autoptr(GPtrArray) before = world_snapshot(f->world);
+    g_autofree char *name = g_strnfill(250, 'n');
+    struct ic_inode *at = ic_inode_ref(ic_root(f->ic)), *next;
+
+    open_step(f, 1);
+    for (int depth = 0; depth < 600; depth++) {
+        OK(ic_mkdirat(f->ic, &f->cred, at, name, 0755, &next, NULL));
+        ic_inode_unref(at);
+        at = next;
+    }
+    ic_inode_unref(at);
+    close_step(f, 1);
+    g_assert_true(ic_rollback(f->ic, 1, false, NULL, NULL));
+    world_assert_equal(f->world, before);
+}
+
 /* A record that could not be read back is refused, and the change with it. */
 static void huge_record(struct fixture *f, gconstpointer data)
 {
@@ -436,6 +466,8 @@ static const struct {
     { "/guard/UL-06/damaged-line", damaged_line },
     { "/guard/rollback/killed-while-detaching", killed_while_detaching },
     { "/guard/rollback/tried-again", tried_again },
+    { "/guard/huge-step-id", huge_step_id },
+    { "/guard/long-paths", long_paths },
     { "/guard/huge-record", huge_record },
     { "/guard/CR-07/empty-manifest", torn_header, "" },
     { "/guard/CR-07/torn-header", torn_header, "{\"t\":\"step\",\"v\":1" },
