@@ -21,18 +21,15 @@
 #include "common/log.h"
 #include "common/message.h"
 #include "common/unix_socket.h"
+#include "interceptor/control_ops.h"
 #include "interceptor/engine.h"
-#include "interceptor/report.h"
+#include "interceptor/events.h"
 
 enum {
     MAX_LINE = 16 << 20,
     MAX_QUEUE = 4 << 20,
     MAX_PENDING = 256, /* requests that one client may have waiting */
     POOL_THREADS = 4,
-    QUIET_MS = 100,
-    QUIET_MAX_MS = 2000,
-    QUIET_LIMIT_MS = 60000,
-    HISTORY_LIMIT = 50,
 };
 
 struct control {
@@ -45,7 +42,6 @@ struct control {
     int listen_fd;
     GSource *accept_source;
     GPtrArray *clients;
-    json_t *recovery; /* event for the first client, or NULL */
 };
 
 struct client {
@@ -61,160 +57,6 @@ struct job {
     json_t *request;
     json_t *answer;
 };
-
-/* ---- requests (pool threads) --------------------------------------------- */
-
-static json_t *handle_step_open(struct ic *ic, json_t *payload, GError **error)
-{
-    const char *type_name = "command", *command = NULL;
-    enum ic_step_type type;
-    gint64 id;
-
-    if (!message_get_int(payload, "step_id", 1, G_MAXINT64, &id, error) ||
-        !message_get_optional_string(payload, "type", &type_name, error) ||
-        !message_get_optional_string(payload, "command", &command, error))
-        return NULL;
-    if (!step_type_parse(type_name, &type) || type == IC_STEP_AMBIENT) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "the field 'type' must be command or api");
-        return NULL;
-    }
-    if (!ic_step_open(ic, id, type, command, error))
-        return NULL;
-    return json_object();
-}
-
-static json_t *handle_step_close(struct ic *ic, json_t *payload, GError **error)
-{
-    gint64 id, exit_code = -1, quiet = QUIET_MS, max = QUIET_MAX_MS;
-    struct ic_step_info *info;
-    json_t *report;
-
-    if (!message_get_int(payload, "step_id", 1, G_MAXINT64, &id, error) ||
-        !message_get_optional_int(payload, "exit_code", -1, 255, &exit_code,
-                                  error) ||
-        !message_get_optional_int(payload, "quiet_ms", 0, QUIET_LIMIT_MS,
-                                  &quiet, error) ||
-        !message_get_optional_int(payload, "max_ms", 0, QUIET_LIMIT_MS, &max,
-                                  error) ||
-        !ic_step_close(ic, id, (int)exit_code, (unsigned)quiet, (unsigned)max,
-                       &info, error))
-        return NULL;
-    report = report_to_json(info);
-    ic_step_info_free(info);
-    return report;
-}
-
-static json_t *handle_step_abort(struct ic *ic, json_t *payload, GError **error)
-{
-    gint64 id;
-
-    if (!message_get_int(payload, "step_id", 1, G_MAXINT64, &id, error) ||
-        !ic_step_abort(ic, id, error))
-        return NULL;
-    return json_object();
-}
-
-static json_t *reports(GPtrArray *infos)
-{
-    json_t *list = json_array();
-
-    for (guint i = 0; i < infos->len; i++)
-        json_array_append_new(list,
-                              report_to_json(g_ptr_array_index(infos, i)));
-    return list;
-}
-
-static json_t *handle_rollback(struct ic *ic, json_t *payload, GError **error)
-{
-    g_autoptr(GPtrArray) infos = NULL;
-    gboolean force = FALSE;
-    gint64 steps = 1;
-
-    if (!message_get_optional_int(payload, "steps", 1, 1000000, &steps,
-                                  error) ||
-        !message_get_optional_bool(payload, "force", &force, error) ||
-        !ic_rollback(ic, (unsigned)steps, force, &infos, error))
-        return NULL;
-    return json_pack("{s:o}", "steps", reports(infos));
-}
-
-static json_t *handle_history(struct ic *ic, json_t *payload, GError **error)
-{
-    g_autoptr(GPtrArray) infos = NULL;
-    gint64 limit = HISTORY_LIMIT;
-
-    if (!message_get_optional_int(payload, "limit", 1, 1000000, &limit, error))
-        return NULL;
-    infos = ic_history(ic, (unsigned)limit, error);
-    if (!infos)
-        return NULL;
-    return json_pack("{s:o, s:I}", "steps", reports(infos), "last_step_id",
-                     (json_int_t)ic_last_step_id(ic));
-}
-
-static json_t *path_value(const char *path)
-{
-    return json_string(path ? path : "");
-}
-
-static json_t *handle_status(struct ic *ic, json_t *payload, GError **error)
-{
-    int64_t open_step = 0;
-    json_t *status;
-
-    pthread_rwlock_rdlock(&ic->gate);
-    pthread_mutex_lock(&ic->names);
-    if (ic->wal.step)
-        open_step = ic->wal.step->id;
-    pthread_mutex_unlock(&ic->names);
-    pthread_rwlock_unlock(&ic->gate);
-    status = json_pack("{s:I, s:i, s:b, s:b}", "last_step_id",
-                       (json_int_t)ic_last_step_id(ic), "pid", (int)getpid(),
-                       "undo", ic->log != NULL, "read_only", ic->read_only);
-    json_object_set_new(status, "share", path_value(ic->share));
-    json_object_set_new(status, "undo_dir",
-                        ic->undo_dir ? path_value(ic->undo_dir) : json_null());
-    json_object_set_new(status, "open_step",
-                        open_step ? json_integer(open_step) : json_null());
-    return status;
-}
-
-static const struct {
-    const char *type;
-    json_t *(*handle)(struct ic *ic, json_t *payload, GError **error);
-} operations[] = {
-    { "step.open", handle_step_open },   { "step.close", handle_step_close },
-    { "step.abort", handle_step_abort }, { "rollback", handle_rollback },
-    { "history", handle_history },       { "status", handle_status },
-};
-
-static json_t *carry_out(struct ic *ic, json_t *request)
-{
-    const char *type = json_string_value(json_object_get(request, "type"));
-    const char *id = json_string_value(json_object_get(request, "request_id"));
-    json_t *payload = json_object_get(request, "payload");
-    g_autoptr(GError) error = NULL;
-    json_t *answer;
-
-    if (!type || !id)
-        return message_error(id, ERROR_MISSING_FIELD,
-                             type ? "the field 'request_id' is missing"
-                                  : "the field 'type' is missing",
-                             NULL);
-    if (payload && !json_is_object(payload))
-        return message_error(id, ERROR_INVALID_FIELD,
-                             "the field 'payload' must be an object", NULL);
-    for (size_t i = 0; i < G_N_ELEMENTS(operations); i++) {
-        if (g_strcmp0(type, operations[i].type) != 0)
-            continue;
-        answer = operations[i].handle(ic, payload, &error);
-        return answer ? message_response(id, answer)
-                      : message_gerror(id, error);
-    }
-    return message_error(id, ERROR_UNKNOWN_OPERATION,
-                         "no such operation on the control socket", NULL);
-}
 
 /* ---- clients (control thread) -------------------------------------------- */
 
@@ -270,7 +112,7 @@ static void run_job(gpointer data, gpointer user_data)
     struct job *job = data;
     GSource *source = g_idle_source_new();
 
-    job->answer = carry_out(control->ic, job->request);
+    job->answer = control_ops_carry_out(control->ic, job->request);
     g_source_set_callback(source, job_done, job, job_free);
     g_source_attach(source, control->context);
     g_source_unref(source);
@@ -320,6 +162,49 @@ static void on_closed(struct jsonl_channel *channel, void *opaque)
 
 static const struct jsonl_callbacks callbacks = { on_line, on_closed };
 
+/* ---- events -------------------------------------------------------------- */
+
+struct broadcast {
+    struct control *control;
+    json_t *message;
+};
+
+static gboolean broadcast(gpointer data)
+{
+    struct broadcast *b = data;
+    GPtrArray *clients = b->control->clients;
+
+    for (guint i = 0; i < clients->len; i++) {
+        struct client *client = g_ptr_array_index(clients, i);
+
+        if (client->channel)
+            jsonl_channel_send(client->channel, json_incref(b->message), true);
+    }
+    return G_SOURCE_REMOVE;
+}
+
+static void broadcast_free(gpointer data)
+{
+    struct broadcast *b = data;
+
+    json_decref(b->message);
+    g_free(b);
+}
+
+/* Always by way of the loop: the sender may hold the engine's locks. */
+static void send_event(json_t *message, void *opaque)
+{
+    struct broadcast *b = g_new(struct broadcast, 1);
+    GSource *source = g_idle_source_new();
+
+    b->control = opaque;
+    b->message = message;
+    g_source_set_priority(source, G_PRIORITY_DEFAULT);
+    g_source_set_callback(source, broadcast, b, broadcast_free);
+    g_source_attach(source, b->control->context);
+    g_source_unref(source);
+}
+
 static void client_add(struct control *control, int fd)
 {
     struct client *client = g_new0(struct client, 1);
@@ -330,9 +215,8 @@ static void client_add(struct control *control, int fd)
     client->channel = jsonl_channel_new(fd, fd, MAX_LINE, MAX_QUEUE, &callbacks,
                                         client);
     g_ptr_array_add(control->clients, client);
-    if (control->recovery)
-        jsonl_channel_send(client->channel, g_steal_pointer(&control->recovery),
-                           false);
+    if (control->clients->len == 1)
+        events_set_sink(control->ic->events, send_event, control);
 }
 
 static gboolean on_connect(int fd, GIOCondition condition, gpointer data)
@@ -361,19 +245,6 @@ static gpointer run_thread(gpointer data)
     return NULL;
 }
 
-static json_t *recovery_event(struct ic *ic)
-{
-    const struct ic_step_info *info = ic->recovered;
-    json_t *payload;
-
-    if (!info)
-        return NULL;
-    payload = report_to_json(info);
-    json_object_set_new(payload, "restored_paths",
-                        json_integer((json_int_t)info->affected));
-    return message_event("event.recovery", payload);
-}
-
 static struct control *control_get(struct ic *ic)
 {
     struct control *control = ic->control;
@@ -384,7 +255,6 @@ static struct control *control_get(struct ic *ic)
     control->ic = ic;
     control->listen_fd = -1;
     control->clients = g_ptr_array_new();
-    control->recovery = recovery_event(ic);
     control->context = g_main_context_new();
     control->loop = g_main_loop_new(control->context, FALSE);
     control->pool = g_thread_pool_new(run_job, control, POOL_THREADS, FALSE,
@@ -414,6 +284,7 @@ void control_free(struct control *control)
 
     if (!control)
         return;
+    events_set_sink(control->ic->events, NULL, NULL);
     quit = g_idle_source_new();
     g_source_set_callback(quit, quit_loop, control, NULL);
     g_source_attach(quit, control->context);
@@ -432,7 +303,6 @@ void control_free(struct control *control)
     fd_close(&control->listen_fd);
     if (control->path)
         unix_socket_remove(control->path);
-    json_decref(control->recovery);
     g_free(control->path);
     g_free(control);
 }
@@ -485,46 +355,4 @@ gboolean ic_control_attach(struct ic *ic, int fd, GError **error)
     attachment->fd = fd;
     invoke(attachment->control, attach, attachment, g_free);
     return TRUE;
-}
-
-struct broadcast {
-    struct control *control;
-    char *text;
-};
-
-static gboolean broadcast(gpointer data)
-{
-    struct broadcast *b = data;
-
-    for (guint i = 0; i < b->control->clients->len; i++) {
-        struct client *client = g_ptr_array_index(b->control->clients, i);
-
-        jsonl_channel_send(
-            client->channel,
-            message_event("event.warning",
-                          json_pack("{s:s}", "message", b->text)),
-            true);
-    }
-    return G_SOURCE_REMOVE;
-}
-
-static void broadcast_free(gpointer data)
-{
-    struct broadcast *b = data;
-
-    g_free(b->text);
-    g_free(b);
-}
-
-void ic_control_warn(struct ic *ic, const char *text)
-{
-    struct broadcast *b;
-
-    log_warn(LOG_UNDO, "%s", text);
-    if (!ic->control)
-        return;
-    b = g_new(struct broadcast, 1);
-    b->control = ic->control;
-    b->text = g_utf8_make_valid(text, -1);
-    invoke(ic->control, broadcast, b, broadcast_free);
 }

@@ -13,6 +13,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/rollback.h"
 #include "interceptor/steps.h"
 #include "interceptor/sys.h"
 
@@ -93,35 +94,56 @@ static bool ambient_is_due(struct ic *ic)
     return due;
 }
 
-static gpointer run_timer(gpointer data)
+static void *run_timer(void *data)
 {
     struct ic *ic = data;
-    gint64 period = MAX(ic->ambient_ms / 4, 10) *
-                    (gint64)G_TIME_SPAN_MILLISECOND;
+    int64_t period_ms = MAX(ic->ambient_ms / 4, 10);
 
-    g_mutex_lock(&ic->timer_lock);
+    pthread_mutex_lock(&ic->timer_lock);
     while (!ic->timer_stop) {
-        g_cond_wait_until(&ic->timer_cond, &ic->timer_lock,
-                          g_get_monotonic_time() + period);
-        if (ic->timer_stop || !ambient_is_due(ic))
-            continue;
-        g_mutex_unlock(&ic->timer_lock);
-        steps_close_quiet_ambient(ic);
-        g_mutex_lock(&ic->timer_lock);
+        struct timespec until;
+
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += period_ms / 1000;
+        until.tv_nsec += period_ms % 1000 * 1000000;
+        if (until.tv_nsec >= 1000000000) {
+            until.tv_sec++;
+            until.tv_nsec -= 1000000000;
+        }
+        pthread_cond_timedwait(&ic->timer_cond, &ic->timer_lock, &until);
+        if (ic->timer_stop)
+            break;
+        pthread_mutex_unlock(&ic->timer_lock);
+        if (ambient_is_due(ic))
+            steps_close_quiet_ambient(ic);
+        pthread_mutex_lock(&ic->timer_lock);
     }
-    g_mutex_unlock(&ic->timer_lock);
+    pthread_mutex_unlock(&ic->timer_lock);
     return NULL;
+}
+
+static void init_timer(struct ic *ic)
+{
+    pthread_condattr_t attr;
+
+    pthread_mutex_init(&ic->timer_lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&ic->timer_cond, &attr);
+    pthread_condattr_destroy(&attr);
 }
 
 static void stop_timer(struct ic *ic)
 {
-    if (!ic->timer)
-        return;
-    g_mutex_lock(&ic->timer_lock);
-    ic->timer_stop = true;
-    g_cond_signal(&ic->timer_cond);
-    g_mutex_unlock(&ic->timer_lock);
-    g_thread_join(g_steal_pointer(&ic->timer));
+    if (ic->timer_runs) {
+        pthread_mutex_lock(&ic->timer_lock);
+        ic->timer_stop = true;
+        pthread_cond_signal(&ic->timer_cond);
+        pthread_mutex_unlock(&ic->timer_lock);
+        pthread_join(ic->timer, NULL);
+    }
+    pthread_cond_destroy(&ic->timer_cond);
+    pthread_mutex_destroy(&ic->timer_lock);
 }
 
 /* ---- opening ------------------------------------------------------------- */
@@ -186,7 +208,7 @@ static bool open_log(struct ic *ic, const char *socket, GError **error)
                  "the undo log %s is on another filesystem than the folder: "
                  "what is removed is copied, not moved",
                  ic->undo_dir);
-    if (!steps_recover(ic, error))
+    if (!rollback_recover(ic, error))
         return false;
     undo_log_take_reserve(ic->log);
     return true;
@@ -204,15 +226,15 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     ic->wal.dir = ic->wal.blobs = -1;
     gate_init(&ic->gate);
     pthread_mutex_init(&ic->names, NULL);
-    g_mutex_init(&ic->timer_lock);
-    g_cond_init(&ic->timer_cond);
+    init_timer(ic);
+    ic->events = events_new(options->event, options->event_opaque);
     if (!open_root(ic, error) ||
         (ic->undo_dir && !open_log(ic, options->control_socket, error))) {
         ic_close(ic);
         return NULL;
     }
     if (ic->log && !options->no_timer)
-        ic->timer = g_thread_new("ambient", run_timer, ic);
+        ic->timer_runs = pthread_create(&ic->timer, NULL, run_timer, ic) == 0;
     return ic;
 }
 
@@ -229,8 +251,7 @@ void ic_close(struct ic *ic)
     inode_table_free(ic->inodes);
     held_links_free(ic->held);
     ic_step_info_free(ic->recovered);
-    g_cond_clear(&ic->timer_cond);
-    g_mutex_clear(&ic->timer_lock);
+    events_free(ic->events);
     pthread_mutex_destroy(&ic->names);
     pthread_rwlock_destroy(&ic->gate);
     g_free(ic->undo_dir);

@@ -23,6 +23,7 @@
 
 #include "interceptor/capture.h"
 #include "interceptor/control.h"
+#include "interceptor/events.h"
 #include "interceptor/interceptor.h"
 #include "interceptor/undo_log.h"
 
@@ -51,9 +52,12 @@ struct ic {
     struct ic_step_info *recovered; /* or NULL */
     struct control *control;        /* or NULL */
 
-    GThread *timer; /* closes ambient steps; or NULL */
-    GMutex timer_lock;
-    GCond timer_cond;
+    struct events *events;
+
+    pthread_t timer; /* closes ambient steps */
+    bool timer_runs;
+    pthread_mutex_t timer_lock;
+    pthread_cond_t timer_cond;
     bool timer_stop;
 };
 

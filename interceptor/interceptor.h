@@ -62,6 +62,13 @@ struct ic_options {
     /* How long an ambient step stays open without a change, in ms; 0: the
      * default, 5000. */
     unsigned ambient_ms;
+
+    /* Called for each event of the design's section 2.9 ("event.warning",
+     * "event.recovery" ...) with its payload, a JSON object; both borrowed for
+     * the call. From any thread, ic_open_share() included, and with the
+     * engine's locks held: it must not call the engine. May be NULL. */
+    void (*event)(const char *type, const char *payload, void *opaque);
+    void *event_opaque;
 };
 
 /* Open a folder and its log, take the log's lock, and roll back the step that
@@ -305,10 +312,6 @@ struct ic_step_info *ic_recovered(struct ic *ic);
  * taken; -1: none). */
 gboolean ic_control_listen(struct ic *ic, const char *path, GError **error);
 gboolean ic_control_attach(struct ic *ic, int fd, GError **error);
-
-/* Ask the control thread's clients' attention: events of type
- * "event.warning" with this text go to every client. Any thread. */
-void ic_control_warn(struct ic *ic, const char *text);
 
 G_END_DECLS
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * steps - opening, committing, taking back.
+ * steps - opening and committing.
  */
 #ifndef INTERCEPTOR_STEPS_H
 #define INTERCEPTOR_STEPS_H
@@ -19,7 +19,19 @@ void steps_close_quiet_ambient(struct ic *ic);
  * in wal/in_progress: nobody has said that it is complete. */
 void steps_close_at_exit(struct ic *ic);
 
-/* At the start: take back what wal/in_progress holds. */
-bool steps_recover(struct ic *ic, GError **error);
+/* Forget the open step in memory; what it has in the log stays. */
+void steps_clear_wal(struct wal *wal);
+
+/* With the gate write-locked: commit the open step if it is an ambient one. */
+gboolean steps_close_ambient_locked(struct ic *ic, GError **error);
+
+/* Is there a log; is step id the open one; is none but an ambient one open?
+ * FALSE and error if not. The last two with the gate locked. */
+gboolean steps_check_log(struct ic *ic, GError **error);
+gboolean steps_check_open(struct ic *ic, int64_t id, GError **error);
+gboolean steps_check_none(struct ic *ic, GError **error);
+
+/* FALSE, and "what: what errno -rc means" as the error. */
+gboolean steps_fail(GError **error, int code, const char *what, int rc);
 
 #endif

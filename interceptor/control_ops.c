@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * control_ops - see control_ops.h.
+ */
+#include "interceptor/control_ops.h"
+
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/message.h"
+#include "interceptor/engine.h"
+#include "interceptor/report.h"
+
+enum {
+    QUIET_MS = 100,
+    QUIET_MAX_MS = 2000,
+    QUIET_LIMIT_MS = 60000,
+    HISTORY_LIMIT = 50,
+};
+
+static json_t *handle_step_open(struct ic *ic, json_t *payload, GError **error)
+{
+    const char *type_name = "command", *command = NULL;
+    enum ic_step_type type;
+    gint64 id;
+
+    if (!message_get_int(payload, "step_id", 1, G_MAXINT64, &id, error) ||
+        !message_get_optional_string(payload, "type", &type_name, error) ||
+        !message_get_optional_string(payload, "command", &command, error))
+        return NULL;
+    if (!step_type_parse(type_name, &type) || type == IC_STEP_AMBIENT) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "the field 'type' must be command or api");
+        return NULL;
+    }
+    if (!ic_step_open(ic, id, type, command, error))
+        return NULL;
+    return json_object();
+}
+
+static json_t *handle_step_close(struct ic *ic, json_t *payload, GError **error)
+{
+    gint64 id, exit_code = -1, quiet = QUIET_MS, max = QUIET_MAX_MS;
+    struct ic_step_info *info;
+    json_t *report;
+
+    if (!message_get_int(payload, "step_id", 1, G_MAXINT64, &id, error) ||
+        !message_get_optional_int(payload, "exit_code", -1, 255, &exit_code,
+                                  error) ||
+        !message_get_optional_int(payload, "quiet_ms", 0, QUIET_LIMIT_MS,
+                                  &quiet, error) ||
+        !message_get_optional_int(payload, "max_ms", 0, QUIET_LIMIT_MS, &max,
+                                  error) ||
+        !ic_step_close(ic, id, (int)exit_code, (unsigned)quiet, (unsigned)max,
+                       &info, error))
+        return NULL;
+    report = report_to_json(info);
+    ic_step_info_free(info);
+    return report;
+}
+
+static json_t *handle_step_abort(struct ic *ic, json_t *payload, GError **error)
+{
+    gint64 id;
+
+    if (!message_get_int(payload, "step_id", 1, G_MAXINT64, &id, error) ||
+        !ic_step_abort(ic, id, error))
+        return NULL;
+    return json_object();
+}
+
+static json_t *reports(GPtrArray *infos)
+{
+    json_t *list = json_array();
+
+    for (guint i = 0; i < infos->len; i++)
+        json_array_append_new(list,
+                              report_to_json(g_ptr_array_index(infos, i)));
+    return list;
+}
+
+static json_t *handle_rollback(struct ic *ic, json_t *payload, GError **error)
+{
+    g_autoptr(GPtrArray) infos = NULL;
+    gboolean force = FALSE;
+    gint64 steps = 1;
+
+    if (!message_get_optional_int(payload, "steps", 1, 1000000, &steps,
+                                  error) ||
+        !message_get_optional_bool(payload, "force", &force, error) ||
+        !ic_rollback(ic, (unsigned)steps, force, &infos, error))
+        return NULL;
+    return json_pack("{s:o}", "steps", reports(infos));
+}
+
+static json_t *handle_history(struct ic *ic, json_t *payload, GError **error)
+{
+    g_autoptr(GPtrArray) infos = NULL;
+    gint64 limit = HISTORY_LIMIT;
+
+    if (!message_get_optional_int(payload, "limit", 1, 1000000, &limit, error))
+        return NULL;
+    infos = ic_history(ic, (unsigned)limit, error);
+    if (!infos)
+        return NULL;
+    return json_pack("{s:o, s:I}", "steps", reports(infos), "last_step_id",
+                     (json_int_t)ic_last_step_id(ic));
+}
+
+static json_t *path_value(const char *path)
+{
+    return json_string(path ? path : "");
+}
+
+static json_t *handle_status(struct ic *ic, json_t *payload, GError **error)
+{
+    int64_t open_step = 0;
+    json_t *status;
+
+    pthread_rwlock_rdlock(&ic->gate);
+    pthread_mutex_lock(&ic->names);
+    if (ic->wal.step)
+        open_step = ic->wal.step->id;
+    pthread_mutex_unlock(&ic->names);
+    pthread_rwlock_unlock(&ic->gate);
+    status = json_pack("{s:I, s:i, s:b, s:b}", "last_step_id",
+                       (json_int_t)ic_last_step_id(ic), "pid", (int)getpid(),
+                       "undo", ic->log != NULL, "read_only", ic->read_only);
+    json_object_set_new(status, "share", path_value(ic->share));
+    json_object_set_new(status, "undo_dir",
+                        ic->undo_dir ? path_value(ic->undo_dir) : json_null());
+    json_object_set_new(status, "open_step",
+                        open_step ? json_integer(open_step) : json_null());
+    return status;
+}
+
+static const struct {
+    const char *type;
+    json_t *(*handle)(struct ic *ic, json_t *payload, GError **error);
+} operations[] = {
+    { "step.open", handle_step_open },   { "step.close", handle_step_close },
+    { "step.abort", handle_step_abort }, { "rollback", handle_rollback },
+    { "history", handle_history },       { "status", handle_status },
+};
+
+json_t *control_ops_carry_out(struct ic *ic, json_t *request)
+{
+    const char *type = json_string_value(json_object_get(request, "type"));
+    const char *id = json_string_value(json_object_get(request, "request_id"));
+    json_t *payload = json_object_get(request, "payload");
+    g_autoptr(GError) error = NULL;
+    json_t *answer;
+
+    if (!type || !id)
+        return message_error(id, ERROR_MISSING_FIELD,
+                             type ? "the field 'request_id' is missing"
+                                  : "the field 'type' is missing",
+                             NULL);
+    if (payload && !json_is_object(payload))
+        return message_error(id, ERROR_INVALID_FIELD,
+                             "the field 'payload' must be an object", NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(operations); i++) {
+        if (g_strcmp0(type, operations[i].type) != 0)
+            continue;
+        answer = operations[i].handle(ic, payload, &error);
+        return answer ? message_response(id, answer)
+                      : message_gerror(id, error);
+    }
+    return message_error(id, ERROR_UNKNOWN_OPERATION,
+                         "no such operation on the control socket", NULL);
+}

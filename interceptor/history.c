@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * history - what the undo log holds, for those who ask.
+ */
+#include "common/fd.h"
+#include "interceptor/engine.h"
+#include "interceptor/report.h"
+#include "interceptor/steps.h"
+
+static void free_info(gpointer info)
+{
+    ic_step_info_free(info);
+}
+
+GPtrArray *ic_history(struct ic *ic, unsigned limit, GError **error)
+{
+    g_autoptr(GPtrArray) infos = g_ptr_array_new_with_free_func(free_info);
+    const struct undo_log_entry *entries;
+    size_t count;
+
+    if (!steps_check_log(ic, error))
+        return NULL;
+    pthread_rwlock_wrlock(&ic->gate);
+    entries = undo_log_entries(ic->log, &count);
+    for (size_t i = count; i > 0 && infos->len < limit; i--) {
+        fd_auto int dir = undo_log_open_step(ic->log, entries[i - 1].id);
+        g_autoptr(step_auto) step = NULL;
+
+        if (dir >= 0 && step_load_summary(dir, &step) == 0)
+            g_ptr_array_add(infos, report_from_step(step));
+    }
+    pthread_rwlock_unlock(&ic->gate);
+    return g_steal_pointer(&infos);
+}
+
+int64_t ic_last_step_id(struct ic *ic)
+{
+    int64_t id;
+
+    if (!ic->log)
+        return 0;
+    pthread_rwlock_wrlock(&ic->gate);
+    id = undo_log_last_id(ic->log);
+    if (ic->wal.step)
+        id = MAX(id, ic->wal.step->id);
+    pthread_rwlock_unlock(&ic->gate);
+    return id;
+}
+
+struct ic_step_info *ic_recovered(struct ic *ic)
+{
+    return g_steal_pointer(&ic->recovered);
+}

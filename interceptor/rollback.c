@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rollback - see rollback.h.
+ *
+ * All functions named *_locked need the gate write-locked.
+ */
+#include "interceptor/rollback.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "interceptor/report.h"
+#include "interceptor/restore.h"
+#include "interceptor/steps.h"
+#include "interceptor/sys.h"
+
+/* What a step did: as it was committed, or what is to be seen of one that was
+ * not. */
+static struct ic_step_info *describe(struct ic *ic, struct step *step, int dir)
+{
+    fd_auto int blobs = sys_openat(dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
+    g_autoptr(survey_auto) survey = NULL;
+
+    if (step->end || blobs < 0 || survey_make(step, ic->root->fd, &survey) < 0)
+        return report_from_step(step);
+    return report_make(step, survey, blobs);
+}
+
+/* Take back the step in wal/in_progress and remove it. ret_info (may be NULL):
+ * what the step had done. damaged_too: also if its record has bad lines; what
+ * they say is then not restored. */
+static gboolean undo_wal(struct ic *ic, bool damaged_too,
+                         struct ic_step_info **ret_info, GError **error)
+{
+    fd_auto int dir = undo_log_open_wal(ic->log);
+    g_autoptr(step_auto) step = NULL;
+    struct ic_step_info *info;
+    fd_auto int blobs = -1;
+    int rc = dir < 0 ? dir : step_load(dir, undo_log_alias, ic->log, &step);
+
+    if (rc < 0)
+        return steps_fail(error, ERROR_PREIMAGE_CORRUPT,
+                          "the record of the step cannot be read", rc);
+    if (step->damaged && !damaged_too) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT,
+                    "the record of step %" G_GINT64_FORMAT
+                    " is damaged; with force, what is left of it is undone",
+                    step->id);
+        return FALSE;
+    }
+    if (step->damaged)
+        log_warn(LOG_UNDO,
+                 "step %" G_GINT64_FORMAT
+                 ": its record is damaged; not everything may be restored",
+                 step->id);
+    info = describe(ic, step, dir);
+    undo_log_release_reserve(ic->log);
+    if (!restore_step(ic->log, step, dir, ic->root->fd, ic->held, error)) {
+        ic_step_info_free(info);
+        return FALSE;
+    }
+    blobs = sys_openat(dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
+    if (blobs >= 0)
+        held_links_change_all(ic->held, blobs, -1);
+    rc = undo_log_discard_wal(ic->log, step->id, step->seq, true);
+    if (rc < 0) {
+        ic_step_info_free(info);
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    }
+    undo_log_take_reserve(ic->log);
+    log_info(LOG_UNDO, "step %" G_GINT64_FORMAT " taken back", step->id);
+    if (ret_info)
+        *ret_info = info;
+    else
+        ic_step_info_free(info);
+    return TRUE;
+}
+
+gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error)
+{
+    gboolean ok;
+
+    if (!steps_check_log(ic, error))
+        return FALSE;
+    pthread_rwlock_wrlock(&ic->gate);
+    ok = steps_check_open(ic, id, error);
+    if (ok) {
+        atomic_store(&ic->epoch, 0);
+        steps_clear_wal(&ic->wal);
+        ok = undo_wal(ic, true, NULL, error);
+        ic->broken = ok ? 0 : -EIO;
+    }
+    pthread_rwlock_unlock(&ic->gate);
+    return ok;
+}
+
+/* A rollback that an error stopped half-way (a full disk) is in
+ * wal/in_progress, and changes are refused until it is finished. */
+static gboolean finish_interrupted_locked(struct ic *ic, GPtrArray *infos,
+                                          GError **error)
+{
+    struct ic_step_info *info;
+
+    if (!undo_wal(ic, true, &info, error))
+        return FALSE;
+    g_ptr_array_add(infos, info);
+    ic->broken = 0;
+    return TRUE;
+}
+
+static gboolean pop_locked(struct ic *ic, bool force, GPtrArray *infos,
+                           GError **error)
+{
+    size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+    int64_t id = entries[count - 1].id, seq = entries[count - 1].seq;
+    g_autoptr(GError) cause = NULL;
+    struct ic_step_info *info;
+    int rc = undo_log_reopen(ic->log, id);
+
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    if (undo_wal(ic, force, &info, &cause)) {
+        g_ptr_array_add(infos, info);
+        return TRUE;
+    }
+    /* Found wrong before anything was changed: the step stays what it was. */
+    if (g_error_matches(cause, STEPBACK_ERROR, ERROR_PREIMAGE_MISSING) ||
+        g_error_matches(cause, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT)) {
+        rc = undo_log_commit(ic->log, id, seq);
+        if (rc < 0)
+            ic->broken = -EIO;
+    } else {
+        ic->broken = -EIO;
+    }
+    g_propagate_error(error, g_steal_pointer(&cause));
+    return FALSE;
+}
+
+static void set_too_many(size_t count, GError **error)
+{
+    if (count == 0)
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
+                            "there is nothing to undo");
+    else
+        g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
+                    count == 1 ? "only %zu step can be undone"
+                               : "only %zu steps can be undone",
+                    count);
+}
+
+static gboolean rollback_locked(struct ic *ic, unsigned steps, bool force,
+                                GPtrArray *infos, GError **error)
+{
+    unsigned first = ic->broken ? 1 : 0;
+    size_t count;
+
+    if (!steps_check_none(ic, error) || !steps_close_ambient_locked(ic, error))
+        return FALSE;
+    undo_log_entries(ic->log, &count);
+    if (steps == 0 || steps > count + first) {
+        set_too_many(count + first, error);
+        return FALSE;
+    }
+    /* The step whose rollback did not come to its end is one of those asked
+     * for: who tries again means that one. */
+    if (first && !finish_interrupted_locked(ic, infos, error))
+        return FALSE;
+    for (steps -= first; steps > 0; steps--) {
+        if (!pop_locked(ic, force, infos, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static void free_info(gpointer info)
+{
+    ic_step_info_free(info);
+}
+
+gboolean ic_rollback(struct ic *ic, unsigned steps, bool force,
+                     GPtrArray **ret_infos, GError **error)
+{
+    g_autoptr(GPtrArray) infos = g_ptr_array_new_with_free_func(free_info);
+    gboolean ok;
+
+    if (!steps_check_log(ic, error))
+        return FALSE;
+    pthread_rwlock_wrlock(&ic->gate);
+    ok = rollback_locked(ic, steps, force, infos, error);
+    pthread_rwlock_unlock(&ic->gate);
+    if (ok && ret_infos)
+        *ret_infos = g_steal_pointer(&infos);
+    return ok;
+}
+
+static void send_recovery(struct ic *ic)
+{
+    json_t *payload = report_to_json(ic->recovered);
+
+    json_object_set_new(payload, "restored_paths",
+                        json_integer((json_int_t)ic->recovered->affected));
+    events_send(ic->events, "event.recovery", payload);
+}
+
+bool rollback_recover(struct ic *ic, GError **error)
+{
+    fd_auto int dir = undo_log_open_wal(ic->log);
+    size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+    g_autoptr(step_auto) step = NULL;
+    int rc;
+
+    for (size_t i = 0; i < count; i++) {
+        fd_auto int folder = undo_log_open_step(ic->log, entries[i].id);
+        fd_auto int blobs = sys_openat(folder, STEP_BLOBS,
+                                       O_RDONLY | O_DIRECTORY, 0);
+
+        if (blobs >= 0)
+            held_links_change_all(ic->held, blobs, 1);
+    }
+    if (dir < 0)
+        return dir == -ENOENT ||
+               steps_fail(error, ERROR_IO_ERROR, "undo log", dir);
+    rc = step_load_summary(dir, &step);
+    /* Killed before the step's first line was whole: nothing was changed. */
+    if (rc == -ENOENT || rc == -ENODATA) {
+        rc = undo_log_discard_wal(ic->log, 0, 0, false);
+        return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    }
+    if (!undo_wal(ic, true, &ic->recovered, error))
+        return false;
+    send_recovery(ic);
+    return true;
+}
