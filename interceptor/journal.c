@@ -121,7 +121,7 @@ int journal_append(struct journal *journal, json_t *record)
 
 int journal_sync(struct journal *journal)
 {
-    return fdatasync(journal->fd) < 0 ? -errno : 0;
+    return sys_fdatasync(journal->fd);
 }
 
 /* Parse one line without its newline. NULL if it is not intact. */

@@ -8,14 +8,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "interceptor/fault.h"
 
-#define RESULT(call) ((call) < 0 ? -errno : 0)
+#define RESULT(expression) ((expression) < 0 ? -errno : 0)
+
+/* A call that changes something, and one that only looks; name may be NULL. */
+#define CHANGE(call, name, expression)                                         \
+    RESULT(FAULT_POINT(call, name, expression))
+#define LOOK(call, name, expression) RESULT(FAULT_LOOK(call, name, expression))
 
 struct sys_fd_path sys_fd_path(int fd)
 {
@@ -25,12 +32,24 @@ struct sys_fd_path sys_fd_path(int fd)
     return path;
 }
 
+static int open_once(int dirfd, const char *name, int flags, mode_t mode)
+{
+    bool changes = flags & (O_CREAT | O_TRUNC) ||
+                   (flags & O_TMPFILE) == O_TMPFILE;
+
+    if (changes)
+        return (int)FAULT_POINT("open", name,
+                                openat(dirfd, name, flags | O_CLOEXEC, mode));
+    return FAULT_LOOK("open", name,
+                      openat(dirfd, name, flags | O_CLOEXEC, mode));
+}
+
 int sys_openat(int dirfd, const char *name, int flags, mode_t mode)
 {
     int fd;
 
     do
-        fd = openat(dirfd, name, flags | O_CLOEXEC, mode);
+        fd = open_once(dirfd, name, flags, mode);
     while (fd < 0 && errno == EINTR);
     return fd < 0 ? -errno : fd;
 }
@@ -40,42 +59,68 @@ int sys_reopen(int fd, int flags)
     return sys_openat(AT_FDCWD, sys_fd_path(fd).text, flags & ~O_NOFOLLOW, 0);
 }
 
+int sys_make_path(const char *path, mode_t mode)
+{
+    char *copy = *path ? strdup(path) : NULL;
+    int rc = copy ? 0 : *path ? -ENOMEM : -ENOENT;
+
+    /* The first part that is there may be on a read-only filesystem, where
+     * mkdir(2) would not say EEXIST. */
+    for (char *end = copy; rc == 0 && end;) {
+        struct stat st;
+
+        end = strchr(end + 1, '/');
+        if (end)
+            *end = '\0';
+        if (sys_stat_name(AT_FDCWD, copy, &st) == -ENOENT)
+            rc = sys_mkdirat(AT_FDCWD, copy, mode);
+        if (rc == -EEXIST)
+            rc = 0;
+        if (end)
+            *end = '/';
+    }
+    free(copy);
+    return rc;
+}
+
 int sys_mkdirat(int dirfd, const char *name, mode_t mode)
 {
-    return RESULT(mkdirat(dirfd, name, mode));
+    return CHANGE("mkdir", name, mkdirat(dirfd, name, mode));
 }
 
 int sys_mknodat(int dirfd, const char *name, mode_t mode, dev_t rdev)
 {
-    return RESULT(mknodat(dirfd, name, mode, rdev));
+    return CHANGE("mknod", name, mknodat(dirfd, name, mode, rdev));
 }
 
 int sys_symlinkat(const char *target, int dirfd, const char *name)
 {
-    return RESULT(symlinkat(target, dirfd, name));
+    return CHANGE("symlink", name, symlinkat(target, dirfd, name));
 }
 
 int sys_linkat(int old_dirfd, const char *old_name, int dirfd, const char *name)
 {
-    return RESULT(linkat(old_dirfd, old_name, dirfd, name, 0));
+    return CHANGE("link", name, linkat(old_dirfd, old_name, dirfd, name, 0));
 }
 
 int sys_link_fd(int fd, int dirfd, const char *name)
 {
     /* AT_EMPTY_PATH would need CAP_DAC_READ_SEARCH (open(2), O_TMPFILE). */
-    return RESULT(
+    return CHANGE(
+        "link", name,
         linkat(AT_FDCWD, sys_fd_path(fd).text, dirfd, name, AT_SYMLINK_FOLLOW));
 }
 
 int sys_unlinkat(int dirfd, const char *name, int flags)
 {
-    return RESULT(unlinkat(dirfd, name, flags));
+    return CHANGE("unlink", name, unlinkat(dirfd, name, flags));
 }
 
 int sys_renameat2(int old_dirfd, const char *old_name, int dirfd,
                   const char *name, unsigned flags)
 {
-    return RESULT(renameat2(old_dirfd, old_name, dirfd, name, flags));
+    return CHANGE("rename", name,
+                  renameat2(old_dirfd, old_name, dirfd, name, flags));
 }
 
 int sys_rename_noreplace(int old_dirfd, const char *old_name, int dirfd,
@@ -91,20 +136,45 @@ int sys_rename_noreplace(int old_dirfd, const char *old_name, int dirfd,
     return sys_renameat2(old_dirfd, old_name, dirfd, name, 0);
 }
 
+/* Where a fault cuts the write, of the first part alone. */
+static ssize_t pwritev_once(int fd, const struct iovec *iov, int iovcnt,
+                            off_t offset, int flags)
+{
+    struct iovec cut = iovcnt > 0 ? iov[0] : (struct iovec){ 0 };
+
+    cut.iov_len = fault_cut(cut.iov_len);
+    return iovcnt > 0 && cut.iov_len < iov[0].iov_len
+               ? pwritev2(fd, &cut, 1, offset, flags)
+               : pwritev2(fd, iov, iovcnt, offset, flags);
+}
+
 ssize_t sys_pwritev2(int fd, const struct iovec *iov, int iovcnt, off_t offset,
                      int flags)
 {
     ssize_t n;
 
     do
-        n = pwritev2(fd, iov, iovcnt, offset, flags);
+        n = FAULT_POINT("pwritev2", NULL,
+                        pwritev_once(fd, iov, iovcnt, offset, flags));
     while (n < 0 && errno == EINTR);
     return n < 0 ? -errno : n;
 }
 
 int sys_write_all(int fd, const void *data, size_t len)
 {
-    return fd_write_all(fd, data, len);
+    const char *p = data;
+
+    while (len > 0) {
+        ssize_t n = FAULT_POINT("write", NULL, write(fd, p, fault_cut(len)));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
 }
 
 int sys_pwrite_all(int fd, const void *data, size_t len, off_t offset)
@@ -112,7 +182,8 @@ int sys_pwrite_all(int fd, const void *data, size_t len, off_t offset)
     const char *p = data;
 
     while (len > 0) {
-        ssize_t n = pwrite(fd, p, len, offset);
+        ssize_t n = FAULT_POINT("pwrite", NULL,
+                                pwrite(fd, p, fault_cut(len), offset));
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -125,12 +196,17 @@ int sys_pwrite_all(int fd, const void *data, size_t len, off_t offset)
     return 0;
 }
 
+int sys_fdatasync(int fd)
+{
+    return CHANGE("fdatasync", NULL, fdatasync(fd));
+}
+
 int sys_ftruncate(int fd, off_t size)
 {
     int rc;
 
     do
-        rc = ftruncate(fd, size);
+        rc = (int)FAULT_POINT("ftruncate", NULL, ftruncate(fd, size));
     while (rc < 0 && errno == EINTR);
     return RESULT(rc);
 }
@@ -140,7 +216,8 @@ int sys_fallocate(int fd, int mode, off_t offset, off_t length)
     int rc;
 
     do
-        rc = fallocate(fd, mode, offset, length);
+        rc = (int)FAULT_POINT("fallocate", NULL,
+                              fallocate(fd, mode, offset, length));
     while (rc < 0 && errno == EINTR);
     return RESULT(rc);
 }
@@ -151,46 +228,51 @@ ssize_t sys_copy_file_range(int in, off_t in_offset, int out, off_t out_offset,
     ssize_t n;
 
     do
-        n = copy_file_range(in, &in_offset, out, &out_offset, length, flags);
+        n = FAULT_POINT("copy_file_range", NULL,
+                        copy_file_range(in, &in_offset, out, &out_offset,
+                                        fault_cut(length), flags));
     while (n < 0 && errno == EINTR);
     return n < 0 ? -errno : n;
 }
 
 int sys_chown_fd(int fd, uid_t uid, gid_t gid)
 {
-    return RESULT(fchownat(fd, "", uid, gid, AT_EMPTY_PATH));
+    return CHANGE("chown", NULL, fchownat(fd, "", uid, gid, AT_EMPTY_PATH));
 }
 
 int sys_chmod_fd(int fd, mode_t mode)
 {
     /* fchmod() refuses O_PATH fds. */
-    return RESULT(chmod(sys_fd_path(fd).text, mode));
+    return CHANGE("chmod", NULL, chmod(sys_fd_path(fd).text, mode));
 }
 
 int sys_utimens_fd(int fd, const struct timespec times[2])
 {
-    return RESULT(utimensat(AT_FDCWD, sys_fd_path(fd).text, times, 0));
+    return CHANGE("utimens", NULL,
+                  utimensat(AT_FDCWD, sys_fd_path(fd).text, times, 0));
 }
 
 int sys_setxattr_fd(int fd, const char *name, const void *value, size_t size,
                     int flags)
 {
-    return RESULT(setxattr(sys_fd_path(fd).text, name, value, size, flags));
+    return CHANGE("setxattr", name,
+                  setxattr(sys_fd_path(fd).text, name, value, size, flags));
 }
 
 int sys_removexattr_fd(int fd, const char *name)
 {
-    return RESULT(removexattr(sys_fd_path(fd).text, name));
+    return CHANGE("removexattr", name, removexattr(sys_fd_path(fd).text, name));
 }
 
 int sys_stat_name(int dirfd, const char *name, struct stat *ret_stat)
 {
-    return RESULT(fstatat(dirfd, name, ret_stat, AT_SYMLINK_NOFOLLOW));
+    return LOOK("stat", name,
+                fstatat(dirfd, name, ret_stat, AT_SYMLINK_NOFOLLOW));
 }
 
 int sys_stat_fd(int fd, struct stat *ret_stat)
 {
-    return RESULT(fstatat(fd, "", ret_stat, AT_EMPTY_PATH));
+    return LOOK("stat", NULL, fstatat(fd, "", ret_stat, AT_EMPTY_PATH));
 }
 
 static bool is_dot(const char *name)
@@ -222,6 +304,11 @@ int sys_dir_is_empty(int dirfd, const char *name)
     return empty;
 }
 
+static int open_up(int dirfd, const char *name)
+{
+    return CHANGE("chmod", name, fchmodat(dirfd, name, 0700, 0));
+}
+
 /* Move a directory up to top, under a fresh name. */
 static int hoist(int top, int dirfd, const char *name, unsigned *counter)
 {
@@ -232,7 +319,7 @@ static int hoist(int top, int dirfd, const char *name, unsigned *counter)
         snprintf(fresh, sizeof(fresh), ".rm-%u", (*counter)++);
         rc = sys_rename_noreplace(dirfd, name, top, fresh);
         /* Its ".." changes, which needs the right to write it. */
-        if (rc == -EACCES && fchmodat(dirfd, name, 0700, 0) == 0)
+        if (rc == -EACCES && open_up(dirfd, name) == 0)
             rc = sys_rename_noreplace(dirfd, name, top, fresh);
     } while (rc == -EEXIST);
     return rc;
@@ -276,7 +363,7 @@ static int open_for_removal(int dirfd, const char *name)
     int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
     int fd = sys_openat(dirfd, name, flags, 0);
 
-    if (fd == -EACCES && fchmodat(dirfd, name, 0700, 0) == 0)
+    if (fd == -EACCES && open_up(dirfd, name) == 0)
         fd = sys_openat(dirfd, name, flags, 0);
     return fd;
 }
@@ -307,7 +394,7 @@ static int empty_children(int top, unsigned *counter, bool *ret_again)
             continue;
         child = open_for_removal(top, entry->d_name);
         if (child >= 0) {
-            fchmod(child, 0700); /* children may be moved out of it */
+            sys_chmod_fd(child, 0700); /* children may be moved out of it */
             rc = empty_dir(top, child, counter, ret_again);
         } else {
             rc = child;
@@ -340,7 +427,7 @@ int sys_remove_tree(int dirfd, const char *name)
     top = open_for_removal(dirfd, name);
     if (top < 0)
         return top == -ENOTDIR ? rc : top;
-    fchmod(top, 0700);
+    sys_chmod_fd(top, 0700);
     do {
         again = false;
         rc = empty_children(top, &counter, &again);

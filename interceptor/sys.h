@@ -4,7 +4,8 @@
  *
  * mutate*.c (for the client) and restore.c (for a rollback) change the share,
  * and the log's modules change the log, through these alone. So this file is
- * the list of points at which a crash can leave a half-done state.
+ * the list of points at which a crash can leave a half-done state. Each is
+ * marked for fault injection (fault.h): a new one must be, too.
  *
  * All return 0 (or a count, or an fd) or -errno, and retry on EINTR where the
  * call may be repeated. fds are O_CLOEXEC.
@@ -29,6 +30,9 @@ int sys_openat(int dirfd, const char *name, int flags, mode_t mode);
 /* Open the inode behind an O_PATH fd anew. */
 int sys_reopen(int fd, int flags);
 
+/* A folder and those above it that are missing. */
+int sys_make_path(const char *path, mode_t mode);
+
 int sys_mkdirat(int dirfd, const char *name, mode_t mode);
 int sys_mknodat(int dirfd, const char *name, mode_t mode, dev_t rdev);
 int sys_symlinkat(const char *target, int dirfd, const char *name);
@@ -51,6 +55,7 @@ ssize_t sys_pwritev2(int fd, const struct iovec *iov, int iovcnt, off_t offset,
                      int flags);
 int sys_write_all(int fd, const void *data, size_t len);
 int sys_pwrite_all(int fd, const void *data, size_t len, off_t offset);
+int sys_fdatasync(int fd);
 int sys_ftruncate(int fd, off_t size);
 int sys_fallocate(int fd, int mode, off_t offset, off_t length);
 ssize_t sys_copy_file_range(int in, off_t in_offset, int out, off_t out_offset,

@@ -385,9 +385,9 @@ struct undo_log *undo_log_open(const char *path, const char *socket,
     log->entries = g_array_new(FALSE, FALSE, sizeof(struct undo_log_entry));
     log->aliases = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
                                          (GDestroyNotify)g_array_unref);
-    log->dir = g_mkdir_with_parents(path, 0700) < 0
-                   ? -errno
-                   : sys_openat(AT_FDCWD, path, DIR_FLAGS, 0);
+    log->dir = sys_make_path(path, 0700);
+    if (log->dir == 0)
+        log->dir = sys_openat(AT_FDCWD, path, DIR_FLAGS, 0);
     if (log->dir < 0) {
         fail(error, ERROR_INVALID_DIRECTORY, path, log->dir,
              "cannot make the undo log's folder");

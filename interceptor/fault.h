@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fault - make a system call of the engine fail, or be the last one.
+ *
+ * For tests alone, and only where configure was called with
+ * --enable-fault-injection: else the macros below are the bare calls, and
+ * nothing of this is in the library (tests/no-fault-injection).
+ *
+ * sys.c marks each system call that changes the share or the log as a point,
+ * and each one that looks at them as another kind of point. Points of a kind
+ * are counted from 1. A plan says what happens at which point. It is set by
+ * fault_set(), or for a whole process by the environment:
+ *
+ *     STEPBACK_FAULT=kill-before:17        SIGKILL before the 17th change
+ *     STEPBACK_FAULT=kill-after:17         ... after it
+ *     STEPBACK_FAULT=torn:17               ... after half of it, if it is a
+ *                                          write
+ *     STEPBACK_FAULT=torn:17:ENOSPC        half of it, and the next call fails
+ *     STEPBACK_FAULT=errno:17:EIO          the 17th change fails
+ *     STEPBACK_FAULT=errno-from:17:ENOSPC  all fail from the 17th
+ *     STEPBACK_FAULT=look-errno:17:EMFILE  the 17th look fails
+ *
+ * Threads: points may be met by any thread; a plan is set while none is met.
+ */
+#ifndef INTERCEPTOR_FAULT_H
+#define INTERCEPTOR_FAULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+enum fault_action {
+    FAULT_NONE,
+    FAULT_KILL_BEFORE,
+    FAULT_KILL_AFTER,
+    FAULT_TORN,
+    FAULT_TORN_ERRNO,
+    FAULT_ERRNO,
+    FAULT_ERRNO_FROM,
+    FAULT_LOOK_ERRNO,
+};
+
+struct fault_plan {
+    enum fault_action action;
+    unsigned point; /* from 1 */
+    int error;      /* an errno, for the actions that need one */
+
+    /* Called when it happens, first; NULL: a line on stderr. call and name
+     * (may be NULL) are borrowed for the call. */
+    void (*fired)(unsigned point, const char *call, const char *name,
+                  void *opaque);
+    void *opaque;
+};
+
+#ifdef STEPBACK_FAULT_INJECTION
+
+/* Begin to count anew, with this plan (copied; NULL: none). */
+void fault_set(const struct fault_plan *plan);
+
+/* Points met since: those that change, and those that look. */
+unsigned fault_count(void);
+unsigned fault_look_count(void);
+
+/* For the macros. True: fail; errno is set. */
+bool fault_fails(const char *call, const char *name);
+bool fault_look_fails(const char *call, const char *name);
+size_t fault_cut(size_t len);
+ssize_t fault_done(ssize_t result);
+
+#define FAULT_POINT(call, name, expression)                                    \
+    (fault_fails(call, name) ? -1 : fault_done(expression))
+#define FAULT_LOOK(call, name, expression)                                     \
+    (fault_look_fails(call, name) ? -1 : (expression))
+
+#else
+
+#define FAULT_POINT(call, name, expression) (expression)
+#define FAULT_LOOK(call, name, expression)  (expression)
+#define fault_cut(len)                      (len)
+
+#endif
+
+#endif
