@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * undo_log_open - opening and closing a log (undo_log.h).
+ */
+#include "interceptor/undo_log_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "interceptor/step.h"
+#include "interceptor/sys.h"
+
+static bool fail(GError **error, int code, const char *path, int rc,
+                 const char *what)
+{
+    g_set_error(error, STEPBACK_ERROR, code, "%s: %s: %s", path, what,
+                g_strerror(-rc));
+    return false;
+}
+
+int undo_log_open_subdir(int dirfd, const char *name)
+{
+    int rc = sys_mkdirat(dirfd, name, 0700);
+
+    if (rc < 0 && rc != -EEXIST)
+        return rc;
+    return sys_openat(dirfd, name, UNDO_LOG_DIR_FLAGS, 0);
+}
+
+static bool take_lock(struct undo_log *log, const char *path,
+                      const char *socket, GError **error)
+{
+    g_autofree char *owner = NULL;
+    json_t *note;
+    char *text;
+    int rc;
+
+    log->lock = sys_openat(log->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW,
+                           0600);
+    if (log->lock < 0)
+        return fail(error, ERROR_IO_ERROR, path, log->lock, "lock");
+    if (flock(log->lock, LOCK_EX | LOCK_NB) < 0) {
+        fd_read_file(log->dir, "lock", 65536, &owner, NULL);
+        g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
+                    "%s: this undo log is in use by another process: %s", path,
+                    owner ? g_strchomp(owner) : "?");
+        return false;
+    }
+    note = json_pack("{s:i, s:s*}", "pid", (int)getpid(), "socket", socket);
+    text = json_dumps(note, JSON_COMPACT);
+    rc = sys_ftruncate(log->lock, 0);
+    if (rc == 0 && text)
+        rc = sys_pwrite_all(log->lock, text, strlen(text), 0);
+    free(text);
+    json_decref(note);
+    return rc == 0 || fail(error, ERROR_IO_ERROR, path, rc, "lock");
+}
+
+static bool check_version(struct undo_log *log, const char *path,
+                          GError **error)
+{
+    g_autofree char *found = NULL;
+    g_autofree char *wanted = g_strdup_printf("%d\n", UNDO_LOG_FORMAT);
+    int rc = fd_read_file(log->dir, "version", 64, &found, NULL);
+
+    if (rc == 0 && strcmp(found, wanted) == 0)
+        return true;
+    if (rc == -ENOENT) {
+        int fd = sys_openat(log->dir, "version.tmp",
+                            O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
+
+        rc = fd < 0 ? fd : sys_write_all(fd, wanted, strlen(wanted));
+        fd_close(&fd);
+        if (rc == 0)
+            rc = sys_renameat2(log->dir, "version.tmp", log->dir, "version", 0);
+        return rc == 0 || fail(error, ERROR_IO_ERROR, path, rc, "version");
+    }
+    if (rc < 0 && rc != -EFBIG)
+        return fail(error, ERROR_IO_ERROR, path, rc, "version");
+    g_set_error(error, STEPBACK_ERROR, ERROR_UNDO_VERSION_MISMATCH,
+                "%s: this undo log has the format '%s', this program knows %d; "
+                "use the program that wrote it, or move the folder away",
+                path, found ? g_strchomp(found) : "?", UNDO_LOG_FORMAT);
+    return false;
+}
+
+/* The seq of a step, from the first line of its manifest. */
+static int read_seq(struct undo_log *log, int64_t id, int64_t *ret_seq)
+{
+    fd_auto int dir = undo_log_open_step(log, id);
+    struct step *step;
+    int rc = dir < 0 ? dir : step_load_summary(dir, &step);
+
+    if (rc == 0) {
+        *ret_seq = step->seq;
+        step_free(step);
+    }
+    return rc;
+}
+
+static int find_steps(struct undo_log *log)
+{
+    int fd = sys_openat(log->steps, ".", UNDO_LOG_DIR_FLAGS, 0);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (!dir)
+        return fd < 0 ? fd : -errno;
+    while ((entry = readdir(dir))) {
+        struct undo_log_entry found;
+        char *end;
+        int rc;
+
+        if (entry->d_name[0] == '.')
+            continue;
+        found.id = strtoll(entry->d_name, &end, 10);
+        rc = *end == '\0' ? read_seq(log, found.id, &found.seq) : -EBADMSG;
+        if (rc < 0) {
+            log_warn(LOG_UNDO, "steps/%s in the undo log is not readable: %s",
+                     entry->d_name, g_strerror(-rc));
+            continue;
+        }
+        g_array_append_val(log->entries, found);
+        undo_log_note_used(log, found.id, found.seq);
+    }
+    closedir(dir);
+    undo_log_sort(log);
+    return 0;
+}
+
+static bool open_parts(struct undo_log *log, const char *path, GError **error)
+{
+    bool damaged = false;
+    struct stat st;
+    int rc;
+
+    log->wal = undo_log_open_subdir(log->dir, "wal");
+    if (log->wal < 0)
+        return fail(error, ERROR_IO_ERROR, path, log->wal, "wal");
+    log->steps = undo_log_open_subdir(log->dir, "steps");
+    if (log->steps < 0)
+        return fail(error, ERROR_IO_ERROR, path, log->steps, "steps");
+    rc = undo_log_open_history(log, &damaged);
+    if (rc == 0)
+        rc = find_steps(log);
+    if (rc == 0)
+        rc = sys_stat_fd(log->dir, &st);
+    if (rc < 0)
+        return fail(error, ERROR_IO_ERROR, path, rc, "undo log");
+    log->dev = st.st_dev;
+    undo_log_empty_trash(log);
+    if (damaged)
+        log_warn(LOG_UNDO, "%s: the history has damaged lines", path);
+    return true;
+}
+
+struct undo_log *undo_log_open(const char *path, const char *socket,
+                               GError **error)
+{
+    struct undo_log *log = g_new0(struct undo_log, 1);
+
+    log->wal = log->steps = log->lock = -1;
+    log->entries = g_array_new(FALSE, FALSE, sizeof(struct undo_log_entry));
+    log->dir = sys_make_path(path, 0700);
+    if (log->dir == 0)
+        log->dir = sys_openat(AT_FDCWD, path, UNDO_LOG_DIR_FLAGS, 0);
+    if (log->dir < 0) {
+        fail(error, ERROR_INVALID_DIRECTORY, path, log->dir,
+             "cannot make the undo log's folder");
+    } else if (take_lock(log, path, socket, error) &&
+               check_version(log, path, error) &&
+               open_parts(log, path, error)) {
+        return log;
+    }
+    undo_log_close(log);
+    return NULL;
+}
+
+void undo_log_close(struct undo_log *log)
+{
+    if (!log)
+        return;
+    undo_log_close_history(log);
+    g_array_unref(log->entries);
+    fd_close(&log->steps);
+    fd_close(&log->wal);
+    fd_close(&log->dir);
+    fd_close(&log->lock); /* last: the lock ends here */
+    g_free(log);
+}

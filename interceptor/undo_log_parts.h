@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * undo_log_parts - what the files of undo_log share, and nobody else uses.
+ *
+ * undo_log.c has the steps' folders, undo_log_open.c opening and closing,
+ * undo_log_history.c history.jsonl with its aliases, undo_log_trash.c what is
+ * being removed.
+ */
+#ifndef INTERCEPTOR_UNDO_LOG_PARTS_H
+#define INTERCEPTOR_UNDO_LOG_PARTS_H
+
+#include <fcntl.h>
+#include <sys/types.h>
+
+#include "interceptor/undo_log.h"
+
+struct journal;
+
+#define UNDO_LOG_IN_PROGRESS "in_progress"
+
+enum { UNDO_LOG_DIR_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW };
+
+struct undo_log {
+    int dir, wal, steps, lock;
+    dev_t dev;
+    struct journal *history;
+    GArray *entries;     /* of undo_log_entry, by seq */
+    GHashTable *aliases; /* owned uint64_t from -> GArray of alias */
+    int64_t last_id, least_id, last_seq;
+};
+
+/* An id as the name of a folder. */
+struct undo_log_name {
+    char text[24];
+};
+struct undo_log_name undo_log_name(int64_t id);
+
+/* This id and this seq are used up. */
+void undo_log_note_used(struct undo_log *log, int64_t id, int64_t seq);
+
+/* Sort the entries by their seq. */
+void undo_log_sort(struct undo_log *log);
+
+/* Make the folder if there is none, and open it: the caller's fd. */
+int undo_log_open_subdir(int dirfd, const char *name);
+
+/* Open history.jsonl and read it. 0 or -errno. */
+int undo_log_open_history(struct undo_log *log, bool *ret_damaged);
+void undo_log_close_history(struct undo_log *log);
+
+/* Note what became of a step: "done" or "popped". */
+int undo_log_append_history(struct undo_log *log, const char *type, int64_t id,
+                            int64_t seq);
+
+/* Remove what is in wal/trash. What cannot be removed now can be another
+ * time; nothing depends on it. */
+void undo_log_empty_trash(struct undo_log *log);
+
+/* Rename wal/in_progress into wal/trash. */
+int undo_log_move_to_trash(struct undo_log *log);
+
+#endif
