@@ -4,6 +4,7 @@
  */
 #include "interceptor/report.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "common/json_bytes.h"
@@ -55,17 +56,29 @@ struct reporter {
     struct ic_step_info *info;
 };
 
+/* Count a change. path (taken) may be NULL: longer than a system call takes.
+ * Such are counted, but not named. */
 static struct ic_change *add(struct reporter *r, enum ic_change_type type,
-                             const char *path, int64_t before, int64_t after)
+                             char *path, int64_t before, int64_t after)
 {
-    struct ic_change *change = g_new0(struct ic_change, 1);
+    struct ic_change *change;
 
+    r->info->affected++;
+    r->info->counts[type]++;
+    if (!path)
+        return NULL;
+    change = g_new0(struct ic_change, 1);
     change->type = type;
-    change->path = g_strdup(path);
+    change->path = path;
     change->size_before = before;
     change->size_after = after;
     g_ptr_array_add(r->info->changes, change);
     return change;
+}
+
+static char *path_of(const struct survey_entry *entry)
+{
+    return entry->path_length < PATH_MAX ? survey_path(entry) : NULL;
 }
 
 static int64_t size_of(const struct stat *st)
@@ -110,21 +123,20 @@ static void report_binding(struct reporter *r, struct step_binding *binding)
         return; /* what is new is in survey->created */
     path = step_path_before(r->step, binding->dir, binding->name);
     moved = g_hash_table_lookup(r->survey->inodes, before);
-    if (!path)
-        return;
     if (moved && before->names->len == 1) {
-        struct ic_change *change = add(r, IC_RENAMED, moved->path,
-                                       size_before(r, before),
-                                       size_of(&moved->st));
+        struct ic_change *change = add(
+            r, IC_RENAMED, path ? path_of(moved) : NULL, size_before(r, before),
+            size_of(&moved->st));
 
-        change->from = g_steal_pointer(&path);
+        if (change)
+            change->from = g_steal_pointer(&path);
     } else if (now && is_arrival_of_recorded(r, now)) {
         return; /* the rename onto this path is reported */
     } else if (now) {
-        add(r, IC_MODIFIED, now->path, size_before(r, before),
+        add(r, IC_MODIFIED, path_of(now), size_before(r, before),
             size_of(&now->st));
     } else {
-        add(r, IC_DELETED, path, size_before(r, before), -1);
+        add(r, IC_DELETED, g_steal_pointer(&path), size_before(r, before), -1);
     }
 }
 
@@ -134,9 +146,9 @@ static void report_inode(struct reporter *r, const struct step_inode *inode,
     bool mtime_is_own = !inode->bindings && now->mtime_changed;
 
     if (inode->flags & STEP_DATA)
-        add(r, IC_MODIFIED, now->path, inode->data_size, size_of(&now->st));
+        add(r, IC_MODIFIED, path_of(now), inode->data_size, size_of(&now->st));
     else if (inode->flags & STEP_META && (now->meta_changed || mtime_is_own))
-        add(r, IC_METADATA, now->path, size_of(&now->st), size_of(&now->st));
+        add(r, IC_METADATA, path_of(now), size_of(&now->st), size_of(&now->st));
 }
 
 static int compare_changes(gconstpointer a, gconstpointer b)
@@ -161,28 +173,25 @@ static void name_root(struct ic_step_info *info)
     }
 }
 
+/* Is it in the place of something that is gone? That is reported as modified.
+ */
+static bool is_replacement(struct reporter *r,
+                           const struct survey_entry *created)
+{
+    const struct step_binding *binding = created->binding;
+
+    return binding && binding->before &&
+           !g_hash_table_lookup(r->survey->inodes, binding->before);
+}
+
 static void report_created(struct reporter *r)
 {
-    g_autoptr(GHashTable)
-        replaced = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, NULL);
-    GHashTableIter iter;
-    gpointer key, value;
-
-    g_hash_table_iter_init(&iter, r->survey->bindings);
-    while (g_hash_table_iter_next(&iter, &key, &value)) {
-        const struct step_binding *binding = key;
-        const struct survey_entry *now = value;
-
-        if (binding->before &&
-            !g_hash_table_lookup(r->survey->inodes, binding->before))
-            g_hash_table_add(replaced, now->path);
-    }
     for (guint i = 0; i < r->survey->created->len; i++) {
         const struct survey_entry *created = g_ptr_array_index(
             r->survey->created, i);
 
-        if (!g_hash_table_contains(replaced, created->path))
-            add(r, IC_CREATED, created->path, -1, size_of(&created->st));
+        if (!is_replacement(r, created))
+            add(r, IC_CREATED, path_of(created), -1, size_of(&created->st));
     }
 }
 
@@ -220,12 +229,6 @@ struct ic_step_info *report_make(struct step *step, const struct survey *survey,
         report_inode(&r, key, value);
     name_root(r.info);
     g_ptr_array_sort(r.info->changes, compare_changes);
-    r.info->affected = r.info->changes->len;
-    for (guint i = 0; i < r.info->changes->len; i++) {
-        const struct ic_change *change = g_ptr_array_index(r.info->changes, i);
-
-        r.info->counts[change->type]++;
-    }
     r.info->undoable = step->records > 0;
     g_ptr_array_set_size(r.info->changes, (gint)changes_that_fit(r.info));
     return r.info;

@@ -77,7 +77,7 @@ static gboolean check_inodes(const struct restore *r, GError **error)
         return TRUE;
     rc = survey_make(r->step, r->root, &survey);
     if (rc < 0) {
-        /* Too deep to be surveyed, say: attaching will find out. */
+        /* Something cannot be read, say: attaching will find out. */
         log_debug(LOG_UNDO, "undo: survey: %s", g_strerror(-rc));
         return TRUE;
     }
@@ -239,8 +239,11 @@ gboolean restore_step(struct undo_log *log, struct step *step, int dirfd,
     if (r.blobs < 0)
         return fail(error, ERROR_PREIMAGE_MISSING, "blobs", r.blobs);
     r.trouble = g_string_new(NULL);
+    step_sort(step);
+    restore_walker_init(&r.walker, root, step->root);
     open_old_staging(&r);
     ok = check_blobs(&r, error) && check_inodes(&r, error) && run(&r, error);
+    walker_clear(&r.walker);
     g_string_free(r.trouble, TRUE);
     fd_close(&r.staging);
     fd_close(&r.blobs);

@@ -4,7 +4,8 @@
  *
  * Detaching meets directories in two kinds of place: at home, reached from the
  * root through directories that are at home, and in staging. Those in staging
- * are queued, so that depth costs neither stack nor fds.
+ * are queued, the others are walked (walker.h), so that depth costs neither
+ * stack nor fds.
  */
 #include "interceptor/restore_names.h"
 
@@ -17,12 +18,10 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "interceptor/restore_search.h"
 #include "interceptor/sys.h"
 
-enum {
-    DIR_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW,
-    MAX_DEPTH = 4000, /* of recursion: bounds the stack */
-};
+enum { DIR_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW };
 
 struct staged_name {
     char text[24];
@@ -51,6 +50,42 @@ void restore_relax(int dirfd)
 
     if (sys_stat_fd(dirfd, &st) == 0 && (st.st_mode & 0700) != 0700)
         sys_chmod_fd(dirfd, (st.st_mode & 07777) | 0700);
+}
+
+/* ---- homes --------------------------------------------------------------- */
+
+static gconstpointer home_of(gconstpointer node)
+{
+    return ((const struct step_inode *)node)->home;
+}
+
+static const char *home_name_of(gconstpointer node)
+{
+    return ((const struct step_inode *)node)->home_name;
+}
+
+static unsigned depth_of(gconstpointer node)
+{
+    return ((const struct step_inode *)node)->depth;
+}
+
+static bool is_now(gconstpointer node, const struct stat *st)
+{
+    return step_is_now(node, st->st_ino);
+}
+
+void restore_walker_init(struct walker *walker, int dirfd,
+                         const struct step_inode *dir)
+{
+    static const struct walker_ops ops = {
+        .parent = home_of,
+        .name = home_name_of,
+        .depth = depth_of,
+        .is = is_now,
+        .relax = restore_relax,
+    };
+
+    walker_init(walker, &ops, dirfd, dir);
 }
 
 /* ---- detach -------------------------------------------------------------- */
@@ -121,28 +156,34 @@ static int detach_bindings(struct restore *r, int dirfd,
     return 0;
 }
 
-/* A recorded directory: put aside what its bindings do not name, then look
- * into those of its subdirectories that have records and are at home. */
+/* A recorded directory, and those of its subdirectories that have records and
+ * are at home: put aside what their bindings do not name. */
 static int detach_in_recorded(struct restore *r, int dirfd,
-                              const struct step_inode *dir, GArray *queue,
-                              unsigned depth)
+                              const struct step_inode *dir, GArray *queue)
 {
-    int rc = depth > 0 ? detach_bindings(r, dirfd, dir, queue) : -ELOOP;
+    g_autoptr(GPtrArray) stack = g_ptr_array_new();
+    struct walker walker;
+    int rc = 0;
 
-    for (guint i = 0; rc == 0 && dir->children && i < dir->children->len; i++) {
-        const struct step_inode *child = g_ptr_array_index(dir->children, i);
-        fd_auto int fd = -1;
-        struct stat st;
+    restore_walker_init(&walker, dirfd, dir);
+    g_ptr_array_add(stack, (gpointer)dir);
+    while (rc == 0 && stack->len > 0) {
+        const struct step_inode *at = g_ptr_array_steal_index_fast(
+            stack, stack->len - 1);
+        int fd = walker_go(&walker, at);
 
-        if (!child->bindings && !child->children)
-            continue;
-        fd = sys_openat(dirfd, child->home_name, DIR_FLAGS, 0);
-        if (fd >= 0 && sys_stat_fd(fd, &st) == 0 &&
-            step_is_now(child, st.st_ino))
-            rc = detach_in_recorded(r, fd, child, queue, depth - 1);
-        else if (fd < 0 && fd != -ENOENT && fd != -ENOTDIR && fd != -ELOOP)
-            rc = fd;
+        if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP || fd == -ESTALE)
+            continue; /* not at home */
+        rc = fd < 0 ? fd : detach_bindings(r, fd, at, queue);
+        for (guint i = 0; rc == 0 && at->children && i < at->children->len;
+             i++) {
+            struct step_inode *child = g_ptr_array_index(at->children, i);
+
+            if (child->bindings || child->children)
+                g_ptr_array_add(stack, child);
+        }
     }
+    walker_clear(&walker);
     return rc;
 }
 
@@ -188,7 +229,7 @@ static int detach_in_staged(struct restore *r, uint64_t ino, GArray *queue)
 
     if (fd < 0)
         return fd == -ENOENT ? 0 : fd;
-    return inode ? detach_in_recorded(r, fd, inode, queue, MAX_DEPTH)
+    return inode ? detach_in_recorded(r, fd, inode, queue)
                  : detach_in_created(r, fd, queue);
 }
 
@@ -232,7 +273,7 @@ int restore_detach(struct restore *r)
     int rc = queue_staged(r, queue);
 
     if (rc == 0)
-        rc = detach_in_recorded(r, r->root, r->step->root, queue, MAX_DEPTH);
+        rc = detach_in_recorded(r, r->root, r->step->root, queue);
     if (rc == 0)
         rc = drain_queue(r, queue);
     return rc;
@@ -262,33 +303,17 @@ bool restore_can_find(const struct restore *r, const struct step_inode *inode)
              is_there(r->blobs, step_inode_blob(inode->ino).text, inode->ino)));
 }
 
-int restore_open_dir(const struct restore *r, const struct step_inode *dir)
+int restore_open_dir(struct restore *r, const struct step_inode *dir)
 {
-    g_autoptr(GPtrArray) chain = g_ptr_array_new();
-    fd_auto int fd = sys_openat(r->root, ".", DIR_FLAGS, 0);
-    guint limit = g_hash_table_size(r->step->inodes) + r->step->retired->len;
+    int fd;
 
-    for (; dir != r->step->root; dir = dir->home) {
-        if (!dir->home || chain->len > limit)
-            return -ESTALE;
-        g_ptr_array_add(chain, (gpointer)dir);
-    }
-    for (guint i = chain->len; fd >= 0 && i > 0; i--) {
-        const struct step_inode *next = g_ptr_array_index(chain, i - 1);
-        int down = sys_openat(fd, next->home_name, DIR_FLAGS, 0);
-        struct stat st;
-
-        if (down == -EACCES) {
-            restore_relax(fd);
-            down = sys_openat(fd, next->home_name, DIR_FLAGS, 0);
-        }
-        fd_close(&fd);
-        fd = down;
-        if (fd >= 0 &&
-            (sys_stat_fd(fd, &st) < 0 || !step_is_now(next, st.st_ino)))
-            return -ESTALE;
-    }
-    return fd < 0 ? fd : fd_steal(&fd);
+    if (dir != r->step->root && dir->depth == 0)
+        return -ESTALE; /* a damaged log: no way leads there */
+    fd = walker_go(&r->walker, dir);
+    if (fd < 0)
+        return fd;
+    fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return fd < 0 ? -errno : fd;
 }
 
 /* ---- attach -------------------------------------------------------------- */
@@ -301,25 +326,15 @@ struct attacher {
     int dirfd;
 };
 
-static guint depth_of(const struct step_inode *dir)
-{
-    guint depth = 0;
-
-    /* A damaged log could lead in a circle. */
-    for (; dir->home && depth < G_MAXINT16; dir = dir->home)
-        depth++;
-    return depth;
-}
-
-static int compare_depth(gconstpointer a, gconstpointer b)
+/* Each directory before what is below it; the lost ones of a damaged log last.
+ */
+static int compare_order(gconstpointer a, gconstpointer b)
 {
     const struct step_binding *x = *(struct step_binding *const *)a;
     const struct step_binding *y = *(struct step_binding *const *)b;
-    guint dx = depth_of(x->dir), dy = depth_of(y->dir);
+    unsigned ox = x->dir->order - 1, oy = y->dir->order - 1;
 
-    if (dx != dy)
-        return dx < dy ? -1 : 1;
-    return x->dir < y->dir ? -1 : x->dir > y->dir;
+    return ox < oy ? -1 : ox > oy;
 }
 
 /* Make the inode anew, empty; content and metadata come later. */
@@ -349,36 +364,6 @@ static int remake(struct attacher *a, struct step_inode *inode,
     inode->now = st.st_ino;
     g_hash_table_insert(a->remade, inode, GUINT_TO_POINTER(number));
     return 0;
-}
-
-/* An inode that was copied, not moved, lives on if it had other names, and no
- * record says where they are: search. */
-static int search(int dirfd, uint64_t ino, int to, const char *to_name,
-                  unsigned depth)
-{
-    int fd = sys_openat(dirfd, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    int rc = -ENOENT;
-
-    if (!dir)
-        return fd < 0 ? fd : -errno;
-    while (rc == -ENOENT && (entry = readdir(dir))) {
-        fd_auto int down = -1;
-
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        if (entry->d_ino == ino && is_there(fd, entry->d_name, ino))
-            rc = sys_linkat(fd, entry->d_name, to, to_name);
-        if (rc != -ENOENT ||
-            (entry->d_type != DT_DIR && entry->d_type != DT_UNKNOWN))
-            continue;
-        down = sys_openat(fd, entry->d_name, DIR_FLAGS, 0);
-        if (down >= 0 && depth > 0)
-            rc = search(down, ino, to, to_name, depth - 1);
-    }
-    closedir(dir);
-    return rc;
 }
 
 /* Put the inode at dirfd/name from dir/from. last: no other name needs it. */
@@ -419,8 +404,8 @@ static int bring_back(struct attacher *a, const struct step_binding *binding,
         if (rc == 0 && last)
             held_links_change(r->held, inode->ino, -1);
         return rc;
-    } else if (search(r->root, inode->ino, r->staging, staged.text,
-                      MAX_DEPTH) == 0) {
+    } else if (restore_search(r->root, inode->ino, r->staging, staged.text) ==
+               0) {
         return place(a, r->staging, staged.text, binding, last);
     }
     if (!can_remake(inode))
@@ -462,7 +447,7 @@ static int attach_binding(struct attacher *a,
     return bring_back(a, binding, missing <= 1);
 }
 
-/* The bindings that named something, those near the root first. */
+/* The bindings that named something, in the order of their directories. */
 static GPtrArray *sorted_bindings(struct attacher *a)
 {
     GPtrArray *list = g_ptr_array_new();
@@ -482,7 +467,7 @@ static GPtrArray *sorted_bindings(struct attacher *a)
         g_hash_table_insert(a->missing, binding->before,
                             GINT_TO_POINTER(missing + 1));
     }
-    g_ptr_array_sort(list, compare_depth);
+    g_ptr_array_sort(list, compare_order);
     return list;
 }
 

@@ -11,6 +11,7 @@
 #include "interceptor/held.h"
 #include "interceptor/step.h"
 #include "interceptor/undo_log.h"
+#include "interceptor/walker.h"
 
 /* A restore at work; fds and pointers are borrowed but staging and trouble. */
 struct restore {
@@ -23,7 +24,8 @@ struct restore {
     int staging; /* folder for what is detached, by inode number */
     int staging_dir;
     const char *staging_name;
-    GString *trouble; /* the path at which an error happened */
+    struct walker walker; /* over homes, from the root */
+    GString *trouble;     /* the path at which an error happened */
 };
 
 /* Is the inode in staging or in the log, or can it be made from its copy? */
@@ -31,7 +33,11 @@ bool restore_can_find(const struct restore *r, const struct step_inode *inode);
 
 /* Open, O_PATH, the directory at the place it had before the step. An fd or
  * -errno. */
-int restore_open_dir(const struct restore *r, const struct step_inode *dir);
+int restore_open_dir(struct restore *r, const struct step_inode *dir);
+
+/* A walker over homes (after step_sort()), whose top is dir, open as dirfd. */
+void restore_walker_init(struct walker *walker, int dirfd,
+                         const struct step_inode *dir);
 
 /* Make a directory that we own writable for ourselves; its recorded metadata
  * is set at the end. */

@@ -14,12 +14,6 @@
 #include "interceptor/meta.h"
 #include "interceptor/sys.h"
 
-/* A recorded inode and how deep it is. */
-struct target {
-    struct step_inode *inode;
-    guint depth;
-};
-
 static void note_trouble(struct restore *r, const struct step_inode *inode)
 {
     g_autofree char *path = step_path_before(r->step, inode, NULL);
@@ -57,21 +51,16 @@ static int open_inode(struct restore *r, const struct step_inode *inode)
     return -ESTALE;
 }
 
-static void add_target(GArray *targets, struct step_inode *inode, unsigned flag)
+static void add_target(GPtrArray *targets, struct step_inode *inode,
+                       unsigned flag)
 {
-    struct target target = { .inode = inode };
-
-    if (!(inode->flags & flag))
-        return;
-    for (const struct step_inode *dir = inode;
-         dir->home && target.depth < G_MAXINT16; dir = dir->home)
-        target.depth++;
-    g_array_append_val(targets, target);
+    if (inode->flags & flag)
+        g_ptr_array_add(targets, inode);
 }
 
-static GArray *find_targets(struct restore *r, unsigned flag)
+static GPtrArray *find_targets(struct restore *r, unsigned flag)
 {
-    GArray *targets = g_array_new(FALSE, FALSE, sizeof(struct target));
+    GPtrArray *targets = g_ptr_array_new();
     GHashTableIter iter;
     gpointer value;
 
@@ -109,12 +98,11 @@ static int restore_file(struct restore *r, const struct step_inode *inode)
 
 int restore_content(struct restore *r)
 {
-    g_autoptr(GArray) targets = find_targets(r, STEP_DATA);
+    g_autoptr(GPtrArray) targets = find_targets(r, STEP_DATA);
     int rc = 0;
 
     for (guint i = 0; rc == 0 && i < targets->len; i++) {
-        const struct step_inode *inode =
-            g_array_index(targets, struct target, i).inode;
+        const struct step_inode *inode = g_ptr_array_index(targets, i);
 
         rc = restore_file(r, inode);
         if (rc < 0)
@@ -123,17 +111,17 @@ int restore_content(struct restore *r)
     return rc;
 }
 
-/* Files first, then directories, deepest first: setting what is in a directory
- * may need its rights, which may be about to be taken away. */
+/* Files first, then directories, each after what is below it: setting what is
+ * in a directory may need its rights, which may be about to be taken away. */
 static int compare_targets(gconstpointer a, gconstpointer b)
 {
-    const struct target *x = a, *y = b;
-    int dir_x = S_ISDIR(x->inode->meta->mode);
-    int dir_y = S_ISDIR(y->inode->meta->mode);
+    const struct step_inode *x = *(struct step_inode *const *)a;
+    const struct step_inode *y = *(struct step_inode *const *)b;
+    int dir_x = S_ISDIR(x->meta->mode), dir_y = S_ISDIR(y->meta->mode);
 
     if (dir_x != dir_y)
         return dir_x - dir_y;
-    return x->depth > y->depth ? -1 : x->depth < y->depth;
+    return x->order > y->order ? -1 : x->order < y->order;
 }
 
 /* In a folder that several users share one may write another's file but not
@@ -148,13 +136,12 @@ static bool is_of_another(int fd)
 
 int restore_metadata(struct restore *r)
 {
-    g_autoptr(GArray) targets = find_targets(r, STEP_META);
+    g_autoptr(GPtrArray) targets = find_targets(r, STEP_META);
     int rc = 0;
 
-    g_array_sort(targets, compare_targets);
+    g_ptr_array_sort(targets, compare_targets);
     for (guint i = 0; rc == 0 && i < targets->len; i++) {
-        const struct step_inode *inode =
-            g_array_index(targets, struct target, i).inode;
+        const struct step_inode *inode = g_ptr_array_index(targets, i);
         fd_auto int fd = open_inode(r, inode);
 
         rc = fd < 0 ? fd : meta_apply(inode->meta, fd);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -348,19 +349,52 @@ int step_create_manifest(struct step *step, int dirfd)
 
 /* ---- paths --------------------------------------------------------------- */
 
+/* Prepend to the text that starts at buffer[*at]; false if it is too long. */
+static bool prepend(char *buffer, size_t *at, const char *text)
+{
+    size_t len = strlen(text);
+
+    if (len > *at)
+        return false;
+    *at -= len;
+    memcpy(buffer + *at, text, len);
+    return true;
+}
+
 char *step_path_before(const struct step *step, const struct step_inode *inode,
                        const char *name)
 {
-    g_autoptr(GString) path = g_string_new(name);
-    guint hops = g_hash_table_size(step->inodes) + step->retired->len;
+    char buffer[PATH_MAX] = "";
+    size_t at = sizeof(buffer) - 1;
+    bool ok = prepend(buffer, &at, name ? name : "");
 
-    while (inode != step->root) {
-        if (!inode->home || hops-- == 0)
+    /* A damaged log may lead in a circle; that is too long as well. */
+    for (; ok && inode != step->root; inode = inode->home) {
+        if (!inode->home)
             return NULL;
-        if (path->len > 0)
-            g_string_prepend_c(path, '/');
-        g_string_prepend(path, inode->home_name);
-        inode = inode->home;
+        ok = (buffer[at] == '\0' || prepend(buffer, &at, "/")) &&
+             prepend(buffer, &at, inode->home_name);
     }
-    return g_string_free(g_steal_pointer(&path), FALSE);
+    return ok ? g_strdup(buffer + at) : NULL;
+}
+
+/* ---- order --------------------------------------------------------------- */
+
+void step_sort(struct step *step)
+{
+    g_autoptr(GPtrArray) stack = g_ptr_array_new();
+    unsigned order = 0;
+
+    /* By the children's lists each inode is met once, and those in a circle
+     * never: the root has no home. */
+    g_ptr_array_add(stack, step->root);
+    while (stack->len > 0) {
+        struct step_inode *inode = g_ptr_array_steal_index_fast(stack,
+                                                                stack->len - 1);
+
+        inode->order = ++order;
+        inode->depth = inode->home ? inode->home->depth + 1 : 0;
+        for (guint i = 0; inode->children && i < inode->children->len; i++)
+            g_ptr_array_add(stack, g_ptr_array_index(inode->children, i));
+    }
 }

@@ -75,6 +75,10 @@ struct step_inode {
     struct step_inode *home;
     char *home_name;
 
+    /* By step_sort(). */
+    unsigned order; /* above are less; 0: no way leads here from the root */
+    unsigned depth;
+
     GPtrArray *bindings; /* borrowed step_binding: entries of this directory */
     GPtrArray *children; /* borrowed step_inode: those whose home is here */
     GPtrArray *names;    /* borrowed step_binding: that named this inode */
@@ -160,10 +164,14 @@ void step_note_retired(struct step *step, struct step_inode *inode);
 void step_inode_free(gpointer inode);
 
 /* The path, relative to the share, that the inode had before the step, with
- * "/name" added if name is not NULL. NULL if it has none, or if a damaged log
- * leads in a circle. */
+ * "/name" added if name is not NULL. NULL if it has none, or one of PATH_MAX
+ * bytes and more, or if a damaged log leads in a circle. */
 char *step_path_before(const struct step *step, const struct step_inode *inode,
                        const char *name);
+
+/* Number the recorded inodes, so that each directory comes before what is below
+ * it and next to it. */
+void step_sort(struct step *step);
 
 /* Is the inode with this number now the one that the record means? */
 bool step_is_now(const struct step_inode *inode, uint64_t ino);

@@ -1,67 +1,125 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * survey - see survey.h.
+ *
+ * A client may make folders without end in one another, so there is no
+ * recursion: directories wait on a stack, and a walker goes from one to the
+ * next.
  */
 #include "interceptor/survey.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/fd.h"
 #include "interceptor/sys.h"
+#include "interceptor/walker.h"
 
-/* A client may make folders without end in one another, and each level costs
- * stack and an fd here, and each entry its path. What is created deeper, or
- * below a path of PATH_MAX bytes, is not reported. */
-enum { MAX_DEPTH = 1000 };
+/* A directory to be looked into. */
+struct task {
+    const struct survey_entry *entry;
+    struct step_inode *inode; /* NULL: the step created it */
+};
 
 struct surveyor {
     struct step *step;
-    unsigned depth;
     struct survey *survey;
-    GString *path;
+    GArray *tasks; /* of struct task */
 };
 
-static int visit_recorded(struct surveyor *s, int dirfd,
-                          struct step_inode *inode);
+/* A name that is being looked at. */
+struct spot {
+    const struct survey_entry *dir; /* NULL: it is the root */
+    const struct step_binding *binding;
+    const char *name;
+    int dirfd;
+    struct stat st;
+};
+
+/* ---- entries ------------------------------------------------------------- */
 
 static void entry_free(gpointer data)
 {
     struct survey_entry *entry = data;
 
-    g_free(entry->path);
+    g_free(entry->name);
     g_free(entry);
 }
 
-static struct survey_entry *entry_new(struct surveyor *s, const struct stat *st)
+static struct survey_entry *entry_new(const struct spot *spot)
 {
     struct survey_entry *entry = g_new0(struct survey_entry, 1);
+    const struct survey_entry *dir = spot->dir;
 
-    entry->path = g_strdup(s->path->str);
-    entry->st = *st;
+    entry->dir = dir;
+    entry->binding = spot->binding;
+    entry->name = g_strdup(dir ? spot->name : "");
+    entry->depth = dir ? dir->depth + 1 : 0;
+    entry->path_length = strlen(entry->name);
+    if (dir && dir->path_length > 0)
+        entry->path_length += dir->path_length + 1;
+    entry->st = spot->st;
     return entry;
 }
 
-/* Go down to a name; returns the length to go back to. */
-static gsize path_push(struct surveyor *s, const char *name)
+char *survey_path(const struct survey_entry *entry)
 {
-    gsize length = s->path->len;
+    char *path = g_malloc(entry->path_length + 1);
+    size_t end = entry->path_length;
 
-    if (length > 0)
-        g_string_append_c(s->path, '/');
-    g_string_append(s->path, name);
-    return length;
+    path[end] = '\0';
+    for (; entry->dir; entry = entry->dir) {
+        size_t len = strlen(entry->name);
+
+        memcpy(path + end - len, entry->name, len);
+        end -= len;
+        if (end > 0)
+            path[--end] = '/';
+    }
+    return path;
 }
 
-static int compare_meta(struct survey_entry *entry,
-                        const struct step_inode *inode, int fd)
+static gconstpointer entry_dir(gconstpointer node)
 {
+    return ((const struct survey_entry *)node)->dir;
+}
+
+static const char *entry_name(gconstpointer node)
+{
+    return ((const struct survey_entry *)node)->name;
+}
+
+static unsigned entry_depth(gconstpointer node)
+{
+    return ((const struct survey_entry *)node)->depth;
+}
+
+static bool entry_is(gconstpointer node, const struct stat *st)
+{
+    const struct survey_entry *entry = node;
+
+    return entry->st.st_ino == st->st_ino && entry->st.st_dev == st->st_dev;
+}
+
+static const struct walker_ops entry_ops = {
+    .parent = entry_dir,
+    .name = entry_name,
+    .depth = entry_depth,
+    .is = entry_is,
+};
+
+/* ---- what is at a name --------------------------------------------------- */
+
+static int compare_meta(struct survey_entry *entry,
+                        const struct step_inode *inode, const struct spot *spot)
+{
+    fd_auto int fd = sys_openat(spot->dirfd, spot->name, O_PATH | O_NOFOLLOW,
+                                0);
     g_autoptr(meta_auto) now = NULL;
-    int rc = meta_read(fd, &now);
+    int rc = fd < 0 ? fd : meta_read(fd, &now);
 
     if (rc < 0)
         return rc;
@@ -71,61 +129,93 @@ static int compare_meta(struct survey_entry *entry,
     return 0;
 }
 
-/* Enter a recorded inode found at dirfd/name, and what is below it. */
-static int note_recorded(struct surveyor *s, int dirfd, const char *name,
-                         struct step_inode *inode, const struct stat *st)
+/* Enter a recorded inode; what is below it is looked at later. */
+static int note_recorded(struct surveyor *s, const struct spot *spot,
+                         struct step_inode *inode)
 {
-    fd_auto int fd = -1;
     struct survey_entry *entry;
-    int rc = 0;
 
     if (g_hash_table_contains(s->survey->inodes, inode))
         return 0;
-    entry = entry_new(s, st);
+    entry = entry_new(spot);
     g_hash_table_insert(s->survey->inodes, inode, entry);
-    if (!inode->meta &&
-        !(S_ISDIR(st->st_mode) && (inode->bindings || inode->children)))
-        return 0;
-    fd = sys_openat(dirfd, name, O_PATH | O_NOFOLLOW, 0);
-    if (fd < 0)
-        return fd;
-    if (inode->meta)
-        rc = compare_meta(entry, inode, fd);
-    if (rc == 0 && S_ISDIR(st->st_mode)) {
-        if (s->depth >= MAX_DEPTH)
-            return -ELOOP;
-        s->depth++;
-        rc = visit_recorded(s, fd, inode);
-        s->depth--;
+    if (S_ISDIR(spot->st.st_mode) && (inode->bindings || inode->children)) {
+        struct task task = { entry, inode };
+
+        g_array_append_val(s->tasks, task);
     }
-    return rc;
+    return inode->meta ? compare_meta(entry, inode, spot) : 0;
 }
 
-static int visit_created(struct surveyor *s, int dirfd, const char *name);
-
-/* Something is at dirfd/name that was not there before. */
-static int note_arrival(struct surveyor *s, int dirfd, const char *name,
-                        const struct stat *st)
+/* Something is at a name that was not there before. */
+static int note_arrival(struct surveyor *s, const struct spot *spot)
 {
-    struct step_inode *inode = step_find_inode(s->step, st->st_ino);
-    int rc;
+    struct step_inode *inode = step_find_inode(s->step, spot->st.st_ino);
+    struct survey_entry *entry;
 
     /* An inode whose old names are all untouched has only got one more. */
     if (inode && inode->names && !(inode->flags & STEP_CREATED))
-        return note_recorded(s, dirfd, name, inode, st);
-    g_ptr_array_add(s->survey->created, entry_new(s, st));
-    if (!S_ISDIR(st->st_mode) || s->depth >= MAX_DEPTH ||
-        s->path->len >= PATH_MAX)
-        return 0;
-    s->depth++;
-    rc = visit_created(s, dirfd, name);
-    s->depth--;
+        return note_recorded(s, spot, inode);
+    entry = entry_new(spot);
+    g_ptr_array_add(s->survey->created, entry);
+    if (S_ISDIR(spot->st.st_mode)) {
+        struct task task = { entry, NULL };
+
+        g_array_append_val(s->tasks, task);
+    }
+    return 0;
+}
+
+static int note_binding(struct surveyor *s, const struct survey_entry *dir,
+                        int dirfd, struct step_binding *binding)
+{
+    struct spot spot = { dir, binding, binding->name, dirfd, { 0 } };
+    int rc = sys_stat_name(dirfd, binding->name, &spot.st);
+
+    if (rc == 0) {
+        g_hash_table_insert(s->survey->bindings, binding, entry_new(&spot));
+        if (binding->before && step_is_now(binding->before, spot.st.st_ino))
+            rc = note_recorded(s, &spot, binding->before);
+        else
+            rc = note_arrival(s, &spot);
+    }
+    return rc == -ENOENT ? 0 : rc;
+}
+
+/* A recorded inode that may be still at its home. */
+static int note_child(struct surveyor *s, const struct survey_entry *dir,
+                      int dirfd, struct step_inode *child)
+{
+    struct spot spot = { dir, NULL, child->home_name, dirfd, { 0 } };
+    int rc = sys_stat_name(dirfd, child->home_name, &spot.st);
+
+    if (rc == 0 && step_is_now(child, spot.st.st_ino))
+        rc = note_recorded(s, &spot, child);
+    return rc == -ENOENT ? 0 : rc;
+}
+
+/* ---- directories --------------------------------------------------------- */
+
+static int visit_recorded(struct surveyor *s, const struct task *task,
+                          int dirfd)
+{
+    const struct step_inode *inode = task->inode;
+    int rc = 0;
+
+    for (guint i = 0; rc == 0 && inode->bindings && i < inode->bindings->len;
+         i++)
+        rc = note_binding(s, task->entry, dirfd,
+                          g_ptr_array_index(inode->bindings, i));
+    for (guint i = 0; rc == 0 && inode->children && i < inode->children->len;
+         i++)
+        rc = note_child(s, task->entry, dirfd,
+                        g_ptr_array_index(inode->children, i));
     return rc;
 }
 
-static int visit_created(struct surveyor *s, int dirfd, const char *name)
+static int visit_created(struct surveyor *s, const struct task *task, int dirfd)
 {
-    int fd = sys_openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    int fd = sys_openat(dirfd, ".", O_RDONLY | O_DIRECTORY, 0);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
     int rc = 0;
@@ -133,80 +223,60 @@ static int visit_created(struct surveyor *s, int dirfd, const char *name)
     if (!dir)
         return fd < 0 ? fd : -errno;
     while (rc == 0 && (entry = readdir(dir))) {
-        struct stat st;
-        gsize length;
+        struct spot spot = { task->entry, NULL, entry->d_name, fd, { 0 } };
 
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        if (sys_stat_name(fd, entry->d_name, &st) < 0)
-            continue; /* gone meanwhile */
-        length = path_push(s, entry->d_name);
-        rc = note_arrival(s, fd, entry->d_name, &st);
-        g_string_truncate(s->path, length);
+        if (sys_stat_name(fd, entry->d_name, &spot.st) == 0)
+            rc = note_arrival(s, &spot); /* else it is gone meanwhile */
+        if (rc == -ENOENT)
+            rc = 0;
     }
     closedir(dir);
     return rc;
 }
 
-static int visit_binding(struct surveyor *s, int dirfd,
-                         struct step_binding *binding)
-{
-    gsize length = path_push(s, binding->name);
-    struct stat st;
-    int rc = sys_stat_name(dirfd, binding->name, &st);
-
-    if (rc == 0) {
-        g_hash_table_insert(s->survey->bindings, binding, entry_new(s, &st));
-        if (binding->before && step_is_now(binding->before, st.st_ino))
-            rc = note_recorded(s, dirfd, binding->name, binding->before, &st);
-        else
-            rc = note_arrival(s, dirfd, binding->name, &st);
-    }
-    g_string_truncate(s->path, length);
-    return rc == -ENOENT ? 0 : rc;
-}
-
-/* A recorded inode that may be still at its home. */
-static int visit_child(struct surveyor *s, int dirfd, struct step_inode *child)
-{
-    gsize length = path_push(s, child->home_name);
-    struct stat st;
-    int rc = sys_stat_name(dirfd, child->home_name, &st);
-
-    if (rc == 0 && step_is_now(child, st.st_ino))
-        rc = note_recorded(s, dirfd, child->home_name, child, &st);
-    g_string_truncate(s->path, length);
-    return rc == -ENOENT ? 0 : rc;
-}
-
-static int visit_recorded(struct surveyor *s, int dirfd,
-                          struct step_inode *inode)
+static int visit_all(struct surveyor *s, struct walker *walker)
 {
     int rc = 0;
 
-    for (guint i = 0; rc == 0 && inode->bindings && i < inode->bindings->len;
-         i++)
-        rc = visit_binding(s, dirfd, g_ptr_array_index(inode->bindings, i));
-    for (guint i = 0; rc == 0 && inode->children && i < inode->children->len;
-         i++)
-        rc = visit_child(s, dirfd, g_ptr_array_index(inode->children, i));
+    while (rc == 0 && s->tasks->len > 0) {
+        struct task task = g_array_index(s->tasks, struct task,
+                                         s->tasks->len - 1);
+        int fd = walker_go(walker, task.entry);
+
+        g_array_set_size(s->tasks, s->tasks->len - 1);
+        if (fd == -ENOENT || fd == -ESTALE)
+            continue; /* gone meanwhile */
+        if (fd < 0)
+            return fd;
+        rc = task.inode ? visit_recorded(s, &task, fd)
+                        : visit_created(s, &task, fd);
+    }
     return rc;
 }
 
 int survey_make(struct step *step, int root, struct survey **ret_survey)
 {
+    g_autoptr(GArray) tasks = g_array_new(FALSE, FALSE, sizeof(struct task));
     g_autoptr(survey_auto) survey = g_new0(struct survey, 1);
-    struct surveyor s = { .step = step, .survey = survey };
-    struct stat st;
-    int rc = sys_stat_fd(root, &st);
+    struct surveyor s = { step, survey, tasks };
+    struct spot spot = { NULL, NULL, ".", root, { 0 } };
+    int rc = sys_stat_fd(root, &spot.st);
 
     survey->inodes = g_hash_table_new_full(NULL, NULL, NULL, entry_free);
     survey->bindings = g_hash_table_new_full(NULL, NULL, NULL, entry_free);
     survey->created = g_ptr_array_new_with_free_func(entry_free);
-    s.path = g_string_new(NULL);
     if (rc == 0)
-        rc = note_recorded(&s, root, ".", step->root, &st);
-    g_string_free(s.path, TRUE);
+        rc = note_recorded(&s, &spot, step->root);
+    if (rc == 0) {
+        struct walker walker;
+
+        walker_init(&walker, &entry_ops, root,
+                    g_hash_table_lookup(survey->inodes, step->root));
+        rc = visit_all(&s, &walker);
+        walker_clear(&walker);
+    }
     if (rc == 0)
         *ret_survey = g_steal_pointer(&survey);
     return rc;

@@ -17,7 +17,11 @@
 
 /* Something in the tree. */
 struct survey_entry {
-    char *path; /* relative to the share */
+    const struct survey_entry *dir; /* a directory's; NULL: it is the root */
+    const struct step_binding *binding; /* that names it, or NULL */
+    char *name;                         /* in dir; "" for the root */
+    unsigned depth;
+    size_t path_length; /* of survey_path() */
     struct stat st;
     bool meta_changed; /* type, mode, owner or attributes are not as recorded */
     bool mtime_changed;
@@ -32,6 +36,10 @@ struct survey {
     GHashTable *bindings;
     GPtrArray *created; /* owned entries that no record knows, parents first */
 };
+
+/* Its path, relative to the share. A new string; its length has no bound, so
+ * look at path_length first. */
+char *survey_path(const struct survey_entry *entry);
 
 /* 0 or -errno; what cannot be read below a directory (-EACCES, -EMFILE) makes
  * the survey fail. Free with survey_free(). */
