@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cases that bench-engine measures, and writing through the daemon."""
+
+import os
+
+from measure import Daemon, Result, Spans, engine, fresh_folder, in_turn, \
+    remove, settle
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+class Place:
+    """A fresh share and undo folder for each run of bench-engine."""
+
+    def __init__(self, settings, name):
+        self.settings = settings
+        self.base = os.path.join(settings.work, name)
+        self.share = os.path.join(self.base, "share")
+        self.undo = os.path.join(self.base, "undo")
+
+    def make(self):
+        fresh_folder(self.base)
+        os.mkdir(self.share)
+
+    def run(self, *arguments, undo=True):
+        self.make()
+        if arguments[0] == "rename":
+            engine(self.settings, "tree",
+                   os.path.join(self.share, "tree"), arguments[1], 0, 1000)
+            arguments = ("rename",)
+        settle()
+        places = [self.share] + ([self.undo] if undo else [])
+        return engine(self.settings, *arguments, *places)
+
+
+def pair(place, label, *arguments):
+    """The contestants of a measurement, with and without a log."""
+    return {
+        label: lambda: place.run(*arguments)[0],
+        label + ", no undo": lambda: place.run(*arguments, undo=False)[0],
+    }
+
+
+def case_paths(settings):
+    result = Result("paths", "a step that touches many files")
+    place = Place(settings, "paths")
+    counts = (10, 1000) if settings.quick else (10, 1000, 100000)
+    for files in counts:
+        contestants = {}
+        for kind in ("write", "remove", "create", "chmod"):
+            contestants |= pair(place, f"{kind} {files}", "paths", kind, files)
+        in_turn(result, contestants, settings.rounds)
+    for label in [name for name in result.rows if "no undo" not in name]:
+        result.ratio(label, "change", label + ", no undo")
+    remove(place.base)
+    return result
+
+
+def size_name(size):
+    return f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB"
+
+
+def case_content(settings):
+    result = Result("content", "overwriting all of a file")
+    place = Place(settings, "content")
+    for size in (4 * KIB, MIB, settings.scaled(100 * MIB)):
+        in_turn(result, pair(place, size_name(size), "content", size),
+                settings.rounds)
+    for label in [name for name in result.rows if "no undo" not in name]:
+        result.ratio(label, "change", label + ", no undo")
+    remove(place.base)
+    return result
+
+
+def daemon_rewrite(settings, base, writes, rounds):
+    """The same writes again and again, by way of two daemons in turn."""
+    daemons = {}
+    rows = {"with": [], "without": []}
+    try:
+        for label in rows:
+            os.makedirs(os.path.join(base, label, "share"))
+            daemons[label] = Daemon(settings, os.path.join(base, label),
+                                    label == "with")
+        files = {label: os.open(os.path.join(daemon.mount, "file"),
+                                os.O_RDWR | os.O_CREAT)
+                 for label, daemon in daemons.items()}
+        data = bytes(4096)
+        for label, file in files.items():
+            os.pwrite(file, bytes(MIB), 0)
+            if label == "with":
+                daemons[label].step_open()
+            for at in range(0, MIB, len(data)):
+                os.pwrite(file, data, at)
+        for number in range(rounds):
+            order = ("with", "without")[::1 if number % 2 == 0 else -1]
+            for label in order:
+                spans = Spans(daemons[label])
+                with spans.span("daemon"):
+                    for i in range(writes):
+                        os.pwrite(files[label], data, i * 4096 % MIB)
+                rows[label].append(spans.numbers)
+        for file in files.values():
+            os.close(file)
+    finally:
+        for daemon in daemons.values():
+            daemon.stop()
+    return rows
+
+
+def case_rewrite(settings):
+    writes = settings.scaled(100000, 1000)
+    rounds = settings.rounds * 3
+    result = Result("rewrite", f"{writes} writes of 4 KiB to blocks that the "
+                    "step has kept already")
+    place = Place(settings, "rewrite")
+    for line in place.run("rewrite", writes, rounds):
+        for label in ("with", "without"):
+            result.row(f"library, {label} undo").add(
+                {"write": line[label], "write_cpu": line[label + "_cpu"]})
+    result.ratio("library, with undo", "write_cpu", "library, without undo")
+    place.make()
+    rows = daemon_rewrite(settings, place.base, writes // 4, rounds)
+    for label, numbers in rows.items():
+        for sample in numbers:
+            result.row(f"daemon, {label} undo").add(
+                {"write": sample["daemon"], "write_cpu": sample["daemon_cpu"]})
+    result.ratio("daemon, with undo", "write_cpu", "daemon, without undo",
+                 most=1.02)
+    remove(place.base)
+    return result
+
+
+def case_first_write(settings):
+    size = settings.scaled(GIB)
+    result = Result("first-write", "the first 4 KiB written into a file of "
+                    + size_name(size))
+    place = Place(settings, "first-write")
+    for label, undo in (("undo", True), ("no undo", False)):
+        for line in place.run("first-write", size, settings.rounds, undo=undo):
+            result.row(label).add(line)
+    result.limit("undo", "change", 0.005)
+    result.limit("undo", "log_bytes", MIB)
+    remove(place.base)
+    return result
+
+
+def case_rename(settings):
+    result = Result("rename", "renaming a folder, by the files in it")
+    place = Place(settings, "rename")
+    few, many = 100, settings.scaled(100000, 1000)
+    in_turn(result, {
+        f"{few} files": lambda: place.run("rename", few)[0],
+        f"{many} files": lambda: place.run("rename", many)[0],
+        f"{many} files, no undo":
+            lambda: place.run("rename", many, undo=False)[0],
+    }, settings.rounds)
+    for metric in ("change", "commit", "undo"):
+        result.ratio(f"{many} files", metric, f"{few} files")
+    result.ratio(f"{many} files", "log_bytes", f"{few} files", most=1)
+    result.limit(f"{many} files", "change", 0.005)
+    remove(place.base)
+    return result
