@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "interceptor/blob.h"
+#include "interceptor/content.h"
+#include "interceptor/pack.h"
 #include "interceptor/sys.h"
 
 /* ---- homes --------------------------------------------------------------- */
@@ -246,45 +247,82 @@ int capture_binding(struct wal *wal, struct ic_inode *dir, const char *name,
     return step_record_binding(wal->step, known, name, before);
 }
 
-int capture_data_begin(struct wal *wal, struct ic_inode *inode,
-                       int64_t *ret_blob)
+/* ---- content ------------------------------------------------------------- */
+
+static int new_content(struct wal *wal, struct ic_inode *inode,
+                       struct step_inode *known)
+{
+    struct content *content;
+    struct stat st;
+    int rc = sys_stat_fd(inode->fd, &st);
+
+    if (rc == 0 && !wal->pack)
+        rc = pack_create(wal->blobs, &wal->pack);
+    if (rc < 0)
+        return rc;
+    content = content_new(wal->last_content + 1, st.st_size);
+    if (!content)
+        return -ENOMEM;
+    wal->last_content++;
+    if (!wal->contents)
+        wal->contents = g_ptr_array_new_with_free_func(
+            (GDestroyNotify)content_free);
+    g_ptr_array_add(wal->contents, content);
+    known->content = content;
+    return 0;
+}
+
+static void note_complete(struct wal *wal, struct ic_inode *inode)
+{
+    atomic_store(&inode->meta_epoch, wal->epoch);
+    atomic_store(&inode->data_epoch, wal->epoch);
+}
+
+int capture_content_begin(struct wal *wal, struct ic_inode *inode,
+                          struct content **ret_content)
 {
     struct step_inode *known;
     int rc = capture_inode(wal, inode, &known);
 
-    *ret_blob = 0;
+    *ret_content = NULL;
     if (rc < 0)
         return rc;
-    if (known && !(known->flags & (STEP_CREATED | STEP_DATA))) {
-        *ret_blob = ++wal->last_blob;
+    if (!known || known->flags & STEP_CREATED) {
+        note_complete(wal, inode);
         return 0;
     }
-    atomic_store(&inode->meta_epoch, wal->epoch);
-    atomic_store(&inode->data_epoch, wal->epoch);
+    if (!known->content) {
+        rc = new_content(wal, inode, known);
+        if (rc < 0)
+            return rc;
+    }
+    *ret_content = known->content;
     return 0;
 }
 
-int capture_data_save(struct wal *wal, struct ic_inode *inode, int64_t blob,
-                      int64_t *ret_size)
+int capture_content_keep(struct wal *wal, struct ic_inode *inode,
+                         struct content *content, off_t offset, off_t length)
 {
-    fd_auto int file = sys_reopen(inode->fd, O_RDONLY | O_NONBLOCK | O_NOATIME);
-    int64_t occupied;
-    struct stat st;
-    int rc;
+    struct content_store store = { wal->blobs, wal->pack, &wal->no_clones };
 
-    if (file == -EPERM) /* O_NOATIME is the owner's */
-        file = sys_reopen(inode->fd, O_RDONLY | O_NONBLOCK);
-    if (file < 0)
-        return file;
-    rc = sys_stat_fd(file, &st);
-    if (rc < 0)
-        return rc;
-    *ret_size = st.st_size;
-    return blob_save(file, wal->blobs, step_data_blob(blob).text, &occupied);
+    return content_keep(content, &store, inode->fd, offset, length);
 }
 
-int capture_data_end(struct wal *wal, struct ic_inode *inode, int64_t blob,
-                     int64_t size)
+/* The d record, and a second one if the file was cloned after the first. */
+static int record_content(struct wal *wal, struct step_inode *known,
+                          struct content *content)
+{
+    bool cloned = content_is_cloned(content);
+    unsigned wanted = cloned ? STEP_DATA | STEP_CLONE : STEP_DATA;
+
+    if ((known->flags & wanted) == wanted)
+        return 0;
+    return step_record_data(wal->step, known, content->size, content->number,
+                            cloned);
+}
+
+int capture_content_end(struct wal *wal, struct ic_inode *inode,
+                        struct content *content)
 {
     struct step_inode *known = step_find_inode(wal->step, inode->ino);
     int rc;
@@ -292,27 +330,47 @@ int capture_data_end(struct wal *wal, struct ic_inode *inode, int64_t blob,
     if (!known)
         return -ESTALE;
     rc = record_meta(wal, inode, known);
-    if (rc == 0 && !(known->flags & STEP_DATA))
-        rc = step_record_data(wal->step, known, size, blob);
-    if (rc == 0) {
+    if (rc == 0)
+        rc = record_content(wal, known, content);
+    if (rc < 0)
+        return rc;
+    if (content_is_complete(content)) {
+        note_complete(wal, inode);
+    } else if (atomic_load(&inode->content_epoch) != wal->epoch) {
         atomic_store(&inode->meta_epoch, wal->epoch);
-        atomic_store(&inode->data_epoch, wal->epoch);
+        inode->content = content;
+        atomic_store(&inode->content_epoch, wal->epoch);
     }
-    return rc;
+    return 0;
+}
+
+int capture_seal(struct wal *wal)
+{
+    return wal->pack ? pack_seal(wal->pack) : 0;
+}
+
+void capture_clear(struct wal *wal)
+{
+    g_clear_pointer(&wal->step, step_free);
+    g_clear_pointer(&wal->pack, pack_close);
+    g_clear_pointer(&wal->contents, g_ptr_array_unref);
+    wal->last_content = 0;
+    fd_close(&wal->blobs);
+    fd_close(&wal->dir);
 }
 
 static int copy_inode(struct wal *wal, struct ic_inode *inode)
 {
-    int64_t blob, size;
+    struct content *content;
     int rc = capture_meta(wal, inode);
 
     if (rc < 0 || !S_ISREG(inode->type))
         return rc;
-    rc = capture_data_begin(wal, inode, &blob);
-    if (rc < 0 || blob == 0)
+    rc = capture_content_begin(wal, inode, &content);
+    if (rc < 0 || !content)
         return rc;
-    rc = capture_data_save(wal, inode, blob, &size);
-    return rc < 0 ? rc : capture_data_end(wal, inode, blob, size);
+    rc = capture_content_keep(wal, inode, content, 0, INT64_MAX);
+    return rc < 0 ? rc : capture_content_end(wal, inode, content);
 }
 
 int capture_copy(struct wal *wal, struct ic_inode *dir, const char *name,

@@ -5,11 +5,12 @@
  * mutate*.c calls these before it changes the share. Each captures a thing
  * once a step and is then a table look-up. They write to the log only.
  *
- * Locks: all but capture_data_save() under the engine's names lock.
+ * Locks: all but capture_content_keep() under the engine's names lock.
  */
 #ifndef INTERCEPTOR_CAPTURE_H
 #define INTERCEPTOR_CAPTURE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
@@ -23,7 +24,10 @@ struct wal {
     struct step *step;
     int dir, blobs;
     uint64_t epoch;
-    int64_t last_blob;          /* number of the last content blob */
+    int64_t last_content;       /* number of the last content */
+    struct pack *pack;          /* or NULL: no content was kept yet */
+    GPtrArray *contents;        /* owned struct content */
+    atomic_bool no_clones;      /* the filesystem has no reflinks */
     struct inode_table *inodes; /* borrowed */
     struct held_links *held;    /* borrowed */
 };
@@ -43,15 +47,21 @@ int capture_binding(struct wal *wal, struct ic_inode *dir, const char *name,
 /* The inode's metadata is about to change. */
 int capture_meta(struct wal *wal, struct ic_inode *inode);
 
-/* The inode's content is about to change, in three parts, so that a long copy
- * holds no lock but the inode's own: *ret_blob is the number to save it
- * under, or 0 if nothing is to be done. */
-int capture_data_begin(struct wal *wal, struct ic_inode *inode,
-                       int64_t *ret_blob);
-int capture_data_save(struct wal *wal, struct ic_inode *inode, int64_t blob,
-                      int64_t *ret_size);
-int capture_data_end(struct wal *wal, struct ic_inode *inode, int64_t blob,
-                     int64_t size);
+/* Of the inode's content, [offset, offset + length) is about to change; in
+ * three parts, so that a long copy holds no lock but the content's own.
+ * *ret_content is what the step keeps of it; NULL if nothing is to be done. */
+int capture_content_begin(struct wal *wal, struct ic_inode *inode,
+                          struct content **ret_content);
+int capture_content_keep(struct wal *wal, struct ic_inode *inode,
+                         struct content *content, off_t offset, off_t length);
+int capture_content_end(struct wal *wal, struct ic_inode *inode,
+                        struct content *content);
+
+/* The step is about to be committed: nothing more is kept. */
+int capture_seal(struct wal *wal);
+
+/* Forget everything of the step in memory. */
+void capture_clear(struct wal *wal);
 
 /* dir/name, whose stat is now, is about to be removed and cannot be moved into
  * the log: copy all of it. */

@@ -228,6 +228,7 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     pthread_mutex_init(&ic->names, NULL);
     init_timer(ic);
     ic->events = events_new(options->event, options->event_opaque);
+    ic->packer = packer_new();
     if (!open_root(ic, error) ||
         (ic->undo_dir && !open_log(ic, options->control_socket, error))) {
         ic_close(ic);
@@ -246,6 +247,7 @@ void ic_close(struct ic *ic)
     stop_timer(ic);
     if (ic->wal.step)
         steps_close_at_exit(ic);
+    packer_free(ic->packer);
     undo_log_close(ic->log);
     ic_inode_unref(ic->root);
     inode_table_free(ic->inodes);

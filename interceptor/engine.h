@@ -25,6 +25,7 @@
 #include "interceptor/control.h"
 #include "interceptor/events.h"
 #include "interceptor/interceptor.h"
+#include "interceptor/packer.h"
 #include "interceptor/undo_log.h"
 
 struct ic {
@@ -53,6 +54,7 @@ struct ic {
     struct control *control;        /* or NULL */
 
     struct events *events;
+    struct packer *packer;
 
     pthread_t timer; /* closes ambient steps */
     bool timer_runs;

@@ -77,7 +77,6 @@ static struct ic_inode *inode_new(struct inode_table *table, int fd,
     if (table->log_links)
         inode->log_links = table->log_links(inode->dev, inode->ino,
                                             table->opaque);
-    pthread_mutex_init(&inode->data_lock, NULL);
     pthread_mutex_init(&inode->lock, NULL);
     return inode;
 }
@@ -145,7 +144,6 @@ void ic_inode_unref(struct ic_inode *inode)
         struct ic_inode *parent = inode->parent;
 
         fd_close(&inode->fd);
-        pthread_mutex_destroy(&inode->data_lock);
         pthread_mutex_destroy(&inode->lock);
         g_free(inode->name);
         g_free(inode);

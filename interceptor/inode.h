@@ -10,12 +10,15 @@
  *
  * Epochs. data_epoch and meta_epoch hold the engine's epoch (a number for
  * each step, never 0) in which the inode's content or metadata was already
- * captured: then a change needs one atomic compare and no lock.
+ * captured as a whole: then a change needs one atomic compare and no lock.
+ * Where a part of the content was captured, content_epoch is the engine's and
+ * content says which part (content.h). content is set before content_epoch,
+ * and what it points to lives until the step is closed, for which the engine's
+ * gate has to be write-locked.
  *
  * Locks: the table's lock guards the hash and the step from one reference to
- * none; inode->lock guards parent and name; inode->data_lock is held over a
- * capture of content, so that writers wait for it. Order: data_lock, then the
- * engine's locks, then the table's, then inode->lock.
+ * none; inode->lock guards parent and name. Order: the engine's locks, then
+ * the table's, then inode->lock.
  */
 #ifndef INTERCEPTOR_INODE_H
 #define INTERCEPTOR_INODE_H
@@ -27,6 +30,7 @@
 
 #include "interceptor/interceptor.h"
 
+struct content;
 struct inode_table;
 
 struct ic_inode {
@@ -38,10 +42,11 @@ struct ic_inode {
     _Atomic unsigned refs;
 
     _Atomic uint64_t data_epoch;
+    _Atomic uint64_t content_epoch; /* in which content is valid */
+    struct content *content;        /* the open step's; borrowed */
     _Atomic uint64_t meta_epoch;
     _Atomic unsigned log_links; /* links that the undo log holds */
 
-    pthread_mutex_t data_lock;
     pthread_mutex_t lock;
     struct ic_inode *parent; /* a reference, or NULL: the root or unnamed */
     char *name;              /* NULL with parent */

@@ -10,10 +10,13 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "interceptor/content.h"
 #include "interceptor/engine.h"
 #include "interceptor/sys.h"
 
 /* ---- capture ------------------------------------------------------------- */
+
+#define RANGE_END INT64_MAX
 
 static bool is_current(struct ic *ic, _Atomic uint64_t *epoch)
 {
@@ -37,39 +40,48 @@ static int keep_meta(struct ic *ic, struct ic_inode *inode)
     return rc;
 }
 
-static int keep_data_locked(struct ic *ic, struct ic_inode *inode)
+static int begin_content(struct ic *ic, struct ic_inode *inode,
+                         struct content **ret_content)
 {
-    int64_t blob = 0, size;
     int rc;
 
-    if (is_current(ic, &inode->data_epoch))
-        return 0;
     pthread_mutex_lock(&ic->names);
     rc = engine_need_step(ic);
     if (rc == 0)
-        rc = capture_data_begin(&ic->wal, inode, &blob);
-    pthread_mutex_unlock(&ic->names);
-    if (rc < 0 || blob == 0)
-        return rc;
-    rc = capture_data_save(&ic->wal, inode, blob, &size);
-    if (rc < 0)
-        return rc;
-    pthread_mutex_lock(&ic->names);
-    rc = capture_data_end(&ic->wal, inode, blob, size);
+        rc = capture_content_begin(&ic->wal, inode, ret_content);
     pthread_mutex_unlock(&ic->names);
     return rc;
 }
 
-static int keep_data(struct ic *ic, struct ic_inode *inode)
+static int end_content(struct ic *ic, struct ic_inode *inode,
+                       struct content *content)
 {
+    int rc;
+
+    pthread_mutex_lock(&ic->names);
+    rc = capture_content_end(&ic->wal, inode, content);
+    pthread_mutex_unlock(&ic->names);
+    return rc;
+}
+
+/* [offset, offset + length) of the content is about to change; RANGE_END as
+ * the length for all from there. */
+static int keep_data(struct ic *ic, struct ic_inode *inode, off_t offset,
+                     off_t length)
+{
+    struct content *content = NULL;
     int rc;
 
     if (!ic->log || is_current(ic, &inode->data_epoch))
         return 0;
-    pthread_mutex_lock(&inode->data_lock);
-    rc = keep_data_locked(ic, inode);
-    pthread_mutex_unlock(&inode->data_lock);
-    return rc;
+    if (is_current(ic, &inode->content_epoch) &&
+        content_has(inode->content, offset, length))
+        return 0;
+    rc = begin_content(ic, inode, &content);
+    if (rc < 0 || !content)
+        return rc;
+    rc = capture_content_keep(&ic->wal, inode, content, offset, length);
+    return rc < 0 ? rc : end_content(ic, inode, content);
 }
 
 /* ---- opening ------------------------------------------------------------- */
@@ -93,7 +105,7 @@ int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd)
         if (rc < 0)
             return rc;
         if (S_ISREG(inode->type))
-            rc = keep_data(ic, inode);
+            rc = keep_data(ic, inode, 0, RANGE_END);
     }
     fd = rc < 0 ? rc : sys_reopen(inode->fd, (flags & allowed) | O_NONBLOCK);
     if (fd == -EPERM && flags & O_NOATIME)
@@ -123,6 +135,26 @@ static int kill_suid(int fd)
     return mode == (st.st_mode & 07777) ? 0 : sys_chmod_fd(fd, mode);
 }
 
+static off_t iov_length(const struct iovec *iov, int iovcnt)
+{
+    off_t length = 0;
+
+    for (int i = 0; i < iovcnt; i++)
+        length += (off_t)iov[i].iov_len;
+    return length;
+}
+
+static int keep_written(struct ic *ic, struct ic_inode *inode,
+                        const struct iovec *iov, int iovcnt, off_t offset,
+                        int rwf_flags)
+{
+    if (!ic->log || is_current(ic, &inode->data_epoch))
+        return 0;
+    /* An append destroys nothing, wherever the end is by then. */
+    return keep_data(ic, inode, offset,
+                     rwf_flags & RWF_APPEND ? 0 : iov_length(iov, iovcnt));
+}
+
 ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
                    const struct iovec *iov, int iovcnt, off_t offset,
                    int rwf_flags, bool kill_priv)
@@ -132,7 +164,7 @@ ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
 
     if (rc < 0)
         return rc;
-    n = keep_data(ic, inode);
+    n = keep_written(ic, inode, iov, iovcnt, offset, rwf_flags);
     if (n == 0)
         n = sys_pwritev2(fd, iov, iovcnt, offset, rwf_flags);
     if (n > 0 && kill_priv)
@@ -148,7 +180,10 @@ int ic_fallocate(struct ic *ic, struct ic_inode *inode, int fd, int mode,
 
     if (rc < 0)
         return rc;
-    rc = keep_data(ic, inode);
+    rc = keep_data(ic, inode, offset,
+                   mode & (FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE)
+                       ? RANGE_END
+                       : length);
     if (rc == 0)
         rc = sys_fallocate(fd, mode, offset, length);
     engine_leave(ic);
@@ -164,7 +199,7 @@ ssize_t ic_copy_file_range(struct ic *ic, int in_fd, off_t in_offset,
 
     if (rc < 0)
         return rc;
-    n = keep_data(ic, out_inode);
+    n = keep_data(ic, out_inode, out_offset, (off_t)MIN(length, INT64_MAX));
     if (n == 0)
         n = sys_copy_file_range(in_fd, in_offset, out_fd, out_offset, length,
                                 flags);
@@ -231,7 +266,7 @@ int ic_setattr(struct ic *ic, struct ic_inode *inode, int fd,
     if (rc < 0)
         return rc;
     if (attr->valid & IC_SET_SIZE && S_ISREG(inode->type))
-        rc = keep_data(ic, inode);
+        rc = keep_data(ic, inode, attr->size, RANGE_END);
     else
         rc = keep_meta(ic, inode);
     if (rc == 0)

@@ -12,7 +12,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/blob.h"
+#include "interceptor/restore_content.h"
 #include "interceptor/restore_names.h"
 #include "interceptor/restore_state.h"
 #include "interceptor/survey.h"
@@ -26,42 +26,6 @@ static gboolean fail(GError **error, int code, const char *what, int rc)
 }
 
 /* ---- check --------------------------------------------------------------- */
-
-static gboolean check_blob(const struct restore *r,
-                           const struct step_inode *inode, GError **error)
-{
-    g_autofree char *path = NULL;
-    int rc;
-
-    if (!(inode->flags & STEP_DATA))
-        return TRUE;
-    rc = blob_verify(r->blobs, step_data_blob(inode->data_blob).text);
-    if (rc == 0)
-        return TRUE;
-    path = step_path_before(r->step, inode, NULL);
-    return fail(error,
-                rc == -ENOENT    ? ERROR_PREIMAGE_MISSING
-                : rc == -EBADMSG ? ERROR_PREIMAGE_CORRUPT
-                                 : ERROR_IO_ERROR,
-                path ? path : "content kept in the log", rc);
-}
-
-static gboolean check_blobs(const struct restore *r, GError **error)
-{
-    GHashTableIter iter;
-    gpointer value;
-
-    g_hash_table_iter_init(&iter, r->step->inodes);
-    while (g_hash_table_iter_next(&iter, NULL, &value)) {
-        if (!check_blob(r, value, error))
-            return FALSE;
-    }
-    for (guint i = 0; i < r->step->retired->len; i++) {
-        if (!check_blob(r, g_ptr_array_index(r->step->retired, i), error))
-            return FALSE;
-    }
-    return TRUE;
-}
 
 /* Every inode that lost a name is in the tree, in the log, or can be made. */
 static gboolean check_inodes(const struct restore *r, GError **error)
@@ -222,7 +186,8 @@ static gboolean run(struct restore *r, GError **error)
 }
 
 gboolean restore_step(struct undo_log *log, struct step *step, int dirfd,
-                      int root, struct held_links *held, GError **error)
+                      int root, struct held_links *held, bool damaged_too,
+                      GError **error)
 {
     struct restore r = {
         .step = step,
@@ -231,6 +196,7 @@ gboolean restore_step(struct undo_log *log, struct step *step, int dirfd,
         .dir = dirfd,
         .root = root,
         .staging = -1,
+        .damaged_too = damaged_too,
     };
     gboolean ok = FALSE;
 
@@ -242,7 +208,8 @@ gboolean restore_step(struct undo_log *log, struct step *step, int dirfd,
     step_sort(step);
     restore_walker_init(&r.walker, root, step->root);
     open_old_staging(&r);
-    ok = check_blobs(&r, error) && check_inodes(&r, error) && run(&r, error);
+    ok = restore_check_content(&r, error) && check_inodes(&r, error) &&
+         run(&r, error);
     walker_clear(&r.walker);
     g_string_free(r.trouble, TRUE);
     fd_close(&r.staging);

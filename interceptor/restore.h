@@ -7,7 +7,7 @@
  * whether it is already done, so that a restore that was interrupted anywhere
  * is finished by doing it again (I3).
  *
- *  1. Check: every content blob is intact, every inode that must come back
+ *  1. Check: all kept content is intact, every inode that must come back
  *     can be found or made. Until here nothing is changed.
  *  2. Detach: each entry that is not what its binding says goes to the staging
  *     folder, named by its inode number; directories go with all that is in
@@ -33,9 +33,11 @@
 #include "interceptor/undo_log.h"
 
 /* The step in wal/in_progress (dirfd) is taken back in the tree at root. The
- * caller discards its folder afterwards. On error: ERROR_PREIMAGE_MISSING and
+ * caller discards its folder afterwards. damaged_too: content that is missing
+ * or damaged in the log is left out. On error: ERROR_PREIMAGE_MISSING and
  * ERROR_PREIMAGE_CORRUPT before anything is changed, ERROR_IO_ERROR else. */
 gboolean restore_step(struct undo_log *log, struct step *step, int dirfd,
-                      int root, struct held_links *held, GError **error);
+                      int root, struct held_links *held, bool damaged_too,
+                      GError **error);
 
 #endif

@@ -25,6 +25,7 @@ struct restore {
     int staging_dir;
     const char *staging_name;
     struct walker walker; /* over homes, from the root */
+    bool damaged_too;     /* restore what there is */
     GString *trouble;     /* the path at which an error happened */
 };
 

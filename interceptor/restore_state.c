@@ -10,11 +10,10 @@
 
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/blob.h"
 #include "interceptor/meta.h"
 #include "interceptor/sys.h"
 
-static void note_trouble(struct restore *r, const struct step_inode *inode)
+void restore_note_trouble(struct restore *r, const struct step_inode *inode)
 {
     g_autofree char *path = step_path_before(r->step, inode, NULL);
 
@@ -22,7 +21,7 @@ static void note_trouble(struct restore *r, const struct step_inode *inode)
 }
 
 /* An O_PATH fd of the inode, at its home or where the log keeps it. */
-static int open_inode(struct restore *r, const struct step_inode *inode)
+int restore_open_inode(struct restore *r, const struct step_inode *inode)
 {
     fd_auto int dir = -1, fd = -1;
     struct stat st;
@@ -72,45 +71,6 @@ static GPtrArray *find_targets(struct restore *r, unsigned flag)
     return targets;
 }
 
-/* A file that may not be written: the step could not write it either, it only
- * tried to, if it has the content that it had. */
-static bool is_unchanged(struct restore *r, const struct step_inode *inode,
-                         int fd)
-{
-    fd_auto int file = sys_reopen(fd, O_RDONLY | O_NONBLOCK);
-
-    return file >= 0 &&
-           blob_is_content(r->blobs, step_data_blob(inode->data_blob).text,
-                           file) == 1;
-}
-
-static int restore_file(struct restore *r, const struct step_inode *inode)
-{
-    fd_auto int fd = open_inode(r, inode);
-    fd_auto int file = fd < 0 ? fd : sys_reopen(fd, O_WRONLY);
-
-    if (file == -EACCES && sys_chmod_fd(fd, 0600) == 0)
-        file = sys_reopen(fd, O_WRONLY); /* ours; its mode is set later */
-    if (file < 0)
-        return fd >= 0 && is_unchanged(r, inode, fd) ? 0 : file;
-    return blob_restore(r->blobs, step_data_blob(inode->data_blob).text, file);
-}
-
-int restore_content(struct restore *r)
-{
-    g_autoptr(GPtrArray) targets = find_targets(r, STEP_DATA);
-    int rc = 0;
-
-    for (guint i = 0; rc == 0 && i < targets->len; i++) {
-        const struct step_inode *inode = g_ptr_array_index(targets, i);
-
-        rc = restore_file(r, inode);
-        if (rc < 0)
-            note_trouble(r, inode);
-    }
-    return rc;
-}
-
 /* Files first, then directories, each after what is below it: setting what is
  * in a directory may need its rights, which may be about to be taken away. */
 static int compare_targets(gconstpointer a, gconstpointer b)
@@ -142,11 +102,11 @@ int restore_metadata(struct restore *r)
     g_ptr_array_sort(targets, compare_targets);
     for (guint i = 0; rc == 0 && i < targets->len; i++) {
         const struct step_inode *inode = g_ptr_array_index(targets, i);
-        fd_auto int fd = open_inode(r, inode);
+        fd_auto int fd = restore_open_inode(r, inode);
 
         rc = fd < 0 ? fd : meta_apply(inode->meta, fd);
         if (rc < 0)
-            note_trouble(r, inode);
+            restore_note_trouble(r, inode);
         if (rc == -EPERM && is_of_another(fd)) {
             log_warn(LOG_UNDO,
                      "undo: '%s' belongs to another user: its times and "

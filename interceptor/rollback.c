@@ -59,7 +59,8 @@ static gboolean undo_wal(struct ic *ic, bool damaged_too,
                  step->id);
     info = describe(ic, step, dir);
     undo_log_release_reserve(ic->log);
-    if (!restore_step(ic->log, step, dir, ic->root->fd, ic->held, error)) {
+    if (!restore_step(ic->log, step, dir, ic->root->fd, ic->held, damaged_too,
+                      error)) {
         ic_step_info_free(info);
         return FALSE;
     }
@@ -90,7 +91,7 @@ gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error)
     ok = steps_check_open(ic, id, error);
     if (ok) {
         atomic_store(&ic->epoch, 0);
-        steps_clear_wal(&ic->wal);
+        capture_clear(&ic->wal);
         ok = undo_wal(ic, true, NULL, error);
         ic->broken = ok ? 0 : -EIO;
     }
@@ -191,7 +192,9 @@ gboolean ic_rollback(struct ic *ic, unsigned steps, bool force,
     if (!steps_check_log(ic, error))
         return FALSE;
     pthread_rwlock_wrlock(&ic->gate);
+    packer_pause(ic->packer);
     ok = rollback_locked(ic, steps, force, infos, error);
+    packer_resume(ic->packer);
     pthread_rwlock_unlock(&ic->gate);
     if (ok && ret_infos)
         *ret_infos = g_steal_pointer(&infos);

@@ -42,11 +42,11 @@ struct step_name step_inode_blob(uint64_t ino)
     return name;
 }
 
-struct step_name step_data_blob(int64_t number)
+struct step_name step_clone_blob(int64_t number)
 {
     struct step_name name;
 
-    snprintf(name.text, sizeof(name.text), "c%" PRId64, number);
+    snprintf(name.text, sizeof(name.text), "f%" PRId64, number);
     return name;
 }
 
@@ -289,17 +289,20 @@ int step_record_meta(struct step *step, struct step_inode *inode,
 }
 
 int step_record_data(struct step *step, struct step_inode *inode, int64_t size,
-                     int64_t blob)
+                     int64_t number, bool cloned)
 {
-    int rc = append_object(step,
-                           json_pack("{s:s, s:I, s:I, s:I}", "t", "d", "i",
-                                     (json_int_t)inode->ino, "size",
-                                     (json_int_t)size, "c", (json_int_t)blob));
+    json_t *record = json_pack("{s:s, s:I, s:I, s:I}", "t", "d", "i",
+                               (json_int_t)inode->ino, "size", (json_int_t)size,
+                               "c", (json_int_t)number);
+    int rc;
 
+    if (cloned)
+        json_object_set_new(record, "clone", json_true());
+    rc = append_object(step, record);
     if (rc == 0) {
-        inode->flags |= STEP_DATA;
+        inode->flags |= cloned ? STEP_DATA | STEP_CLONE : STEP_DATA;
         inode->data_size = size;
-        inode->data_blob = blob;
+        inode->data_number = number;
     }
     return rc;
 }

@@ -23,7 +23,10 @@
  *     {"t":"b","p":2,"n":"a","i":12}     binding; "i":0: there was none
  *     {"t":"h","p":2,"n":"a","i":12}     home of an inode
  *     {"t":"m","i":12, ...}              metadata (meta.h)
- *     {"t":"d","i":12,"size":S,"c":1}    content is in blobs/c1
+ *     {"t":"d","i":12,"size":S,"c":1}    content: it had S bytes; what of them
+ *                                        was to be changed is number 1 in the
+ *                                        pack (pack.h), or, with "clone":true,
+ *                                        all of it is in blobs/f1
  *     {"t":"r","i":12}                   retired
  *     {"t":"s","n":".stepback-..."}      rollback: staging is in the share's
  *                                        root, by this name (restore.h)
@@ -45,6 +48,8 @@
 #include "interceptor/journal.h"
 #include "interceptor/meta.h"
 
+struct content;
+
 #define STEP_MANIFEST "manifest.jsonl"
 #define STEP_BLOBS    "blobs"
 #define STEP_STAGING  "staging"
@@ -58,9 +63,10 @@ enum { STEP_FORMAT = 1 };
 enum step_inode_flags {
     STEP_CREATED = 1 << 0, /* by this step; in memory only */
     STEP_META = 1 << 1,    /* .meta is what it was */
-    STEP_DATA = 1 << 2,    /* content is kept in blobs/c<data_blob> */
+    STEP_DATA = 1 << 2,    /* content is kept, as data_number */
     STEP_KEPT = 1 << 3,    /* blobs/i<ino> is the inode or a link to it */
     STEP_RETIRED = 1 << 4, /* the number is no longer its identity */
+    STEP_CLONE = 1 << 5,   /* content is kept in blobs/f<data_number> */
 };
 
 struct step_inode {
@@ -68,8 +74,9 @@ struct step_inode {
     unsigned flags;
     struct meta *meta;
     int64_t data_size; /* bytes of the file before, with STEP_DATA */
-    int64_t data_blob; /* number of its blob */
-    uint64_t now;      /* of a retired inode: the number it was remade with */
+    int64_t data_number;
+    struct content *content; /* of the open step; borrowed; or NULL */
+    uint64_t now; /* of a retired inode: the number it was remade with */
 
     /* Home; NULL for the root and for inodes reached through STEP_KEPT. */
     struct step_inode *home;
@@ -151,7 +158,7 @@ int step_record_home(struct step *step, struct step_inode *inode,
 int step_record_meta(struct step *step, struct step_inode *inode,
                      struct meta *meta /* taken, also on error */);
 int step_record_data(struct step *step, struct step_inode *inode, int64_t size,
-                     int64_t blob);
+                     int64_t number, bool cloned);
 int step_record_retired(struct step *step, struct step_inode *inode);
 int step_record_staging(struct step *step, const char *name);
 
@@ -176,12 +183,12 @@ void step_sort(struct step *step);
 /* Is the inode with this number now the one that the record means? */
 bool step_is_now(const struct step_inode *inode, uint64_t ino);
 
-/* "i<ino>" and "c<number>": names below blobs/. */
+/* "i<ino>" and "f<number>": names below blobs/. */
 struct step_name {
     char text[24];
 };
 struct step_name step_inode_blob(uint64_t ino);
-struct step_name step_data_blob(int64_t number);
+struct step_name step_clone_blob(int64_t number);
 
 const char *step_type_name(enum ic_step_type type);
 bool step_type_parse(const char *name, enum ic_step_type *ret_type);

@@ -104,6 +104,23 @@ static bool load_name(struct loader *loader, json_t *record, bool is_home)
     return true;
 }
 
+static bool load_data(struct step_inode *inode, json_t *record)
+{
+    int64_t size, number;
+
+    if (!get_integer(record, "size", &size) || size < 0 ||
+        !get_integer(record, "c", &number) || number <= 0)
+        return false;
+    if (inode->flags & STEP_DATA && number != inode->data_number)
+        return false;
+    inode->flags |= STEP_DATA;
+    if (json_is_true(json_object_get(record, "clone")))
+        inode->flags |= STEP_CLONE;
+    inode->data_size = size;
+    inode->data_number = number;
+    return true;
+}
+
 static bool load_state(struct loader *loader, json_t *record, char type)
 {
     struct step_inode *inode = get_member(loader, record, "i");
@@ -124,9 +141,7 @@ static bool load_state(struct loader *loader, json_t *record, char type)
         inode->flags |= STEP_META;
         return true;
     case 'd':
-        inode->flags |= STEP_DATA;
-        return get_integer(record, "size", &inode->data_size) &&
-               get_integer(record, "c", &inode->data_blob);
+        return load_data(inode, record);
     default:
         step_note_retired(loader->step, inode);
         return true;

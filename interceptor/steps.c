@@ -24,13 +24,6 @@ gboolean steps_fail(GError **error, int code, const char *what, int rc)
 
 /* ---- the open step ------------------------------------------------------- */
 
-void steps_clear_wal(struct wal *wal)
-{
-    g_clear_pointer(&wal->step, step_free);
-    fd_close(&wal->blobs);
-    fd_close(&wal->dir);
-}
-
 int steps_begin(struct ic *ic, int64_t id, enum ic_step_type type,
                 const char *command)
 {
@@ -43,7 +36,6 @@ int steps_begin(struct ic *ic, int64_t id, enum ic_step_type type,
                          ic->root->ino);
     wal->inodes = ic->inodes;
     wal->held = ic->held;
-    wal->last_blob = 0;
     wal->epoch = ++ic->last_epoch;
     wal->blobs = sys_openat(wal->dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
     rc = wal->blobs < 0 ? wal->blobs
@@ -51,7 +43,7 @@ int steps_begin(struct ic *ic, int64_t id, enum ic_step_type type,
     if (rc < 0) {
         int64_t seq = wal->step->seq;
 
-        steps_clear_wal(wal);
+        capture_clear(wal);
         undo_log_discard_wal(ic->log, id, seq, false);
         return rc;
     }
@@ -65,7 +57,7 @@ static gboolean drop_empty_locked(struct ic *ic, GError **error)
     int64_t id = ic->wal.step->id, seq = ic->wal.step->seq;
     int rc;
 
-    steps_clear_wal(&ic->wal);
+    capture_clear(&ic->wal);
     rc = undo_log_discard_wal(ic->log, id, seq, false);
     return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
 }
@@ -109,7 +101,9 @@ static gboolean commit_locked(struct ic *ic, int exit_code,
     } else {
         int64_t id = step->id, seq = step->seq;
 
-        rc = journal_append(step->journal, report_to_end_record(info));
+        rc = capture_seal(&ic->wal);
+        if (rc == 0)
+            rc = journal_append(step->journal, report_to_end_record(info));
         if (rc == 0)
             rc = undo_log_commit(ic->log, id, seq);
         if (rc < 0) {
@@ -119,7 +113,9 @@ static gboolean commit_locked(struct ic *ic, int exit_code,
         } else {
             log_info(LOG_UNDO, "step %" G_GINT64_FORMAT " committed: %zu paths",
                      id, info->affected);
-            steps_clear_wal(&ic->wal);
+            if (ic->wal.pack)
+                packer_add(ic->packer, ic->wal.blobs, false);
+            capture_clear(&ic->wal);
         }
     }
     if (ok && ret_info)
@@ -157,7 +153,7 @@ void steps_close_at_exit(struct ic *ic)
 
     if (!steps_close_ambient_locked(ic, &error))
         log_error(LOG_UNDO, "%s", error->message);
-    steps_clear_wal(&ic->wal);
+    capture_clear(&ic->wal);
 }
 
 /* ---- open and close ------------------------------------------------------ */

@@ -19,9 +19,6 @@ void steps_close_quiet_ambient(struct ic *ic);
  * in wal/in_progress: nobody has said that it is complete. */
 void steps_close_at_exit(struct ic *ic);
 
-/* Forget the open step in memory; what it has in the log stays. */
-void steps_clear_wal(struct wal *wal);
-
 /* With the gate write-locked: commit the open step if it is an ambient one. */
 gboolean steps_close_ambient_locked(struct ic *ic, GError **error);
 

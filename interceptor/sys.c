@@ -7,9 +7,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -220,6 +222,21 @@ int sys_fallocate(int fd, int mode, off_t offset, off_t length)
                               fallocate(fd, mode, offset, length));
     while (rc < 0 && errno == EINTR);
     return RESULT(rc);
+}
+
+int sys_fdatasync(int fd)
+{
+    return RESULT(fdatasync(fd));
+}
+
+int sys_fsync(int fd)
+{
+    return RESULT(fsync(fd));
+}
+
+int sys_clone(int from, int to)
+{
+    return RESULT(ioctl(to, FICLONE, from));
 }
 
 ssize_t sys_copy_file_range(int in, off_t in_offset, int out, off_t out_offset,

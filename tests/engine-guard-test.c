@@ -258,7 +258,7 @@ static void expect_refused(struct fixture *f, int code)
 static void corrupt_blob(struct fixture *f, gconstpointer data)
 {
     g_autoptr(GPtrArray) before = world_snapshot(f->world);
-    g_autofree char *blob = log_path(f, "steps/1/blobs/c1");
+    g_autofree char *blob = log_path(f, "steps/1/blobs/data");
 
     overwrite_file(f);
     flip_byte(blob, 20);
@@ -270,7 +270,7 @@ static void corrupt_blob(struct fixture *f, gconstpointer data)
 
 static void missing_blob(struct fixture *f, gconstpointer data)
 {
-    g_autofree char *blob = log_path(f, "steps/1/blobs/c1");
+    g_autofree char *blob = log_path(f, "steps/1/blobs/data");
 
     overwrite_file(f);
     OK(unlink(blob));

@@ -11,6 +11,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "common/fd.h"
+#include "interceptor/pack.h"
+
 int engine_put(struct world *w, const char *path, int flags, const char *text)
 {
     return w->backend->put(w, path, flags, text, strlen(text), 0);
@@ -41,14 +44,21 @@ static void ui01_change(struct world *w)
     OK(w->backend->put(w, "small.txt", O_APPEND, "third", 5, 0));
 }
 
+static int count_entry(const struct pack_entry *entry, void *opaque)
+{
+    int *count = opaque;
+
+    (*count)++;
+    return 0;
+}
+
 static void ui01_check(struct world *w, json_t *report)
 {
-    g_autofree char *blobs = g_strdup_printf("%s/steps/1/blobs", w->undo_dir);
-    g_autoptr(GDir) dir = g_dir_open(blobs, 0, NULL);
+    g_autofree char *path = g_strdup_printf("%s/steps/1/blobs", w->undo_dir);
+    fd_auto int blobs = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int count = 0;
 
-    while (g_dir_read_name(dir))
-        count++;
+    OK(pack_read(blobs, true, count_entry, &count));
     g_assert_cmpint(count, ==, 1); /* one preimage for three writes */
     world_assert_affected(report, "small.txt", NULL);
 }

@@ -69,9 +69,7 @@ static void folder_kill(struct world *w)
 {
     struct folder *f = w->state;
 
-    g_clear_pointer(&f->ic->wal.step, step_free);
-    fd_close(&f->ic->wal.dir);
-    fd_close(&f->ic->wal.blobs);
+    capture_clear(&f->ic->wal);
     folder_stop(w);
 }
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * restore_content - the part of a restore that puts bytes back, in place, so
+ * that a file's other names keep it.
+ *
+ * A file gets the size that it had, then what the pack has of it (pack.h), or
+ * all of its clone. Everything else in it the step did not change. Doing it
+ * again after an interruption is harmless.
+ */
+#ifndef INTERCEPTOR_RESTORE_CONTENT_H
+#define INTERCEPTOR_RESTORE_CONTENT_H
+
+#include "interceptor/restore_names.h"
+
+/* Is all content that the step kept there and intact? Nothing is changed. With
+ * r->damaged_too, what is not is left out, with a warning. */
+gboolean restore_check_content(struct restore *r, GError **error);
+
+/* 0 or -errno, then r->trouble names the file. */
+int restore_content(struct restore *r);
+
+#endif
