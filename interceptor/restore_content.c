@@ -102,7 +102,8 @@ static int open_clone(const struct restore *r, const struct step_inode *inode)
 
     if (rc < 0)
         return rc == -ELOOP ? -EBADMSG : rc;
-    if (!S_ISREG(st.st_mode) || st.st_size != inode->data_size)
+    /* It may have been longer by then: appending is free. */
+    if (!S_ISREG(st.st_mode) || st.st_size < inode->data_size)
         return -EBADMSG;
     return fd_steal(&fd);
 }
@@ -311,7 +312,9 @@ static int copy_clone(int clone, const struct file *file)
 
         if (data < 0)
             return errno == ENXIO ? 0 : -errno;
-        n = pread(clone, chunk, CHUNK, data);
+        if (data >= size)
+            return 0;
+        n = pread(clone, chunk, (size_t)MIN((off_t)CHUNK, size - data), data);
         if (n <= 0)
             return n < 0 ? -errno : 0;
         entry.length = n;
@@ -334,7 +337,7 @@ static int restore_clone(struct contents *c, struct file *file)
         if (rc == 0)
             rc = sys_clone(clone, file->fd);
         if (rc == 0)
-            return 0;
+            return sys_ftruncate(file->fd, file->inode->data_size);
     }
     return copy_clone(clone, file);
 }

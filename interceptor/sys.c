@@ -224,19 +224,14 @@ int sys_fallocate(int fd, int mode, off_t offset, off_t length)
     return RESULT(rc);
 }
 
-int sys_fdatasync(int fd)
-{
-    return RESULT(fdatasync(fd));
-}
-
 int sys_fsync(int fd)
 {
-    return RESULT(fsync(fd));
+    return CHANGE("fsync", NULL, fsync(fd));
 }
 
 int sys_clone(int from, int to)
 {
-    return RESULT(ioctl(to, FICLONE, from));
+    return CHANGE("clone", NULL, ioctl(to, FICLONE, from));
 }
 
 ssize_t sys_copy_file_range(int in, off_t in_offset, int out, off_t out_offset,

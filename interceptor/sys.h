@@ -58,7 +58,6 @@ int sys_pwrite_all(int fd, const void *data, size_t len, off_t offset);
 int sys_fdatasync(int fd);
 int sys_ftruncate(int fd, off_t size);
 int sys_fallocate(int fd, int mode, off_t offset, off_t length);
-int sys_fdatasync(int fd);
 int sys_fsync(int fd);
 
 /* Make the file behind "to" share all of from's data (FICLONE,
