@@ -9,16 +9,39 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+/* Paths in the lines are cut beyond this: a hash stands for the folder. */
+enum { MAX_SHOWN = 1500, CHUNK = 1 << 18 };
+
+/* A folder whose entries are being read. */
+struct level {
+    GPtrArray *names; /* sorted */
+    guint next;
+    char *shown; /* its path as the lines have it */
+    struct stat st;
+};
+
 struct snapshot {
     GPtrArray *lines;
     GHashTable *first_names; /* "dev:ino" -> path; filled in sorted order */
     GString *trouble;
+    GPtrArray *levels; /* of struct level, from the top to where it is */
+    int fd;            /* the last level's folder */
+    guchar *chunk;
+};
+
+/* An entry of the folder at hand. */
+struct entry {
+    const char *name;
+    const char *shown;
+    char full[64 + NAME_MAX]; /* through /proc, for calls without *at() */
+    struct stat st;
 };
 
 static void trouble(struct snapshot *s, const char *path, const char *what)
@@ -40,15 +63,16 @@ static int compare_names(gconstpointer a, gconstpointer b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void add_xattrs(struct snapshot *s, GString *line, const char *full)
+static void add_xattrs(struct snapshot *s, GString *line, const struct entry *e)
 {
+    const char *full = e->full;
     char names[65536], value[65536];
     ssize_t len = llistxattr(full, names, sizeof(names));
     g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);
 
     if (len < 0) {
         if (errno != ENOTSUP)
-            trouble(s, full, "llistxattr");
+            trouble(s, e->shown, "llistxattr");
         return;
     }
     for (const char *name = names; name < names + len;
@@ -57,7 +81,7 @@ static void add_xattrs(struct snapshot *s, GString *line, const char *full)
         g_autofree char *hash = NULL, *shown = escape(name, strlen(name));
 
         if (size < 0) {
-            trouble(s, full, "lgetxattr");
+            trouble(s, e->shown, "lgetxattr");
             continue;
         }
         hash = g_compute_checksum_for_data(G_CHECKSUM_SHA1, (guchar *)value,
@@ -69,95 +93,65 @@ static void add_xattrs(struct snapshot *s, GString *line, const char *full)
         g_string_append(line, g_ptr_array_index(found, i));
 }
 
-static void add_map(GString *line, int fd, off_t size)
+/* Where the file has data, and a hash of that. */
+static void add_data(struct snapshot *s, GString *line, const struct entry *e,
+                     int fd)
 {
-    off_t at = 0;
+    GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA1);
+    off_t at = 0, size = e->st.st_size;
 
     g_string_append(line, " data:");
-    while (at < size) {
-        off_t data = lseek(fd, at, SEEK_DATA);
-        off_t hole;
+    while (at < size && (at = lseek(fd, at, SEEK_DATA)) >= 0) {
+        off_t hole = lseek(fd, at, SEEK_HOLE);
 
-        if (data < 0)
-            break;
-        hole = lseek(fd, data, SEEK_HOLE);
-        g_string_append_printf(line, "%jd-%jd,", (intmax_t)data,
+        g_string_append_printf(line, "%jd-%jd,", (intmax_t)at,
                                (intmax_t)MIN(hole, size));
-        at = hole;
-    }
-}
+        while (at < hole) {
+            ssize_t n = pread(fd, s->chunk, (size_t)MIN(hole - at, CHUNK), at);
 
-static void add_content(struct snapshot *s, GString *line, const char *full,
-                        const struct stat *st)
-{
-    int fd = open(full, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOATIME);
-    GChecksum *sum;
-    char *chunk;
-    ssize_t n;
-
-    if (fd < 0) {
-        trouble(s, full, "open");
-        return;
+            if (n < 0)
+                trouble(s, e->shown, "read");
+            if (n <= 0)
+                break;
+            g_checksum_update(sum, s->chunk, n);
+            at += n;
+        }
+        at = MAX(at, hole);
     }
-    add_map(line, fd, st->st_size);
-    lseek(fd, 0, SEEK_SET);
-    sum = g_checksum_new(G_CHECKSUM_SHA256);
-    chunk = g_malloc(1 << 20);
-    while ((n = read(fd, chunk, 1 << 20)) > 0)
-        g_checksum_update(sum, (guchar *)chunk, n);
-    if (n < 0)
-        trouble(s, full, "read");
     g_string_append_printf(line, " %s", g_checksum_get_string(sum));
     g_checksum_free(sum);
-    g_free(chunk);
+}
+
+static void add_content(struct snapshot *s, GString *line,
+                        const struct entry *e)
+{
+    int fd = openat(s->fd, e->name,
+                    O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NOATIME);
+
+    if (fd < 0) {
+        trouble(s, e->shown, "open");
+        return;
+    }
+    add_data(s, line, e, fd);
     close(fd);
 }
 
-static void add_link_group(struct snapshot *s, GString *line, const char *path,
-                           const struct stat *st)
+static void add_link_group(struct snapshot *s, GString *line,
+                           const struct entry *e)
 {
-    g_autofree char *key = g_strdup_printf("%ju:%ju", (uintmax_t)st->st_dev,
-                                           (uintmax_t)st->st_ino);
+    g_autofree char *key = NULL;
     const char *first;
 
-    if (S_ISDIR(st->st_mode))
+    if (S_ISDIR(e->st.st_mode) || e->st.st_nlink == 1)
         return;
+    key = g_strdup_printf("%ju:%ju", (uintmax_t)e->st.st_dev,
+                          (uintmax_t)e->st.st_ino);
     first = g_hash_table_lookup(s->first_names, key);
     if (first)
         g_string_append_printf(line, " same-as:%s", first);
     else
         g_hash_table_insert(s->first_names, g_steal_pointer(&key),
-                            g_strdup(path));
-}
-
-static void add_entry(struct snapshot *s, const char *full, const char *path);
-
-static void add_children(struct snapshot *s, const char *full, const char *path)
-{
-    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-    DIR *dir = opendir(full);
-    struct dirent *entry;
-
-    if (!dir) {
-        trouble(s, full, "opendir");
-        return;
-    }
-    while ((entry = readdir(dir))) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            g_ptr_array_add(names, g_strdup(entry->d_name));
-    }
-    closedir(dir);
-    g_ptr_array_sort(names, compare_names);
-    for (guint i = 0; i < names->len; i++) {
-        const char *name = g_ptr_array_index(names, i);
-        g_autofree char *child_full = g_strdup_printf("%s/%s", full, name);
-        g_autofree char *shown = escape(name, strlen(name));
-        g_autofree char *child = strcmp(path, ".") == 0
-                                     ? g_strdup(shown)
-                                     : g_strdup_printf("%s/%s", path, shown);
-
-        add_entry(s, child_full, child);
-    }
+                            g_strdup(e->shown));
 }
 
 static const char *type_name(mode_t mode)
@@ -180,40 +174,160 @@ static const char *type_name(mode_t mode)
     }
 }
 
-static void add_entry(struct snapshot *s, const char *full, const char *path)
+static void add_target(struct snapshot *s, GString *line, const struct entry *e)
 {
-    GString *line = g_string_new(path);
-    struct stat st;
+    char target[PATH_MAX];
+    ssize_t len = readlinkat(s->fd, e->name, target, sizeof(target));
+    g_autofree char *shown = escape(target, len < 0 ? 0 : (size_t)len);
 
-    if (lstat(full, &st) < 0) {
-        trouble(s, full, "lstat");
-        g_string_free(line, TRUE);
+    if (len < 0)
+        trouble(s, e->shown, "readlink");
+    g_string_append_printf(line, " -> %s", shown);
+}
+
+static void add_entry(struct snapshot *s, const struct entry *e)
+{
+    const struct stat *st = &e->st;
+    GString *line = g_string_new(e->shown);
+
+    g_string_append_printf(line, " %s %04o %u:%u %jd.%09ld",
+                           type_name(st->st_mode), st->st_mode & 07777,
+                           st->st_uid, st->st_gid, (intmax_t)st->st_mtim.tv_sec,
+                           st->st_mtim.tv_nsec);
+    if (!S_ISDIR(st->st_mode)) /* a directory's is the filesystem's affair */
+        g_string_append_printf(line, " %jd", (intmax_t)st->st_size);
+    if (S_ISCHR(st->st_mode) || S_ISBLK(st->st_mode))
+        g_string_append_printf(line, " dev:%u,%u", major(st->st_rdev),
+                               minor(st->st_rdev));
+    if (S_ISLNK(st->st_mode))
+        add_target(s, line, e);
+    add_xattrs(s, line, e);
+    if (S_ISREG(st->st_mode))
+        add_content(s, line, e);
+    add_link_group(s, line, e);
+    g_ptr_array_add(s->lines, g_string_free(line, FALSE));
+}
+
+/* ---- the tree ------------------------------------------------------------ */
+
+/* No recursion and one open folder: depth has no bound here either. */
+
+static void level_free(gpointer data)
+{
+    struct level *level = data;
+
+    g_ptr_array_unref(level->names);
+    g_free(level->shown);
+    g_free(level);
+}
+
+static GPtrArray *read_names(struct snapshot *s, const char *shown, int fd)
+{
+    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+    int own = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = own < 0 ? NULL : fdopendir(own);
+    struct dirent *entry;
+
+    if (!dir)
+        trouble(s, shown, "opendir");
+    while (dir && (entry = readdir(dir))) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            g_ptr_array_add(names, g_strdup(entry->d_name));
+    }
+    if (dir)
+        closedir(dir);
+    g_ptr_array_sort(names, compare_names);
+    return names;
+}
+
+/* Go down: fd (taken) is a folder of the one at hand. */
+static void push(struct snapshot *s, int fd, const struct entry *e)
+{
+    struct level *level = g_new0(struct level, 1);
+
+    level->names = read_names(s, e->shown, fd);
+    level->shown = g_strdup(e->shown);
+    level->st = e->st;
+    g_ptr_array_add(s->levels, level);
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = fd;
+}
+
+/* Go up; the tree must not change meanwhile. */
+static void pop(struct snapshot *s)
+{
+    const struct level *above;
+    struct stat st;
+    int fd;
+
+    g_ptr_array_set_size(s->levels, (gint)s->levels->len - 1);
+    if (s->levels->len == 0)
+        return;
+    above = g_ptr_array_index(s->levels, s->levels->len - 1);
+    fd = openat(s->fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    close(s->fd);
+    s->fd = fd;
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_ino != above->st.st_ino) {
+        trouble(s, above->shown, "the way back");
+        g_ptr_array_set_size(s->levels, 0);
+    }
+}
+
+static char *show_child(const struct level *level, const char *name)
+{
+    g_autofree char *shown = escape(name, strlen(name)), *hash = NULL;
+
+    if (strcmp(level->shown, ".") == 0)
+        return g_strdup(shown);
+    if (strlen(level->shown) + strlen(shown) < MAX_SHOWN)
+        return g_strdup_printf("%s/%s", level->shown, shown);
+    hash = g_compute_checksum_for_string(G_CHECKSUM_SHA1, level->shown, -1);
+    return g_strdup_printf("(%s)/%s", hash, shown);
+}
+
+static void visit(struct snapshot *s, const struct level *level,
+                  const char *name)
+{
+    g_autofree char *shown = show_child(level, name);
+    struct entry e = { .name = name, .shown = shown };
+    int fd;
+
+    g_snprintf(e.full, sizeof(e.full), "/proc/self/fd/%d/%s", s->fd, name);
+    if (fstatat(s->fd, name, &e.st, AT_SYMLINK_NOFOLLOW) < 0) {
+        trouble(s, shown, "lstat");
         return;
     }
-    g_string_append_printf(line, " %s %04o %u:%u %jd.%09ld",
-                           type_name(st.st_mode), st.st_mode & 07777, st.st_uid,
-                           st.st_gid, (intmax_t)st.st_mtim.tv_sec,
-                           st.st_mtim.tv_nsec);
-    if (!S_ISDIR(
-            st.st_mode)) /* a directory's size is the filesystem's affair */
-        g_string_append_printf(line, " %jd", (intmax_t)st.st_size);
-    if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
-        g_string_append_printf(line, " dev:%u,%u", major(st.st_rdev),
-                               minor(st.st_rdev));
-    if (S_ISLNK(st.st_mode)) {
-        char target[8192];
-        ssize_t len = readlink(full, target, sizeof(target));
-        g_autofree char *shown = escape(target, len < 0 ? 0 : (size_t)len);
+    add_entry(s, &e);
+    if (!S_ISDIR(e.st.st_mode))
+        return;
+    fd = openat(s->fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        trouble(s, shown, "open");
+    else
+        push(s, fd, &e);
+}
 
-        g_string_append_printf(line, " -> %s", shown);
+static void visit_all(struct snapshot *s, const char *path)
+{
+    struct entry top = { .name = ".", .shown = "." };
+    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0 || fstat(fd, &top.st) < 0) {
+        trouble(s, path, "open");
+        return;
     }
-    add_xattrs(s, line, full);
-    if (S_ISREG(st.st_mode))
-        add_content(s, line, full, &st);
-    add_link_group(s, line, path, &st);
-    g_ptr_array_add(s->lines, g_string_free(line, FALSE));
-    if (S_ISDIR(st.st_mode))
-        add_children(s, full, path);
+    push(s, fd, &top);
+    g_snprintf(top.full, sizeof(top.full), "/proc/self/fd/%d/.", fd);
+    add_entry(s, &top);
+    while (s->levels->len > 0) {
+        struct level *level = g_ptr_array_index(s->levels, s->levels->len - 1);
+
+        if (level->next < level->names->len)
+            visit(s, level, g_ptr_array_index(level->names, level->next++));
+        else
+            pop(s);
+    }
 }
 
 GPtrArray *oracle_snapshot(const char *path, char **ret_trouble)
@@ -223,11 +337,18 @@ GPtrArray *oracle_snapshot(const char *path, char **ret_trouble)
         .first_names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
                                              g_free),
         .trouble = g_string_new(NULL),
+        .levels = g_ptr_array_new_with_free_func(level_free),
+        .fd = -1,
+        .chunk = g_malloc(CHUNK),
     };
     gboolean ok;
 
-    add_entry(&s, path, ".");
+    visit_all(&s, path);
+    if (s.fd >= 0)
+        close(s.fd);
     g_hash_table_unref(s.first_names);
+    g_ptr_array_unref(s.levels);
+    g_free(s.chunk);
     ok = s.trouble->len == 0;
     if (ok) {
         g_string_free(s.trouble, TRUE);
