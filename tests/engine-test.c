@@ -417,16 +417,22 @@ static void add_case(const char *backend, const char *group, const char *id,
     g_test_add_data_func(path, data, run);
 }
 
-static void add_backend(const struct world_backend *backend)
+static void add_cases(const struct world_backend *backend,
+                      const struct undo_case *cases, size_t count)
 {
-    for (size_t i = 0; i < engine_cases_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct bound_case *bound = g_new(struct bound_case, 1);
 
-        *bound = (struct bound_case){ &engine_cases[i], backend };
-        add_case(backend->name, "", engine_cases[i].id, bound, run_undo_case);
-        add_case(backend->name, "/CR-01", engine_cases[i].id, bound,
-                 run_crash_case);
+        *bound = (struct bound_case){ &cases[i], backend };
+        add_case(backend->name, "", cases[i].id, bound, run_undo_case);
+        add_case(backend->name, "/CR-01", cases[i].id, bound, run_crash_case);
     }
+}
+
+static void add_backend(const struct world_backend *backend)
+{
+    add_cases(backend, engine_cases, engine_cases_count);
+    add_cases(backend, engine_deep_cases, engine_deep_cases_count);
     for (size_t i = 0; i < G_N_ELEMENTS(long_cases); i++)
         add_case(backend->name, "", long_cases[i].id, backend,
                  long_cases[i].run);

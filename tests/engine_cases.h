@@ -30,6 +30,9 @@ int engine_put(struct world *w, const char *path, int flags, const char *text);
 extern const struct undo_case engine_cases[];
 extern const size_t engine_cases_count;
 
+extern const struct undo_case engine_deep_cases[];
+extern const size_t engine_deep_cases_count;
+
 /* Parts that other tests use too. */
 void engine_fill_small(struct world *w);
 void engine_fill_links(struct world *w);

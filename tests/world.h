@@ -5,8 +5,8 @@
  * The engine's tests are written once against this and run over several
  * backends: the library in this process, with the log on the same or another
  * filesystem, and the real daemon under a real mount, driven by system calls
- * and its control socket. Operations take paths relative to the folder and
- * return 0 or -errno.
+ * and its control socket. Operations take paths relative to the folder (or to
+ * where chdir went) and return 0 or -errno.
  */
 #ifndef TESTS_WORLD_H
 #define TESTS_WORLD_H
@@ -51,6 +51,10 @@ struct world_backend {
     int (*copy_range)(struct world *w, const char *from, const char *to,
                       off_t from_offset, off_t to_offset, size_t len);
     int (*stat)(struct world *w, const char *path, struct stat *ret_stat);
+
+    /* Paths of what follows are relative to this folder: a name in the one
+     * that it was, ".." or NULL for the share itself. */
+    int (*chdir)(struct world *w, const char *name);
 
     /* A handle that stays open over other operations. */
     void *(*open)(struct world *w, const char *path, int flags);

@@ -17,6 +17,7 @@ struct folder {
     struct ic *ic;
     struct control_client *client;
     struct ic_cred cred;
+    GPtrArray *way; /* of references: from the root to where chdir went */
 };
 
 struct handle {
@@ -38,6 +39,7 @@ static bool folder_start(struct world *w)
 
     f->ic = ic_open_share(&options, &error);
     g_assert_no_error(error);
+    f->way = g_ptr_array_new_with_free_func((GDestroyNotify)ic_inode_unref);
     f->cred.uid = getuid();
     f->cred.gid = getgid();
     g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair),
@@ -59,6 +61,7 @@ static void folder_stop(struct world *w)
     struct folder *f = g_steal_pointer(&w->state);
 
     control_client_free(f->client);
+    g_ptr_array_unref(f->way);
     ic_close(f->ic);
     g_free(f);
 }
@@ -75,11 +78,17 @@ static void folder_kill(struct world *w)
 
 /* ---- paths --------------------------------------------------------------- */
 
+static struct ic_inode *here(struct folder *f)
+{
+    return f->way->len > 0 ? g_ptr_array_index(f->way, f->way->len - 1)
+                           : ic_root(f->ic);
+}
+
 static int resolve(struct folder *f, const char *path,
                    struct ic_inode **ret_inode)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);
-    struct ic_inode *at = ic_inode_ref(ic_root(f->ic));
+    struct ic_inode *at = ic_inode_ref(here(f));
 
     for (char **part = parts; *part; part++) {
         struct ic_inode *next;
@@ -106,6 +115,25 @@ static int resolve_parent(struct folder *f, const char *path,
 
     *ret_name = slash ? slash + 1 : path;
     return resolve(f, dir, ret_dir);
+}
+
+static int folder_chdir(struct world *w, const char *name)
+{
+    struct folder *f = w->state;
+    struct ic_inode *next;
+    int rc;
+
+    if (!name) {
+        g_ptr_array_set_size(f->way, 0);
+    } else if (strcmp(name, "..") == 0) {
+        g_ptr_array_set_size(f->way, (gint)f->way->len - 1);
+    } else {
+        rc = resolve(f, name, &next);
+        if (rc < 0)
+            return rc;
+        g_ptr_array_add(f->way, next);
+    }
+    return 0;
 }
 
 static void drop(int rc, struct ic_inode *inode)
@@ -429,9 +457,10 @@ static json_t *folder_request(struct world *w, const char *type,
     .chown = folder_chown, .utimes = folder_utimes,                            \
     .truncate = folder_truncate, .setxattr = folder_setxattr,                  \
     .removexattr = folder_removexattr, .fallocate = folder_fallocate,          \
-    .copy_range = folder_copy_range, .stat = folder_stat, .open = folder_open, \
-    .write = folder_write, .handle_stat = folder_handle_stat,                  \
-    .close = folder_close, .request = folder_request
+    .copy_range = folder_copy_range, .stat = folder_stat,                      \
+    .chdir = folder_chdir, .open = folder_open, .write = folder_write,         \
+    .handle_stat = folder_handle_stat, .close = folder_close,                  \
+    .request = folder_request
 
 const struct world_backend world_folder = { .name = "folder",
                                             FOLDER_OPERATIONS };

@@ -27,10 +27,15 @@ enum { START_TRIES = 1000, POLL_US = 10000 };
 struct mounted {
     pid_t pid;
     struct control_client *client;
+    int cwd; /* or -1: the root */
 };
 
 static char *at(struct world *w, const char *path)
 {
+    struct mounted *m = w->state;
+
+    if (m->cwd >= 0)
+        return g_strdup_printf("/proc/self/fd/%d/%s", m->cwd, path);
     return g_build_filename(w->mount, path, NULL);
 }
 
@@ -108,6 +113,7 @@ static bool mount_start(struct world *w)
     if (access(daemon, X_OK) < 0 || access("/dev/fuse", R_OK | W_OK) < 0)
         return false;
     m = g_new0(struct mounted, 1);
+    m->cwd = -1;
     m->pid = spawn(w, daemon);
     wait_started(w, m);
     w->state = m;
@@ -125,6 +131,7 @@ static void end(struct world *w, int signal_number)
     struct mounted *m = g_steal_pointer(&w->state);
     int status;
 
+    fd_close(&m->cwd);
     kill(m->pid, signal_number);
     g_assert_cmpint(waitpid(m->pid, &status, 0), ==, m->pid);
     control_client_free(m->client);
@@ -287,6 +294,19 @@ static int mount_stat(struct world *w, const char *path, struct stat *ret_stat)
     return RESULT(lstat(full, ret_stat));
 }
 
+static int mount_chdir(struct world *w, const char *name)
+{
+    struct mounted *m = w->state;
+    g_autofree char *full = name ? at(w, name) : NULL;
+    fd_auto int fd = name ? open(full, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    if (name && fd < 0)
+        return -errno;
+    fd_close(&m->cwd);
+    m->cwd = fd_steal(&fd);
+    return 0;
+}
+
 static void *mount_open(struct world *w, const char *path, int flags)
 {
     g_autofree char *full = at(w, path);
@@ -343,6 +363,7 @@ const struct world_backend world_mount = {
     .fallocate = mount_fallocate,
     .copy_range = mount_copy_range,
     .stat = mount_stat,
+    .chdir = mount_chdir,
     .open = mount_open,
     .write = mount_write,
     .handle_stat = mount_handle_stat,
