@@ -15,10 +15,10 @@ from measure import Daemon, Result, Skipped, Spans, engine, fresh_folder, \
 
 
 class Removal:
-    def __init__(self, settings):
+    def __init__(self, settings, size):
         self.settings = settings
         self.files = settings.scaled(10000, 100)
-        self.size = 10486  # 100 MiB in all
+        self.size = size
         self.base = os.path.join(settings.work, "rm")
 
     def tree(self):
@@ -142,26 +142,45 @@ class Removal:
         return spans.numbers
 
 
-def case_rm(settings):
-    removal = Removal(settings)
-    result = Result("rm", f"rm -rf of {removal.files} files of "
-                    f"{removal.size} bytes, and its undo")
-    in_turn(result, {
+def pairs(removal):
+    return {
         "library": lambda: removal.library(True),
         "library, no undo": lambda: removal.library(False),
         "daemon": lambda: removal.daemon(True),
         "daemon, no undo": lambda: removal.daemon(False),
+    }
+
+
+def compare_pairs(result):
+    for kind in ("library", "daemon"):
+        result.ratio(kind, "remove_cpu", kind + ", no undo")
+        result.ratio(kind, "remove", kind + ", no undo",
+                     most=1.3 if kind == "daemon" else None)
+
+
+def case_rm(settings):
+    removal = Removal(settings, 10486)  # 100 MiB in all
+    result = Result("rm", f"rm -rf of {removal.files} files of "
+                    f"{removal.size} bytes, and its undo")
+    in_turn(result, pairs(removal) | {
         "copy (cp -a)": removal.copy,
         "shadow git": removal.shadow_git,
         "overlayfs": removal.overlay,
     }, settings.rounds)
     remove(removal.base)
-    for kind in ("library", "daemon"):
-        for metric in ("remove", "remove_cpu"):
-            result.ratio(kind, metric, kind + ", no undo",
-                         most=1.3 if metric == "remove" else None)
+    compare_pairs(result)
     result.ratio("copy (cp -a)", "undo", "daemon", least=1)
     result.ratio("shadow git", "undo", "daemon", least=10)
     result.ratio("overlayfs", "undo", "daemon")
     result.ratio("overlayfs", "remove", "daemon")
+    return result
+
+
+def case_rm_empty(settings):
+    """The worst there is: no content whose blocks would have to be freed."""
+    removal = Removal(settings, 0)
+    result = Result("rm-empty", f"rm -rf of {removal.files} empty files")
+    in_turn(result, pairs(removal), settings.rounds)
+    remove(removal.base)
+    compare_pairs(result)
     return result
