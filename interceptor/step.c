@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -218,10 +219,18 @@ static int append(struct step *step, const char *text, size_t len)
     return rc;
 }
 
-/* {"t":"b","p":P,"n":"...","i":I without the brace: the most frequent lines,
- * so not by way of a JSON object. */
-static int append_name(struct step *step, char type, uint64_t dir,
-                       const char *name, uint64_t ino)
+/* Can the name stand in quotes as it is? Nearly all can. */
+static bool is_plain(const char *name)
+{
+    for (; *name; name++) {
+        if (*name < ' ' || *name > '~' || *name == '"' || *name == '\\')
+            return false;
+    }
+    return true;
+}
+
+/* The name as a JSON string with its quotes; *ret_key: "n" or "n64". */
+static char *quote_name(const char *name, const char **ret_key)
 {
     size_t len = strlen(name);
     bool text = json_bytes_is_text(name, len);
@@ -229,14 +238,32 @@ static int append_name(struct step *step, char type, uint64_t dir,
                                    ? NULL
                                    : g_base64_encode((const guchar *)name, len);
     json_t *value = json_string(text ? name : encoded);
-    char *quoted = json_dumps(value, JSON_ENCODE_ANY);
-    g_autofree char *line = g_strdup_printf(
-        "{\"t\":\"%c\",\"p\":%" PRId64 ",\"n%s\":%s,\"i\":%" PRId64, type,
-        (int64_t)dir, text ? "" : "64", quoted, (int64_t)ino);
+    char *dumped = json_dumps(value, JSON_ENCODE_ANY);
+    char *quoted = g_strdup(dumped);
 
-    free(quoted);
+    free(dumped);
     json_decref(value);
-    return append(step, line, strlen(line));
+    *ret_key = text ? "n" : "n64";
+    return quoted;
+}
+
+/* {"t":"b","p":P,"n":"...","i":I without the brace: the most frequent lines,
+ * so not by way of a JSON object. */
+static int append_name(struct step *step, char type, uint64_t dir,
+                       const char *name, uint64_t ino)
+{
+    const bool plain = is_plain(name);
+    const char *key = "n", *quote = plain ? "\"" : "";
+    g_autofree char *quoted = plain ? NULL : quote_name(name, &key);
+    char line[6 * NAME_MAX + 128]; /* JSON makes six bytes of one, at worst */
+    int len = snprintf(
+        line, sizeof(line),
+        "{\"t\":\"%c\",\"p\":%" PRId64 ",\"%s\":%s%s%s,\"i\":%" PRId64, type,
+        (int64_t)dir, key, quote, plain ? name : quoted, quote, (int64_t)ino);
+
+    if ((size_t)len >= sizeof(line))
+        return -ENAMETOOLONG;
+    return append(step, line, (size_t)len);
 }
 
 int step_record_binding(struct step *step, struct step_inode *dir,
