@@ -10,8 +10,11 @@
 #include <glib.h>
 #include <stdlib.h>
 
+#include "common/fd.h"
 #include "interceptor/inode.h"
+#include "interceptor/step.h"
 #include "interceptor/sys.h"
+#include "interceptor/tree_walk.h"
 
 struct held_links {
     pthread_mutex_t lock;
@@ -85,6 +88,44 @@ void held_links_change(struct held_links *held, uint64_t ino, int delta)
     }
 }
 
+struct kept {
+    struct held_links *held;
+    int delta;
+};
+
+/* A file with one link has none in the share: nobody asks for it. */
+static int change_entry(int dirfd, const struct dirent *entry, void *opaque)
+{
+    const struct kept *kept = opaque;
+    struct stat st;
+
+    if (sys_stat_name(dirfd, entry->d_name, &st) < 0)
+        return TREE_SKIP;
+    if (S_ISDIR(st.st_mode))
+        return TREE_ENTER;
+    if (st.st_nlink > 1)
+        held_links_change(kept->held, st.st_ino, kept->delta);
+    return TREE_SKIP;
+}
+
+int held_links_change_kept(struct held_links *held, int blobs, uint64_t ino,
+                           int delta)
+{
+    struct step_name name = step_inode_blob(ino);
+    struct kept kept = { held, delta };
+    fd_auto int fd = -1;
+    struct stat st;
+    int rc = sys_stat_name(blobs, name.text, &st);
+
+    if (rc < 0)
+        return rc;
+    held_links_change(held, ino, delta);
+    if (!S_ISDIR(st.st_mode))
+        return 0;
+    fd = sys_openat(blobs, name.text, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+    return fd < 0 ? fd : tree_walk(fd, change_entry, NULL, &kept);
+}
+
 int held_links_change_all(struct held_links *held, int blobs, int delta)
 {
     int fd = sys_openat(blobs, ".", O_RDONLY | O_DIRECTORY, 0);
@@ -95,8 +136,8 @@ int held_links_change_all(struct held_links *held, int blobs, int delta)
         return fd < 0 ? fd : -errno;
     while ((entry = readdir(dir))) {
         if (entry->d_name[0] == 'i')
-            held_links_change(held, strtoull(entry->d_name + 1, NULL, 10),
-                              delta);
+            held_links_change_kept(
+                held, fd, strtoull(entry->d_name + 1, NULL, 10), delta);
     }
     closedir(dir);
     return 0;

@@ -27,6 +27,11 @@ void held_links_set_table(struct held_links *held, struct inode_table *table);
 /* The log took (delta 1) or gave up (-1) a link of the inode. */
 void held_links_change(struct held_links *held, uint64_t ino, int delta);
 
+/* The log took or gave up blobs/i<ino>, and, if that is a directory that is not
+ * empty, what is in it. 0 or -errno. */
+int held_links_change_kept(struct held_links *held, int blobs, uint64_t ino,
+                           int delta);
+
 /* For all kept inodes, "i<ino>", in a blobs folder. 0 or -errno. */
 int held_links_change_all(struct held_links *held, int blobs, int delta);
 

@@ -4,8 +4,10 @@
  */
 #include "interceptor/restore.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -28,9 +30,8 @@ static gboolean fail(GError **error, int code, const char *what, int rc)
 /* ---- check --------------------------------------------------------------- */
 
 /* Every inode that lost a name is in the tree, in the log, or can be made. */
-static gboolean check_inodes(const struct restore *r, GError **error)
+static gboolean check_inodes(struct restore *r, GError **error)
 {
-    g_autoptr(survey_auto) survey = NULL;
     GHashTableIter iter;
     gpointer key;
     int rc;
@@ -39,7 +40,7 @@ static gboolean check_inodes(const struct restore *r, GError **error)
      * directories that are, is not looked at here. */
     if (r->staging >= 0)
         return TRUE;
-    rc = survey_make(r->step, r->root, &survey);
+    rc = survey_make(r->step, r->root, &r->survey);
     if (rc < 0) {
         /* Something cannot be read, say: attaching will find out. */
         log_debug(LOG_UNDO, "undo: survey: %s", g_strerror(-rc));
@@ -50,7 +51,7 @@ static gboolean check_inodes(const struct restore *r, GError **error)
         const struct step_binding *binding = key;
         struct step_inode *before = binding->before;
 
-        if (!before || g_hash_table_contains(survey->inodes, before) ||
+        if (!before || g_hash_table_contains(r->survey->inodes, before) ||
             restore_can_find(r, before))
             continue;
         g_autofree char *path = step_path_before(r->step, binding->dir,
@@ -149,70 +150,134 @@ static int open_staging(struct restore *r)
     return r->staging < 0 ? r->staging : 0;
 }
 
-/* All names are back: what is left here was created by the step, or is a link
- * too many. It goes before content is put back, which may need its room. */
+/* What is left in staging was created by the step, or is a link too many. */
+static int keep_staged(struct restore *r)
+{
+    int fd = sys_openat(r->staging, ".", O_RDONLY | O_DIRECTORY, 0);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    int rc = 0;
+
+    if (!dir)
+        return fd < 0 ? fd : -errno;
+    while (rc == 0 && (entry = readdir(dir))) {
+        uint64_t ino = strtoull(entry->d_name, NULL, 10);
+
+        if (ino == 0)
+            continue;
+        rc = restore_rename(r->staging, entry->d_name, r->keep,
+                            step_inode_blob(ino).text);
+        if (rc == 0)
+            rc = held_links_change_kept(r->held, r->keep, ino, 1);
+    }
+    closedir(dir);
+    return rc;
+}
+
+/* All names are back. What is left goes before content is put back, which may
+ * need its room. */
 static int close_staging(struct restore *r)
 {
+    int rc = r->keep >= 0 ? keep_staged(r) : 0;
+
     fd_close(&r->staging);
-    return sys_remove_tree(r->staging_dir, r->staging_name);
+    return rc < 0 ? rc : sys_remove_tree(r->staging_dir, r->staging_name);
 }
 
 /* ---- all of it ----------------------------------------------------------- */
 
-static gboolean run(struct restore *r, GError **error)
+static gboolean run_fail(struct restore *r, GError **error, const char *what,
+                         int rc)
+{
+    r->rc = rc;
+    return fail(error, ERROR_IO_ERROR,
+                r->trouble->len > 0 ? r->trouble->str : what, rc);
+}
+
+gboolean restore_run(struct restore *r, GError **error)
 {
     int rc = open_staging(r);
 
     if (rc < 0)
-        return fail(error, ERROR_IO_ERROR, "staging folder", rc);
+        return run_fail(r, error, "staging folder", rc);
     rc = restore_detach(r);
     if (rc < 0)
-        return fail(error, ERROR_IO_ERROR, "putting aside what is new", rc);
+        return run_fail(r, error, "putting aside what is new", rc);
     rc = restore_attach(r);
     if (rc < 0)
-        return fail(
-            error, ERROR_IO_ERROR,
-            r->trouble->len > 0 ? r->trouble->str : "putting names back", rc);
+        return run_fail(r, error, "putting names back", rc);
     rc = close_staging(r);
     if (rc == 0)
         rc = restore_content(r);
     if (rc == 0)
         rc = restore_metadata(r);
-    if (rc < 0)
-        return fail(
-            error, ERROR_IO_ERROR,
-            r->trouble->len > 0 ? r->trouble->str : "putting content back", rc);
-    return TRUE;
+    return rc == 0 || run_fail(r, error, "putting content back", rc);
 }
 
-gboolean restore_step(struct undo_log *log, struct step *step, int dirfd,
-                      int root, struct held_links *held, bool damaged_too,
-                      GError **error)
+struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
+                            int root, struct held_links *held, bool damaged_too,
+                            GError **error)
 {
-    struct restore r = {
+    int blobs = sys_openat(dirfd, STEP_BLOBS,
+                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    struct restore *r;
+
+    if (blobs < 0) {
+        fail(error, ERROR_PREIMAGE_MISSING, "blobs", blobs);
+        return NULL;
+    }
+    r = g_new0(struct restore, 1);
+    *r = (struct restore){
         .step = step,
         .log = log,
         .held = held,
         .dir = dirfd,
+        .blobs = blobs,
         .root = root,
         .staging = -1,
+        .keep = -1,
         .damaged_too = damaged_too,
+        .trouble = g_string_new(NULL),
     };
-    gboolean ok = FALSE;
-
-    r.blobs = sys_openat(dirfd, STEP_BLOBS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
-                         0);
-    if (r.blobs < 0)
-        return fail(error, ERROR_PREIMAGE_MISSING, "blobs", r.blobs);
-    r.trouble = g_string_new(NULL);
     step_sort(step);
-    restore_walker_init(&r.walker, root, step->root);
-    open_old_staging(&r);
-    ok = restore_check_content(&r, error) && check_inodes(&r, error) &&
-         run(&r, error);
-    walker_clear(&r.walker);
-    g_string_free(r.trouble, TRUE);
-    fd_close(&r.staging);
-    fd_close(&r.blobs);
-    return ok;
+    restore_walker_init(&r->walker, root, step->root);
+    open_old_staging(r);
+    return r;
+}
+
+void restore_free(struct restore *r)
+{
+    if (!r)
+        return;
+    survey_free(r->survey);
+    walker_clear(&r->walker);
+    g_string_free(r->trouble, TRUE);
+    fd_close(&r->staging);
+    fd_close(&r->blobs);
+    g_free(r);
+}
+
+gboolean restore_check(struct restore *r, GError **error)
+{
+    return restore_check_content(r, error) && check_inodes(r, error);
+}
+
+const struct survey *restore_survey(const struct restore *r)
+{
+    return r->survey;
+}
+
+void restore_set_keep(struct restore *r, int blobs)
+{
+    r->keep = blobs;
+}
+
+int restore_errno(const struct restore *r)
+{
+    return r->rc;
+}
+
+bool restore_has_remade(const struct restore *r)
+{
+    return r->remade;
 }

@@ -30,14 +30,42 @@
 
 #include "interceptor/held.h"
 #include "interceptor/step.h"
+#include "interceptor/survey.h"
 #include "interceptor/undo_log.h"
 
-/* The step in wal/in_progress (dirfd) is taken back in the tree at root. The
- * caller discards its folder afterwards. damaged_too: content that is missing
- * or damaged in the log is left out. On error: ERROR_PREIMAGE_MISSING and
- * ERROR_PREIMAGE_CORRUPT before anything is changed, ERROR_IO_ERROR else. */
-gboolean restore_step(struct undo_log *log, struct step *step, int dirfd,
-                      int root, struct held_links *held, bool damaged_too,
-                      GError **error);
+struct restore;
+
+/* Prepare to take back the step in wal/in_progress (dirfd) in the tree at
+ * root. All is borrowed until restore_free(). damaged_too: what is missing or
+ * damaged in the log is left out. NULL and error if the log has no blobs/. */
+struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
+                            int root, struct held_links *held, bool damaged_too,
+                            GError **error);
+
+/* Is everything there that is needed? Nothing is changed.
+ * ERROR_PREIMAGE_MISSING, ERROR_PREIMAGE_CORRUPT, ERROR_IO_ERROR. */
+gboolean restore_check(struct restore *restore, GError **error);
+
+/* What restore_check() saw of the tree: borrowed; NULL if it could not be seen
+ * or is half-way to what it was. */
+const struct survey *restore_survey(const struct restore *restore);
+
+/* What is put aside goes there, as i<ino>, in place of being removed: a blobs/
+ * folder on the same filesystem, borrowed. */
+void restore_set_keep(struct restore *restore, int blobs);
+
+/* Do it. On error (ERROR_IO_ERROR) it is half done; do it again. The caller
+ * discards the step's folder after success. */
+gboolean restore_run(struct restore *restore, GError **error);
+
+/* The errno of the error of restore_run(), negative; 0 if there was none. */
+int restore_errno(const struct restore *restore);
+
+/* Did inodes have to be made anew, so that they have other numbers now? */
+bool restore_has_remade(const struct restore *restore);
+
+void restore_free(struct restore *restore);
+typedef struct restore restore_auto;
+G_DEFINE_AUTOPTR_CLEANUP_FUNC(restore_auto, restore_free)
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore_names - the parts of a restore that move names: detach and attach.
+ * restore_names - the parts of a restore that move names: restore_detach.c and
+ * restore_attach.c, and what they share.
  */
 #ifndef INTERCEPTOR_RESTORE_NAMES_H
 #define INTERCEPTOR_RESTORE_NAMES_H
@@ -10,6 +11,7 @@
 
 #include "interceptor/held.h"
 #include "interceptor/step.h"
+#include "interceptor/survey.h"
 #include "interceptor/undo_log.h"
 #include "interceptor/walker.h"
 
@@ -24,9 +26,13 @@ struct restore {
     int staging; /* folder for what is detached, by inode number */
     int staging_dir;
     const char *staging_name;
-    struct walker walker; /* over homes, from the root */
-    bool damaged_too;     /* restore what there is */
-    GString *trouble;     /* the path at which an error happened */
+    int keep;              /* a blobs/ for what is detached; -1: remove it */
+    struct survey *survey; /* of the check; or NULL */
+    bool remade;           /* inodes have other numbers now */
+    int rc;                /* of the error, or 0 */
+    struct walker walker;  /* over homes, from the root */
+    bool damaged_too;      /* restore what there is */
+    GString *trouble;      /* the path at which an error happened */
 };
 
 /* Is the inode in staging or in the log, or can it be made from its copy? */
@@ -39,6 +45,16 @@ int restore_open_dir(struct restore *r, const struct step_inode *dir);
 /* A walker over homes (after step_sort()), whose top is dir, open as dirfd. */
 void restore_walker_init(struct walker *walker, int dirfd,
                          const struct step_inode *dir);
+
+/* The name in staging of an inode that was detached. */
+struct staged_name {
+    char text[24];
+};
+struct staged_name restore_staged_name(uint64_t ino);
+
+/* Move a name, which must not be taken there, also where only the modes of
+ * what we own are in the way. */
+int restore_rename(int dirfd, const char *name, int to, const char *to_name);
 
 /* Make a directory that we own writable for ourselves; its recorded metadata
  * is set at the end. */

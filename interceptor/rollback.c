@@ -38,6 +38,7 @@ static gboolean undo_wal(struct ic *ic, bool damaged_too,
 {
     fd_auto int dir = undo_log_open_wal(ic->log);
     g_autoptr(step_auto) step = NULL;
+    g_autoptr(restore_auto) restore = NULL;
     struct ic_step_info *info;
     fd_auto int blobs = -1;
     int rc = dir < 0 ? dir : step_load(dir, undo_log_alias, ic->log, &step);
@@ -59,8 +60,10 @@ static gboolean undo_wal(struct ic *ic, bool damaged_too,
                  step->id);
     info = describe(ic, step, dir);
     undo_log_release_reserve(ic->log);
-    if (!restore_step(ic->log, step, dir, ic->root->fd, ic->held, damaged_too,
-                      error)) {
+    restore = restore_new(ic->log, step, dir, ic->root->fd, ic->held,
+                          damaged_too, error);
+    if (!restore || !restore_check(restore, error) ||
+        !restore_run(restore, error)) {
         ic_step_info_free(info);
         return FALSE;
     }

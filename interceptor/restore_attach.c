@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * restore_attach - see restore_names.h and restore.h.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "common/fd.h"
+#include "interceptor/restore_names.h"
+#include "interceptor/restore_search.h"
+#include "interceptor/sys.h"
+
+/* Where the nth inode that is made anew waits. */
+static struct staged_name remade_name(guint number)
+{
+    struct staged_name name;
+
+    snprintf(name.text, sizeof(name.text), "n%u", number);
+    return name;
+}
+
+/* ---- finding ------------------------------------------------------------- */
+
+static bool can_remake(const struct step_inode *inode)
+{
+    return inode->flags & STEP_META &&
+           (!S_ISREG(inode->meta->mode) || inode->flags & STEP_DATA);
+}
+
+static bool is_there(int dirfd, const char *name, uint64_t ino)
+{
+    struct stat st;
+
+    return dirfd >= 0 && sys_stat_name(dirfd, name, &st) == 0 &&
+           st.st_ino == ino;
+}
+
+bool restore_can_find(const struct restore *r, const struct step_inode *inode)
+{
+    return can_remake(inode) ||
+           (!(inode->flags & STEP_RETIRED) &&
+            (is_there(r->staging, restore_staged_name(inode->ino).text,
+                      inode->ino) ||
+             is_there(r->blobs, step_inode_blob(inode->ino).text, inode->ino)));
+}
+
+/* ---- attach -------------------------------------------------------------- */
+
+struct attacher {
+    struct restore *r;
+    GHashTable *missing; /* step_inode -> number of its names not yet back */
+    GHashTable *remade;  /* step_inode -> number of its remade_name() */
+    const struct step_inode *dir; /* whose fd is dirfd */
+    int dirfd;
+};
+
+/* Each directory before what is below it; the lost ones of a damaged log last.
+ */
+static int compare_order(gconstpointer a, gconstpointer b)
+{
+    const struct step_binding *x = *(struct step_binding *const *)a;
+    const struct step_binding *y = *(struct step_binding *const *)b;
+    unsigned ox = x->dir->order - 1, oy = y->dir->order - 1;
+
+    return ox < oy ? -1 : ox > oy;
+}
+
+/* Make the inode anew, empty; content and metadata come later. */
+static int remake(struct attacher *a, struct step_inode *inode,
+                  struct staged_name *ret_name)
+{
+    struct restore *r = a->r;
+    guint number = g_hash_table_size(a->remade) + 1;
+    struct stat st;
+    int rc;
+
+    *ret_name = remade_name(number);
+    rc = sys_remove_tree(r->staging, ret_name->text);
+    if (rc == 0)
+        rc = meta_create_inode(inode->meta, r->staging, ret_name->text);
+    if (rc == 0)
+        rc = sys_stat_name(r->staging, ret_name->text, &st);
+    if (rc == 0)
+        rc = undo_log_add_alias(r->log, inode->ino, st.st_ino, r->step->seq);
+    if (rc < 0)
+        return rc;
+    if (!(inode->flags & STEP_RETIRED)) {
+        g_hash_table_steal(r->step->inodes, &inode->ino);
+        g_ptr_array_add(r->step->retired, inode);
+        inode->flags |= STEP_RETIRED;
+    }
+    inode->now = st.st_ino;
+    r->remade = true;
+    g_hash_table_insert(a->remade, inode, GUINT_TO_POINTER(number));
+    return 0;
+}
+
+/* Put the inode at dirfd/name from dir/from. last: no other name needs it. */
+static int place(struct attacher *a, int from_dir, const char *from,
+                 const struct step_binding *binding, bool last)
+{
+    int rc = -EXDEV;
+
+    if (!last)
+        rc = sys_linkat(from_dir, from, a->dirfd, binding->name);
+    if (last || rc == -EPERM || rc == -EMLINK)
+        rc = restore_rename(from_dir, from, a->dirfd, binding->name);
+    if (rc == -EACCES) {
+        restore_relax(a->dirfd);
+        rc = restore_rename(from_dir, from, a->dirfd, binding->name);
+    }
+    return rc;
+}
+
+static int bring_back(struct attacher *a, const struct step_binding *binding,
+                      bool last)
+{
+    struct restore *r = a->r;
+    struct step_inode *inode = binding->before;
+    struct staged_name staged = restore_staged_name(inode->ino);
+    struct step_name kept = step_inode_blob(inode->ino);
+    int rc;
+
+    if (inode->flags & STEP_RETIRED) {
+        staged = remade_name(
+            GPOINTER_TO_UINT(g_hash_table_lookup(a->remade, inode)));
+        if (inode->now && is_there(r->staging, staged.text, inode->now))
+            return place(a, r->staging, staged.text, binding, last);
+    } else if (is_there(r->staging, staged.text, inode->ino)) {
+        return place(a, r->staging, staged.text, binding, last);
+    } else if (is_there(r->blobs, kept.text, inode->ino)) {
+        if (last)
+            held_links_change_kept(r->held, r->blobs, inode->ino, -1);
+        rc = place(a, r->blobs, kept.text, binding, last);
+        if (rc < 0 && last)
+            held_links_change_kept(r->held, r->blobs, inode->ino, 1);
+        return rc;
+    } else if (restore_search(r->root, inode->ino, r->staging, staged.text) ==
+               0) {
+        return place(a, r->staging, staged.text, binding, last);
+    }
+    if (!can_remake(inode))
+        return -ENODATA;
+    rc = remake(a, inode, &staged);
+    return rc < 0 ? rc : place(a, r->staging, staged.text, binding, last);
+}
+
+static bool is_in_place(struct attacher *a, const struct step_binding *binding)
+{
+    struct stat st;
+
+    return sys_stat_name(a->dirfd, binding->name, &st) == 0 &&
+           step_is_now(binding->before, st.st_ino);
+}
+
+static int enter_dir(struct attacher *a, const struct step_inode *dir)
+{
+    if (a->dir == dir)
+        return 0;
+    fd_close(&a->dirfd);
+    a->dirfd = restore_open_dir(a->r, dir);
+    a->dir = a->dirfd < 0 ? NULL : dir;
+    return a->dirfd < 0 ? a->dirfd : 0;
+}
+
+static int attach_binding(struct attacher *a,
+                          const struct step_binding *binding)
+{
+    int missing, rc = enter_dir(a, binding->dir);
+
+    if (rc < 0)
+        return rc;
+    missing = GPOINTER_TO_INT(g_hash_table_lookup(a->missing, binding->before));
+    g_hash_table_insert(a->missing, binding->before,
+                        GINT_TO_POINTER(missing - 1));
+    if (is_in_place(a, binding))
+        return 0;
+    return bring_back(a, binding, missing <= 1);
+}
+
+/* The bindings that named something, in the order of their directories. */
+static GPtrArray *sorted_bindings(struct attacher *a)
+{
+    GPtrArray *list = g_ptr_array_new();
+    GHashTableIter iter;
+    gpointer key;
+
+    g_hash_table_iter_init(&iter, a->r->step->bindings);
+    while (g_hash_table_iter_next(&iter, &key, NULL)) {
+        struct step_binding *binding = key;
+        int missing;
+
+        if (!binding->before)
+            continue;
+        g_ptr_array_add(list, binding);
+        missing = GPOINTER_TO_INT(
+            g_hash_table_lookup(a->missing, binding->before));
+        g_hash_table_insert(a->missing, binding->before,
+                            GINT_TO_POINTER(missing + 1));
+    }
+    g_ptr_array_sort(list, compare_order);
+    return list;
+}
+
+int restore_attach(struct restore *r)
+{
+    struct attacher a = {
+        .r = r,
+        .missing = g_hash_table_new(NULL, NULL),
+        .remade = g_hash_table_new(NULL, NULL),
+        .dirfd = -1,
+    };
+    g_autoptr(GPtrArray) bindings = sorted_bindings(&a);
+    int rc = 0;
+
+    for (guint i = 0; rc == 0 && i < bindings->len; i++) {
+        const struct step_binding *binding = g_ptr_array_index(bindings, i);
+
+        rc = attach_binding(&a, binding);
+        if (rc < 0) {
+            g_autofree char *path = step_path_before(r->step, binding->dir,
+                                                     binding->name);
+
+            g_string_assign(r->trouble, path ? path : binding->name);
+        }
+    }
+    fd_close(&a.dirfd);
+    g_hash_table_unref(a.missing);
+    g_hash_table_unref(a.remade);
+    return rc;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * restore_detach - see restore_names.h and restore.h.
+ *
+ * Detaching meets directories in two kinds of place: at home, reached from the
+ * root through directories that are at home, and in staging. Those in staging
+ * are queued, the others are walked (walker.h), so that depth costs neither
+ * stack nor fds.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "interceptor/restore_names.h"
+#include "interceptor/sys.h"
+#include "interceptor/tree_walk.h"
+
+enum { DIR_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW };
+
+static int detach(struct restore *r, int dirfd, const char *name,
+                  const struct stat *st, GArray *queue)
+{
+    uint64_t ino = st->st_ino;
+    struct staged_name staged = restore_staged_name(ino);
+    int rc = restore_rename(dirfd, name, r->staging, staged.text);
+    struct stat there;
+
+    /* Another link of it is there already. */
+    if (rc == -EEXIST && !S_ISDIR(st->st_mode) &&
+        sys_stat_name(r->staging, staged.text, &there) == 0 &&
+        there.st_ino == ino)
+        return sys_unlinkat(dirfd, name, 0);
+    if (rc == 0 && S_ISDIR(st->st_mode))
+        g_array_append_val(queue, ino);
+    return rc;
+}
+
+static int detach_bindings(struct restore *r, int dirfd,
+                           const struct step_inode *dir, GArray *queue)
+{
+    for (guint i = 0; dir->bindings && i < dir->bindings->len; i++) {
+        const struct step_binding *binding = g_ptr_array_index(dir->bindings,
+                                                               i);
+        struct stat st;
+        int rc = sys_stat_name(dirfd, binding->name, &st);
+
+        if (rc == -EACCES) {
+            restore_relax(dirfd);
+            rc = sys_stat_name(dirfd, binding->name, &st);
+        }
+        if (rc == -ENOENT || (rc == 0 && binding->before &&
+                              step_is_now(binding->before, st.st_ino)))
+            continue;
+        if (rc == 0)
+            rc = detach(r, dirfd, binding->name, &st, queue);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* A recorded directory, and those of its subdirectories that have records and
+ * are at home: put aside what their bindings do not name. */
+static int detach_in_recorded(struct restore *r, int dirfd,
+                              const struct step_inode *dir, GArray *queue)
+{
+    g_autoptr(GPtrArray) stack = g_ptr_array_new();
+    struct walker walker;
+    int rc = 0;
+
+    restore_walker_init(&walker, dirfd, dir);
+    g_ptr_array_add(stack, (gpointer)dir);
+    while (rc == 0 && stack->len > 0) {
+        const struct step_inode *at = g_ptr_array_steal_index_fast(
+            stack, stack->len - 1);
+        int fd = walker_go(&walker, at);
+
+        if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP || fd == -ESTALE)
+            continue; /* not at home */
+        rc = fd < 0 ? fd : detach_bindings(r, fd, at, queue);
+        for (guint i = 0; rc == 0 && at->children && i < at->children->len;
+             i++) {
+            struct step_inode *child = g_ptr_array_index(at->children, i);
+
+            if (child->bindings || child->children)
+                g_ptr_array_add(stack, child);
+        }
+    }
+    walker_clear(&walker);
+    return rc;
+}
+
+/* What a directory that the step created holds: what the step created as well
+ * stays in it; what the step moved or linked there does not. */
+struct created {
+    struct restore *r;
+    GArray *queue;
+};
+
+static int visit_created(int dirfd, const struct dirent *entry, void *opaque)
+{
+    struct created *created = opaque;
+    struct stat st;
+    int rc = sys_stat_name(dirfd, entry->d_name, &st);
+
+    if (rc < 0)
+        return rc;
+    if (step_find_inode(created->r->step, st.st_ino))
+        return detach(created->r, dirfd, entry->d_name, &st, created->queue);
+    return S_ISDIR(st.st_mode) ? TREE_ENTER : TREE_SKIP;
+}
+
+static int detach_in_created(struct restore *r, int dirfd, GArray *queue)
+{
+    struct created created = { r, queue };
+
+    return tree_walk(dirfd, visit_created, restore_relax, &created);
+}
+
+static int detach_in_staged(struct restore *r, uint64_t ino, GArray *queue)
+{
+    fd_auto int fd = sys_openat(r->staging, restore_staged_name(ino).text,
+                                DIR_FLAGS, 0);
+    const struct step_inode *inode = step_find_inode(r->step, ino);
+
+    if (fd < 0)
+        return fd == -ENOENT ? 0 : fd;
+    return inode ? detach_in_recorded(r, fd, inode, queue)
+                 : detach_in_created(r, fd, queue);
+}
+
+static int drain_queue(struct restore *r, GArray *queue)
+{
+    int rc = 0;
+
+    while (rc == 0 && queue->len > 0) {
+        uint64_t ino = g_array_index(queue, uint64_t, queue->len - 1);
+
+        g_array_set_size(queue, queue->len - 1);
+        rc = detach_in_staged(r, ino, queue);
+    }
+    return rc;
+}
+
+/* What a first, interrupted run has put aside but not looked into. */
+static int queue_staged(struct restore *r, GArray *queue)
+{
+    int fd = sys_openat(r->staging, ".", O_RDONLY | O_DIRECTORY, 0);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (!dir)
+        return fd < 0 ? fd : -errno;
+    while ((entry = readdir(dir))) {
+        uint64_t ino = strtoull(entry->d_name, NULL, 10);
+        struct stat st;
+
+        if (ino > 0 && sys_stat_name(r->staging, entry->d_name, &st) == 0 &&
+            S_ISDIR(st.st_mode))
+            g_array_append_val(queue, ino);
+    }
+    closedir(dir);
+    return 0;
+}
+
+int restore_detach(struct restore *r)
+{
+    g_autoptr(GArray) queue = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    int rc = queue_staged(r, queue);
+
+    if (rc == 0)
+        rc = detach_in_recorded(r, r->root, r->step->root, queue);
+    if (rc == 0)
+        rc = drain_queue(r, queue);
+    return rc;
+}
