@@ -127,14 +127,17 @@ static bool is_home(struct wal *wal, const struct place *place)
 
 static int link_into_log(struct wal *wal, struct ic_inode *inode)
 {
+    struct stat st;
     int rc = S_ISDIR(inode->type)
                  ? -ESTALE
                  : sys_link_fd(inode->fd, wal->blobs,
                                step_inode_blob(inode->ino).text);
 
+    if (rc == 0)
+        rc = sys_stat_fd(inode->fd, &st);
     if (rc < 0)
         return -ESTALE;
-    capture_note_kept(wal, inode->ino);
+    capture_note_kept(wal, &st);
     return 0;
 }
 
@@ -303,7 +306,12 @@ int capture_content_begin(struct wal *wal, struct ic_inode *inode,
 int capture_content_keep(struct wal *wal, struct ic_inode *inode,
                          struct content *content, off_t offset, off_t length)
 {
-    struct content_store store = { wal->blobs, wal->pack, &wal->no_clones };
+    struct content_store store = {
+        .blobs = wal->blobs,
+        .pack = wal->pack,
+        .no_clones = &wal->no_clones,
+        .room = wal->limit - pack_size(wal->pack),
+    };
 
     return content_keep(content, &store, inode->fd, offset, length);
 }
@@ -344,6 +352,18 @@ int capture_content_end(struct wal *wal, struct ic_inode *inode,
     return 0;
 }
 
+int64_t capture_copied(const struct wal *wal)
+{
+    return journal_size(wal->step->journal) +
+           (wal->pack ? pack_size(wal->pack) : 0);
+}
+
+void capture_close_blobs(struct wal *wal)
+{
+    g_clear_pointer(&wal->pack, pack_close);
+    fd_close(&wal->blobs);
+}
+
 int capture_seal(struct wal *wal)
 {
     return wal->pack ? pack_seal(wal->pack) : 0;
@@ -355,6 +375,8 @@ void capture_clear(struct wal *wal)
     g_clear_pointer(&wal->pack, pack_close);
     g_clear_pointer(&wal->contents, g_ptr_array_unref);
     wal->last_content = 0;
+    wal->moved = 0;
+    atomic_store(&wal->unprotected, false);
     fd_close(&wal->blobs);
     fd_close(&wal->dir);
 }
@@ -407,10 +429,11 @@ bool capture_may_go(struct wal *wal, const struct stat *now)
     return known && known->flags & (STEP_CREATED | STEP_KEPT);
 }
 
-void capture_note_kept(struct wal *wal, uint64_t ino)
+void capture_note_kept(struct wal *wal, const struct stat *st)
 {
-    step_get_inode(wal->step, ino)->flags |= STEP_KEPT;
-    held_links_change(wal->held, ino, 1);
+    step_get_inode(wal->step, st->st_ino)->flags |= STEP_KEPT;
+    held_links_change(wal->held, st->st_ino, 1);
+    wal->moved += st->st_blocks * 512;
 }
 
 void capture_note_created(struct wal *wal, struct ic_inode *inode)

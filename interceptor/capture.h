@@ -28,6 +28,9 @@ struct wal {
     struct pack *pack;          /* or NULL: no content was kept yet */
     GPtrArray *contents;        /* owned struct content */
     atomic_bool no_clones;      /* the filesystem has no reflinks */
+    atomic_bool unprotected;    /* nothing is kept any more (limits.h) */
+    int64_t limit;              /* bytes that the step may copy */
+    int64_t moved;              /* bytes that the inodes which it took occupy */
     struct inode_table *inodes; /* borrowed */
     struct held_links *held;    /* borrowed */
 };
@@ -52,10 +55,17 @@ int capture_meta(struct wal *wal, struct ic_inode *inode);
  * *ret_content is what the step keeps of it; NULL if nothing is to be done. */
 int capture_content_begin(struct wal *wal, struct ic_inode *inode,
                           struct content **ret_content);
+/* -EXFULL: more than the step may copy. */
 int capture_content_keep(struct wal *wal, struct ic_inode *inode,
                          struct content *content, off_t offset, off_t length);
 int capture_content_end(struct wal *wal, struct ic_inode *inode,
                         struct content *content);
+
+/* Bytes of content and records that the step has copied into the log. */
+int64_t capture_copied(const struct wal *wal);
+
+/* Close what is in the blobs folder: an unprotected step drops it. */
+void capture_close_blobs(struct wal *wal);
 
 /* The step is about to be committed: nothing more is kept. */
 int capture_seal(struct wal *wal);
@@ -64,7 +74,7 @@ int capture_seal(struct wal *wal);
 void capture_clear(struct wal *wal);
 
 /* dir/name, whose stat is now, is about to be removed and cannot be moved into
- * the log: copy all of it. */
+ * the log: copy all of it. -EXFULL as above. */
 int capture_copy(struct wal *wal, struct ic_inode *dir, const char *name,
                  const struct stat *now);
 
@@ -72,8 +82,8 @@ int capture_copy(struct wal *wal, struct ic_inode *dir, const char *name,
  * does the step's log hold it already? */
 bool capture_may_go(struct wal *wal, const struct stat *now);
 
-/* The log took the inode, as blobs/i<ino>. */
-void capture_note_kept(struct wal *wal, uint64_t ino);
+/* The log took the inode, whose stat was st, as blobs/i<ino>. */
+void capture_note_kept(struct wal *wal, const struct stat *st);
 
 /* The step made this inode. */
 void capture_note_created(struct wal *wal, struct ic_inode *inode);

@@ -190,6 +190,21 @@ static int keep_blocks(struct content *content,
     return 0;
 }
 
+/* A hole costs nothing; which blocks are holes is not asked, only how many. */
+static bool fits(const struct content *content,
+                 const struct content_store *store, int file, size_t block,
+                 size_t end)
+{
+    int64_t most = 0;
+    struct stat st;
+
+    for (; block < end; block++)
+        most += has_block(content, block) ? 0 : (int64_t)1 << content->shift;
+    if (MIN(most, content->size) <= store->room)
+        return true;
+    return sys_stat_fd(file, &st) == 0 && st.st_blocks * 512 <= store->room;
+}
+
 static int keep_locked(struct content *content,
                        const struct content_store *store, int inode_fd,
                        off_t offset, off_t length)
@@ -211,6 +226,8 @@ static int keep_locked(struct content *content,
     if (rc != 0)
         return MIN(rc, 0);
     find_blocks(content, offset, length, &block, &end);
+    if (!fits(content, store, file, block, end))
+        return -EXFULL;
     return keep_blocks(content, store, file, block, end);
 }
 

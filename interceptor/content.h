@@ -56,10 +56,11 @@ struct content_store {
     int blobs;
     struct pack *pack;
     atomic_bool *no_clones; /* set when the filesystem turns out to have none */
+    int64_t room;           /* bytes that may be copied */
 };
 
 /* Keep what is missing of [offset, offset + length). inode_fd: any fd of the
- * file. 0 or -errno. */
+ * file. 0 or -errno; -EXFULL: that could be more than there is room for. */
 int content_keep(struct content *content, const struct content_store *store,
                  int inode_fd, off_t offset, off_t length);
 

@@ -107,6 +107,32 @@ static json_t *handle_history(struct ic *ic, json_t *payload, GError **error)
                      (json_int_t)ic_last_step_id(ic));
 }
 
+static json_t *handle_configure(struct ic *ic, json_t *payload, GError **error)
+{
+    struct ic_limits limits = { 0 };
+    const struct {
+        const char *name;
+        int64_t *value;
+    } fields[] = {
+        { "max_log_size_bytes", &limits.max_log_size },
+        { "max_single_step_size_bytes", &limits.max_single_step_size },
+        { "max_step_count", &limits.max_step_count },
+        { "min_free_bytes", &limits.min_free },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
+        gint64 value = 0;
+
+        if (!message_get_optional_int(payload, fields[i].name, -1, G_MAXINT64,
+                                      &value, error))
+            return NULL;
+        *fields[i].value = value;
+    }
+    if (!ic_configure(ic, &limits, error))
+        return NULL;
+    return json_object();
+}
+
 static json_t *path_value(const char *path)
 {
     return json_string(path ? path : "");
@@ -141,6 +167,7 @@ static const struct {
     { "step.open", handle_step_open },   { "step.close", handle_step_close },
     { "step.abort", handle_step_abort }, { "rollback", handle_rollback },
     { "history", handle_history },       { "status", handle_status },
+    { "configure", handle_configure },
 };
 
 json_t *control_ops_carry_out(struct ic *ic, json_t *request)

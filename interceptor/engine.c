@@ -13,6 +13,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/limits.h"
 #include "interceptor/rollback.h"
 #include "interceptor/steps.h"
 #include "interceptor/sys.h"
@@ -67,10 +68,18 @@ void engine_leave(struct ic *ic)
     pthread_rwlock_unlock(&ic->gate);
 }
 
+bool engine_captures(struct ic *ic)
+{
+    return ic->log &&
+           !atomic_load_explicit(&ic->wal.unprotected, memory_order_acquire);
+}
+
 int engine_need_step(struct ic *ic)
 {
-    if (!ic->log || ic->wal.step)
+    if (!engine_captures(ic))
         return 0;
+    if (ic->wal.step)
+        return limits_check_step(ic);
     return steps_begin(ic, undo_log_least_id(ic->log) - 1, IC_STEP_AMBIENT,
                        NULL);
 }
@@ -196,6 +205,20 @@ static bool check_outside(struct ic *ic, GError **error)
     return true;
 }
 
+gboolean ic_configure(struct ic *ic, const struct ic_limits *limits,
+                      GError **error)
+{
+    gboolean ok;
+
+    pthread_rwlock_wrlock(&ic->gate);
+    ok = limits_set(&ic->limits, limits, error);
+    ic->wal.limit = limits_of_step(ic);
+    if (ok && ic->log)
+        limits_apply_locked(ic);
+    pthread_rwlock_unlock(&ic->gate);
+    return ok;
+}
+
 static bool open_log(struct ic *ic, const char *socket, GError **error)
 {
     if (!check_outside(ic, error))
@@ -211,6 +234,7 @@ static bool open_log(struct ic *ic, const char *socket, GError **error)
     if (!rollback_recover(ic, error))
         return false;
     undo_log_take_reserve(ic->log);
+    limits_apply_locked(ic); /* nobody else is there yet */
     return true;
 }
 
@@ -229,7 +253,9 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     init_timer(ic);
     ic->events = events_new(options->event, options->event_opaque);
     ic->packer = packer_new();
-    if (!open_root(ic, error) ||
+    ic->drain = options->no_timer;
+    if (!limits_set(&ic->limits, &options->limits, error) ||
+        !open_root(ic, error) ||
         (ic->undo_dir && !open_log(ic, options->control_socket, error))) {
         ic_close(ic);
         return NULL;
@@ -248,6 +274,8 @@ void ic_close(struct ic *ic)
     if (ic->wal.step)
         steps_close_at_exit(ic);
     packer_free(ic->packer);
+    if (ic->log && ic->drain)
+        undo_log_drain_trash(ic->log);
     undo_log_close(ic->log);
     ic_inode_unref(ic->root);
     inode_table_free(ic->inodes);

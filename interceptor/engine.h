@@ -34,6 +34,8 @@ struct ic {
     bool read_only;
     bool switch_ids; /* may create as other users */
     unsigned ambient_ms;
+    struct ic_limits limits; /* under the gate, none is 0 but min_free */
+    bool drain;              /* the end waits for what is being removed */
 
     struct ic_inode *root;
     dev_t dev;
@@ -72,6 +74,10 @@ void engine_leave(struct ic *ic);
  * if there is none. 0 or -errno. Without an undo log: 0, and ic->log is NULL.
  */
 int engine_need_step(struct ic *ic);
+
+/* In a change: is what it destroys to be kept? Not without a log, nor in a
+ * step that has become unprotected; it never is again in that step. */
+bool engine_captures(struct ic *ic);
 
 /* CLOCK_MONOTONIC_COARSE in ms. */
 int64_t engine_now_ms(void);

@@ -41,6 +41,25 @@ struct ic_inode; /* an inode of the shared folder; refcounted */
 
 /* ---- set-up -------------------------------------------------------------- */
 
+/* How much the undo log may hold. 0: the default, -1: no limit. What is
+ * removed is moved into the log and takes no more room than before; it does
+ * not count but for min_free. Before a step is forgotten, always the oldest,
+ * its id is told by event.warning. */
+struct ic_limits {
+    int64_t max_log_size; /* bytes copied into all steps; default 1 GiB */
+
+    /* Bytes copied into one step; default 200 MiB. A step that would copy more
+     * becomes unprotected: event.warning, the rest of its changes goes through
+     * unkept, and neither it nor what is older can be undone. */
+    int64_t max_single_step_size;
+
+    int64_t max_step_count; /* default 100 */
+
+    /* Forget steps, but not the newest, while the log's filesystem has fewer
+     * bytes free; default 5 %, at most 10 GiB. */
+    int64_t min_free;
+};
+
 struct ic_options {
     const char *share; /* the folder to serve; must exist */
 
@@ -55,9 +74,12 @@ struct ic_options {
     /* Refuse every change with EROFS. */
     bool read_only;
 
-    /* Do not run the timer that closes ambient steps (for tests and for the
-     * command line). */
+    /* Do not run the timer that closes ambient steps, and end only when
+     * everything that is done with is removed (for tests and for the command
+     * line). */
     bool no_timer;
+
+    struct ic_limits limits;
 
     /* How long an ambient step stays open without a change, in ms; 0: the
      * default, 5000. */
@@ -81,6 +103,11 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error);
 /* Close the open ambient step, free everything. No other call may run, and
  * every ic_inode must have been given back. */
 void ic_close(struct ic *ic);
+
+/* Set the limits that are not 0 from now on; what is over them is forgotten at
+ * once. ERROR_INVALID_FIELD: one is below -1, and nothing was changed. */
+gboolean ic_configure(struct ic *ic, const struct ic_limits *limits,
+                      GError **error);
 
 /* The library's messages go to stderr, as JSON Lines, up to this level: 0
  * errors, 1 warnings, 2 information (the default), 3 and 4 debugging. program
@@ -259,7 +286,8 @@ struct ic_step_info {
     int exit_code;                /* -1: unknown */
     int64_t started_us, ended_us; /* microseconds since the epoch */
     bool undoable;
-    size_t affected; /* number of changes, also of those cut off */
+    bool unprotected; /* more than was kept; affected tells of a part */
+    size_t affected;  /* number of changes, also of those cut off */
     size_t counts[IC_CHANGE_TYPES]; /* of them, by type */
     GPtrArray *changes;             /* of struct ic_change *; at most 1,000 */
 };
@@ -281,13 +309,15 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
                        unsigned quiet_ms, unsigned max_ms,
                        struct ic_step_info **ret_info, GError **error);
 
-/* Take the open step back at once. */
+/* Take the open step back at once. ERROR_STEP_UNPROTECTED: that is no longer
+ * possible; the step was closed instead. */
 gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error);
 
 /* Take back the newest steps, newest first; an open ambient step is closed
  * first and counts. ret_infos (may be NULL): a new array of struct
  * ic_step_info * of the steps taken back. ERROR_NOTHING_TO_UNDO (fewer than
- * steps: nothing is done), ERROR_STEP_ACTIVE, ERROR_PREIMAGE_MISSING,
+ * steps: nothing is done), ERROR_STEP_ACTIVE, ERROR_STEP_UNPROTECTED (one of
+ * them; nothing is done, by force neither), ERROR_PREIMAGE_MISSING,
  * ERROR_PREIMAGE_CORRUPT (nothing is done), ERROR_IO_ERROR (the interrupted
  * rollback is finished by the next ic_rollback() or ic_open_share()). */
 gboolean ic_rollback(struct ic *ic, unsigned steps, bool force,

@@ -119,6 +119,11 @@ int journal_append(struct journal *journal, json_t *record)
     return rc;
 }
 
+int64_t journal_size(const struct journal *journal)
+{
+    return journal ? journal->size : 0;
+}
+
 int journal_sync(struct journal *journal)
 {
     return sys_fdatasync(journal->fd);

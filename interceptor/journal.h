@@ -41,6 +41,9 @@ int journal_append_text(struct journal *journal, const char *text, size_t len);
 /* Append an object (taken). */
 int journal_append(struct journal *journal, json_t *record);
 
+/* Bytes. */
+int64_t journal_size(const struct journal *journal);
+
 /* fdatasync(2). */
 int journal_sync(struct journal *journal);
 

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "interceptor/limits.h"
 #include "interceptor/mutate.h"
 #include "interceptor/sys.h"
 
@@ -131,7 +132,7 @@ static int take_created(struct ic *ic, struct ic_inode *dir, const char *name,
 
     if (rc < 0)
         return rc;
-    if (ic->log)
+    if (engine_captures(ic))
         capture_note_created(&ic->wal, *ret_inode);
     if (ret_stat)
         *ret_stat = st;
@@ -150,13 +151,16 @@ static int create_node(struct ic *ic, const struct ic_cred *cred,
         return rc;
     if (sys_stat_name(dir->fd, name, &st) == 0)
         rc = -EEXIST;
-    if (rc == 0 && ic->log)
+    if (rc == 0 && engine_captures(ic))
         rc = capture_binding(&ic->wal, dir, name, NULL);
     if (rc == 0)
         rc = make_node(ic, cred, dir->fd, name, node);
     if (rc == 0)
         rc = take_created(ic, dir, name, ret_inode, ret_stat);
-    return mutate_finish(ic, rc);
+    rc = mutate_finish(ic, rc);
+    return limits_make_room(ic, rc)
+               ? create_node(ic, cred, dir, name, node, ret_inode, ret_stat)
+               : rc;
 }
 
 int ic_mkdirat(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
@@ -248,7 +252,7 @@ static int create_new(struct ic *ic, const struct ic_cred *cred,
         return rc;
     if (sys_stat_name(dir->fd, name, &st) == 0)
         rc = -EEXIST;
-    if (rc == 0 && ic->log)
+    if (rc == 0 && engine_captures(ic))
         rc = capture_binding(&ic->wal, dir, name, NULL);
     if (rc == 0) {
         fd = create_file(ic, cred, dir, name,
@@ -259,7 +263,11 @@ static int create_new(struct ic *ic, const struct ic_cred *cred,
         rc = take_created(ic, dir, name, ret_inode, ret_stat);
     if (rc == 0)
         *ret_fd = fd_steal(&fd);
-    return mutate_finish(ic, rc);
+    rc = mutate_finish(ic, rc);
+    return limits_make_room(ic, rc)
+               ? create_new(ic, cred, dir, name, flags, mode, ret_inode,
+                            ret_stat, ret_fd)
+               : rc;
 }
 
 int ic_create(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
@@ -298,13 +306,16 @@ int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
     if (rc == 0) {
         *ret_inode = inode_table_take(ic->inodes, fd_steal(&path_fd), &st, NULL,
                                       NULL);
-        if (ic->log)
+        if (engine_captures(ic))
             capture_note_created(&ic->wal, *ret_inode);
         *ret_fd = fd_steal(&fd);
         if (ret_stat)
             *ret_stat = st;
     }
-    return mutate_finish(ic, rc);
+    rc = mutate_finish(ic, rc);
+    return limits_make_room(ic, rc) ? ic_tmpfile(ic, cred, dir, flags, mode,
+                                                 ret_inode, ret_stat, ret_fd)
+                                    : rc;
 }
 
 int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
@@ -319,9 +330,9 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
     if (sys_stat_name(dir->fd, name, &st) == 0)
         rc = -EEXIST;
     /* Its home, while the tree still shows it: the new name is none. */
-    if (rc == 0 && ic->log)
+    if (rc == 0 && engine_captures(ic))
         rc = capture_inode(&ic->wal, inode, &known);
-    if (rc == 0 && ic->log)
+    if (rc == 0 && engine_captures(ic))
         rc = capture_binding(&ic->wal, dir, name, NULL);
     if (rc == 0)
         rc = sys_link_fd(inode->fd, dir->fd, name);
@@ -330,7 +341,9 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
         if (ret_stat)
             rc = ic_stat(ic, inode, ret_stat);
     }
-    return mutate_finish(ic, rc);
+    rc = mutate_finish(ic, rc);
+    return limits_make_room(ic, rc) ? ic_linkat(ic, inode, dir, name, ret_stat)
+                                    : rc;
 }
 
 /* ---- removing ------------------------------------------------------------ */
@@ -376,7 +389,7 @@ int mutate_move_into_log(struct ic *ic, struct ic_inode *dir, const char *name,
     if (rc == 0)
         rc = check_moved(ic, dir, name, now);
     if (rc == 0)
-        capture_note_kept(&ic->wal, now->st_ino);
+        capture_note_kept(&ic->wal, now);
     /* A directory that we may not write cannot get another "..". */
     if (rc == -EACCES && S_ISDIR(now->st_mode))
         return -EXDEV;
@@ -388,7 +401,7 @@ static int remove_name(struct ic *ic, struct ic_inode *dir, const char *name,
 {
     int rc;
 
-    if (!ic->log)
+    if (!engine_captures(ic))
         return sys_unlinkat(dir->fd, name, flags);
     rc = capture_binding(&ic->wal, dir, name, now);
     if (rc < 0)
@@ -398,6 +411,8 @@ static int remove_name(struct ic *ic, struct ic_inode *dir, const char *name,
         if (rc != -EXDEV)
             return rc;
         rc = capture_copy(&ic->wal, dir, name, now);
+        if (rc == -EXFULL)
+            rc = limits_unprotect(ic);
         if (rc < 0)
             return rc;
     }
@@ -429,5 +444,6 @@ int ic_unlinkat(struct ic *ic, struct ic_inode *dir, const char *name,
         if (rc != -EAGAIN)
             break;
     }
-    return mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
+    rc = mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
+    return limits_make_room(ic, rc) ? ic_unlinkat(ic, dir, name, flags) : rc;
 }

@@ -12,6 +12,7 @@
 #include "common/fd.h"
 #include "interceptor/content.h"
 #include "interceptor/engine.h"
+#include "interceptor/limits.h"
 #include "interceptor/sys.h"
 
 /* ---- capture ------------------------------------------------------------- */
@@ -30,11 +31,11 @@ static int keep_meta(struct ic *ic, struct ic_inode *inode)
 {
     int rc;
 
-    if (!ic->log || is_current(ic, &inode->meta_epoch))
+    if (!engine_captures(ic) || is_current(ic, &inode->meta_epoch))
         return 0;
     pthread_mutex_lock(&ic->names);
     rc = engine_need_step(ic);
-    if (rc == 0)
+    if (rc == 0 && engine_captures(ic))
         rc = capture_meta(&ic->wal, inode);
     pthread_mutex_unlock(&ic->names);
     return rc;
@@ -47,7 +48,7 @@ static int begin_content(struct ic *ic, struct ic_inode *inode,
 
     pthread_mutex_lock(&ic->names);
     rc = engine_need_step(ic);
-    if (rc == 0)
+    if (rc == 0 && engine_captures(ic))
         rc = capture_content_begin(&ic->wal, inode, ret_content);
     pthread_mutex_unlock(&ic->names);
     return rc;
@@ -72,7 +73,7 @@ static int keep_data(struct ic *ic, struct ic_inode *inode, off_t offset,
     struct content *content = NULL;
     int rc;
 
-    if (!ic->log || is_current(ic, &inode->data_epoch))
+    if (!engine_captures(ic) || is_current(ic, &inode->data_epoch))
         return 0;
     if (is_current(ic, &inode->content_epoch) &&
         content_has(inode->content, offset, length))
@@ -81,6 +82,8 @@ static int keep_data(struct ic *ic, struct ic_inode *inode, off_t offset,
     if (rc < 0 || !content)
         return rc;
     rc = capture_content_keep(&ic->wal, inode, content, offset, length);
+    if (rc == -EXFULL)
+        return limits_unprotect_unlocked(ic);
     return rc < 0 ? rc : end_content(ic, inode, content);
 }
 
@@ -113,7 +116,9 @@ int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd)
     if (changes)
         engine_leave(ic);
     if (fd < 0)
-        return fd;
+        return changes && limits_make_room(ic, fd)
+                   ? ic_open(ic, inode, flags, ret_fd)
+                   : fd;
     *ret_fd = fd;
     return 0;
 }
@@ -148,7 +153,7 @@ static int keep_written(struct ic *ic, struct ic_inode *inode,
                         const struct iovec *iov, int iovcnt, off_t offset,
                         int rwf_flags)
 {
-    if (!ic->log || is_current(ic, &inode->data_epoch))
+    if (!engine_captures(ic) || is_current(ic, &inode->data_epoch))
         return 0;
     /* An append destroys nothing, wherever the end is by then. */
     return keep_data(ic, inode, offset,
@@ -170,7 +175,9 @@ ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
     if (n > 0 && kill_priv)
         kill_suid(fd);
     engine_leave(ic);
-    return n;
+    return limits_make_room(ic, n) ? ic_pwritev(ic, inode, fd, iov, iovcnt,
+                                                offset, rwf_flags, kill_priv)
+                                   : n;
 }
 
 int ic_fallocate(struct ic *ic, struct ic_inode *inode, int fd, int mode,
@@ -187,7 +194,9 @@ int ic_fallocate(struct ic *ic, struct ic_inode *inode, int fd, int mode,
     if (rc == 0)
         rc = sys_fallocate(fd, mode, offset, length);
     engine_leave(ic);
-    return rc;
+    return limits_make_room(ic, rc)
+               ? ic_fallocate(ic, inode, fd, mode, offset, length)
+               : rc;
 }
 
 ssize_t ic_copy_file_range(struct ic *ic, int in_fd, off_t in_offset,
@@ -204,7 +213,10 @@ ssize_t ic_copy_file_range(struct ic *ic, int in_fd, off_t in_offset,
         n = sys_copy_file_range(in_fd, in_offset, out_fd, out_offset, length,
                                 flags);
     engine_leave(ic);
-    return n;
+    return limits_make_room(ic, n)
+               ? ic_copy_file_range(ic, in_fd, in_offset, out_inode, out_fd,
+                                    out_offset, length, flags)
+               : n;
 }
 
 /* ---- attributes ---------------------------------------------------------- */
@@ -272,6 +284,8 @@ int ic_setattr(struct ic *ic, struct ic_inode *inode, int fd,
     if (rc == 0)
         rc = apply(inode, fd, attr);
     engine_leave(ic);
+    if (limits_make_room(ic, rc))
+        return ic_setattr(ic, inode, fd, attr, ret_stat);
     if (rc == 0 && ret_stat)
         rc = ic_stat(ic, inode, ret_stat);
     return rc;
@@ -288,7 +302,9 @@ int ic_setxattr(struct ic *ic, struct ic_inode *inode, const char *name,
     if (rc == 0)
         rc = sys_setxattr_fd(inode->fd, name, value, size, flags);
     engine_leave(ic);
-    return rc;
+    return limits_make_room(ic, rc)
+               ? ic_setxattr(ic, inode, name, value, size, flags)
+               : rc;
 }
 
 int ic_removexattr(struct ic *ic, struct ic_inode *inode, const char *name)
@@ -301,5 +317,5 @@ int ic_removexattr(struct ic *ic, struct ic_inode *inode, const char *name)
     if (rc == 0)
         rc = sys_removexattr_fd(inode->fd, name);
     engine_leave(ic);
-    return rc;
+    return limits_make_room(ic, rc) ? ic_removexattr(ic, inode, name) : rc;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "interceptor/limits.h"
 #include "interceptor/mutate.h"
 #include "interceptor/sys.h"
 
@@ -62,7 +63,7 @@ static int replace_linked(struct ic *ic, const struct rename_end *from,
     if (rc == 0)
         rc = sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name, 0);
     if (rc == 0)
-        capture_note_kept(&ic->wal, to->st.st_ino);
+        capture_note_kept(&ic->wal, &to->st);
     else
         sys_unlinkat(ic->wal.blobs, kept.text, 0);
     return rc;
@@ -101,6 +102,8 @@ static int replace(struct ic *ic, const struct rename_end *from,
         if (rc != -EXDEV)
             return rc;
         rc = capture_copy(&ic->wal, to->dir, to->name, &to->st);
+        if (rc == -EXFULL)
+            rc = limits_unprotect(ic);
         if (rc < 0)
             return rc;
     }
@@ -127,7 +130,7 @@ static int rename_captured(struct ic *ic, const struct rename_end *from,
 {
     int rc = 0;
 
-    if (ic->log) {
+    if (engine_captures(ic)) {
         rc = capture_binding(&ic->wal, from->dir, from->name, &from->st);
         if (rc == 0)
             rc = capture_binding(&ic->wal, to->dir, to->name,
@@ -194,5 +197,8 @@ int ic_renameat2(struct ic *ic, struct ic_inode *old_dir, const char *old_name,
         if (rc != -EAGAIN)
             break;
     }
-    return mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
+    rc = mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
+    return limits_make_room(ic, rc)
+               ? ic_renameat2(ic, old_dir, old_name, new_dir, new_name, flags)
+               : rc;
 }

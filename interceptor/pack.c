@@ -20,7 +20,8 @@
 struct pack {
     pthread_mutex_t lock; /* guards what follows; a leaf */
     int fd;
-    int64_t size, entries;
+    _Atomic int64_t size; /* changed under lock */
+    int64_t entries;
     bool sealed;  /* the last entry is an end */
     char *buffer; /* a header and PACK_MAX_DATA bytes */
 };
@@ -187,12 +188,7 @@ int pack_seal(struct pack *pack)
 
 int64_t pack_size(struct pack *pack)
 {
-    int64_t size;
-
-    pthread_mutex_lock(&pack->lock);
-    size = pack->size;
-    pthread_mutex_unlock(&pack->lock);
-    return size;
+    return atomic_load(&pack->size);
 }
 
 int pack_sync(struct pack *pack)

@@ -58,7 +58,7 @@ int pack_save(struct pack *pack, int64_t number, int file, off_t start,
  * failed), is fine. 0 or -errno. */
 int pack_seal(struct pack *pack);
 
-/* Bytes that it occupies in the log. */
+/* Bytes that it occupies in the log. Never waits. */
 int64_t pack_size(struct pack *pack);
 
 /* fdatasync(2). */

@@ -42,6 +42,7 @@ static struct ic_step_info *info_new(const struct step *step)
     info->type = step->type;
     info->command = g_strdup(step->command);
     info->exit_code = -1;
+    info->unprotected = step->unprotected;
     info->started_us = info->ended_us = step->started_us;
     info->changes = g_ptr_array_new_with_free_func(change_free);
     return info;
@@ -309,10 +310,15 @@ static json_t *counts_to_json(const struct ic_step_info *info)
 
 json_t *report_to_end_record(const struct ic_step_info *info)
 {
-    return json_pack("{s:s, s:i, s:I, s:I, s:o, s:o}", "t", "end", "exit",
-                     info->exit_code, "us", (json_int_t)info->ended_us,
-                     "affected", (json_int_t)info->affected, "counts",
-                     counts_to_json(info), "changes", changes_to_json(info));
+    json_t *record = json_pack(
+        "{s:s, s:i, s:I, s:I, s:o, s:o}", "t", "end", "exit", info->exit_code,
+        "us", (json_int_t)info->ended_us, "affected",
+        (json_int_t)info->affected, "counts", counts_to_json(info), "changes",
+        changes_to_json(info));
+
+    if (info->unprotected)
+        json_object_set_new(record, "unprotected", json_true());
+    return record;
 }
 
 static int64_t get_size(json_t *change, const char *key)
@@ -351,7 +357,7 @@ struct ic_step_info *report_from_step(const struct step *step)
     json_t *change;
     size_t i;
 
-    info->undoable = true;
+    info->undoable = !step->unprotected;
     if (!step->end)
         return info;
     if (json_is_integer(exit_code))
@@ -427,6 +433,8 @@ json_t *report_to_json(const struct ic_step_info *info)
         changes_to_json(info), "truncated",
         info->affected > info->changes->len);
     json_object_update_missing(report, command);
+    if (info->unprotected)
+        json_object_set_new(report, "unprotected", json_true());
     json_decref(command);
     return report;
 }

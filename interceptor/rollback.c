@@ -30,22 +30,31 @@ static struct ic_step_info *describe(struct ic *ic, struct step *step, int dir)
     return report_make(step, survey, blobs);
 }
 
-/* Take back the step in wal/in_progress and remove it. ret_info (may be NULL):
- * what the step had done. damaged_too: also if its record has bad lines; what
- * they say is then not restored. */
-static gboolean undo_wal(struct ic *ic, bool damaged_too,
-                         struct ic_step_info **ret_info, GError **error)
+void rollback_set_unprotected(int64_t id, GError **error)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_STEP_UNPROTECTED,
+                "step %" G_GINT64_FORMAT
+                " changed more than may be kept of one step: neither it nor "
+                "what is older can be undone",
+                id);
+}
+
+gboolean rollback_undo_wal(struct ic *ic, bool damaged_too,
+                           struct ic_step_info **ret_info, GError **error)
 {
     fd_auto int dir = undo_log_open_wal(ic->log);
     g_autoptr(step_auto) step = NULL;
     g_autoptr(restore_auto) restore = NULL;
     struct ic_step_info *info;
-    fd_auto int blobs = -1;
     int rc = dir < 0 ? dir : step_load(dir, undo_log_alias, ic->log, &step);
 
     if (rc < 0)
         return steps_fail(error, ERROR_PREIMAGE_CORRUPT,
                           "the record of the step cannot be read", rc);
+    if (step->unprotected) {
+        rollback_set_unprotected(step->id, error);
+        return FALSE;
+    }
     if (step->damaged && !damaged_too) {
         g_set_error(error, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT,
                     "the record of step %" G_GINT64_FORMAT
@@ -67,9 +76,6 @@ static gboolean undo_wal(struct ic *ic, bool damaged_too,
         ic_step_info_free(info);
         return FALSE;
     }
-    blobs = sys_openat(dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
-    if (blobs >= 0)
-        held_links_change_all(ic->held, blobs, -1);
     rc = undo_log_discard_wal(ic->log, step->id, step->seq, true);
     if (rc < 0) {
         ic_step_info_free(info);
@@ -84,6 +90,15 @@ static gboolean undo_wal(struct ic *ic, bool damaged_too,
     return TRUE;
 }
 
+/* The open step cannot be taken back: it stays, as a wall. */
+static gboolean close_unprotected_locked(struct ic *ic, int64_t id,
+                                         GError **error)
+{
+    if (steps_commit_locked(ic, -1, NULL, error))
+        rollback_set_unprotected(id, error);
+    return FALSE;
+}
+
 gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error)
 {
     gboolean ok;
@@ -92,10 +107,12 @@ gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error)
         return FALSE;
     pthread_rwlock_wrlock(&ic->gate);
     ok = steps_check_open(ic, id, error);
-    if (ok) {
+    if (ok && ic->wal.step->unprotected) {
+        ok = close_unprotected_locked(ic, id, error);
+    } else if (ok) {
         atomic_store(&ic->epoch, 0);
         capture_clear(&ic->wal);
-        ok = undo_wal(ic, true, NULL, error);
+        ok = rollback_undo_wal(ic, true, NULL, error);
         ic->broken = ok ? 0 : -EIO;
     }
     pthread_rwlock_unlock(&ic->gate);
@@ -109,7 +126,7 @@ static gboolean finish_interrupted_locked(struct ic *ic, GPtrArray *infos,
 {
     struct ic_step_info *info;
 
-    if (!undo_wal(ic, true, &info, error))
+    if (!rollback_undo_wal(ic, true, &info, error))
         return FALSE;
     g_ptr_array_add(infos, info);
     ic->broken = 0;
@@ -121,21 +138,21 @@ static gboolean pop_locked(struct ic *ic, bool force, GPtrArray *infos,
 {
     size_t count;
     const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
-    int64_t id = entries[count - 1].id, seq = entries[count - 1].seq;
+    const struct undo_log_entry entry = entries[count - 1];
     g_autoptr(GError) cause = NULL;
     struct ic_step_info *info;
-    int rc = undo_log_reopen(ic->log, id);
+    int rc = undo_log_reopen(ic->log, entry.id);
 
     if (rc < 0)
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
-    if (undo_wal(ic, force, &info, &cause)) {
+    if (rollback_undo_wal(ic, force, &info, &cause)) {
         g_ptr_array_add(infos, info);
         return TRUE;
     }
     /* Found wrong before anything was changed: the step stays what it was. */
     if (g_error_matches(cause, STEPBACK_ERROR, ERROR_PREIMAGE_MISSING) ||
         g_error_matches(cause, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT)) {
-        rc = undo_log_commit(ic->log, id, seq);
+        rc = undo_log_commit(ic->log, &entry);
         if (rc < 0)
             ic->broken = -EIO;
     } else {
@@ -157,6 +174,21 @@ static void set_too_many(size_t count, GError **error)
                     count);
 }
 
+/* A step that cannot be taken back hides all that is older. */
+static gboolean check_protected(struct ic *ic, unsigned steps, GError **error)
+{
+    size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+
+    for (size_t i = 1; i <= MIN(steps, count); i++) {
+        if (entries[count - i].unprotected) {
+            rollback_set_unprotected(entries[count - i].id, error);
+            return FALSE;
+        }
+    }
+    return TRUE;
+}
+
 static gboolean rollback_locked(struct ic *ic, unsigned steps, bool force,
                                 GPtrArray *infos, GError **error)
 {
@@ -164,6 +196,8 @@ static gboolean rollback_locked(struct ic *ic, unsigned steps, bool force,
     size_t count;
 
     if (!steps_check_none(ic, error) || !steps_close_ambient_locked(ic, error))
+        return FALSE;
+    if (!check_protected(ic, steps > first ? steps - first : 0, error))
         return FALSE;
     undo_log_entries(ic->log, &count);
     if (steps == 0 || steps > count + first) {
@@ -202,44 +236,4 @@ gboolean ic_rollback(struct ic *ic, unsigned steps, bool force,
     if (ok && ret_infos)
         *ret_infos = g_steal_pointer(&infos);
     return ok;
-}
-
-static void send_recovery(struct ic *ic)
-{
-    json_t *payload = report_to_json(ic->recovered);
-
-    json_object_set_new(payload, "restored_paths",
-                        json_integer((json_int_t)ic->recovered->affected));
-    events_send(ic->events, "event.recovery", payload);
-}
-
-bool rollback_recover(struct ic *ic, GError **error)
-{
-    fd_auto int dir = undo_log_open_wal(ic->log);
-    size_t count;
-    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
-    g_autoptr(step_auto) step = NULL;
-    int rc;
-
-    for (size_t i = 0; i < count; i++) {
-        fd_auto int folder = undo_log_open_step(ic->log, entries[i].id);
-        fd_auto int blobs = sys_openat(folder, STEP_BLOBS,
-                                       O_RDONLY | O_DIRECTORY, 0);
-
-        if (blobs >= 0)
-            held_links_change_all(ic->held, blobs, 1);
-    }
-    if (dir < 0)
-        return dir == -ENOENT ||
-               steps_fail(error, ERROR_IO_ERROR, "undo log", dir);
-    rc = step_load_summary(dir, &step);
-    /* Killed before the step's first line was whole: nothing was changed. */
-    if (rc == -ENOENT || rc == -ENODATA) {
-        rc = undo_log_discard_wal(ic->log, 0, 0, false);
-        return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
-    }
-    if (!undo_wal(ic, true, &ic->recovered, error))
-        return false;
-    send_recovery(ic);
-    return true;
 }

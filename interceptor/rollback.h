@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rollback - taking steps back: ic_step_abort(), ic_rollback(), recovery.
+ * rollback - taking steps back, and what a crash interrupted.
  */
 #ifndef INTERCEPTOR_ROLLBACK_H
 #define INTERCEPTOR_ROLLBACK_H
 
 #include "interceptor/engine.h"
 
-/* At the start: take back what wal/in_progress holds. */
+/* At the start: take back the step in wal/in_progress, if there is one. One
+ * that cannot be taken back is committed as an unprotected step. */
 bool rollback_recover(struct ic *ic, GError **error);
+
+/* With the gate write-locked: take back the step in wal/in_progress and remove
+ * it. ret_info (may be NULL): what the step had done. damaged_too: also if its
+ * record has bad lines; what they say is then not restored.
+ * ERROR_STEP_UNPROTECTED, ERROR_PREIMAGE_*: nothing was changed. */
+gboolean rollback_undo_wal(struct ic *ic, bool damaged_too,
+                           struct ic_step_info **ret_info, GError **error);
+
+/* Make the error ERROR_STEP_UNPROTECTED, for this step. */
+void rollback_set_unprotected(int64_t id, GError **error);
 
 #endif

@@ -355,6 +355,16 @@ int step_record_staging(struct step *step, const char *name)
     return rc;
 }
 
+int step_record_unprotected(struct step *step, int64_t bytes)
+{
+    int rc = append_object(
+        step, json_pack("{s:s, s:I}", "t", "u", "bytes", (json_int_t)bytes));
+
+    if (rc == 0)
+        step->unprotected = true;
+    return rc;
+}
+
 int step_create_manifest(struct step *step, int dirfd)
 {
     json_t *record = json_pack(

@@ -30,6 +30,9 @@
  *     {"t":"r","i":12}                   retired
  *     {"t":"s","n":".stepback-..."}      rollback: staging is in the share's
  *                                        root, by this name (restore.h)
+ *     {"t":"u","bytes":N}                unprotected: N bytes were kept when
+ *                                        that became too much, and nothing
+ *                                        after; it cannot be taken back
  *     {"t":"end",...}                    committed (report.h)
  * A name that is not UTF-8 is "n64", in base64.
  *
@@ -114,6 +117,7 @@ struct step {
     struct journal *journal; /* owned; NULL: nothing can be recorded */
     size_t records;          /* beside the first and the end line */
     bool damaged;            /* the manifest has bad lines */
+    bool unprotected;        /* it cannot be taken back */
 };
 
 struct step *step_new(int64_t id, int64_t seq, enum ic_step_type type,
@@ -161,6 +165,7 @@ int step_record_data(struct step *step, struct step_inode *inode, int64_t size,
                      int64_t number, bool cloned);
 int step_record_retired(struct step *step, struct step_inode *inode);
 int step_record_staging(struct step *step, const char *name);
+int step_record_unprotected(struct step *step, int64_t bytes);
 
 /* The notes alone, for the loader. */
 void step_note_home(struct step_inode *inode, struct step_inode *dir,

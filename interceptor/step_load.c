@@ -165,7 +165,11 @@ static int load_record(json_t *record, void *opaque)
         g_free(loader->step->staging);
         loader->step->staging = get_name(record);
         ok = loader->step->staging != NULL;
+    } else if (g_strcmp0(type, "u") == 0) {
+        ok = loader->step->unprotected = true;
     } else if (g_strcmp0(type, "end") == 0) {
+        if (json_is_true(json_object_get(record, "unprotected")))
+            loader->step->unprotected = true;
         json_decref(loader->step->end);
         loader->step->end = json_incref(record);
         return 0;

@@ -13,6 +13,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/limits.h"
 #include "interceptor/report.h"
 #include "interceptor/sys.h"
 
@@ -32,11 +33,13 @@ int steps_begin(struct ic *ic, int64_t id, enum ic_step_type type,
 
     if (rc < 0)
         return rc;
+    undo_log_take_reserve(ic->log); /* if the disk was full until now */
     wal->step = step_new(id, undo_log_next_seq(ic->log), type, command,
                          ic->root->ino);
     wal->inodes = ic->inodes;
     wal->held = ic->held;
     wal->epoch = ++ic->last_epoch;
+    wal->limit = limits_of_step(ic);
     wal->blobs = sys_openat(wal->dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
     rc = wal->blobs < 0 ? wal->blobs
                         : step_create_manifest(wal->step, wal->dir);
@@ -73,8 +76,9 @@ static struct ic_step_info *make_info(struct ic *ic, int exit_code,
     *ret_nothing = step->records == 0;
     if (rc == 0) {
         info = report_make(step, survey, ic->wal.blobs);
-        *ret_nothing |= report_is_nothing(step, survey, info);
-        info->undoable = !*ret_nothing;
+        *ret_nothing |= !step->unprotected &&
+                        report_is_nothing(step, survey, info);
+        info->undoable = !*ret_nothing && !step->unprotected;
     } else {
         log_warn(LOG_UNDO,
                  "step %" G_GINT64_FORMAT ": cannot tell what it changed: %s",
@@ -86,26 +90,60 @@ static struct ic_step_info *make_info(struct ic *ic, int exit_code,
     return info;
 }
 
-static gboolean commit_locked(struct ic *ic, int exit_code,
-                              struct ic_step_info **ret_info, GError **error)
+bool steps_drop_kept_locked(struct ic *ic)
+{
+    struct wal *wal = &ic->wal;
+    int rc;
+
+    if (!wal->step || !wal->step->unprotected || wal->blobs < 0)
+        return false;
+    capture_close_blobs(wal);
+    rc = undo_log_drop_blobs(ic->log, wal->moved);
+    if (rc < 0) /* they go with the step */
+        log_warn(LOG_UNDO, "undo log: %s", g_strerror(-rc));
+    wal->moved = 0;
+    return rc == 0;
+}
+
+/* The end record, and the rename that commits. */
+static int write_commit(struct ic *ic, const struct ic_step_info *info)
 {
     struct step *step = ic->wal.step;
+    struct undo_log_entry entry = {
+        .id = step->id,
+        .seq = step->seq,
+        .moved = ic->wal.moved,
+        .unprotected = step->unprotected,
+    };
+    json_t *end = report_to_end_record(info);
+    int rc = capture_seal(&ic->wal);
+
+    json_object_set_new(end, "moved", json_integer((json_int_t)entry.moved));
+    if (rc < 0) {
+        json_decref(end);
+        return rc;
+    }
+    rc = journal_append(step->journal, end);
+    return rc < 0 ? rc : undo_log_commit(ic->log, &entry);
+}
+
+gboolean steps_commit_locked(struct ic *ic, int exit_code,
+                             struct ic_step_info **ret_info, GError **error)
+{
+    int64_t id = ic->wal.step->id;
     bool nothing;
     struct ic_step_info *info = make_info(ic, exit_code, &nothing);
     gboolean ok = TRUE;
     int rc;
 
     atomic_store(&ic->epoch, 0);
+    steps_drop_kept_locked(ic);
     if (nothing) {
         ok = drop_empty_locked(ic, error);
     } else {
-        int64_t id = step->id, seq = step->seq;
-
-        rc = capture_seal(&ic->wal);
-        if (rc == 0)
-            rc = journal_append(step->journal, report_to_end_record(info));
-        if (rc == 0)
-            rc = undo_log_commit(ic->log, id, seq);
+        do
+            rc = write_commit(ic, info);
+        while (limits_make_room_locked(ic, rc));
         if (rc < 0) {
             /* Still open, and so still undone if we end here. */
             atomic_store(&ic->epoch, ic->wal.epoch);
@@ -116,6 +154,7 @@ static gboolean commit_locked(struct ic *ic, int exit_code,
             if (ic->wal.pack)
                 packer_add(ic->packer, ic->wal.blobs, false);
             capture_clear(&ic->wal);
+            limits_apply_locked(ic);
         }
     }
     if (ok && ret_info)
@@ -132,7 +171,7 @@ static bool is_ambient(const struct ic *ic)
 
 gboolean steps_close_ambient_locked(struct ic *ic, GError **error)
 {
-    return !is_ambient(ic) || commit_locked(ic, -1, NULL, error);
+    return !is_ambient(ic) || steps_commit_locked(ic, -1, NULL, error);
 }
 
 void steps_close_quiet_ambient(struct ic *ic)
@@ -213,7 +252,9 @@ static gboolean open_locked(struct ic *ic, int64_t id, enum ic_step_type type,
             ic->broken);
     if (!steps_close_ambient_locked(ic, error))
         return FALSE;
-    rc = steps_begin(ic, id, type, command);
+    do
+        rc = steps_begin(ic, id, type, command);
+    while (limits_make_room_locked(ic, rc));
     return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "opening a step", rc);
 }
 
@@ -263,7 +304,7 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
     wait_quiet(ic, quiet_ms, max_ms);
     pthread_rwlock_wrlock(&ic->gate);
     ok = steps_check_open(ic, id, error) &&
-         commit_locked(ic, exit_code, ret_info, error);
+         steps_commit_locked(ic, exit_code, ret_info, error);
     pthread_rwlock_unlock(&ic->gate);
     return ok;
 }

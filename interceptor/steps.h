@@ -19,6 +19,14 @@ void steps_close_quiet_ambient(struct ic *ic);
  * in wal/in_progress: nobody has said that it is complete. */
 void steps_close_at_exit(struct ic *ic);
 
+/* With the gate write-locked: commit the open step. ret_info may be NULL. */
+gboolean steps_commit_locked(struct ic *ic, int exit_code,
+                             struct ic_step_info **ret_info, GError **error);
+
+/* With the gate write-locked: if the open step is unprotected, drop what it had
+ * kept until then. True if there was something. */
+bool steps_drop_kept_locked(struct ic *ic);
+
 /* With the gate write-locked: commit the open step if it is an ambient one. */
 gboolean steps_close_ambient_locked(struct ic *ic, GError **error);
 

@@ -7,9 +7,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/pack.h"
 #include "interceptor/step.h"
 #include "interceptor/sys.h"
 
@@ -112,21 +115,86 @@ int undo_log_create_wal(struct undo_log *log, int *ret_dirfd)
     return 0;
 }
 
-int undo_log_commit(struct undo_log *log, int64_t id, int64_t seq)
+static int64_t size_of(int dirfd, const char *name)
 {
-    struct undo_log_entry entry = { id, seq };
+    struct stat st;
+
+    return sys_stat_name(dirfd, name, &st) == 0 && S_ISREG(st.st_mode)
+               ? st.st_size
+               : 0;
+}
+
+/* What the log wrote of a step: its record, and content as it is kept. */
+static int64_t measure(int folder)
+{
+    fd_auto int blobs = sys_openat(folder, STEP_BLOBS, UNDO_LOG_DIR_FLAGS, 0);
+    int64_t bytes = size_of(folder, STEP_MANIFEST);
+
+    if (blobs >= 0)
+        bytes += size_of(blobs, PACK_NAME) + size_of(blobs, PACK_COMPRESSED);
+    return bytes;
+}
+
+int undo_log_commit(struct undo_log *log, const struct undo_log_entry *entry)
+{
+    int64_t id = entry->id, seq = entry->seq;
     int rc = sys_renameat2(log->wal, UNDO_LOG_IN_PROGRESS, log->steps,
                            undo_log_name(id).text, RENAME_NOREPLACE);
 
     if (rc < 0)
         return rc;
-    g_array_append_val(log->entries, entry);
+    g_array_append_vals(log->entries, entry, 1);
     undo_log_note_used(log, id, seq);
+    undo_log_measure(log, log->entries->len - 1);
     /* The step is committed by the rename; the note only saves its id from
      * being used again after the step is gone. */
     rc = undo_log_append_history(log, "done", id, seq);
     if (rc < 0)
         log_warn(LOG_UNDO, "history of the undo log: %s", g_strerror(-rc));
+    return 0;
+}
+
+void undo_log_measure(struct undo_log *log, size_t index)
+{
+    struct undo_log_entry *entry = &g_array_index(log->entries,
+                                                  struct undo_log_entry, index);
+    fd_auto int folder = undo_log_open_step(log, entry->id);
+
+    if (folder >= 0)
+        entry->copied = measure(folder);
+}
+
+int undo_log_evict(struct undo_log *log, struct undo_log_entry *ret_entry)
+{
+    struct undo_log_entry entry;
+    int rc;
+
+    if (log->entries->len == 0)
+        return -ENOENT;
+    entry = g_array_index(log->entries, struct undo_log_entry, 0);
+    rc = undo_log_move_to_trash(log, log->steps, undo_log_name(entry.id).text,
+                                entry.copied + entry.moved);
+    if (rc < 0)
+        return rc;
+    g_array_remove_index(log->entries, 0);
+    rc = undo_log_append_history(log, "evicted", entry.id, entry.seq);
+    if (rc < 0) /* on a full disk, say; the "done" note has the same ids */
+        log_debug(LOG_UNDO, "history of the undo log: %s", g_strerror(-rc));
+    if (ret_entry)
+        *ret_entry = entry;
+    return 0;
+}
+
+int undo_log_free_bytes(struct undo_log *log, int64_t *ret_free,
+                        int64_t *ret_total)
+{
+    struct statvfs st;
+
+    if (fstatvfs(log->dir, &st) < 0)
+        return -errno;
+    *ret_total = (int64_t)(st.f_blocks * st.f_frsize);
+    *ret_free = (int64_t)(st.f_bavail * st.f_frsize) +
+                undo_log_trash_bytes(log);
     return 0;
 }
 
@@ -153,9 +221,6 @@ int undo_log_discard_wal(struct undo_log *log, int64_t id, int64_t seq,
 
     undo_log_note_used(log, id, seq);
     if (rc == 0)
-        rc = undo_log_move_to_trash(log);
-    if (rc < 0)
-        return rc;
-    undo_log_empty_trash(log);
-    return 0;
+        rc = undo_log_move_to_trash(log, log->wal, UNDO_LOG_IN_PROGRESS, 0);
+    return rc;
 }

@@ -45,6 +45,9 @@ struct undo_log;
 
 struct undo_log_entry {
     int64_t id, seq;
+    int64_t copied;   /* bytes of content and records that the log wrote */
+    int64_t moved;    /* bytes that the removed inodes which it holds occupy */
+    bool unprotected; /* it cannot be taken back: a wall */
 };
 
 /* Open or make the log at path and lock it. socket (may be NULL) is written
@@ -69,8 +72,21 @@ int undo_log_open_wal(struct undo_log *log);
  * -errno; -EEXIST if there is one. */
 int undo_log_create_wal(struct undo_log *log, int *ret_dirfd);
 
-/* wal/in_progress becomes steps/<id>. */
-int undo_log_commit(struct undo_log *log, int64_t id, int64_t seq);
+/* wal/in_progress becomes steps/<entry->id>; entry->copied is measured. */
+int undo_log_commit(struct undo_log *log, const struct undo_log_entry *entry);
+
+/* Measure anew what a committed step occupies, which becomes less when it is
+ * compressed. index: in undo_log_entries(). */
+void undo_log_measure(struct undo_log *log, size_t index);
+
+/* Forget the oldest committed step: one rename, and then it is removed. The
+ * step as it was (may be NULL). 0 or -errno; -ENOENT if there is none. */
+int undo_log_evict(struct undo_log *log, struct undo_log_entry *ret_entry);
+
+/* Bytes that are free for us on the log's filesystem, what is being removed
+ * counted in, and the filesystem's size. 0 or -errno. */
+int undo_log_free_bytes(struct undo_log *log, int64_t *ret_free,
+                        int64_t *ret_total);
 
 /* steps/<id>, opened: the caller's fd, or -errno. */
 int undo_log_open_step(struct undo_log *log, int64_t id);
@@ -82,6 +98,28 @@ int undo_log_reopen(struct undo_log *log, int64_t id);
  * an empty one that is merely dropped: popped false), and remove it. */
 int undo_log_discard_wal(struct undo_log *log, int64_t id, int64_t seq,
                          bool popped);
+
+/* What is done with is moved to wal/trash, and small things are removed there
+ * at once. The rest, which may be a million files, is left to a thread.
+ *
+ * Called, by any thread, for each inode that is about to leave the log. */
+void undo_log_on_forget(struct undo_log *log,
+                        void (*forget)(uint64_t ino, void *opaque),
+                        void *opaque);
+
+/* A start: remove what an earlier process left in wal/trash. */
+void undo_log_empty_trash(struct undo_log *log);
+
+/* Wait until nothing is left to be removed. */
+void undo_log_drain_trash(struct undo_log *log);
+
+/* The blobs folder of each thing in wal/trash, opened for the callback. */
+void undo_log_each_trash(struct undo_log *log,
+                         void (*each)(int blobs, void *opaque), void *opaque);
+
+/* Drop the blobs folder of wal/in_progress, which occupies about so many
+ * bytes. 0 or -errno. */
+int undo_log_drop_blobs(struct undo_log *log, int64_t bytes);
 
 /* Some room kept for bad times: a step that fills the disk could not be taken
  * back if that needed a block. Give it up before a rollback, take it again

@@ -93,18 +93,21 @@ static bool check_version(struct undo_log *log, const char *path,
     return false;
 }
 
-/* The seq of a step, from the first line of its manifest. */
-static int read_seq(struct undo_log *log, int64_t id, int64_t *ret_seq)
+/* What the first and the last line of a step's manifest say of it. */
+static int read_entry(struct undo_log *log, struct undo_log_entry *entry)
 {
-    fd_auto int dir = undo_log_open_step(log, id);
-    struct step *step;
+    fd_auto int dir = undo_log_open_step(log, entry->id);
+    g_autoptr(step_auto) step = NULL;
     int rc = dir < 0 ? dir : step_load_summary(dir, &step);
 
-    if (rc == 0) {
-        *ret_seq = step->seq;
-        step_free(step);
-    }
-    return rc;
+    if (rc < 0)
+        return rc;
+    if (step->id != entry->id)
+        return -EBADMSG;
+    entry->seq = step->seq;
+    entry->unprotected = step->unprotected;
+    entry->moved = json_integer_value(json_object_get(step->end, "moved"));
+    return 0;
 }
 
 static int find_steps(struct undo_log *log)
@@ -116,14 +119,14 @@ static int find_steps(struct undo_log *log)
     if (!dir)
         return fd < 0 ? fd : -errno;
     while ((entry = readdir(dir))) {
-        struct undo_log_entry found;
+        struct undo_log_entry found = { 0 };
         char *end;
         int rc;
 
         if (entry->d_name[0] == '.')
             continue;
         found.id = strtoll(entry->d_name, &end, 10);
-        rc = *end == '\0' ? read_seq(log, found.id, &found.seq) : -EBADMSG;
+        rc = *end == '\0' ? read_entry(log, &found) : -EBADMSG;
         if (rc < 0) {
             log_warn(LOG_UNDO, "steps/%s in the undo log is not readable: %s",
                      entry->d_name, g_strerror(-rc));
@@ -134,6 +137,8 @@ static int find_steps(struct undo_log *log)
     }
     closedir(dir);
     undo_log_sort(log);
+    for (guint i = 0; i < log->entries->len; i++)
+        undo_log_measure(log, i);
     return 0;
 }
 
@@ -157,7 +162,6 @@ static bool open_parts(struct undo_log *log, const char *path, GError **error)
     if (rc < 0)
         return fail(error, ERROR_IO_ERROR, path, rc, "undo log");
     log->dev = st.st_dev;
-    undo_log_empty_trash(log);
     if (damaged)
         log_warn(LOG_UNDO, "%s: the history has damaged lines", path);
     return true;
@@ -169,6 +173,7 @@ struct undo_log *undo_log_open(const char *path, const char *socket,
     struct undo_log *log = g_new0(struct undo_log, 1);
 
     log->wal = log->steps = log->lock = -1;
+    log->trash = undo_log_trash_new();
     log->entries = g_array_new(FALSE, FALSE, sizeof(struct undo_log_entry));
     log->dir = sys_make_path(path, 0700);
     if (log->dir == 0)
@@ -189,6 +194,7 @@ void undo_log_close(struct undo_log *log)
 {
     if (!log)
         return;
+    undo_log_trash_free(log->trash);
     undo_log_close_history(log);
     g_array_unref(log->entries);
     fd_close(&log->steps);

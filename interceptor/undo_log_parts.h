@@ -24,6 +24,8 @@ struct undo_log {
     int dir, wal, steps, lock;
     dev_t dev;
     struct journal *history;
+    struct trash *trash;
+    bool has_reserve;
     GArray *entries;     /* of undo_log_entry, by seq */
     GHashTable *aliases; /* owned uint64_t from -> GArray of alias */
     int64_t last_id, least_id, last_seq;
@@ -52,11 +54,17 @@ void undo_log_close_history(struct undo_log *log);
 int undo_log_append_history(struct undo_log *log, const char *type, int64_t id,
                             int64_t seq);
 
-/* Remove what is in wal/trash. What cannot be removed now can be another
- * time; nothing depends on it. */
-void undo_log_empty_trash(struct undo_log *log);
+/* The trash's part of a log. Freeing it ends its thread; what is not removed
+ * yet stays for the next start. */
+struct trash *undo_log_trash_new(void);
+void undo_log_trash_free(struct trash *trash);
 
-/* Rename wal/in_progress into wal/trash. */
-int undo_log_move_to_trash(struct undo_log *log);
+/* Rename a step's folder into wal/trash, to be removed. bytes: about what it
+ * occupies. 0 or -errno of the rename. */
+int undo_log_move_to_trash(struct undo_log *log, int dirfd, const char *name,
+                           int64_t bytes);
+
+/* The bytes of what waits in wal/trash. */
+int64_t undo_log_trash_bytes(const struct undo_log *log);
 
 #endif

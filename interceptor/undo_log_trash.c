@@ -1,45 +1,296 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * undo_log_trash - what is being removed, and the reserve (undo_log.h).
+ *
+ * A step may hold a million files, and whoever drops it holds the engine's
+ * locks. So only the first AT_ONCE names, and bytes, of a drop are removed at
+ * once; a thread, which is made when it is first needed, does the rest. What it
+ * cannot remove, or has not when the log is closed, is removed by the next
+ * start; nothing depends on it.
  */
 #include "interceptor/undo_log_parts.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/step.h"
 #include "interceptor/sys.h"
 
 #define TRASH "trash"
 
-/* ---- trash --------------------------------------------------------------- */
+enum {
+    NAMES_AT_ONCE = 256,
+    BYTES_AT_ONCE = 64 << 20,
+};
 
-/* A fresh name in wal/trash for what is in wal/in_progress. */
-int undo_log_move_to_trash(struct undo_log *log)
+struct trash {
+    void (*forget)(uint64_t ino, void *opaque);
+    void *opaque;
+    int64_t next_name; /* under the engine's locks, as the log is */
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    pthread_t thread;
+    bool started, stop, work, busy;
+
+    _Atomic int64_t bytes; /* waiting to be removed, about */
+    atomic_bool cancel;    /* stop, for the thread while it removes */
+};
+
+/* How much may be removed now; NULL: all. */
+struct budget {
+    int64_t names, bytes;
+};
+
+/* ---- removing ------------------------------------------------------------ */
+
+static bool spend(struct budget *budget, int dirfd, const char *name)
 {
-    fd_auto int trash = undo_log_open_subdir(log->wal, TRASH);
-    int rc = trash < 0 ? trash : -EEXIST;
+    struct stat st;
 
-    for (int64_t i = 0; rc == -EEXIST && i < INT16_MAX; i++)
-        rc = sys_rename_noreplace(log->wal, UNDO_LOG_IN_PROGRESS, trash,
-                                  undo_log_name(i).text);
+    if (!budget)
+        return true;
+    if (budget->names <= 0 || budget->bytes <= 0)
+        return false;
+    budget->names--;
+    if (sys_stat_name(dirfd, name, &st) == 0)
+        budget->bytes -= st.st_blocks * 512;
+    return true;
+}
+
+/* 1: the budget is spent, or the log is being closed. */
+static int remove_blobs(struct trash *trash, int folder, struct budget *budget)
+{
+    int fd = sys_openat(folder, STEP_BLOBS, UNDO_LOG_DIR_FLAGS, 0);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    int rc = 0;
+
+    while (rc == 0 && dir && (entry = readdir(dir))) {
+        const char *name = entry->d_name;
+
+        if (name[0] == '.')
+            continue;
+        if (atomic_load(&trash->cancel) || !spend(budget, fd, name)) {
+            rc = 1;
+            break;
+        }
+        if (name[0] == 'i' && trash->forget)
+            trash->forget(strtoull(name + 1, NULL, 10), trash->opaque);
+        rc = sys_remove_tree(fd, name);
+    }
+    if (dir)
+        closedir(dir);
     return rc;
 }
 
+static int remove_folder(struct trash *trash, int fd, const char *name,
+                         struct budget *budget)
+{
+    fd_auto int folder = sys_openat(fd, name, UNDO_LOG_DIR_FLAGS, 0);
+    int rc = folder < 0 ? 0 : remove_blobs(trash, folder, budget);
+
+    return rc == 0 ? sys_remove_tree(fd, name) : rc;
+}
+
+/* 1: something is left that could be removed. */
+static int remove_all(struct undo_log *log, struct budget *budget)
+{
+    int fd = sys_openat(log->wal, TRASH, UNDO_LOG_DIR_FLAGS, 0);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    int rc = 0;
+
+    while (rc != 1 && dir && (entry = readdir(dir))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        rc = remove_folder(log->trash, fd, entry->d_name, budget);
+        if (rc < 0)
+            log_warn(LOG_UNDO, "removing old parts of the undo log: %s",
+                     g_strerror(-rc));
+    }
+    if (dir)
+        closedir(dir);
+    return rc == 1;
+}
+
+/* ---- the thread ---------------------------------------------------------- */
+
+static void *run_thread(void *data)
+{
+    struct undo_log *log = data;
+    struct trash *trash = log->trash;
+
+    pthread_mutex_lock(&trash->lock);
+    while (!trash->stop) {
+        if (!trash->work) {
+            trash->busy = false;
+            atomic_store(&trash->bytes, 0);
+            pthread_cond_broadcast(&trash->changed);
+            pthread_cond_wait(&trash->changed, &trash->lock);
+            continue;
+        }
+        trash->work = false;
+        pthread_mutex_unlock(&trash->lock);
+        remove_all(log, NULL);
+        pthread_mutex_lock(&trash->lock);
+    }
+    trash->busy = false;
+    pthread_cond_broadcast(&trash->changed);
+    pthread_mutex_unlock(&trash->lock);
+    return NULL;
+}
+
+static void wake_thread(struct undo_log *log)
+{
+    struct trash *trash = log->trash;
+
+    pthread_mutex_lock(&trash->lock);
+    trash->work = trash->busy = true;
+    if (!trash->started)
+        trash->started = pthread_create(&trash->thread, NULL, run_thread,
+                                        log) == 0;
+    if (!trash->started) /* then at the next start */
+        trash->work = trash->busy = false;
+    pthread_cond_broadcast(&trash->changed);
+    pthread_mutex_unlock(&trash->lock);
+}
+
+static bool is_busy(struct trash *trash)
+{
+    bool busy;
+
+    pthread_mutex_lock(&trash->lock);
+    busy = trash->busy;
+    pthread_mutex_unlock(&trash->lock);
+    return busy;
+}
+
 void undo_log_empty_trash(struct undo_log *log)
+{
+    struct budget budget = { NAMES_AT_ONCE, BYTES_AT_ONCE };
+
+    /* Two that remove the same names would only be in each other's way. */
+    if (is_busy(log->trash) || remove_all(log, &budget))
+        wake_thread(log);
+    else
+        atomic_store(&log->trash->bytes, 0);
+}
+
+void undo_log_drain_trash(struct undo_log *log)
+{
+    struct trash *trash = log->trash;
+
+    pthread_mutex_lock(&trash->lock);
+    while (trash->busy)
+        pthread_cond_wait(&trash->changed, &trash->lock);
+    pthread_mutex_unlock(&trash->lock);
+}
+
+/* ---- the trash ----------------------------------------------------------- */
+
+struct trash *undo_log_trash_new(void)
+{
+    struct trash *trash = g_new0(struct trash, 1);
+
+    pthread_mutex_init(&trash->lock, NULL);
+    pthread_cond_init(&trash->changed, NULL);
+    return trash;
+}
+
+void undo_log_trash_free(struct trash *trash)
+{
+    if (!trash)
+        return;
+    pthread_mutex_lock(&trash->lock);
+    trash->stop = true;
+    atomic_store(&trash->cancel, true);
+    pthread_cond_broadcast(&trash->changed);
+    pthread_mutex_unlock(&trash->lock);
+    if (trash->started)
+        pthread_join(trash->thread, NULL);
+    pthread_cond_destroy(&trash->changed);
+    pthread_mutex_destroy(&trash->lock);
+    g_free(trash);
+}
+
+void undo_log_on_forget(struct undo_log *log,
+                        void (*forget)(uint64_t ino, void *opaque),
+                        void *opaque)
+{
+    log->trash->forget = forget;
+    log->trash->opaque = opaque;
+}
+
+int64_t undo_log_trash_bytes(const struct undo_log *log)
+{
+    return atomic_load(&log->trash->bytes);
+}
+
+int undo_log_move_to_trash(struct undo_log *log, int dirfd, const char *name,
+                           int64_t bytes)
+{
+    fd_auto int fd = undo_log_open_subdir(log->wal, TRASH);
+    int rc = fd < 0 ? fd : -EEXIST;
+
+    /* Names below the counter may be left from an earlier process. */
+    while (rc == -EEXIST)
+        rc = sys_rename_noreplace(dirfd, name, fd,
+                                  undo_log_name(log->trash->next_name++).text);
+    if (rc < 0)
+        return rc;
+    atomic_fetch_add(&log->trash->bytes, bytes);
+    undo_log_empty_trash(log);
+    return 0;
+}
+
+int undo_log_drop_blobs(struct undo_log *log, int64_t bytes)
+{
+    fd_auto int wal = undo_log_open_wal(log);
+    fd_auto int trash = undo_log_open_subdir(log->wal, TRASH);
+    fd_auto int folder = -1;
+    int rc = wal < 0 ? wal : trash < 0 ? trash : -EEXIST;
+    struct undo_log_name name;
+
+    while (rc == -EEXIST) {
+        name = undo_log_name(log->trash->next_name++);
+        rc = sys_mkdirat(trash, name.text, 0700);
+    }
+    if (rc < 0)
+        return rc;
+    folder = sys_openat(trash, name.text, UNDO_LOG_DIR_FLAGS, 0);
+    rc = folder < 0 ? folder
+                    : sys_renameat2(wal, STEP_BLOBS, folder, STEP_BLOBS, 0);
+    if (rc < 0)
+        return rc;
+    atomic_fetch_add(&log->trash->bytes, bytes);
+    undo_log_empty_trash(log);
+    return 0;
+}
+
+void undo_log_each_trash(struct undo_log *log,
+                         void (*each)(int blobs, void *opaque), void *opaque)
 {
     int fd = sys_openat(log->wal, TRASH, UNDO_LOG_DIR_FLAGS, 0);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
 
     while (dir && (entry = readdir(dir))) {
-        int rc = entry->d_name[0] == '.' ? 0
-                                         : sys_remove_tree(fd, entry->d_name);
+        fd_auto int folder = -1, blobs = -1;
 
-        if (rc < 0)
-            log_warn(LOG_UNDO, "removing old parts of the undo log: %s",
-                     g_strerror(-rc));
+        if (entry->d_name[0] == '.')
+            continue;
+        folder = sys_openat(fd, entry->d_name, UNDO_LOG_DIR_FLAGS, 0);
+        if (folder >= 0)
+            blobs = sys_openat(folder, STEP_BLOBS, UNDO_LOG_DIR_FLAGS, 0);
+        if (blobs >= 0)
+            each(blobs, opaque);
     }
     if (dir)
         closedir(dir);
@@ -52,14 +303,16 @@ enum { RESERVE_BYTES = 1 << 20 };
 void undo_log_release_reserve(struct undo_log *log)
 {
     sys_unlinkat(log->dir, "reserve", 0);
+    log->has_reserve = false;
 }
 
 void undo_log_take_reserve(struct undo_log *log)
 {
-    fd_auto int fd = sys_openat(log->dir, "reserve",
-                                O_WRONLY | O_CREAT | O_NOFOLLOW, 0600);
+    fd_auto int fd = -1;
 
+    if (log->has_reserve)
+        return;
+    fd = sys_openat(log->dir, "reserve", O_WRONLY | O_CREAT | O_NOFOLLOW, 0600);
     /* Without it a rollback may want for room, no more. */
-    if (fd >= 0)
-        sys_fallocate(fd, 0, 0, RESERVE_BYTES);
+    log->has_reserve = fd >= 0 && sys_fallocate(fd, 0, 0, RESERVE_BYTES) == 0;
 }

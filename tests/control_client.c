@@ -100,3 +100,21 @@ json_t *control_client_event(struct control_client *client, const char *type)
     }
     return NULL;
 }
+
+json_t *control_client_take_event(struct control_client *client,
+                                  const char *type)
+{
+    json_t *event, *payload;
+    size_t i;
+
+    json_array_foreach(client->events, i, event)
+    {
+        if (g_strcmp0(json_string_value(json_object_get(event, "type")),
+                      type) != 0)
+            continue;
+        payload = json_incref(json_object_get(event, "payload"));
+        json_array_remove(client->events, i);
+        return payload;
+    }
+    return NULL;
+}

@@ -22,4 +22,8 @@ json_t *control_client_request(struct control_client *client, const char *type,
 /* The payload of the first kept event of this type, or NULL. Borrowed. */
 json_t *control_client_event(struct control_client *client, const char *type);
 
+/* The same, but it is no longer kept: a new reference, or NULL. */
+json_t *control_client_take_event(struct control_client *client,
+                                  const char *type);
+
 #endif

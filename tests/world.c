@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/errors.h"
 #include "interceptor/sys.h"
 #include "tests/oracle.h"
 
@@ -70,7 +71,7 @@ bool world_start(struct world *world)
 
 /* ---- steps --------------------------------------------------------------- */
 
-static json_t *request(struct world *world, const char *type, json_t *payload)
+json_t *world_request(struct world *world, const char *type, json_t *payload)
 {
     g_autoptr(GError) error = NULL;
     json_t *answer = world->backend->request(world, type, payload, &error);
@@ -79,31 +80,43 @@ static json_t *request(struct world *world, const char *type, json_t *payload)
     return answer;
 }
 
+void world_refused(struct world *world, const char *type, json_t *payload,
+                   int code)
+{
+    g_autoptr(GError) error = NULL;
+    json_t *answer = world->backend->request(world, type, payload, &error);
+
+    g_assert_null(answer);
+    g_assert_error(error, STEPBACK_ERROR, code);
+}
+
 int64_t world_step(struct world *world)
 {
     int64_t id = world->next_id++;
 
-    json_decref(request(world, "step.open",
-                        json_pack("{s:I, s:s, s:s}", "step_id", (json_int_t)id,
-                                  "type", "command", "command", "test")));
+    json_decref(
+        world_request(world, "step.open",
+                      json_pack("{s:I, s:s, s:s}", "step_id", (json_int_t)id,
+                                "type", "command", "command", "test")));
     return id;
 }
 
 json_t *world_close_step(struct world *world, int64_t id)
 {
-    return request(world, "step.close",
-                   json_pack("{s:I, s:i, s:i}", "step_id", (json_int_t)id,
-                             "exit_code", 0, "quiet_ms", 0));
+    return world_request(world, "step.close",
+                         json_pack("{s:I, s:i, s:i}", "step_id", (json_int_t)id,
+                                   "exit_code", 0, "quiet_ms", 0));
 }
 
 json_t *world_undo(struct world *world, unsigned steps)
 {
-    return request(world, "rollback", json_pack("{s:i}", "steps", (int)steps));
+    return world_request(world, "rollback",
+                         json_pack("{s:i}", "steps", (int)steps));
 }
 
 guint world_history_count(struct world *world)
 {
-    json_t *answer = request(world, "history", NULL);
+    json_t *answer = world_request(world, "history", NULL);
     guint count = (guint)json_array_size(json_object_get(answer, "steps"));
 
     json_decref(answer);

@@ -66,6 +66,10 @@ struct world_backend {
     /* The control protocol's requests: a new payload, or NULL and error. */
     json_t *(*request)(struct world *w, const char *type, json_t *payload,
                        GError **error);
+
+    /* The oldest event of this type that came before the last answer, and that
+     * was not taken yet: its payload, a new reference; or NULL. */
+    json_t *(*event)(struct world *w, const char *type);
 };
 
 struct world {
@@ -88,6 +92,13 @@ void world_free(struct world *world);
 
 /* Start, or end the test as skipped. */
 bool world_start(struct world *world);
+
+/* A request that must succeed. A new payload; payload is taken. */
+json_t *world_request(struct world *world, const char *type, json_t *payload);
+
+/* One that must fail with this code. */
+void world_refused(struct world *world, const char *type, json_t *payload,
+                   int code);
 
 /* Steps; all assert success. Ids are given in order. */
 int64_t world_step(struct world *world);

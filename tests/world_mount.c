@@ -341,6 +341,13 @@ static json_t *mount_request(struct world *w, const char *type, json_t *payload,
     return control_client_request(m->client, type, payload, error);
 }
 
+static json_t *mount_event(struct world *w, const char *type)
+{
+    struct mounted *f = w->state;
+
+    return control_client_take_event(f->client, type);
+}
+
 const struct world_backend world_mount = {
     .name = "mount",
     .start = mount_start,
@@ -369,4 +376,5 @@ const struct world_backend world_mount = {
     .handle_stat = mount_handle_stat,
     .close = mount_close,
     .request = mount_request,
+    .event = mount_event,
 };

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * limits - see limits.h.
+ */
+#include "interceptor/limits.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "common/errors.h"
+#include "common/log.h"
+#include "interceptor/steps.h"
+
+static const struct ic_limits defaults = {
+    .max_log_size = INT64_C(1) << 30,
+    .max_single_step_size = INT64_C(200) << 20,
+    .max_step_count = 100,
+};
+
+enum {
+    MIN_FREE_PERCENT = 5,
+    /* Steps that hold less than this part of what is missing stay. */
+    WORTH_IT = 64,
+};
+
+#define MIN_FREE_MOST (INT64_C(10) << 30)
+
+/* A disk is full when it has less than this, or than a part of it. */
+#define FULL_BYTES (INT64_C(64) << 20)
+enum { FULL_PART = 16 };
+
+/* To be freed at once for a change that found the disk full. */
+#define ROOM_BYTES (INT64_C(1) << 20)
+
+/* ---- setting ------------------------------------------------------------- */
+
+static int64_t choose(int64_t wanted, int64_t now, int64_t fallback)
+{
+    return wanted ? wanted : now ? now : fallback;
+}
+
+gboolean limits_set(struct ic_limits *limits, const struct ic_limits *wanted,
+                    GError **error)
+{
+    if (wanted->max_log_size < -1 || wanted->max_single_step_size < -1 ||
+        wanted->max_step_count < -1 || wanted->min_free < -1) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "a limit is a number of bytes or steps above 0, or "
+                            "-1 for none");
+        return FALSE;
+    }
+    limits->max_log_size = choose(wanted->max_log_size, limits->max_log_size,
+                                  defaults.max_log_size);
+    limits->max_single_step_size = choose(wanted->max_single_step_size,
+                                          limits->max_single_step_size,
+                                          defaults.max_single_step_size);
+    limits->max_step_count = choose(wanted->max_step_count,
+                                    limits->max_step_count,
+                                    defaults.max_step_count);
+    /* Its default depends on the filesystem. */
+    limits->min_free = choose(wanted->min_free, limits->min_free, 0);
+    return TRUE;
+}
+
+static int64_t min_free(const struct ic *ic, int64_t total)
+{
+    if (ic->limits.min_free)
+        return ic->limits.min_free;
+    return MIN(total / 100 * MIN_FREE_PERCENT, MIN_FREE_MOST);
+}
+
+/* ---- a step -------------------------------------------------------------- */
+
+/* A step that alone is too much for the log would push out all others and then
+ * itself; so the log's limit is one of the step, too. */
+int64_t limits_of_step(const struct ic *ic)
+{
+    int64_t step = ic->limits.max_single_step_size;
+    int64_t log = ic->limits.max_log_size;
+
+    if (step < 0 || log < 0)
+        return MAX(step, log) < 0 ? INT64_MAX : MAX(step, log);
+    return MIN(step, log);
+}
+
+int limits_check_step(struct ic *ic)
+{
+    return capture_copied(&ic->wal) > ic->wal.limit ? limits_unprotect(ic) : 0;
+}
+
+int limits_unprotect(struct ic *ic)
+{
+    struct step *step = ic->wal.step;
+    int64_t bytes = capture_copied(&ic->wal);
+    g_autofree char *text = NULL;
+    int rc;
+
+    if (atomic_load(&ic->wal.unprotected))
+        return 0;
+    rc = step_record_unprotected(step, bytes);
+    if (rc < 0)
+        return rc;
+    atomic_store(&ic->wal.unprotected, true);
+    text = g_strdup_printf(
+        "step %" PRId64 " changes more than may be kept of one step "
+        "(%" PRId64 " bytes): it and what is older can no longer be undone",
+        step->id, ic->wal.limit);
+    log_warn(LOG_UNDO, "%s", text);
+    events_send(ic->events, "event.warning",
+                json_pack("{s:s, s:s, s:I, s:I, s:I}", "message", text, "code",
+                          "step_unprotected", "step_id", (json_int_t)step->id,
+                          "bytes", (json_int_t)bytes, "limit",
+                          (json_int_t)ic->wal.limit));
+    return 0;
+}
+
+int limits_unprotect_unlocked(struct ic *ic)
+{
+    int rc;
+
+    pthread_mutex_lock(&ic->names);
+    rc = limits_unprotect(ic);
+    pthread_mutex_unlock(&ic->names);
+    return rc;
+}
+
+/* ---- forgetting ---------------------------------------------------------- */
+
+/* Why, and which. */
+struct eviction {
+    const char *reason;
+    json_t *ids;
+    int64_t bytes;
+};
+
+static bool evict(struct ic *ic, struct eviction *eviction, const char *reason)
+{
+    struct undo_log_entry entry;
+    int rc = undo_log_evict(ic->log, &entry);
+
+    if (rc < 0) {
+        if (rc != -ENOENT)
+            log_warn(LOG_UNDO, "forgetting the oldest step: %s",
+                     g_strerror(-rc));
+        return false;
+    }
+    if (!eviction->ids)
+        eviction->ids = json_array();
+    json_array_append_new(eviction->ids, json_integer(entry.id));
+    eviction->reason = reason;
+    eviction->bytes += entry.copied + entry.moved;
+    return true;
+}
+
+static void tell(struct ic *ic, struct eviction *eviction)
+{
+    size_t count = json_array_size(eviction->ids);
+    g_autofree char *text = NULL;
+
+    if (count == 0)
+        return;
+    text = g_strdup_printf(
+        "the undo log is over its limits (%s): the oldest %zu %s forgotten and "
+        "can no longer be undone",
+        eviction->reason, count, count == 1 ? "step was" : "steps were");
+    log_warn(LOG_UNDO, "%s", text);
+    events_send(ic->events, "event.warning",
+                json_pack("{s:s, s:s, s:s, s:o, s:I}", "message", text, "code",
+                          "steps_evicted", "reason", eviction->reason,
+                          "step_ids", eviction->ids, "bytes",
+                          (json_int_t)eviction->bytes));
+}
+
+/* Bytes that all steps copied; *ret_held: with what they moved, but for the
+ * newest. */
+static int64_t sum(struct ic *ic, int64_t *ret_held)
+{
+    size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+    int64_t copied = 0;
+
+    *ret_held = 0;
+    for (size_t i = 0; i < count; i++) {
+        copied += entries[i].copied;
+        if (i + 1 < count)
+            *ret_held += entries[i].copied + entries[i].moved;
+    }
+    return copied;
+}
+
+static void measure_all(struct ic *ic)
+{
+    size_t count;
+
+    undo_log_entries(ic->log, &count);
+    for (size_t i = 0; i < count; i++)
+        undo_log_measure(ic->log, i);
+}
+
+static size_t count_steps(struct ic *ic)
+{
+    size_t count;
+
+    undo_log_entries(ic->log, &count);
+    return count;
+}
+
+static void apply_size(struct ic *ic, struct eviction *eviction)
+{
+    int64_t most = ic->limits.max_log_size, held;
+
+    if (most < 0 || sum(ic, &held) <= most)
+        return;
+    measure_all(ic); /* what was compressed meanwhile is smaller */
+    while (sum(ic, &held) > most && evict(ic, eviction, "max_log_size"))
+        ;
+}
+
+static void apply_free(struct ic *ic, struct eviction *eviction)
+{
+    int64_t available, total, held;
+
+    if (ic->limits.min_free < 0)
+        return;
+    while (count_steps(ic) > 1 &&
+           undo_log_free_bytes(ic->log, &available, &total) == 0) {
+        int64_t missing = min_free(ic, total) - available;
+
+        sum(ic, &held);
+        if (missing <= 0 || held < missing / WORTH_IT ||
+            !evict(ic, eviction, "min_free"))
+            break;
+    }
+}
+
+void limits_apply_locked(struct ic *ic)
+{
+    int64_t most = ic->limits.max_step_count;
+    struct eviction eviction = { 0 };
+
+    while (most >= 0 && (int64_t)count_steps(ic) > most &&
+           evict(ic, &eviction, "max_step_count"))
+        ;
+    apply_size(ic, &eviction);
+    apply_free(ic, &eviction);
+    tell(ic, &eviction);
+}
+
+/* ---- a full disk --------------------------------------------------------- */
+
+/* Not so if a quota of something else is used up, or if one change alone asks
+ * for more than there can be: then nothing would be won. */
+static bool is_full(struct ic *ic, ssize_t rc)
+{
+    int64_t available, total;
+
+    if (rc == -EDQUOT)
+        return true;
+    return undo_log_free_bytes(ic->log, &available, &total) == 0 &&
+           available < MIN(FULL_BYTES, total / FULL_PART);
+}
+
+bool limits_make_room_locked(struct ic *ic, ssize_t rc)
+{
+    struct eviction eviction = { 0 };
+    int64_t freed = 0;
+
+    if ((rc != -ENOSPC && rc != -EDQUOT) || !ic->log || !is_full(ic, rc))
+        return false;
+    if (steps_drop_kept_locked(ic))
+        freed = ROOM_BYTES;
+    while (freed + eviction.bytes < ROOM_BYTES &&
+           evict(ic, &eviction, "disk_full"))
+        ;
+    freed += eviction.bytes;
+    tell(ic, &eviction);
+    if (freed > 0)
+        undo_log_drain_trash(ic->log);
+    return freed > 0;
+}
+
+bool limits_make_room(struct ic *ic, ssize_t rc)
+{
+    bool again;
+
+    if (rc != -ENOSPC && rc != -EDQUOT)
+        return false;
+    pthread_rwlock_wrlock(&ic->gate);
+    again = limits_make_room_locked(ic, rc);
+    pthread_rwlock_unlock(&ic->gate);
+    return again;
+}

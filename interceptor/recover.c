@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * recover - what an earlier process left behind.
+ *
+ * A step in wal/in_progress is taken back. If it cannot be, because it is
+ * unprotected, the folder is in a state between, and so older steps must not be
+ * taken back over it: it is committed as it is, as a wall.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "interceptor/report.h"
+#include "interceptor/rollback.h"
+#include "interceptor/steps.h"
+#include "interceptor/sys.h"
+
+/* ---- links --------------------------------------------------------------- */
+
+static void count_links(int blobs, void *opaque)
+{
+    held_links_change_all(opaque, blobs, 1);
+}
+
+static void forget_link(uint64_t ino, void *opaque)
+{
+    held_links_change(opaque, ino, -1);
+}
+
+static void count_folder(struct ic *ic, int folder)
+{
+    fd_auto int blobs = folder < 0
+                            ? -1
+                            : sys_openat(folder, STEP_BLOBS,
+                                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+                                         0);
+
+    if (blobs >= 0)
+        count_links(blobs, ic->held);
+}
+
+/* Every link that the log holds, also those that are on their way out. */
+static void count_all_links(struct ic *ic, int wal)
+{
+    size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        fd_auto int folder = undo_log_open_step(ic->log, entries[i].id);
+
+        count_folder(ic, folder);
+    }
+    count_folder(ic, wal);
+    undo_log_each_trash(ic->log, count_links, ic->held);
+    undo_log_on_forget(ic->log, forget_link, ic->held);
+}
+
+/* ---- recovery ------------------------------------------------------------ */
+
+static void send_recovery(struct ic *ic, const char *message)
+{
+    const struct ic_step_info *info = ic->recovered;
+    json_t *payload = report_to_json(info);
+
+    json_object_set_new(
+        payload, "restored_paths",
+        json_integer(info->undoable ? (json_int_t)info->affected : 0));
+    if (message)
+        json_object_set_new(payload, "message", json_string(message));
+    events_send(ic->events, "event.recovery", payload);
+}
+
+static int commit_wall(struct ic *ic, int dir, struct step *step,
+                       const struct ic_step_info *info)
+{
+    struct undo_log_entry entry = {
+        .id = step->id,
+        .seq = step->seq,
+        .unprotected = true,
+    };
+    int rc = journal_open(dir, STEP_MANIFEST, &step->journal);
+
+    undo_log_release_reserve(ic->log); /* the disk may be full */
+    if (rc == 0)
+        rc = journal_append(step->journal, report_to_end_record(info));
+    if (rc == 0)
+        rc = undo_log_commit(ic->log, &entry);
+    return rc;
+}
+
+/* It was interrupted, and what it did stays. */
+static bool keep_unprotected(struct ic *ic, int dir, GError **error)
+{
+    g_autoptr(step_auto) step = NULL;
+    struct ic_step_info *info;
+    g_autofree char *text = NULL;
+    int rc = step_load(dir, NULL, NULL, &step);
+
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    rc = undo_log_drop_blobs(ic->log, 0);
+    if (rc < 0 && rc != -ENOENT) /* they go with the step */
+        log_warn(LOG_UNDO, "undo log: %s", g_strerror(-rc));
+    info = ic->recovered = report_from_step(step);
+    info->ended_us = g_get_real_time();
+    rc = commit_wall(ic, dir, step, info);
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    text = g_strdup_printf(
+        "step %" G_GINT64_FORMAT
+        " was interrupted, and changed more than may be kept of one step: what "
+        "it did stays, and neither it nor what is older can be undone",
+        step->id);
+    events_warn(ic->events, "%s", text);
+    send_recovery(ic, text);
+    return true;
+}
+
+static bool recover_wal(struct ic *ic, int dir, GError **error)
+{
+    g_autoptr(step_auto) step = NULL;
+    g_autoptr(GError) cause = NULL;
+    int rc = step_load_summary(dir, &step);
+
+    /* Killed before the step's first line was whole: nothing was changed. */
+    if (rc == -ENOENT || rc == -ENODATA) {
+        rc = undo_log_discard_wal(ic->log, 0, 0, false);
+        return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    }
+    if (rollback_undo_wal(ic, true, &ic->recovered, &cause)) {
+        send_recovery(ic, NULL);
+        return true;
+    }
+    if (error_code_of(cause) == ERROR_STEP_UNPROTECTED)
+        return keep_unprotected(ic, dir, error);
+    g_propagate_error(error, g_steal_pointer(&cause));
+    return false;
+}
+
+bool rollback_recover(struct ic *ic, GError **error)
+{
+    fd_auto int dir = undo_log_open_wal(ic->log);
+    bool ok = true;
+
+    count_all_links(ic, dir);
+    if (dir >= 0)
+        ok = recover_wal(ic, dir, error);
+    else if (dir != -ENOENT)
+        ok = steps_fail(error, ERROR_IO_ERROR, "undo log", dir);
+    undo_log_empty_trash(ic->log);
+    return ok;
+}
