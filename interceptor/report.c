@@ -55,6 +55,8 @@ struct reporter {
     const struct survey *survey;
     int blobs;
     struct ic_step_info *info;
+    GHashTable *deleted; /* ic_change -> step_inode whose size is yet to be
+                            found: only the changes that are listed need it */
 };
 
 /* Count a change. path (taken) may be NULL: longer than a system call takes.
@@ -137,7 +139,23 @@ static void report_binding(struct reporter *r, struct step_binding *binding)
         add(r, IC_MODIFIED, path_of(now), size_before(r, before),
             size_of(&now->st));
     } else {
-        add(r, IC_DELETED, g_steal_pointer(&path), size_before(r, before), -1);
+        struct ic_change *change = add(r, IC_DELETED, g_steal_pointer(&path),
+                                       -1, -1);
+
+        if (change)
+            g_hash_table_insert(r->deleted, change, before);
+    }
+}
+
+static void find_deleted_sizes(struct reporter *r)
+{
+    for (guint i = 0; i < r->info->changes->len; i++) {
+        struct ic_change *change = g_ptr_array_index(r->info->changes, i);
+        const struct step_inode *before = g_hash_table_lookup(r->deleted,
+                                                              change);
+
+        if (before)
+            change->size_before = size_before(r, before);
     }
 }
 
@@ -217,7 +235,8 @@ static guint changes_that_fit(const struct ic_step_info *info)
 struct ic_step_info *report_make(struct step *step, const struct survey *survey,
                                  int blobs)
 {
-    struct reporter r = { step, survey, blobs, info_new(step) };
+    g_autoptr(GHashTable) deleted = g_hash_table_new(NULL, NULL);
+    struct reporter r = { step, survey, blobs, info_new(step), deleted };
     GHashTableIter iter;
     gpointer key, value;
 
@@ -232,6 +251,7 @@ struct ic_step_info *report_make(struct step *step, const struct survey *survey,
     g_ptr_array_sort(r.info->changes, compare_changes);
     r.info->undoable = step->records > 0;
     g_ptr_array_set_size(r.info->changes, (gint)changes_that_fit(r.info));
+    find_deleted_sizes(&r);
     return r.info;
 }
 

@@ -104,10 +104,16 @@ static void ui04_change(struct world *w)
 
 static void ui04_check(struct world *w, json_t *report)
 {
+    const char *change;
+    json_int_t size;
     struct stat st;
 
     g_assert_cmpint(w->backend->stat(w, "doomed", &st), ==, -ENOENT);
     world_assert_affected(report, "doomed", NULL);
+    OK(json_unpack(report, "{s:[{s:s, s:I}]}", "changes", "change", &change,
+                   "size_before", &size));
+    g_assert_cmpstr(change, ==, "deleted");
+    g_assert_cmpint(size, ==, strlen("rich file"));
 }
 
 void engine_remove_tree(struct world *w, const char *path)
