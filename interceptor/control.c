@@ -38,7 +38,8 @@ struct control {
     GMainLoop *loop;
     GThread *thread;
     GThreadPool *pool;
-    char *path; /* of the socket, or NULL */
+    GThreadPool *urgent; /* for requests that overtake */
+    char *path;          /* of the socket, or NULL */
     int listen_fd;
     GSource *accept_source;
     GPtrArray *clients;
@@ -49,6 +50,7 @@ struct client {
     struct control *control;
     struct jsonl_channel *channel; /* NULL: gone */
     GQueue pending;                /* json_t requests */
+    guint n_urgent;                /* in work */
     bool busy;
 };
 
@@ -56,6 +58,7 @@ struct job {
     struct client *client; /* a reference */
     json_t *request;
     json_t *answer;
+    bool urgent;
 };
 
 /* ---- clients (control thread) -------------------------------------------- */
@@ -68,18 +71,24 @@ static void client_unref(struct client *client)
     g_free(client);
 }
 
+static void start_job(struct client *client, json_t *request, bool urgent)
+{
+    struct job *job = g_new0(struct job, 1);
+
+    client->refs++;
+    job->client = client;
+    job->request = request;
+    job->urgent = urgent;
+    g_thread_pool_push(urgent ? client->control->urgent : client->control->pool,
+                       job, NULL);
+}
+
 static void start_next(struct client *client)
 {
-    struct job *job;
-
     if (client->busy || g_queue_is_empty(&client->pending))
         return;
-    job = g_new0(struct job, 1);
-    client->refs++;
     client->busy = true;
-    job->client = client;
-    job->request = g_queue_pop_head(&client->pending);
-    g_thread_pool_push(client->control->pool, job, NULL);
+    start_job(client, g_queue_pop_head(&client->pending), false);
 }
 
 static void job_free(gpointer data)
@@ -97,7 +106,10 @@ static gboolean job_done(gpointer data)
     struct job *job = data;
     struct client *client = job->client;
 
-    client->busy = false;
+    if (job->urgent)
+        client->n_urgent--;
+    else
+        client->busy = false;
     if (client->channel) {
         jsonl_channel_send(client->channel, g_steal_pointer(&job->answer),
                            false);
@@ -112,10 +124,18 @@ static void run_job(gpointer data, gpointer user_data)
     struct job *job = data;
     GSource *source = g_idle_source_new();
 
+    parking_thread_waits(true);
     job->answer = control_ops_carry_out(control->ic, job->request);
+    parking_thread_waits(false);
     g_source_set_callback(source, job_done, job, job_free);
     g_source_attach(source, control->context);
     g_source_unref(source);
+}
+
+static bool is_urgent(json_t *request)
+{
+    return g_strcmp0(json_string_value(json_object_get(request, "type")),
+                     "safeguard.confirm") == 0;
 }
 
 static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
@@ -134,12 +154,18 @@ static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
                            false);
         return;
     }
-    if (g_queue_get_length(&client->pending) >= MAX_PENDING) {
+    if (g_queue_get_length(&client->pending) + client->n_urgent >=
+        MAX_PENDING) {
         id = json_string_value(json_object_get(message, "request_id"));
         jsonl_channel_send(channel,
                            message_error(id, ERROR_BUSY,
                                          "too many requests are waiting", NULL),
                            true);
+        return;
+    }
+    if (is_urgent(message)) {
+        client->n_urgent++;
+        start_job(client, json_incref(message), true);
         return;
     }
     g_queue_push_tail(&client->pending, json_incref(message));
@@ -259,6 +285,7 @@ static struct control *control_get(struct ic *ic)
     control->loop = g_main_loop_new(control->context, FALSE);
     control->pool = g_thread_pool_new(run_job, control, POOL_THREADS, FALSE,
                                       NULL);
+    control->urgent = g_thread_pool_new(run_job, control, 1, FALSE, NULL);
     control->thread = g_thread_new("control", run_thread, control);
     return control;
 }
@@ -290,6 +317,7 @@ void control_free(struct control *control)
     g_source_attach(quit, control->context);
     g_source_unref(quit);
     g_thread_join(control->thread);
+    g_thread_pool_free(control->urgent, FALSE, TRUE);
     g_thread_pool_free(control->pool, FALSE, TRUE);
     if (control->accept_source) {
         g_source_destroy(control->accept_source);

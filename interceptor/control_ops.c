@@ -8,6 +8,7 @@
 
 #include "common/errors.h"
 #include "common/message.h"
+#include "interceptor/control_safeguard.h"
 #include "interceptor/engine.h"
 #include "interceptor/report.h"
 
@@ -149,6 +150,8 @@ static json_t *handle_status(struct ic *ic, json_t *payload, GError **error)
         open_step = ic->wal.step->id;
     pthread_mutex_unlock(&ic->names);
     pthread_rwlock_unlock(&ic->gate);
+    if (!open_step)
+        open_step = safeguard_denied_step(ic);
     status = json_pack("{s:I, s:i, s:b, s:b}", "last_step_id",
                        (json_int_t)ic_last_step_id(ic), "pid", (int)getpid(),
                        "undo", ic->log != NULL, "read_only", ic->read_only);
@@ -157,6 +160,8 @@ static json_t *handle_status(struct ic *ic, json_t *payload, GError **error)
                         ic->undo_dir ? path_value(ic->undo_dir) : json_null());
     json_object_set_new(status, "open_step",
                         open_step ? json_integer(open_step) : json_null());
+    json_object_set_new(status, "pending_safeguard",
+                        safeguard_pending_to_json(ic));
     return status;
 }
 
@@ -164,10 +169,15 @@ static const struct {
     const char *type;
     json_t *(*handle)(struct ic *ic, json_t *payload, GError **error);
 } operations[] = {
-    { "step.open", handle_step_open },   { "step.close", handle_step_close },
-    { "step.abort", handle_step_abort }, { "rollback", handle_rollback },
-    { "history", handle_history },       { "status", handle_status },
+    { "step.open", handle_step_open },
+    { "step.close", handle_step_close },
+    { "step.abort", handle_step_abort },
+    { "rollback", handle_rollback },
+    { "history", handle_history },
     { "configure", handle_configure },
+    { "status", handle_status },
+    { "safeguard.configure", control_safeguard_configure },
+    { "safeguard.confirm", control_safeguard_confirm },
 };
 
 json_t *control_ops_carry_out(struct ic *ic, json_t *request)

@@ -41,9 +41,35 @@ static void gate_init(pthread_rwlock_t *gate)
     pthread_rwlockattr_destroy(&attr);
 }
 
+/* Read-lock the gate when nothing but a rollback stands against changes. */
+static int pass_gate(struct ic *ic)
+{
+    for (;;) {
+        int rc = parking_holds(&ic->parking) ? parking_pass(&ic->parking) : 0;
+
+        if (rc < 0)
+            return rc;
+        pthread_rwlock_rdlock(&ic->gate);
+        /* Who asks for a decision drains the gate before it says so: whoever
+         * gets in after that sees the hold here. */
+        if (!(parking_holds(&ic->parking) & ~(unsigned)PARKING_ROLLBACK))
+            return 0;
+        pthread_rwlock_unlock(&ic->gate);
+    }
+}
+
+static void note_change(struct ic *ic)
+{
+    int64_t now = engine_now_ms();
+
+    /* Stored only when it moves, so that writers do not share the line. */
+    if (atomic_load_explicit(&ic->last_change_ms, memory_order_relaxed) != now)
+        atomic_store_explicit(&ic->last_change_ms, now, memory_order_relaxed);
+}
+
 int engine_enter(struct ic *ic, const struct ic_inode *inode)
 {
-    int64_t now;
+    int rc;
 
     if (ic->read_only)
         return -EROFS;
@@ -51,16 +77,14 @@ int engine_enter(struct ic *ic, const struct ic_inode *inode)
      * inodes, and their numbers mean nothing here. */
     if (ic->log && inode->dev != ic->dev)
         return -EROFS;
-    pthread_rwlock_rdlock(&ic->gate);
-    if (ic->broken) {
+    rc = pass_gate(ic);
+    /* A change that is refused shows, too, that a command is not at rest. */
+    note_change(ic);
+    if (rc == 0 && ic->broken) {
         pthread_rwlock_unlock(&ic->gate);
         return ic->broken;
     }
-    now = engine_now_ms();
-    /* Stored only when it moves, so that writers do not share the line. */
-    if (atomic_load_explicit(&ic->last_change_ms, memory_order_relaxed) != now)
-        atomic_store_explicit(&ic->last_change_ms, now, memory_order_relaxed);
-    return 0;
+    return rc;
 }
 
 void engine_leave(struct ic *ic)
@@ -251,6 +275,8 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     gate_init(&ic->gate);
     pthread_mutex_init(&ic->names, NULL);
     init_timer(ic);
+    parking_init(&ic->parking);
+    safeguard_init(&ic->guard);
     ic->events = events_new(options->event, options->event_opaque);
     ic->packer = packer_new();
     ic->drain = options->no_timer;
@@ -269,7 +295,9 @@ void ic_close(struct ic *ic)
 {
     if (!ic)
         return;
+    safeguard_refuse(ic);
     control_free(g_steal_pointer(&ic->control));
+    safeguard_clear(&ic->guard);
     stop_timer(ic);
     if (ic->wal.step)
         steps_close_at_exit(ic);
@@ -282,6 +310,7 @@ void ic_close(struct ic *ic)
     held_links_free(ic->held);
     ic_step_info_free(ic->recovered);
     events_free(ic->events);
+    parking_clear(&ic->parking);
     pthread_mutex_destroy(&ic->names);
     pthread_rwlock_destroy(&ic->gate);
     g_free(ic->undo_dir);

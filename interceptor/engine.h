@@ -9,6 +9,7 @@
  *         Waiting writers come first.
  *  names  held by changes of names, and by captures while they touch the
  *         step's tables. Guards wal's contents and the log.
+ *  guard.lock, parking.lock  leaves.
  *
  * epoch is the open step's number, 0 while there is none, and is never used
  * again: an inode whose epoch equals it has been captured (inode.h). It only
@@ -25,6 +26,8 @@
 #include "interceptor/control.h"
 #include "interceptor/events.h"
 #include "interceptor/interceptor.h"
+#include "interceptor/parking.h"
+#include "interceptor/safeguard.h"
 #include "interceptor/packer.h"
 #include "interceptor/undo_log.h"
 
@@ -45,6 +48,8 @@ struct ic {
     pthread_mutex_t names;
     _Atomic uint64_t epoch;
     _Atomic int64_t last_change_ms; /* CLOCK_MONOTONIC_COARSE */
+    struct parking parking;         /* what stands against changes */
+    struct safeguard guard;
 
     struct undo_log *log;    /* NULL: no undo */
     struct held_links *held; /* NULL: no undo */
@@ -66,7 +71,7 @@ struct ic {
 };
 
 /* A change begins: waits for the gate and leaves it read-locked, or fails
- * (-EROFS, -EIO) and does not. */
+ * (-EROFS, -EIO, -EPERM, IC_PARKED) and does not. */
 int engine_enter(struct ic *ic, const struct ic_inode *inode);
 void engine_leave(struct ic *ic);
 

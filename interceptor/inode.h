@@ -45,7 +45,8 @@ struct ic_inode {
     _Atomic uint64_t content_epoch; /* in which content is valid */
     struct content *content;        /* the open step's; borrowed */
     _Atomic uint64_t meta_epoch;
-    _Atomic unsigned log_links; /* links that the undo log holds */
+    _Atomic uint64_t guard_epoch; /* in which no safeguard asks about it */
+    _Atomic unsigned log_links;   /* links that the undo log holds */
 
     pthread_mutex_t lock;
     struct ic_inode *parent; /* a reference, or NULL: the root or unnamed */

@@ -18,7 +18,8 @@
  * is refused with that errno and nothing has happened.
  *
  * Threads. Every call may be made by any thread, except ic_close(), which
- * must be the last. Changes wait while a step closes or a rollback runs.
+ * must be the last. Changes wait while a step closes, and while a rollback runs
+ * or a safeguard's decision is pending; or are parked, see ic_set_unparked().
  *
  * Credentials. The caller's thread must have the rights that serving needs
  * (root, or the folder's owner). Calls that create take the client's uid and
@@ -120,6 +121,25 @@ void ic_set_log(int level, const char *program);
  * $XDG_STATE_HOME/stepback/undo/<name>-<hash>. A new string; NULL and error
  * (ERROR_INVALID_DIRECTORY) if the folder does not exist or is "/". */
 char *ic_default_undo_dir(const char *share, GError **error);
+
+/* ---- parking ------------------------------------------------------------- */
+
+/* What a change returns, beside 0 and -errno, to a server that can park: it was
+ * not begun, nothing has happened, and it is to be made again from its start
+ * when the server is told. Outside the range of errors. */
+#define IC_PARKED (-4097)
+
+/* From now on changes that must wait for long (while a rollback runs, while a
+ * safeguard's decision is pending) return IC_PARKED. unparked is called when
+ * those that were parked until then are to be made again (verdict 0), or are to
+ * fail with that error (verdict -EPERM: their step was denied). It may be
+ * called before the server has seen the IC_PARKED that it is about: so count
+ * the calls, and if one has come since before the change was tried, what it
+ * said holds for that change. unparked runs in any thread, with the engine's
+ * locks held, and must not call the engine. NULL: changes wait in the call,
+ * and when this has returned, the former one is not running. */
+void ic_set_unparked(struct ic *ic, void (*unparked)(int verdict, void *opaque),
+                     void *opaque);
 
 /* ---- inodes -------------------------------------------------------------- */
 
@@ -290,6 +310,10 @@ struct ic_step_info {
     size_t affected;  /* number of changes, also of those cut off */
     size_t counts[IC_CHANGE_TYPES]; /* of them, by type */
     GPtrArray *changes;             /* of struct ic_change *; at most 1,000 */
+
+    /* The step was denied (ic_safeguard_configure()) and taken back: the
+     * changes are those that were taken back. */
+    bool denied;
 };
 
 void ic_step_info_free(struct ic_step_info *info);
@@ -302,9 +326,10 @@ gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
 
 /* Close the open step: waits for changes in flight, then until there was no
  * change for quiet_ms, at most max_ms in all, and commits. A step without a
- * change is not kept in the history, but its id is used up. ret_info (may be
- * NULL): what it did; free with ic_step_info_free(). ERROR_INVALID_FIELD if id
- * is not the open step. */
+ * change is not kept in the history, but its id is used up; nor is a denied
+ * one. ret_info (may be NULL): what it did; free with ic_step_info_free().
+ * ERROR_INVALID_FIELD if id is not the open step, ERROR_BUSY while a
+ * safeguard's decision is pending. */
 gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
                        unsigned quiet_ms, unsigned max_ms,
                        struct ic_step_info **ret_info, GError **error);
@@ -333,6 +358,46 @@ int64_t ic_last_step_id(struct ic *ic);
 /* What ic_open_share() recovered: a new ic_step_info of the step that it took
  * back, or NULL. */
 struct ic_step_info *ic_recovered(struct ic *ic);
+
+/* ---- safeguards ---------------------------------------------------------- */
+
+/* What a command may not do without being asked. */
+struct ic_safeguard_rules {
+    /* Delete so many files and folders in a step: the deletion that makes it so
+     * many is held. 0: no limit. What the step itself created does not count.
+     */
+    uint64_t delete_threshold;
+
+    /* Overwrite, truncate or replace (by a rename) a file of more than so many
+     * bytes that the step did not create; appending to it is allowed. Negative:
+     * no limit. */
+    int64_t overwrite_file_size_threshold;
+
+    /* Replace a name by a rename, that the step did not create. */
+    bool rename_over_existing;
+
+    /* How long to wait for ic_safeguard_confirm() before it is a no; 0: the
+     * default, 30,000. */
+    unsigned timeout_ms;
+};
+
+/* Set the rules; they hold at once, for command and API steps. A rule that is
+ * about to be broken holds the step's changes and sends
+ * event.safeguard_triggered. Without a call, there are none.
+ * ERROR_NOTHING_TO_UNDO without an undo log: nothing could be taken back. */
+gboolean ic_safeguard_configure(struct ic *ic,
+                                const struct ic_safeguard_rules *rules,
+                                GError **error);
+void ic_safeguard_get_rules(struct ic *ic,
+                            struct ic_safeguard_rules *ret_rules);
+
+/* Answer event.safeguard_triggered. allow: the step goes on, and the rule is
+ * silent until it ends. Else its changes fail with EPERM from now on, and it is
+ * taken back before this returns; ic_step_close() or ic_step_abort() ends that.
+ * ERROR_UNKNOWN_SAFEGUARD if this is not (no longer) asked; ERROR_IO_ERROR if
+ * the step could not be taken back (as of ic_rollback()). */
+gboolean ic_safeguard_confirm(struct ic *ic, const char *safeguard_id,
+                              bool allow, GError **error);
 
 /* ---- control protocol ---------------------------------------------------- */
 

@@ -422,15 +422,12 @@ static int remove_name(struct ic *ic, struct ic_inode *dir, const char *name,
     return rc;
 }
 
-int ic_unlinkat(struct ic *ic, struct ic_inode *dir, const char *name,
-                int flags)
+static int unlink_once(struct ic *ic, struct ic_inode *dir, const char *name,
+                       int flags)
 {
     struct stat now;
-    int rc;
+    int rc = mutate_begin(ic, dir, name);
 
-    if (flags & ~AT_REMOVEDIR)
-        return -EINVAL;
-    rc = mutate_begin(ic, dir, name);
     if (rc < 0)
         return rc;
     for (int i = 0; i < MUTATE_RACE_TRIES; i++) {
@@ -440,10 +437,28 @@ int ic_unlinkat(struct ic *ic, struct ic_inode *dir, const char *name,
         if (rc == 0)
             rc = check_removable(dir, name, &now, flags);
         if (rc == 0)
+            rc = safeguard_check_delete(ic, dir, name, &now);
+        if (rc == 0)
             rc = remove_name(ic, dir, name, &now, flags);
         if (rc != -EAGAIN)
             break;
     }
-    rc = mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
-    return limits_make_room(ic, rc) ? ic_unlinkat(ic, dir, name, flags) : rc;
+    if (rc == 0)
+        safeguard_note_deleted(ic);
+    return mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
+}
+
+int ic_unlinkat(struct ic *ic, struct ic_inode *dir, const char *name,
+                int flags)
+{
+    uint64_t seq;
+    int rc;
+
+    if (flags & ~AT_REMOVEDIR)
+        return -EINVAL;
+    do {
+        seq = parking_seq(&ic->parking);
+        rc = unlink_once(ic, dir, name, flags);
+    } while (parking_again(&ic->parking, seq, &rc) || limits_make_room(ic, rc));
+    return rc;
 }

@@ -104,7 +104,7 @@ int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd)
     if (writes && ic->read_only)
         return -EROFS;
     if (changes) {
-        rc = engine_enter(ic, inode);
+        rc = safeguard_enter(ic, inode, 0);
         if (rc < 0)
             return rc;
         if (S_ISREG(inode->type))
@@ -165,7 +165,8 @@ ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
                    int rwf_flags, bool kill_priv)
 {
     ssize_t n;
-    int rc = engine_enter(ic, inode);
+    int rc = safeguard_enter(
+        ic, inode, rwf_flags & RWF_APPEND ? SAFEGUARD_NOTHING : offset);
 
     if (rc < 0)
         return rc;
@@ -180,10 +181,17 @@ ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
                                    : n;
 }
 
+static bool destroys(int fallocate_mode)
+{
+    return fallocate_mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE |
+                             FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE);
+}
+
 int ic_fallocate(struct ic *ic, struct ic_inode *inode, int fd, int mode,
                  off_t offset, off_t length)
 {
-    int rc = engine_enter(ic, inode);
+    int rc = safeguard_enter(ic, inode,
+                             destroys(mode) ? offset : SAFEGUARD_NOTHING);
 
     if (rc < 0)
         return rc;
@@ -204,7 +212,7 @@ ssize_t ic_copy_file_range(struct ic *ic, int in_fd, off_t in_offset,
                            off_t out_offset, size_t length, unsigned flags)
 {
     ssize_t n;
-    int rc = engine_enter(ic, out_inode);
+    int rc = safeguard_enter(ic, out_inode, out_offset);
 
     if (rc < 0)
         return rc;
@@ -273,7 +281,8 @@ static int apply(struct ic_inode *inode, int fd, const struct ic_setattr *attr)
 int ic_setattr(struct ic *ic, struct ic_inode *inode, int fd,
                const struct ic_setattr *attr, struct stat *ret_stat)
 {
-    int rc = engine_enter(ic, inode);
+    int rc = safeguard_enter(
+        ic, inode, attr->valid & IC_SET_SIZE ? attr->size : SAFEGUARD_NOTHING);
 
     if (rc < 0)
         return rc;

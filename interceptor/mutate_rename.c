@@ -162,6 +162,9 @@ static int rename_once(struct ic *ic, struct rename_end *from,
         return 0; /* two links of one inode: nothing happens (rename(2)) */
     if (to->exists && !(flags & RENAME_EXCHANGE)) {
         rc = check_replaceable(from, to);
+        if (rc == 0)
+            rc = safeguard_check_rename(ic, from->dir, from->name, to->dir,
+                                        to->name, &to->st);
         if (rc < 0)
             return rc;
     }
@@ -174,11 +177,29 @@ static int rename_once(struct ic *ic, struct rename_end *from,
     return rc;
 }
 
+static int rename_begun(struct ic *ic, struct rename_end *from,
+                        struct rename_end *to, unsigned flags)
+{
+    int rc = mutate_begin(ic, from->dir, from->name);
+
+    if (rc < 0)
+        return rc;
+    if (mutate_is_removed(to->dir))
+        return mutate_finish(ic, -ENOENT);
+    for (int i = 0; i < MUTATE_RACE_TRIES; i++) {
+        rc = rename_once(ic, from, to, flags);
+        if (rc != -EAGAIN)
+            break;
+    }
+    return mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
+}
+
 int ic_renameat2(struct ic *ic, struct ic_inode *old_dir, const char *old_name,
                  struct ic_inode *new_dir, const char *new_name, unsigned flags)
 {
     struct rename_end from = { .dir = old_dir, .name = old_name };
     struct rename_end to = { .dir = new_dir, .name = new_name };
+    uint64_t seq;
     int rc;
 
     if (flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE) ||
@@ -187,18 +208,9 @@ int ic_renameat2(struct ic *ic, struct ic_inode *old_dir, const char *old_name,
         return -EINVAL;
     if (ic->log && new_dir->dev != ic->dev)
         return -EXDEV;
-    rc = mutate_begin(ic, old_dir, old_name);
-    if (rc < 0)
-        return rc;
-    if (mutate_is_removed(new_dir))
-        return mutate_finish(ic, -ENOENT);
-    for (int i = 0; i < MUTATE_RACE_TRIES; i++) {
-        rc = rename_once(ic, &from, &to, flags);
-        if (rc != -EAGAIN)
-            break;
-    }
-    rc = mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
-    return limits_make_room(ic, rc)
-               ? ic_renameat2(ic, old_dir, old_name, new_dir, new_name, flags)
-               : rc;
+    do {
+        seq = parking_seq(&ic->parking);
+        rc = rename_begun(ic, &from, &to, flags);
+    } while (parking_again(&ic->parking, seq, &rc) || limits_make_room(ic, rc));
+    return rc;
 }

@@ -456,5 +456,8 @@ json_t *report_to_json(const struct ic_step_info *info)
     if (info->unprotected)
         json_object_set_new(report, "unprotected", json_true());
     json_decref(command);
+    if (info->denied)
+        json_object_update_new(
+            report, json_pack("{s:b, s:s}", "aborted", 1, "reason", "denied"));
     return report;
 }

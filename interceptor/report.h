@@ -37,7 +37,8 @@ json_t *report_to_end_record(const struct ic_step_info *info);
 
 /* The effect report of the control protocol and the STDIO API: step_id, type,
  * command, exit_code, started, ended, duration_ms, undoable, affected_paths,
- * affected, counts (by kind of change), changes, truncated. A new reference. */
+ * affected, counts (by kind of change), changes, truncated; of a denied step
+ * also aborted and reason. A new reference. */
 json_t *report_to_json(const struct ic_step_info *info);
 
 #endif

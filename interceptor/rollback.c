@@ -99,23 +99,55 @@ static gboolean close_unprotected_locked(struct ic *ic, int64_t id,
     return FALSE;
 }
 
+/* The gate, for as long as it takes: changes that come are parked. */
+static void lock_gate(struct ic *ic)
+{
+    parking_begin_rollback(&ic->parking);
+    pthread_rwlock_wrlock(&ic->gate);
+}
+
+static void unlock_gate(struct ic *ic)
+{
+    pthread_rwlock_unlock(&ic->gate);
+    parking_end_rollback(&ic->parking);
+}
+
+gboolean rollback_open_step_locked(struct ic *ic,
+                                   struct ic_step_info **ret_info,
+                                   GError **error)
+{
+    gboolean ok;
+
+    if (ic->wal.step->unprotected)
+        return close_unprotected_locked(ic, ic->wal.step->id, error);
+    atomic_store(&ic->epoch, 0);
+    capture_clear(&ic->wal);
+    ok = rollback_undo_wal(ic, true, ret_info, error);
+    ic->broken = ok ? 0 : -EIO;
+    return ok;
+}
+
+static gboolean abort_locked(struct ic *ic, int64_t id, GError **error)
+{
+    if (id <= 0 || safeguard_denied_step(ic) != id) {
+        if (!steps_check_open(ic, id, error))
+            return FALSE;
+        safeguard_abandon_locked(ic);
+    }
+    return safeguard_denied_step(ic)
+               ? safeguard_close_denied_locked(ic, NULL, error)
+               : rollback_open_step_locked(ic, NULL, error);
+}
+
 gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error)
 {
     gboolean ok;
 
     if (!steps_check_log(ic, error))
         return FALSE;
-    pthread_rwlock_wrlock(&ic->gate);
-    ok = steps_check_open(ic, id, error);
-    if (ok && ic->wal.step->unprotected) {
-        ok = close_unprotected_locked(ic, id, error);
-    } else if (ok) {
-        atomic_store(&ic->epoch, 0);
-        capture_clear(&ic->wal);
-        ok = rollback_undo_wal(ic, true, NULL, error);
-        ic->broken = ok ? 0 : -EIO;
-    }
-    pthread_rwlock_unlock(&ic->gate);
+    lock_gate(ic);
+    ok = abort_locked(ic, id, error);
+    unlock_gate(ic);
     return ok;
 }
 
@@ -228,11 +260,11 @@ gboolean ic_rollback(struct ic *ic, unsigned steps, bool force,
 
     if (!steps_check_log(ic, error))
         return FALSE;
-    pthread_rwlock_wrlock(&ic->gate);
+    lock_gate(ic);
     packer_pause(ic->packer);
     ok = rollback_locked(ic, steps, force, infos, error);
     packer_resume(ic->packer);
-    pthread_rwlock_unlock(&ic->gate);
+    unlock_gate(ic);
     if (ok && ret_infos)
         *ret_infos = g_steal_pointer(&infos);
     return ok;

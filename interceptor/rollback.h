@@ -21,4 +21,11 @@ gboolean rollback_undo_wal(struct ic *ic, bool damaged_too,
 /* Make the error ERROR_STEP_UNPROTECTED, for this step. */
 void rollback_set_unprotected(int64_t id, GError **error);
 
+/* With the gate write-locked: take the open step back. ret_info (may be NULL):
+ * what it had done. If that fails, the engine is broken until it is finished;
+ * only that an unprotected step was committed as it is breaks nothing. */
+gboolean rollback_open_step_locked(struct ic *ic,
+                                   struct ic_step_info **ret_info,
+                                   GError **error);
+
 #endif

@@ -217,6 +217,8 @@ gboolean steps_check_open(struct ic *ic, int64_t id, GError **error)
 
 gboolean steps_check_none(struct ic *ic, GError **error)
 {
+    if (!safeguard_check_none(ic, error))
+        return FALSE;
     if (!ic->wal.step || is_ambient(ic))
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_STEP_ACTIVE,
@@ -288,6 +290,29 @@ static void wait_quiet(struct ic *ic, unsigned quiet_ms, unsigned max_ms)
     }
 }
 
+/* With the gate locked: can step id be closed? */
+static gboolean check_closable(struct ic *ic, int64_t id, GError **error)
+{
+    if (id > 0 && safeguard_denied_step(ic) == id)
+        return TRUE;
+    return steps_check_open(ic, id, error) &&
+           safeguard_check_decided(ic, error);
+}
+
+static gboolean close_locked(struct ic *ic, int64_t id, int exit_code,
+                             struct ic_step_info **ret_info, GError **error)
+{
+    if (!check_closable(ic, id, error))
+        return FALSE;
+    if (safeguard_denied_step(ic) == 0)
+        return steps_commit_locked(ic, exit_code, ret_info, error);
+    if (!safeguard_close_denied_locked(ic, ret_info, error))
+        return FALSE;
+    if (ret_info)
+        (*ret_info)->exit_code = exit_code;
+    return TRUE;
+}
+
 gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
                        unsigned quiet_ms, unsigned max_ms,
                        struct ic_step_info **ret_info, GError **error)
@@ -297,14 +322,13 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
     if (!steps_check_log(ic, error))
         return FALSE;
     pthread_rwlock_rdlock(&ic->gate);
-    ok = steps_check_open(ic, id, error);
+    ok = check_closable(ic, id, error);
     pthread_rwlock_unlock(&ic->gate);
     if (!ok)
         return FALSE;
     wait_quiet(ic, quiet_ms, max_ms);
     pthread_rwlock_wrlock(&ic->gate);
-    ok = steps_check_open(ic, id, error) &&
-         steps_commit_locked(ic, exit_code, ret_info, error);
+    ok = close_locked(ic, id, exit_code, ret_info, error);
     pthread_rwlock_unlock(&ic->gate);
     return ok;
 }

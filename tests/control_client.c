@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/fd.h"
@@ -19,10 +20,14 @@ struct control_client {
     json_t *events;
 };
 
+enum { TIMEOUT_S = 60 }; /* what does not come in this time, does not come */
+
 struct control_client *control_client_new(int fd)
 {
     struct control_client *client = g_new0(struct control_client, 1);
+    struct timeval timeout = { .tv_sec = TIMEOUT_S };
 
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
     client->fd = fd;
     client->in = fdopen(dup(fd), "r");
     client->events = json_array();
@@ -87,20 +92,6 @@ json_t *control_client_request(struct control_client *client, const char *type,
     return result;
 }
 
-json_t *control_client_event(struct control_client *client, const char *type)
-{
-    json_t *event;
-    size_t i;
-
-    json_array_foreach(client->events, i, event)
-    {
-        if (g_strcmp0(json_string_value(json_object_get(event, "type")),
-                      type) == 0)
-            return json_object_get(event, "payload");
-    }
-    return NULL;
-}
-
 json_t *control_client_take_event(struct control_client *client,
                                   const char *type)
 {
@@ -115,6 +106,34 @@ json_t *control_client_take_event(struct control_client *client,
         payload = json_incref(json_object_get(event, "payload"));
         json_array_remove(client->events, i);
         return payload;
+    }
+    return NULL;
+}
+
+json_t *control_client_wait_event(struct control_client *client,
+                                  const char *type)
+{
+    json_t *payload, *message;
+
+    while (!(payload = control_client_take_event(client, type))) {
+        message = read_message(client);
+        if (!message)
+            g_error("no %s came", type);
+        json_array_append_new(client->events, message);
+    }
+    return payload;
+}
+
+json_t *control_client_event(struct control_client *client, const char *type)
+{
+    json_t *event;
+    size_t i;
+
+    json_array_foreach(client->events, i, event)
+    {
+        if (g_strcmp0(json_string_value(json_object_get(event, "type")),
+                      type) == 0)
+            return json_object_get(event, "payload");
     }
     return NULL;
 }

@@ -26,4 +26,8 @@ json_t *control_client_event(struct control_client *client, const char *type);
 json_t *control_client_take_event(struct control_client *client,
                                   const char *type);
 
+/* Wait for an event of this type: its payload, new, and it is forgotten. */
+json_t *control_client_wait_event(struct control_client *client,
+                                  const char *type);
+
 #endif

@@ -70,6 +70,9 @@ struct world_backend {
     /* The oldest event of this type that came before the last answer, and that
      * was not taken yet: its payload, a new reference; or NULL. */
     json_t *(*event)(struct world *w, const char *type);
+
+    /* Wait for an event of its: the payload, new. */
+    json_t *(*wait_event)(struct world *w, const char *type);
 };
 
 struct world {

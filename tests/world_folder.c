@@ -456,6 +456,13 @@ static json_t *folder_event(struct world *w, const char *type)
     return control_client_take_event(f->client, type);
 }
 
+static json_t *folder_wait_event(struct world *w, const char *type)
+{
+    struct folder *f = w->state;
+
+    return control_client_wait_event(f->client, type);
+}
+
 #define FOLDER_OPERATIONS                                                      \
     .start = folder_start, .stop = folder_stop, .kill = folder_kill,           \
     .put = folder_put, .mkdir = folder_mkdir, .mknod = folder_mknod,           \
@@ -467,7 +474,8 @@ static json_t *folder_event(struct world *w, const char *type)
     .copy_range = folder_copy_range, .stat = folder_stat,                      \
     .chdir = folder_chdir, .open = folder_open, .write = folder_write,         \
     .handle_stat = folder_handle_stat, .close = folder_close,                  \
-    .request = folder_request, .event = folder_event
+    .request = folder_request, .event = folder_event,                          \
+    .wait_event = folder_wait_event
 
 const struct world_backend world_folder = { .name = "folder",
                                             FOLDER_OPERATIONS };

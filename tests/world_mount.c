@@ -348,6 +348,13 @@ static json_t *mount_event(struct world *w, const char *type)
     return control_client_take_event(f->client, type);
 }
 
+static json_t *mount_wait_event(struct world *w, const char *type)
+{
+    struct mounted *m = w->state;
+
+    return control_client_wait_event(m->client, type);
+}
+
 const struct world_backend world_mount = {
     .name = "mount",
     .start = mount_start,
@@ -377,4 +384,5 @@ const struct world_backend world_mount = {
     .close = mount_close,
     .request = mount_request,
     .event = mount_event,
+    .wait_event = mount_wait_event,
 };
