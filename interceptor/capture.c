@@ -125,14 +125,24 @@ static bool is_home(struct wal *wal, const struct place *place)
                     !step_find_binding(wal->step, dir, place->name));
 }
 
+static int record_seen(struct wal *wal, const struct ic_inode *inode)
+{
+    struct stat now;
+    int rc = sys_stat_fd(inode->fd, &now);
+
+    return rc < 0 ? rc
+                  : step_record_seen(
+                        wal->step, step_get_inode(wal->step, inode->ino), &now);
+}
+
 static int link_into_log(struct wal *wal, struct ic_inode *inode)
 {
     struct stat st;
-    int rc = S_ISDIR(inode->type)
-                 ? -ESTALE
-                 : sys_link_fd(inode->fd, wal->blobs,
-                               step_inode_blob(inode->ino).text);
+    int rc = S_ISDIR(inode->type) ? -ESTALE : record_seen(wal, inode);
 
+    if (rc == 0)
+        rc = sys_link_fd(inode->fd, wal->blobs,
+                         step_inode_blob(inode->ino).text);
     if (rc == 0)
         rc = sys_stat_fd(inode->fd, &st);
     if (rc < 0)
@@ -230,6 +240,14 @@ int capture_meta(struct wal *wal, struct ic_inode *inode)
     return rc;
 }
 
+int capture_link(struct wal *wal, struct ic_inode *inode)
+{
+    struct step_inode *known;
+    int rc = capture_inode(wal, inode, &known);
+
+    return rc < 0 || !known ? rc : record_seen(wal, inode);
+}
+
 int capture_binding(struct wal *wal, struct ic_inode *dir, const char *name,
                     const struct stat *now)
 {
@@ -246,6 +264,7 @@ int capture_binding(struct wal *wal, struct ic_inode *dir, const char *name,
         /* Untouched until now, so the step cannot have put it there: the
          * number was used again from outside. */
         before->flags &= ~(unsigned)STEP_CREATED;
+        step_note_seen(before, before->ino, meta_time(&now->st_ctim));
     }
     return step_record_binding(wal->step, known, name, before);
 }
@@ -417,8 +436,10 @@ int capture_copy(struct wal *wal, struct ic_inode *dir, const char *name,
     if (rc < 0)
         return rc;
     known = step_find_inode(wal->step, now->st_ino);
-    if (!known || (!S_ISDIR(now->st_mode) && st.st_nlink > 1))
-        return 0; /* it lives on under another name */
+    if (!known)
+        return 0;
+    if (!S_ISDIR(now->st_mode) && st.st_nlink > 1) /* it lives on elsewhere */
+        return known->flags & STEP_DATA ? step_record_all(wal->step, known) : 0;
     return step_record_retired(wal->step, known);
 }
 

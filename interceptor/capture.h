@@ -47,6 +47,9 @@ int capture_inode(struct wal *wal, struct ic_inode *inode,
 int capture_binding(struct wal *wal, struct ic_inode *dir, const char *name,
                     const struct stat *now);
 
+/* The inode is about to get one more name. */
+int capture_link(struct wal *wal, struct ic_inode *inode);
+
 /* The inode's metadata is about to change. */
 int capture_meta(struct wal *wal, struct ic_inode *inode);
 

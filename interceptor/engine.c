@@ -269,6 +269,7 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     ic->share = g_strdup(options->share);
     ic->undo_dir = g_strdup(options->undo_dir);
     ic->read_only = options->read_only;
+    ic->outside_policy = options->outside_policy;
     ic->switch_ids = geteuid() == 0;
     ic->ambient_ms = options->ambient_ms ? options->ambient_ms : AMBIENT_MS;
     ic->wal.dir = ic->wal.blobs = -1;

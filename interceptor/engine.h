@@ -35,7 +35,8 @@ struct ic {
     char *share;
     char *undo_dir; /* NULL: no undo */
     bool read_only;
-    bool switch_ids; /* may create as other users */
+    bool switch_ids;                       /* may create as other users */
+    enum ic_outside_policy outside_policy; /* with the gate locked */
     unsigned ambient_ms;
     struct ic_limits limits; /* under the gate, none is 0 but min_free */
     bool drain;              /* the end waits for what is being removed */

@@ -61,6 +61,12 @@ struct ic_limits {
     int64_t min_free;
 };
 
+/* What an edit of the share by somebody else does. */
+enum ic_outside_policy {
+    IC_OUTSIDE_BARRIER, /* steps before it need force to be taken back */
+    IC_OUTSIDE_WARN,    /* it is told, and undo goes over it */
+};
+
 struct ic_options {
     const char *share; /* the folder to serve; must exist */
 
@@ -85,6 +91,8 @@ struct ic_options {
     /* How long an ambient step stays open without a change, in ms; 0: the
      * default, 5000. */
     unsigned ambient_ms;
+
+    enum ic_outside_policy outside_policy;
 
     /* Called for each event of the design's section 2.9 ("event.warning",
      * "event.recovery" ...) with its payload, a JSON object; both borrowed for
@@ -338,15 +346,50 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
  * possible; the step was closed instead. */
 gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error);
 
+/* Something else than this library has changed the share. */
+struct ic_barrier {
+    int64_t seq;        /* of the log's own: orders barriers and steps */
+    int64_t after_step; /* the newest step that is before it; 0: none */
+    int64_t noticed_us; /* microseconds since the epoch */
+    bool watched;       /* false: found by comparing, at a rollback */
+    pid_t pid;          /* who it was; 0: not known */
+    char *process;      /* its name, or NULL */
+    GPtrArray *paths;   /* char *, relative to the share; some of them */
+    size_t more;        /* how many more paths there are */
+};
+
+void ic_barrier_free(struct ic_barrier *barrier);
+
 /* Take back the newest steps, newest first; an open ambient step is closed
  * first and counts. ret_infos (may be NULL): a new array of struct
  * ic_step_info * of the steps taken back. ERROR_NOTHING_TO_UNDO (fewer than
  * steps: nothing is done), ERROR_STEP_ACTIVE, ERROR_STEP_UNPROTECTED (one of
- * them; nothing is done, by force neither), ERROR_PREIMAGE_MISSING,
- * ERROR_PREIMAGE_CORRUPT (nothing is done), ERROR_IO_ERROR (the interrupted
- * rollback is finished by the next ic_rollback() or ic_open_share()). */
+ * them; nothing is done, by force neither), ERROR_UNDO_BARRIER,
+ * ERROR_PREIMAGE_MISSING, ERROR_PREIMAGE_CORRUPT (the step is not touched),
+ * ERROR_IO_ERROR (the interrupted rollback is finished by the next
+ * ic_rollback() or ic_open_share()).
+ *
+ * Edits from outside. A step is not taken back over a barrier, nor if what it
+ * touched is not as it left it: ERROR_UNDO_BARRIER. With force it is: what the
+ * step had changed is as it was before, also where others have changed it
+ * since; what they changed elsewhere stays. force also takes a step back whose
+ * record is damaged, as far as it can be read. */
 gboolean ic_rollback(struct ic *ic, unsigned steps, bool force,
                      GPtrArray **ret_infos, GError **error);
+
+struct ic_rollback_result {
+    GPtrArray *steps;    /* struct ic_step_info *: what was taken back */
+    GPtrArray *barriers; /* struct ic_barrier *: in the way, or crossed */
+    GPtrArray *warnings; /* char *, UTF-8: what was overwritten or not done */
+};
+
+void ic_rollback_result_free(struct ic_rollback_result *result);
+
+/* The same, with all there is to say about it; *ret_result is set in any
+ * case. An error in a later step leaves the earlier ones taken back. */
+gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
+                           struct ic_rollback_result **ret_result,
+                           GError **error);
 
 /* The newest limit steps, newest first. A new array of struct ic_step_info *.
  */

@@ -13,6 +13,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "common/crc32c.h"
 #include "common/json_bytes.h"
 #include "interceptor/sys.h"
 
@@ -106,6 +107,13 @@ static int read_target(int fd, char **ret_target)
     return 0;
 }
 
+int64_t meta_time(const struct timespec *time)
+{
+    /* A client may set any time: unsigned, so that it may overflow. */
+    return (int64_t)((uint64_t)time->tv_sec * 1000000000U +
+                     (uint64_t)time->tv_nsec);
+}
+
 int meta_read(int fd, struct meta **ret_meta)
 {
     g_autoptr(meta_auto) meta = g_new0(struct meta, 1);
@@ -118,6 +126,7 @@ int meta_read(int fd, struct meta **ret_meta)
     meta->uid = st.st_uid;
     meta->gid = st.st_gid;
     meta->mtime = st.st_mtim;
+    meta->changed = meta_time(&st.st_ctim);
     if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
         meta->rdev = st.st_rdev;
     if (S_ISLNK(st.st_mode))
@@ -155,6 +164,7 @@ void meta_to_record(const struct meta *meta, json_t *record)
     json_object_set_new(record, "mtime",
                         json_pack("[I, I]", (json_int_t)meta->mtime.tv_sec,
                                   (json_int_t)meta->mtime.tv_nsec));
+    json_object_set_new(record, "ct", json_integer(meta->changed));
     if (meta->rdev)
         json_object_set_new(record, "rdev",
                             json_integer((json_int_t)meta->rdev));
@@ -248,6 +258,7 @@ struct meta *meta_from_record(json_t *record)
     meta->rdev = (dev_t)rdev;
     meta->mtime.tv_sec = json_integer_value(json_array_get(mtime, 0));
     meta->mtime.tv_nsec = json_integer_value(json_array_get(mtime, 1));
+    meta->changed = json_integer_value(json_object_get(record, "ct"));
     if (meta->mtime.tv_nsec < 0 || meta->mtime.tv_nsec > 999999999)
         return NULL;
     if (target)
@@ -365,6 +376,27 @@ bool meta_equal(const struct meta *a, const struct meta *b, bool with_mtime)
            xattrs_equal(a->xattrs, b->xattrs) &&
            (!with_mtime || (a->mtime.tv_sec == b->mtime.tv_sec &&
                             a->mtime.tv_nsec == b->mtime.tv_nsec));
+}
+
+uint32_t meta_digest(const struct meta *meta)
+{
+    uint64_t plain[] = { meta->mode, meta->uid, meta->gid };
+    uint32_t digest = crc32c(plain, sizeof(plain));
+    GHashTableIter iter;
+    gpointer name, value;
+
+    if (!meta->xattrs)
+        return digest;
+    /* Of each attribute its own, added up: they come in no order. */
+    g_hash_table_iter_init(&iter, meta->xattrs);
+    while (g_hash_table_iter_next(&iter, &name, &value)) {
+        gsize len;
+        const void *data = g_bytes_get_data(value, &len);
+        uint32_t pair[] = { crc32c(name, strlen(name)), crc32c(data, len) };
+
+        digest += crc32c(pair, sizeof(pair));
+    }
+    return digest;
 }
 
 int meta_create_inode(const struct meta *meta, int dirfd, const char *name)

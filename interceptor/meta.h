@@ -4,7 +4,7 @@
  *
  * Type, the 12 mode bits, owner, mtime (ns), device number, symlink target
  * and all extended attributes (ACLs and capabilities are attributes too). Not
- * atime, not ctime, not the inode number.
+ * atime, not ctime (which is noted: own.h), not the inode number.
  */
 #ifndef INTERCEPTOR_META_H
 #define INTERCEPTOR_META_H
@@ -12,6 +12,7 @@
 #include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 struct meta {
@@ -22,6 +23,7 @@ struct meta {
     dev_t rdev;         /* device nodes */
     char *target;       /* symlinks, else NULL */
     GHashTable *xattrs; /* name -> GBytes; NULL: there are none */
+    int64_t changed;    /* meta_time() of its ctime when read; not restored */
 };
 
 /* Read the metadata of the inode behind fd (of any kind, O_PATH too). 0 or
@@ -44,6 +46,12 @@ int meta_apply(const struct meta *meta, int fd);
 
 /* The same type, mode, owner and attributes? mtime only if with_mtime. */
 bool meta_equal(const struct meta *a, const struct meta *b, bool with_mtime);
+
+/* A time as one number, good for telling whether two are equal. */
+int64_t meta_time(const struct timespec *time);
+
+/* A checksum of mode, owner and attributes. */
+uint32_t meta_digest(const struct meta *meta);
 
 /* Make an empty inode of this type at dirfd/name, owned by us. */
 int meta_create_inode(const struct meta *meta, int dirfd, const char *name);

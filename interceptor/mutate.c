@@ -321,7 +321,6 @@ int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
 int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
               const char *name, struct stat *ret_stat)
 {
-    struct step_inode *known;
     struct stat st;
     int rc = mutate_begin(ic, dir, name);
 
@@ -331,7 +330,7 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
         rc = -EEXIST;
     /* Its home, while the tree still shows it: the new name is none. */
     if (rc == 0 && engine_captures(ic))
-        rc = capture_inode(&ic->wal, inode, &known);
+        rc = capture_link(&ic->wal, inode);
     if (rc == 0 && engine_captures(ic))
         rc = capture_binding(&ic->wal, dir, name, NULL);
     if (rc == 0)

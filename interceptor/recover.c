@@ -129,7 +129,7 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
         rc = undo_log_discard_wal(ic->log, 0, 0, false);
         return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     }
-    if (rollback_undo_wal(ic, true, &ic->recovered, &cause)) {
+    if (rollback_undo_wal(ic, &ic->recovered, &cause)) {
         send_recovery(ic, NULL);
         return true;
     }

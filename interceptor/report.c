@@ -392,7 +392,7 @@ struct ic_step_info *report_from_step(const struct step *step)
     return info;
 }
 
-static json_t *time_to_json(int64_t us)
+json_t *report_time_to_json(int64_t us)
 {
     g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(us / 1000000);
     g_autofree char *seconds = when ? g_date_time_format(when,
@@ -445,8 +445,9 @@ json_t *report_to_json(const struct ic_step_info *info)
     report = json_pack(
         "{s:I, s:s, s:i, s:o, s:o, s:I, s:b, s:o, s:I, s:o, s:o, s:b}",
         "step_id", (json_int_t)info->id, "type", step_type_name(info->type),
-        "exit_code", info->exit_code, "started", time_to_json(info->started_us),
-        "ended", time_to_json(info->ended_us), "duration_ms",
+        "exit_code", info->exit_code, "started",
+        report_time_to_json(info->started_us), "ended",
+        report_time_to_json(info->ended_us), "duration_ms",
         (json_int_t)((info->ended_us - info->started_us) / 1000), "undoable",
         info->undoable, "affected_paths", affected_paths(info), "affected",
         (json_int_t)info->affected, "counts", counts_to_json(info), "changes",

@@ -35,6 +35,9 @@ struct ic_step_info *report_from_step(const struct step *step);
 /* The members of a manifest's end record, and back. */
 json_t *report_to_end_record(const struct ic_step_info *info);
 
+/* Microseconds since the epoch as RFC 3339, UTC. A new reference. */
+json_t *report_time_to_json(int64_t us);
+
 /* The effect report of the control protocol and the STDIO API: step_id, type,
  * command, exit_code, started, ended, duration_ms, undoable, affected_paths,
  * affected, counts (by kind of change), changes, truncated; of a denied step

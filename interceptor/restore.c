@@ -15,6 +15,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/restore_content.h"
+#include "interceptor/restore_lost.h"
 #include "interceptor/restore_names.h"
 #include "interceptor/restore_state.h"
 #include "interceptor/survey.h"
@@ -40,7 +41,7 @@ static gboolean check_inodes(struct restore *r, GError **error)
      * directories that are, is not looked at here. */
     if (r->staging >= 0)
         return TRUE;
-    rc = survey_make(r->step, r->root, &r->survey);
+    rc = survey_make(r->step, r->root, false, &r->survey);
     if (rc < 0) {
         /* Something cannot be read, say: attaching will find out. */
         log_debug(LOG_UNDO, "undo: survey: %s", g_strerror(-rc));
@@ -82,7 +83,7 @@ static bool is_same_mount(int a, int b)
 }
 
 /* The manifest of a step that is being taken back can still be added to. */
-static int open_journal(struct restore *r)
+int restore_open_journal(struct restore *r)
 {
     return r->step->journal
                ? 0
@@ -107,7 +108,7 @@ static int name_staging(struct restore *r)
     g_autofree char *unique = g_uuid_string_random();
     g_autofree char *name = g_strdup_printf(".stepback-%s", unique);
     struct stat st;
-    int rc = open_journal(r);
+    int rc = restore_open_journal(r);
 
     if (rc == 0)
         rc = record_root(r);
@@ -184,6 +185,16 @@ static int close_staging(struct restore *r)
     return rc < 0 ? rc : sys_remove_tree(r->staging_dir, r->staging_name);
 }
 
+/* What others have taken away does not stop a rollback that is to go on in
+ * any case. */
+static gboolean drop_lost(struct restore *r, GError **error)
+{
+    int rc = r->edited_too && r->staging < 0 ? restore_find_lost(r) : 0;
+
+    restore_drop_lost(r);
+    return rc == 0 || fail(error, ERROR_IO_ERROR, "undo log", rc);
+}
+
 /* ---- all of it ----------------------------------------------------------- */
 
 static gboolean run_fail(struct restore *r, GError **error, const char *what,
@@ -215,7 +226,7 @@ gboolean restore_run(struct restore *r, GError **error)
 }
 
 struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
-                            int root, struct held_links *held, bool damaged_too,
+                            int root, struct held_links *held, unsigned flags,
                             GError **error)
 {
     int blobs = sys_openat(dirfd, STEP_BLOBS,
@@ -236,7 +247,9 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
         .root = root,
         .staging = -1,
         .keep = -1,
-        .damaged_too = damaged_too,
+        .damaged_too = flags & RESTORE_DAMAGED,
+        .edited_too = flags & RESTORE_EDITED,
+        .lost = g_ptr_array_new_with_free_func(g_free),
         .trouble = g_string_new(NULL),
     };
     step_sort(step);
@@ -250,6 +263,7 @@ void restore_free(struct restore *r)
     if (!r)
         return;
     survey_free(r->survey);
+    g_ptr_array_unref(r->lost);
     walker_clear(&r->walker);
     g_string_free(r->trouble, TRUE);
     fd_close(&r->staging);
@@ -259,12 +273,18 @@ void restore_free(struct restore *r)
 
 gboolean restore_check(struct restore *r, GError **error)
 {
-    return restore_check_content(r, error) && check_inodes(r, error);
+    return restore_check_content(r, error) && drop_lost(r, error) &&
+           check_inodes(r, error);
 }
 
 const struct survey *restore_survey(const struct restore *r)
 {
     return r->survey;
+}
+
+GPtrArray *restore_lost(const struct restore *r)
+{
+    return r->lost;
 }
 
 void restore_set_keep(struct restore *r, int blobs)

@@ -35,20 +35,28 @@
 
 struct restore;
 
+enum restore_flags {
+    RESTORE_DAMAGED = 1 << 0, /* leave out what is damaged in the log */
+    RESTORE_EDITED = 1 << 1,  /* and what others took away (restore_lost.h) */
+};
+
 /* Prepare to take back the step in wal/in_progress (dirfd) in the tree at
- * root. All is borrowed until restore_free(). damaged_too: what is missing or
- * damaged in the log is left out. NULL and error if the log has no blobs/. */
+ * root. All is borrowed until restore_free(). flags: enum restore_flags. NULL
+ * and error if the log has no blobs/. */
 struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
-                            int root, struct held_links *held, bool damaged_too,
+                            int root, struct held_links *held, unsigned flags,
                             GError **error);
 
-/* Is everything there that is needed? Nothing is changed.
+/* Is everything there that is needed? Nothing is changed but the manifest.
  * ERROR_PREIMAGE_MISSING, ERROR_PREIMAGE_CORRUPT, ERROR_IO_ERROR. */
 gboolean restore_check(struct restore *restore, GError **error);
 
 /* What restore_check() saw of the tree: borrowed; NULL if it could not be seen
  * or is half-way to what it was. */
 const struct survey *restore_survey(const struct restore *restore);
+
+/* The paths that RESTORE_EDITED has left out: char *, borrowed. */
+GPtrArray *restore_lost(const struct restore *restore);
 
 /* What is put aside goes there, as i<ino>, in place of being removed: a blobs/
  * folder on the same filesystem, borrowed. */

@@ -21,10 +21,14 @@ static struct staged_name remade_name(guint number)
 
 /* ---- finding ------------------------------------------------------------- */
 
+/* Of a file that was copied to be removed, all content was kept. Of another
+ * one only what changed: it can only have vanished by somebody else's hand. */
 static bool can_remake(const struct step_inode *inode)
 {
     return inode->flags & STEP_META &&
-           (!S_ISREG(inode->meta->mode) || inode->flags & STEP_DATA);
+           (!S_ISREG(inode->meta->mode) || inode->flags & STEP_CLONE ||
+            (inode->flags & STEP_DATA &&
+             inode->flags & (STEP_RETIRED | STEP_ALL)));
 }
 
 static bool is_there(int dirfd, const char *name, uint64_t ino)
@@ -35,13 +39,17 @@ static bool is_there(int dirfd, const char *name, uint64_t ino)
            st.st_ino == ino;
 }
 
+bool restore_is_kept(const struct restore *r, const struct step_inode *inode)
+{
+    return !(inode->flags & STEP_RETIRED) &&
+           (is_there(r->staging, restore_staged_name(inode->ino).text,
+                     inode->ino) ||
+            is_there(r->blobs, step_inode_blob(inode->ino).text, inode->ino));
+}
+
 bool restore_can_find(const struct restore *r, const struct step_inode *inode)
 {
-    return can_remake(inode) ||
-           (!(inode->flags & STEP_RETIRED) &&
-            (is_there(r->staging, restore_staged_name(inode->ino).text,
-                      inode->ino) ||
-             is_there(r->blobs, step_inode_blob(inode->ino).text, inode->ino)));
+    return can_remake(inode) || restore_is_kept(r, inode);
 }
 
 /* ---- attach -------------------------------------------------------------- */

@@ -32,8 +32,16 @@ struct restore {
     int rc;                /* of the error, or 0 */
     struct walker walker;  /* over homes, from the root */
     bool damaged_too;      /* restore what there is */
+    bool edited_too;       /* do without what is lost */
+    GPtrArray *lost;       /* the paths of that */
     GString *trouble;      /* the path at which an error happened */
 };
+
+/* Is the inode in staging or in the log? */
+bool restore_is_kept(const struct restore *r, const struct step_inode *inode);
+
+/* Open the manifest, which can still be added to. 0 or -errno. */
+int restore_open_journal(struct restore *r);
 
 /* Is the inode in staging or in the log, or can it be made from its copy? */
 bool restore_can_find(const struct restore *r, const struct step_inode *inode);

@@ -13,10 +13,14 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/outside.h"
 #include "interceptor/report.h"
 #include "interceptor/restore.h"
 #include "interceptor/steps.h"
 #include "interceptor/sys.h"
+#include "interceptor/verify.h"
+
+enum { CROSS = 1 << 8 }; /* beside enum restore_flags */
 
 /* What a step did: as it was committed, or what is to be seen of one that was
  * not. */
@@ -25,7 +29,8 @@ static struct ic_step_info *describe(struct ic *ic, struct step *step, int dir)
     fd_auto int blobs = sys_openat(dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
     g_autoptr(survey_auto) survey = NULL;
 
-    if (step->end || blobs < 0 || survey_make(step, ic->root->fd, &survey) < 0)
+    if (step->end || blobs < 0 ||
+        survey_make(step, ic->root->fd, true, &survey) < 0)
         return report_from_step(step);
     return report_make(step, survey, blobs);
 }
@@ -39,13 +44,12 @@ void rollback_set_unprotected(int64_t id, GError **error)
                 id);
 }
 
-gboolean rollback_undo_wal(struct ic *ic, bool damaged_too,
-                           struct ic_step_info **ret_info, GError **error)
+/* Read a step's record. damaged_too: also if it has bad lines; what they say
+ * is then not restored. */
+static gboolean load_step(struct ic *ic, int dir, bool damaged_too,
+                          struct step **ret_step, GError **error)
 {
-    fd_auto int dir = undo_log_open_wal(ic->log);
     g_autoptr(step_auto) step = NULL;
-    g_autoptr(restore_auto) restore = NULL;
-    struct ic_step_info *info;
     int rc = dir < 0 ? dir : step_load(dir, undo_log_alias, ic->log, &step);
 
     if (rc < 0)
@@ -67,16 +71,46 @@ gboolean rollback_undo_wal(struct ic *ic, bool damaged_too,
                  "step %" G_GINT64_FORMAT
                  ": its record is damaged; not everything may be restored",
                  step->id);
-    info = describe(ic, step, dir);
+    *ret_step = g_steal_pointer(&step);
+    return TRUE;
+}
+
+/* Everything is restored: note it, and remove the step. */
+static int discard_undone(struct ic *ic, int dir, struct step *step,
+                          bool crosses)
+{
+    fd_auto int blobs = sys_openat(dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
+    int rc = 0;
+
+    verify_note_undone(ic->log, step, ic->root->fd, blobs);
+    if (crosses)
+        rc = undo_log_cross_barriers(ic->log, step->seq);
+    return rc < 0 ? rc
+                  : undo_log_discard_wal(ic->log, step->id, step->seq, true);
+}
+
+/* Take back the step in wal/in_progress, whose folder is dir, and remove it.
+ * flags: RESTORE_*, and CROSS: with all barriers after it. result, for its
+ * warnings, and ret_info may be NULL; ret_info: what the step had done. */
+static gboolean undo_step(struct ic *ic, int dir, struct step *step,
+                          unsigned flags, struct ic_rollback_result *result,
+                          struct ic_step_info **ret_info, GError **error)
+{
+    struct ic_step_info *info = describe(ic, step, dir);
+    g_autoptr(restore_auto) restore = NULL;
+    int rc;
+
     undo_log_release_reserve(ic->log);
-    restore = restore_new(ic->log, step, dir, ic->root->fd, ic->held,
-                          damaged_too, error);
+    restore = restore_new(ic->log, step, dir, ic->root->fd, ic->held, flags,
+                          error);
     if (!restore || !restore_check(restore, error) ||
         !restore_run(restore, error)) {
         ic_step_info_free(info);
         return FALSE;
     }
-    rc = undo_log_discard_wal(ic->log, step->id, step->seq, true);
+    if (result)
+        outside_warn_lost(result, step->id, restore_lost(restore));
+    rc = discard_undone(ic, dir, step, flags & CROSS);
     if (rc < 0) {
         ic_step_info_free(info);
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
@@ -97,6 +131,17 @@ static gboolean close_unprotected_locked(struct ic *ic, int64_t id,
     if (steps_commit_locked(ic, -1, NULL, error))
         rollback_set_unprotected(id, error);
     return FALSE;
+}
+
+gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
+                           GError **error)
+{
+    fd_auto int dir = undo_log_open_wal(ic->log);
+    g_autoptr(step_auto) step = NULL;
+
+    return load_step(ic, dir, true, &step, error) &&
+           undo_step(ic, dir, step, RESTORE_DAMAGED | RESTORE_EDITED, NULL,
+                     ret_info, error);
 }
 
 /* The gate, for as long as it takes: changes that come are parked. */
@@ -122,7 +167,7 @@ gboolean rollback_open_step_locked(struct ic *ic,
         return close_unprotected_locked(ic, ic->wal.step->id, error);
     atomic_store(&ic->epoch, 0);
     capture_clear(&ic->wal);
-    ok = rollback_undo_wal(ic, true, ret_info, error);
+    ok = rollback_undo_wal(ic, ret_info, error);
     ic->broken = ok ? 0 : -EIO;
     return ok;
 }
@@ -158,38 +203,49 @@ static gboolean finish_interrupted_locked(struct ic *ic, GPtrArray *infos,
 {
     struct ic_step_info *info;
 
-    if (!rollback_undo_wal(ic, true, &info, error))
+    if (!rollback_undo_wal(ic, &info, error))
         return FALSE;
     g_ptr_array_add(infos, info);
     ic->broken = 0;
     return TRUE;
 }
 
-static gboolean pop_locked(struct ic *ic, bool force, GPtrArray *infos,
-                           GError **error)
+/* Found wrong before anything was changed? Then the step stays what it was. */
+static void put_back(struct ic *ic, const struct undo_log_entry *entry,
+                     const GError *cause)
+{
+    if ((!g_error_matches(cause, STEPBACK_ERROR, ERROR_PREIMAGE_MISSING) &&
+         !g_error_matches(cause, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT)) ||
+        undo_log_commit(ic->log, entry) < 0)
+        ic->broken = -EIO;
+}
+
+static gboolean pop_locked(struct ic *ic, bool force,
+                           struct ic_rollback_result *result, GError **error)
 {
     size_t count;
     const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
     const struct undo_log_entry entry = entries[count - 1];
+    fd_auto int dir = undo_log_open_step(ic->log, entry.id);
+    bool goes_on = force || ic->outside_policy == IC_OUTSIDE_WARN;
+    unsigned flags = (force ? RESTORE_DAMAGED : 0) |
+                     (goes_on ? RESTORE_EDITED | CROSS : 0);
+    g_autoptr(step_auto) step = NULL;
     g_autoptr(GError) cause = NULL;
     struct ic_step_info *info;
-    int rc = undo_log_reopen(ic->log, entry.id);
+    int rc;
 
+    if (!load_step(ic, dir, force, &step, error) ||
+        !outside_check_step(ic, step, force, result, error))
+        return FALSE;
+    rc = undo_log_reopen(ic->log, entry.id);
     if (rc < 0)
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
-    if (rollback_undo_wal(ic, force, &info, &cause)) {
-        g_ptr_array_add(infos, info);
+    if (undo_step(ic, dir, step, flags, result, &info, &cause)) {
+        g_ptr_array_add(result->steps, info);
         return TRUE;
     }
-    /* Found wrong before anything was changed: the step stays what it was. */
-    if (g_error_matches(cause, STEPBACK_ERROR, ERROR_PREIMAGE_MISSING) ||
-        g_error_matches(cause, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT)) {
-        rc = undo_log_commit(ic->log, &entry);
-        if (rc < 0)
-            ic->broken = -EIO;
-    } else {
-        ic->broken = -EIO;
-    }
+    put_back(ic, &entry, cause);
     g_propagate_error(error, g_steal_pointer(&cause));
     return FALSE;
 }
@@ -222,50 +278,62 @@ static gboolean check_protected(struct ic *ic, unsigned steps, GError **error)
 }
 
 static gboolean rollback_locked(struct ic *ic, unsigned steps, bool force,
-                                GPtrArray *infos, GError **error)
+                                struct ic_rollback_result *result,
+                                GError **error)
 {
     unsigned first = ic->broken ? 1 : 0;
+    const struct undo_log_entry *entries;
     size_t count;
 
     if (!steps_check_none(ic, error) || !steps_close_ambient_locked(ic, error))
         return FALSE;
     if (!check_protected(ic, steps > first ? steps - first : 0, error))
         return FALSE;
-    undo_log_entries(ic->log, &count);
+    entries = undo_log_entries(ic->log, &count);
     if (steps == 0 || steps > count + first) {
         set_too_many(count + first, error);
         return FALSE;
     }
+    if (steps > first &&
+        !outside_check_barriers(ic, entries[count - (steps - first)].seq, force,
+                                result, error))
+        return FALSE;
     /* The step whose rollback did not come to its end is one of those asked
      * for: who tries again means that one. */
-    if (first && !finish_interrupted_locked(ic, infos, error))
+    if (first && !finish_interrupted_locked(ic, result->steps, error))
         return FALSE;
     for (steps -= first; steps > 0; steps--) {
-        if (!pop_locked(ic, force, infos, error))
+        if (!pop_locked(ic, force, result, error))
             return FALSE;
     }
     return TRUE;
 }
 
-static void free_info(gpointer info)
+gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
+                           struct ic_rollback_result **ret_result,
+                           GError **error)
 {
-    ic_step_info_free(info);
+    gboolean ok;
+
+    *ret_result = outside_result_new();
+    if (!steps_check_log(ic, error))
+        return FALSE;
+    lock_gate(ic);
+    packer_pause(ic->packer);
+    ok = rollback_locked(ic, steps, force, *ret_result, error);
+    packer_resume(ic->packer);
+    unlock_gate(ic);
+    return ok;
 }
 
 gboolean ic_rollback(struct ic *ic, unsigned steps, bool force,
                      GPtrArray **ret_infos, GError **error)
 {
-    g_autoptr(GPtrArray) infos = g_ptr_array_new_with_free_func(free_info);
-    gboolean ok;
+    struct ic_rollback_result *result;
+    gboolean ok = ic_rollback_steps(ic, steps, force, &result, error);
 
-    if (!steps_check_log(ic, error))
-        return FALSE;
-    lock_gate(ic);
-    packer_pause(ic->packer);
-    ok = rollback_locked(ic, steps, force, infos, error);
-    packer_resume(ic->packer);
-    unlock_gate(ic);
     if (ok && ret_infos)
-        *ret_infos = g_steal_pointer(&infos);
+        *ret_infos = g_ptr_array_ref(result->steps);
+    ic_rollback_result_free(result);
     return ok;
 }

@@ -12,11 +12,11 @@
 bool rollback_recover(struct ic *ic, GError **error);
 
 /* With the gate write-locked: take back the step in wal/in_progress and remove
- * it. ret_info (may be NULL): what the step had done. damaged_too: also if its
- * record has bad lines; what they say is then not restored.
- * ERROR_STEP_UNPROTECTED, ERROR_PREIMAGE_*: nothing was changed. */
-gboolean rollback_undo_wal(struct ic *ic, bool damaged_too,
-                           struct ic_step_info **ret_info, GError **error);
+ * it, whatever is in the way. ret_info (may be NULL): what the step had done.
+ * What a damaged record does not say and what others have taken away is not
+ * restored. ERROR_STEP_UNPROTECTED, ERROR_PREIMAGE_*: nothing was changed. */
+gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
+                           GError **error);
 
 /* Make the error ERROR_STEP_UNPROTECTED, for this step. */
 void rollback_set_unprotected(int64_t id, GError **error);

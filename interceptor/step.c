@@ -122,6 +122,7 @@ void step_free(struct step *step)
     g_hash_table_unref(step->inodes);
     g_ptr_array_unref(step->retired);
     json_decref(step->end);
+    g_clear_pointer(&step->post, g_ptr_array_unref);
     g_free(step->command);
     g_free(step->staging);
     g_free(step);
@@ -181,6 +182,14 @@ void step_note_home(struct step_inode *inode, struct step_inode *dir,
     inode->home = dir;
     inode->home_name = g_strdup(name);
     list_add(&dir->children, inode);
+}
+
+void step_note_seen(struct step_inode *inode, uint64_t ino, int64_t changed)
+{
+    if (inode->flags & STEP_SEEN)
+        return;
+    inode->flags |= STEP_SEEN;
+    inode->seen = (struct own_state){ ino, changed };
 }
 
 void step_note_binding(struct step *step, struct step_inode *dir,
@@ -247,20 +256,40 @@ static char *quote_name(const char *name, const char **ret_key)
     return quoted;
 }
 
+void step_append_name(GString *text, const char *name)
+{
+    const char *key = "n";
+    g_autofree char *quoted = NULL;
+
+    if (is_plain(name)) {
+        g_string_append_printf(text, ",\"n\":\"%s\"", name);
+        return;
+    }
+    quoted = quote_name(name, &key);
+    g_string_append_printf(text, ",\"%s\":%s", key, quoted);
+}
+
 /* {"t":"b","p":P,"n":"...","i":I without the brace: the most frequent lines,
  * so not by way of a JSON object. */
 static int append_name(struct step *step, char type, uint64_t dir,
-                       const char *name, uint64_t ino)
+                       const char *name, const struct step_inode *inode)
 {
+    uint64_t ino = inode ? inode->ino : 0;
+    char changed[32] = "";
     const bool plain = is_plain(name);
     const char *key = "n", *quote = plain ? "\"" : "";
     g_autofree char *quoted = plain ? NULL : quote_name(name, &key);
     char line[6 * NAME_MAX + 128]; /* JSON makes six bytes of one, at worst */
-    int len = snprintf(
-        line, sizeof(line),
-        "{\"t\":\"%c\",\"p\":%" PRId64 ",\"%s\":%s%s%s,\"i\":%" PRId64, type,
-        (int64_t)dir, key, quote, plain ? name : quoted, quote, (int64_t)ino);
+    int len;
 
+    if (inode && inode->flags & STEP_SEEN)
+        snprintf(changed, sizeof(changed), ",\"ct\":%" PRId64,
+                 inode->seen.changed);
+    len = snprintf(line, sizeof(line),
+                   "{\"t\":\"%c\",\"p\":%" PRId64
+                   ",\"%s\":%s%s%s,\"i\":%" PRId64 "%s",
+                   type, (int64_t)dir, key, quote, plain ? name : quoted, quote,
+                   (int64_t)ino, changed);
     if ((size_t)len >= sizeof(line))
         return -ENAMETOOLONG;
     return append(step, line, (size_t)len);
@@ -269,7 +298,7 @@ static int append_name(struct step *step, char type, uint64_t dir,
 int step_record_binding(struct step *step, struct step_inode *dir,
                         const char *name, struct step_inode *before)
 {
-    int rc = append_name(step, 'b', dir->ino, name, before ? before->ino : 0);
+    int rc = append_name(step, 'b', dir->ino, name, before);
 
     if (rc == 0)
         step_note_binding(step, dir, name, before);
@@ -279,7 +308,7 @@ int step_record_binding(struct step *step, struct step_inode *dir,
 int step_record_home(struct step *step, struct step_inode *inode,
                      struct step_inode *dir, const char *name)
 {
-    int rc = append_name(step, 'h', dir->ino, name, inode->ino);
+    int rc = append_name(step, 'h', dir->ino, name, inode);
 
     if (rc == 0)
         step_note_home(inode, dir, name);
@@ -304,6 +333,7 @@ int step_record_meta(struct step *step, struct step_inode *inode,
     int rc;
 
     meta_to_record(meta, record);
+    step_note_seen(inode, inode->ino, meta->changed);
     rc = append_object(step, record);
     if (rc < 0) {
         meta_free(meta);
@@ -334,10 +364,45 @@ int step_record_data(struct step *step, struct step_inode *inode, int64_t size,
     return rc;
 }
 
+int step_record_seen(struct step *step, struct step_inode *inode,
+                     const struct stat *now)
+{
+    if (inode->flags & (STEP_SEEN | STEP_CREATED))
+        return 0;
+    step_note_seen(inode, inode->ino, meta_time(&now->st_ctim));
+    return append_object(step, json_pack("{s:s, s:I, s:I}", "t", "c", "i",
+                                         (json_int_t)inode->ino, "ct",
+                                         (json_int_t)inode->seen.changed));
+}
+
+static int append_inode(struct step *step, const char *type,
+                        const struct step_inode *inode)
+{
+    return append_object(
+        step, json_pack("{s:s, s:I}", "t", type, "i", (json_int_t)inode->ino));
+}
+
+int step_record_all(struct step *step, struct step_inode *inode)
+{
+    int rc = append_inode(step, "a", inode);
+
+    if (rc == 0)
+        inode->flags |= STEP_ALL;
+    return rc;
+}
+
+int step_record_lost(struct step *step, struct step_inode *inode)
+{
+    int rc = append_inode(step, "l", inode);
+
+    if (rc == 0)
+        inode->flags |= STEP_LOST;
+    return rc;
+}
+
 int step_record_retired(struct step *step, struct step_inode *inode)
 {
-    int rc = append_object(
-        step, json_pack("{s:s, s:I}", "t", "r", "i", (json_int_t)inode->ino));
+    int rc = append_inode(step, "r", inode);
 
     if (rc == 0)
         step_note_retired(step, inode);

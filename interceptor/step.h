@@ -20,21 +20,26 @@
  * Manifest, a line a record ("i", "p": inode numbers; "n": a name):
  *     {"t":"step","v":1,"id":7,"seq":3,"type":"command","command":"make",
  *      "us":1763670000000000,"root":2}                     the first line
- *     {"t":"b","p":2,"n":"a","i":12}     binding; "i":0: there was none
+ *     {"t":"b","p":2,"n":"a","i":12,"ct":T}  binding; "i":0: there was none
  *     {"t":"h","p":2,"n":"a","i":12}     home of an inode
  *     {"t":"m","i":12, ...}              metadata (meta.h)
  *     {"t":"d","i":12,"size":S,"c":1}    content: it had S bytes; what of them
  *                                        was to be changed is number 1 in the
  *                                        pack (pack.h), or, with "clone":true,
  *                                        all of it is in blobs/f1
+ *     {"t":"c","i":12,"ct":T}            it gets another name
+ *     {"t":"a","i":12}                   all its content is kept
+ *     {"t":"l","i":12}                   rollback: lost (restore_lost.h)
  *     {"t":"r","i":12}                   retired
  *     {"t":"s","n":".stepback-..."}      rollback: staging is in the share's
  *                                        root, by this name (restore.h)
  *     {"t":"u","bytes":N}                unprotected: N bytes were kept when
  *                                        that became too much, and nothing
  *                                        after; it cannot be taken back
+ *     {"t":"p",...}                      state at the end (post_state.h)
  *     {"t":"end",...}                    committed (report.h)
- * A name that is not UTF-8 is "n64", in base64.
+ * A name that is not UTF-8 is "n64", in base64. "ct" is the inode's ctime
+ * when the step met it first; "m" records have it as well.
  *
  * Threads: a step belongs to whoever holds the engine's lock for it.
  */
@@ -50,6 +55,7 @@
 #include "interceptor/interceptor.h"
 #include "interceptor/journal.h"
 #include "interceptor/meta.h"
+#include "interceptor/own.h"
 
 struct content;
 
@@ -70,6 +76,10 @@ enum step_inode_flags {
     STEP_KEPT = 1 << 3,    /* blobs/i<ino> is the inode or a link to it */
     STEP_RETIRED = 1 << 4, /* the number is no longer its identity */
     STEP_CLONE = 1 << 5,   /* content is kept in blobs/f<data_number> */
+    STEP_SEEN = 1 << 6,    /* .seen is what it was at the first touch */
+    STEP_EDITED = 1 << 7,  /* from outside, since; in memory only */
+    STEP_ALL = 1 << 8,     /* with STEP_DATA: all content is kept */
+    STEP_LOST = 1 << 9,    /* taken away from outside (restore_lost.h) */
 };
 
 struct step_inode {
@@ -80,6 +90,9 @@ struct step_inode {
     int64_t data_number;
     struct content *content; /* of the open step; borrowed; or NULL */
     uint64_t now; /* of a retired inode: the number it was remade with */
+
+    /* With STEP_SEEN: its number and ctime then (own.h). */
+    struct own_state seen;
 
     /* Home; NULL for the root and for inodes reached through STEP_KEPT. */
     struct step_inode *home;
@@ -106,8 +119,9 @@ struct step {
     enum ic_step_type type;
     char *command; /* may be NULL */
     int64_t started_us;
-    json_t *end;   /* the end record, or NULL */
-    char *staging; /* name of a staging folder in the share, or NULL */
+    json_t *end;     /* the end record, or NULL */
+    GPtrArray *post; /* post_state.h; NULL: none was read */
+    char *staging;   /* name of a staging folder in the share, or NULL */
 
     struct step_inode *root;
     GHashTable *inodes;   /* ino -> owned step_inode */
@@ -163,11 +177,23 @@ int step_record_meta(struct step *step, struct step_inode *inode,
                      struct meta *meta /* taken, also on error */);
 int step_record_data(struct step *step, struct step_inode *inode, int64_t size,
                      int64_t number, bool cloned);
+int step_record_seen(struct step *step, struct step_inode *inode,
+                     const struct stat *now);
+int step_record_all(struct step *step, struct step_inode *inode);
+int step_record_lost(struct step *step, struct step_inode *inode);
 int step_record_retired(struct step *step, struct step_inode *inode);
 int step_record_staging(struct step *step, const char *name);
 int step_record_unprotected(struct step *step, int64_t bytes);
 
-/* The notes alone, for the loader. */
+/* The notes alone, for the loader; the first one stays. */
+void step_note_seen(struct step_inode *inode, uint64_t ino, int64_t changed);
+
+/* A name as the members "n" or "n64" of a record's text, and back: a new
+ * string, or NULL if it is none that a directory can hold. */
+void step_append_name(GString *text, const char *name);
+char *step_name_from_record(json_t *record);
+
+/* Further notes for the loader. */
 void step_note_home(struct step_inode *inode, struct step_inode *dir,
                     const char *name);
 void step_note_binding(struct step *step, struct step_inode *dir,

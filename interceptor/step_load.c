@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/json_bytes.h"
+#include "interceptor/post_state.h"
 
 struct loader {
     struct step *step;
@@ -44,9 +45,8 @@ static bool is_component(const char *name, size_t len)
            strcmp(name, "..") != 0;
 }
 
-/* The name of a record; NULL if it is none that a directory can hold. The
- * log is not trusted to stay within the share (I5). */
-static char *get_name(json_t *record)
+/* The log is not trusted to stay within the share (I5). */
+char *step_name_from_record(json_t *record)
 {
     json_t *text = json_object_get(record, "n");
     const char *encoded = json_string_value(json_object_get(record, "n64"));
@@ -88,15 +88,24 @@ static bool load_header(struct loader *loader, json_t *record)
     return true;
 }
 
+static void load_seen(json_t *record, struct step_inode *inode)
+{
+    int64_t changed;
+
+    if (inode && get_integer(record, "ct", &changed))
+        step_note_seen(inode, inode->ino, changed);
+}
+
 static bool load_name(struct loader *loader, json_t *record, bool is_home)
 {
     struct step *step = loader->step;
     struct step_inode *dir = get_member(loader, record, "p");
     struct step_inode *inode = get_member(loader, record, "i");
-    g_autofree char *name = get_name(record);
+    g_autofree char *name = step_name_from_record(record);
 
     if (!dir || !name || (is_home && (!inode || inode == step->root)))
         return false;
+    load_seen(record, inode);
     if (is_home)
         step_note_home(inode, dir, name);
     else if (!step_find_binding(step, dir, name))
@@ -128,7 +137,16 @@ static bool load_state(struct loader *loader, json_t *record, char type)
 
     if (!inode)
         return false;
+    load_seen(record, inode);
     switch (type) {
+    case 'a':
+        inode->flags |= STEP_ALL;
+        return true;
+    case 'c':
+        return true;
+    case 'l':
+        inode->flags |= STEP_LOST;
+        return true;
     case 'm':
         meta = meta_from_record(record);
         if (!meta)
@@ -158,12 +176,13 @@ static int load_record(json_t *record, void *opaque)
         return load_header(loader, record) ? 0 : -EBADMSG;
     if (g_strcmp0(type, "b") == 0 || g_strcmp0(type, "h") == 0)
         ok = load_name(loader, record, type[0] == 'h');
-    else if (g_strcmp0(type, "m") == 0 || g_strcmp0(type, "d") == 0 ||
-             g_strcmp0(type, "r") == 0)
+    else if (type && strlen(type) == 1 && strchr("acdlmr", type[0]))
         ok = load_state(loader, record, type[0]);
+    else if (g_strcmp0(type, "p") == 0)
+        ok = post_state_load(loader->step, record);
     else if (g_strcmp0(type, "s") == 0) {
         g_free(loader->step->staging);
-        loader->step->staging = get_name(record);
+        loader->step->staging = step_name_from_record(record);
         ok = loader->step->staging != NULL;
     } else if (g_strcmp0(type, "u") == 0) {
         ok = loader->step->unprotected = true;

@@ -14,8 +14,10 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/limits.h"
+#include "interceptor/post_state.h"
 #include "interceptor/report.h"
 #include "interceptor/sys.h"
+#include "interceptor/verify.h"
 
 gboolean steps_fail(GError **error, int code, const char *what, int rc)
 {
@@ -60,18 +62,22 @@ static gboolean drop_empty_locked(struct ic *ic, GError **error)
     int64_t id = ic->wal.step->id, seq = ic->wal.step->seq;
     int rc;
 
+    if (ic->wal.step->records > 0)
+        verify_note_undone(ic->log, ic->wal.step, ic->root->fd, ic->wal.blobs);
     capture_clear(&ic->wal);
     rc = undo_log_discard_wal(ic->log, id, seq, false);
     return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
 }
 
+/* *ret_survey is NULL if what the step changed cannot be told. */
 static struct ic_step_info *make_info(struct ic *ic, int exit_code,
-                                      bool *ret_nothing)
+                                      bool *ret_nothing,
+                                      struct survey **ret_survey)
 {
     struct step *step = ic->wal.step;
     g_autoptr(survey_auto) survey = NULL;
     struct ic_step_info *info;
-    int rc = survey_make(step, ic->root->fd, &survey);
+    int rc = survey_make(step, ic->root->fd, true, &survey);
 
     *ret_nothing = step->records == 0;
     if (rc == 0) {
@@ -87,6 +93,7 @@ static struct ic_step_info *make_info(struct ic *ic, int exit_code,
     }
     info->exit_code = exit_code;
     info->ended_us = g_get_real_time();
+    *ret_survey = g_steal_pointer(&survey);
     return info;
 }
 
@@ -105,8 +112,33 @@ bool steps_drop_kept_locked(struct ic *ic)
     return rc == 0;
 }
 
+/* How the step leaves the tree, then its end. A step whose state cannot be
+ * noted is committed all the same: it is undone unseen then. */
+static int write_end(struct step *step, const struct survey *survey,
+                     const struct ic_step_info *info, int64_t moved)
+{
+    json_t *end = report_to_end_record(info);
+    size_t count;
+    int rc;
+
+    if (!step->unprotected) {
+        rc = survey ? post_state_write(step, survey, &count) : -ENODATA;
+        if (rc == 0)
+            json_object_set_new(end, "post", json_integer((json_int_t)count));
+        else
+            log_warn(LOG_UNDO,
+                     "step %" G_GINT64_FORMAT
+                     ": its end cannot be noted, edits from outside will not "
+                     "be noticed: %s",
+                     step->id, g_strerror(-rc));
+    }
+    json_object_set_new(end, "moved", json_integer((json_int_t)moved));
+    return journal_append(step->journal, end);
+}
+
 /* The end record, and the rename that commits. */
-static int write_commit(struct ic *ic, const struct ic_step_info *info)
+static int write_commit(struct ic *ic, const struct survey *survey,
+                        const struct ic_step_info *info)
 {
     struct step *step = ic->wal.step;
     struct undo_log_entry entry = {
@@ -115,15 +147,10 @@ static int write_commit(struct ic *ic, const struct ic_step_info *info)
         .moved = ic->wal.moved,
         .unprotected = step->unprotected,
     };
-    json_t *end = report_to_end_record(info);
     int rc = capture_seal(&ic->wal);
 
-    json_object_set_new(end, "moved", json_integer((json_int_t)entry.moved));
-    if (rc < 0) {
-        json_decref(end);
-        return rc;
-    }
-    rc = journal_append(step->journal, end);
+    if (rc == 0)
+        rc = write_end(step, survey, info, entry.moved);
     return rc < 0 ? rc : undo_log_commit(ic->log, &entry);
 }
 
@@ -132,7 +159,8 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
 {
     int64_t id = ic->wal.step->id;
     bool nothing;
-    struct ic_step_info *info = make_info(ic, exit_code, &nothing);
+    g_autoptr(survey_auto) survey = NULL;
+    struct ic_step_info *info = make_info(ic, exit_code, &nothing, &survey);
     gboolean ok = TRUE;
     int rc;
 
@@ -142,7 +170,7 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
         ok = drop_empty_locked(ic, error);
     } else {
         do
-            rc = write_commit(ic, info);
+            rc = write_commit(ic, survey, info);
         while (limits_make_room_locked(ic, rc));
         if (rc < 0) {
             /* Still open, and so still undone if we end here. */

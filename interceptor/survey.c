@@ -28,6 +28,7 @@ struct surveyor {
     struct step *step;
     struct survey *survey;
     GArray *tasks; /* of struct task */
+    bool with_meta;
 };
 
 /* A name that is being looked at. */
@@ -126,6 +127,8 @@ static int compare_meta(struct survey_entry *entry,
     entry->meta_changed = !meta_equal(now, inode->meta, false);
     entry->mtime_changed = now->mtime.tv_sec != inode->meta->mtime.tv_sec ||
                            now->mtime.tv_nsec != inode->meta->mtime.tv_nsec;
+    entry->has_digest = true;
+    entry->digest = meta_digest(now);
     return 0;
 }
 
@@ -135,8 +138,10 @@ static int note_recorded(struct surveyor *s, const struct spot *spot,
 {
     struct survey_entry *entry;
 
-    if (g_hash_table_contains(s->survey->inodes, inode))
+    if (g_hash_table_contains(s->survey->inodes, inode)) {
+        g_ptr_array_add(s->survey->others, entry_new(spot));
         return 0;
+    }
     entry = entry_new(spot);
     g_hash_table_insert(s->survey->inodes, inode, entry);
     if (S_ISDIR(spot->st.st_mode) && (inode->bindings || inode->children)) {
@@ -144,7 +149,7 @@ static int note_recorded(struct surveyor *s, const struct spot *spot,
 
         g_array_append_val(s->tasks, task);
     }
-    return inode->meta ? compare_meta(entry, inode, spot) : 0;
+    return inode->meta && s->with_meta ? compare_meta(entry, inode, spot) : 0;
 }
 
 /* Something is at a name that was not there before. */
@@ -256,17 +261,19 @@ static int visit_all(struct surveyor *s, struct walker *walker)
     return rc;
 }
 
-int survey_make(struct step *step, int root, struct survey **ret_survey)
+int survey_make(struct step *step, int root, bool with_meta,
+                struct survey **ret_survey)
 {
     g_autoptr(GArray) tasks = g_array_new(FALSE, FALSE, sizeof(struct task));
     g_autoptr(survey_auto) survey = g_new0(struct survey, 1);
-    struct surveyor s = { step, survey, tasks };
+    struct surveyor s = { step, survey, tasks, with_meta };
     struct spot spot = { NULL, NULL, ".", root, { 0 } };
     int rc = sys_stat_fd(root, &spot.st);
 
     survey->inodes = g_hash_table_new_full(NULL, NULL, NULL, entry_free);
     survey->bindings = g_hash_table_new_full(NULL, NULL, NULL, entry_free);
     survey->created = g_ptr_array_new_with_free_func(entry_free);
+    survey->others = g_ptr_array_new_with_free_func(entry_free);
     if (rc == 0)
         rc = note_recorded(&s, &spot, step->root);
     if (rc == 0) {
@@ -289,5 +296,6 @@ void survey_free(struct survey *survey)
     g_hash_table_unref(survey->inodes);
     g_hash_table_unref(survey->bindings);
     g_ptr_array_unref(survey->created);
+    g_ptr_array_unref(survey->others);
     g_free(survey);
 }

@@ -25,6 +25,8 @@ struct survey_entry {
     struct stat st;
     bool meta_changed; /* type, mode, owner or attributes are not as recorded */
     bool mtime_changed;
+    bool has_digest; /* its metadata was read: */
+    uint32_t digest; /* meta_digest() of it */
 };
 
 struct survey {
@@ -35,6 +37,7 @@ struct survey {
      * entry; missing if there is no such name. */
     GHashTable *bindings;
     GPtrArray *created; /* owned entries that no record knows, parents first */
+    GPtrArray *others;  /* owned entries: more names of recorded inodes */
 };
 
 /* Its path, relative to the share. A new string; its length has no bound, so
@@ -42,8 +45,9 @@ struct survey {
 char *survey_path(const struct survey_entry *entry);
 
 /* 0 or -errno; what cannot be read below a directory (-EACCES, -EMFILE) makes
- * the survey fail. Free with survey_free(). */
-int survey_make(struct step *step, int root, struct survey **ret_survey);
+ * the survey fail. with_meta: compare metadata too. Free with survey_free(). */
+int survey_make(struct step *step, int root, bool with_meta,
+                struct survey **ret_survey);
 void survey_free(struct survey *survey);
 typedef struct survey survey_auto;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(survey_auto, survey_free)

@@ -86,6 +86,16 @@ int64_t undo_log_next_seq(struct undo_log *log)
     return ++log->last_seq;
 }
 
+int64_t undo_log_last_seq(struct undo_log *log)
+{
+    return log->last_seq;
+}
+
+struct own *undo_log_own(struct undo_log *log)
+{
+    return log->own;
+}
+
 dev_t undo_log_dev(struct undo_log *log)
 {
     return log->dev;

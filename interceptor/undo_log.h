@@ -9,6 +9,7 @@
  *     wal/trash/<n>/       what is being removed
  *     steps/<id>/          committed steps
  *     history.jsonl        notes about steps, see below
+ *     own.jsonl            what undo itself has changed (own.h)
  *
  * A step's folder holds manifest.jsonl (step.h) and blobs/. It is made in
  * wal/, is renamed to steps/ when it is committed, back to wal/in_progress to
@@ -24,6 +25,8 @@
  *         rolling back step 3 had to make inode 12 anew, as 99; 5 was then the
  *         newest seq
  *
+ *     {"t":"barrier",...} and {"t":"crossed",...}: see barriers.h
+ *
  * Aliases. A number is an inode's only while the inode lives: 12 may be
  * another inode's later, and 99 may have been one's before. So what a step s
  * calls 12 is followed through time: the first step after s in which a 12 was
@@ -38,6 +41,9 @@
 #include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+struct ic_barrier;
+struct own;
 
 enum { UNDO_LOG_FORMAT = 1 };
 
@@ -64,6 +70,10 @@ bool undo_log_has(struct undo_log *log, int64_t id);
 int64_t undo_log_last_id(struct undo_log *log);  /* greatest ever used, >= 0 */
 int64_t undo_log_least_id(struct undo_log *log); /* least ever used, <= 0 */
 int64_t undo_log_next_seq(struct undo_log *log);
+int64_t undo_log_last_seq(struct undo_log *log); /* of the newest step */
+
+/* What undo itself has changed since. Borrowed. */
+struct own *undo_log_own(struct undo_log *log);
 
 /* Is there something in wal/in_progress? Its folder, opened: the caller's. */
 int undo_log_open_wal(struct undo_log *log);
@@ -131,6 +141,18 @@ void undo_log_take_reserve(struct undo_log *log);
 int undo_log_add_alias(struct undo_log *log, uint64_t from, uint64_t to,
                        int64_t seq);
 uint64_t undo_log_alias(uint64_t ino, int64_t seq, void *log);
+
+/* Barriers, oldest first: struct ic_barrier, borrowed. Those that no step is
+ * before may be among them. */
+GPtrArray *undo_log_barriers(struct undo_log *log);
+
+/* Give a barrier (taken) its place, at the end, and note it. 0 or -errno; it
+ * counts in any case. */
+int undo_log_add_barrier(struct undo_log *log, struct ic_barrier *barrier);
+
+/* The step with this seq is being taken back in spite of the barriers above
+ * it: they do not count any more. */
+int undo_log_cross_barriers(struct undo_log *log, int64_t seq);
 
 /* Device of the log's folder. */
 dev_t undo_log_dev(struct undo_log *log);

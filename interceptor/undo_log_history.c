@@ -4,6 +4,7 @@
  */
 #include "interceptor/undo_log_parts.h"
 
+#include "interceptor/barriers.h"
 #include "interceptor/journal.h"
 #include "interceptor/step.h"
 
@@ -45,6 +46,7 @@ static int read_history_record(json_t *record, void *opaque)
     } else {
         int64_t id = json_integer_value(json_object_get(record, "id"));
 
+        barriers_read(log->barriers, record);
         if (id >= -STEP_MAX_NUMBER && id <= STEP_MAX_NUMBER && seq >= 0 &&
             seq <= STEP_MAX_NUMBER)
             undo_log_note_used(log, id, seq);
@@ -104,12 +106,40 @@ uint64_t undo_log_alias(uint64_t ino, int64_t seq, void *opaque)
     return ino;
 }
 
+/* ---- barriers ------------------------------------------------------------ */
+
+GPtrArray *undo_log_barriers(struct undo_log *log)
+{
+    return log->barriers;
+}
+
+int undo_log_add_barrier(struct undo_log *log, struct ic_barrier *barrier)
+{
+    barrier->seq = undo_log_next_seq(log);
+    g_ptr_array_add(log->barriers, barrier);
+    if (log->barriers->len > BARRIERS_MAX)
+        g_ptr_array_remove_index(log->barriers, 0);
+    return journal_append(log->history, barrier_to_record(barrier));
+}
+
+int undo_log_cross_barriers(struct undo_log *log, int64_t seq)
+{
+    guint count = log->barriers->len;
+
+    barriers_cross(log->barriers, seq);
+    if (log->barriers->len == count)
+        return 0;
+    return journal_append(log->history, json_pack("{s:s, s:I}", "t", "crossed",
+                                                  "seq", (json_int_t)seq));
+}
+
 /* ---- opening ------------------------------------------------------------- */
 
 int undo_log_open_history(struct undo_log *log, bool *ret_damaged)
 {
     int rc = journal_open(log->dir, HISTORY, &log->history);
 
+    log->barriers = barriers_new();
     log->aliases = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
                                          (GDestroyNotify)g_array_unref);
     return rc < 0 ? rc
@@ -121,4 +151,5 @@ void undo_log_close_history(struct undo_log *log)
 {
     journal_close(log->history);
     g_clear_pointer(&log->aliases, g_hash_table_unref);
+    g_clear_pointer(&log->barriers, g_ptr_array_unref);
 }

@@ -16,6 +16,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/own.h"
 #include "interceptor/step.h"
 #include "interceptor/sys.h"
 
@@ -154,6 +155,7 @@ static bool open_parts(struct undo_log *log, const char *path, GError **error)
     log->steps = undo_log_open_subdir(log->dir, "steps");
     if (log->steps < 0)
         return fail(error, ERROR_IO_ERROR, path, log->steps, "steps");
+    log->own = own_new(log->dir);
     rc = undo_log_open_history(log, &damaged);
     if (rc == 0)
         rc = find_steps(log);
@@ -162,6 +164,7 @@ static bool open_parts(struct undo_log *log, const char *path, GError **error)
     if (rc < 0)
         return fail(error, ERROR_IO_ERROR, path, rc, "undo log");
     log->dev = st.st_dev;
+    undo_log_drop_links(log);
     if (damaged)
         log_warn(LOG_UNDO, "%s: the history has damaged lines", path);
     return true;
@@ -196,6 +199,7 @@ void undo_log_close(struct undo_log *log)
         return;
     undo_log_trash_free(log->trash);
     undo_log_close_history(log);
+    own_free(log->own);
     g_array_unref(log->entries);
     fd_close(&log->steps);
     fd_close(&log->wal);

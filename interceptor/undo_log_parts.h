@@ -26,8 +26,10 @@ struct undo_log {
     struct journal *history;
     struct trash *trash;
     bool has_reserve;
+    struct own *own;
     GArray *entries;     /* of undo_log_entry, by seq */
     GHashTable *aliases; /* owned uint64_t from -> GArray of alias */
+    GPtrArray *barriers;
     int64_t last_id, least_id, last_seq;
 };
 
@@ -63,6 +65,10 @@ void undo_log_trash_free(struct trash *trash);
  * occupies. 0 or -errno of the rename. */
 int undo_log_move_to_trash(struct undo_log *log, int dirfd, const char *name,
                            int64_t bytes);
+
+/* At the start, before anything of the trash is removed: inodes of the share
+ * may have links in it (own.h). */
+void undo_log_drop_links(struct undo_log *log);
 
 /* The bytes of what waits in wal/trash. */
 int64_t undo_log_trash_bytes(const struct undo_log *log);

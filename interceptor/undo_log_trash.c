@@ -19,6 +19,7 @@
 
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/own.h"
 #include "interceptor/step.h"
 #include "interceptor/sys.h"
 
@@ -193,6 +194,67 @@ void undo_log_drain_trash(struct undo_log *log)
     pthread_mutex_unlock(&trash->lock);
 }
 
+/* ---- links that the share has too ---------------------------------------- */
+
+/* An inode of the share may have a link here too. Without it its ctime is
+ * another, and that was us. So these go at once, while nothing else happens to
+ * them, and not in the thread. */
+static void drop_link(struct undo_log *log, int blobs, const char *name)
+{
+    fd_auto int fd = -1;
+    struct own_state before, after;
+    struct stat st;
+
+    if (sys_stat_name(blobs, name, &st) < 0 || S_ISDIR(st.st_mode) ||
+        st.st_nlink < 2)
+        return;
+    fd = sys_openat(blobs, name, O_PATH | O_NOFOLLOW, 0);
+    if (fd < 0 || sys_stat_fd(fd, &st) < 0)
+        return;
+    before = (struct own_state){ st.st_ino, meta_time(&st.st_ctim) };
+    own_loosen(log->own, &before, log->last_seq);
+    if (sys_unlinkat(blobs, name, 0) < 0)
+        return;
+    if (log->trash->forget)
+        log->trash->forget(st.st_ino, log->trash->opaque);
+    if (sys_stat_fd(fd, &st) < 0)
+        return;
+    after = (struct own_state){ st.st_ino, meta_time(&st.st_ctim) };
+    own_add(log->own, &before, &after, log->last_seq);
+}
+
+static void drop_links(int blobs, void *opaque)
+{
+    struct undo_log *log = opaque;
+    int fd = sys_openat(blobs, ".", UNDO_LOG_DIR_FLAGS, 0);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        if (entry->d_name[0] == 'i')
+            drop_link(log, fd, entry->d_name);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+static void drop_links_of(struct undo_log *log, int trash, const char *name)
+{
+    fd_auto int folder = sys_openat(trash, name, UNDO_LOG_DIR_FLAGS, 0);
+    fd_auto int blobs = folder < 0 ? folder
+                                   : sys_openat(folder, STEP_BLOBS,
+                                                UNDO_LOG_DIR_FLAGS, 0);
+
+    if (blobs >= 0 && log->entries->len > 0)
+        drop_links(blobs, log);
+}
+
+void undo_log_drop_links(struct undo_log *log)
+{
+    if (log->entries->len > 0)
+        undo_log_each_trash(log, drop_links, log);
+}
+
 /* ---- the trash ----------------------------------------------------------- */
 
 struct trash *undo_log_trash_new(void)
@@ -238,13 +300,16 @@ int undo_log_move_to_trash(struct undo_log *log, int dirfd, const char *name,
 {
     fd_auto int fd = undo_log_open_subdir(log->wal, TRASH);
     int rc = fd < 0 ? fd : -EEXIST;
+    struct undo_log_name fresh;
 
     /* Names below the counter may be left from an earlier process. */
-    while (rc == -EEXIST)
-        rc = sys_rename_noreplace(dirfd, name, fd,
-                                  undo_log_name(log->trash->next_name++).text);
+    while (rc == -EEXIST) {
+        fresh = undo_log_name(log->trash->next_name++);
+        rc = sys_rename_noreplace(dirfd, name, fd, fresh.text);
+    }
     if (rc < 0)
         return rc;
+    drop_links_of(log, fd, fresh.text);
     atomic_fetch_add(&log->trash->bytes, bytes);
     undo_log_empty_trash(log);
     return 0;
@@ -269,6 +334,7 @@ int undo_log_drop_blobs(struct undo_log *log, int64_t bytes)
                     : sys_renameat2(wal, STEP_BLOBS, folder, STEP_BLOBS, 0);
     if (rc < 0)
         return rc;
+    drop_links_of(log, trash, name.text);
     atomic_fetch_add(&log->trash->bytes, bytes);
     undo_log_empty_trash(log);
     return 0;

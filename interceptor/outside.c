@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * outside - see outside.h.
+ */
+#include "interceptor/outside.h"
+
+#include "common/errors.h"
+#include "common/log.h"
+#include "interceptor/barriers.h"
+#include "interceptor/verify.h"
+
+static void free_info(gpointer info)
+{
+    ic_step_info_free(info);
+}
+
+struct ic_rollback_result *outside_result_new(void)
+{
+    struct ic_rollback_result *result = g_new0(struct ic_rollback_result, 1);
+
+    result->steps = g_ptr_array_new_with_free_func(free_info);
+    result->barriers = barriers_new();
+    result->warnings = g_ptr_array_new_with_free_func(g_free);
+    return result;
+}
+
+void ic_rollback_result_free(struct ic_rollback_result *result)
+{
+    if (!result)
+        return;
+    g_ptr_array_unref(result->steps);
+    g_ptr_array_unref(result->barriers);
+    g_ptr_array_unref(result->warnings);
+    g_free(result);
+}
+
+/* text is taken. */
+static void warn(struct ic_rollback_result *result, char *text)
+{
+    log_warn(LOG_UNDO, "%s", text);
+    g_ptr_array_add(result->warnings, text);
+}
+
+void outside_warn_lost(struct ic_rollback_result *result, int64_t id,
+                       GPtrArray *paths)
+{
+    struct ic_barrier *all = barrier_new(0, true);
+    g_autofree char *names = NULL;
+
+    for (guint i = 0; i < paths->len; i++)
+        barrier_add_path(all, g_ptr_array_index(paths, i));
+    names = barrier_describe(all);
+    if (paths->len > 0)
+        warn(result,
+             g_strdup_printf("step %" G_GINT64_FORMAT
+                             ": not restored, because they were removed or "
+                             "replaced from outside: %s",
+                             id, names));
+    ic_barrier_free(all);
+}
+
+/* Refuse, or warn, because of the result's barriers from number first on. */
+static gboolean decide(struct ic_rollback_result *result, guint first,
+                       bool goes_on, GError **error)
+{
+    g_autoptr(GString) all = g_string_new(NULL);
+
+    for (guint i = first; i < result->barriers->len; i++) {
+        g_autofree char *text = barrier_describe(
+            g_ptr_array_index(result->barriers, i));
+
+        if (goes_on)
+            warn(result, g_strdup_printf("undone in spite of changes from "
+                                         "outside: %s",
+                                         text));
+        g_string_append_printf(all, "%s%s", i > first ? "; " : "", text);
+    }
+    if (goes_on || result->barriers->len == first)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_UNDO_BARRIER,
+                "changed from outside since: %s; with force it is undone all "
+                "the same",
+                all->str);
+    return FALSE;
+}
+
+gboolean outside_check_barriers(struct ic *ic, int64_t seq, bool force,
+                                struct ic_rollback_result *result,
+                                GError **error)
+{
+    const GPtrArray *barriers = undo_log_barriers(ic->log);
+    guint first = result->barriers->len;
+
+    /* The nearest first. */
+    for (guint i = barriers->len; i > 0; i--) {
+        const struct ic_barrier *barrier = g_ptr_array_index(barriers, i - 1);
+
+        if (barrier->seq > seq)
+            g_ptr_array_add(result->barriers, barrier_copy(barrier));
+    }
+    return decide(result, first, force || ic->outside_policy == IC_OUTSIDE_WARN,
+                  error);
+}
+
+gboolean outside_check_step(struct ic *ic, struct step *step, bool force,
+                            struct ic_rollback_result *result, GError **error)
+{
+    g_autoptr(GPtrArray) paths = verify_step(ic->log, step, ic->root->fd);
+    guint first = result->barriers->len;
+    struct ic_barrier *barrier;
+
+    if (!paths) {
+        log_debug(LOG_UNDO, "step %" G_GINT64_FORMAT " noted no end", step->id);
+        return TRUE;
+    }
+    if (paths->len == 0)
+        return TRUE;
+    barrier = barrier_new(g_get_real_time(), false);
+    barrier->after_step = step->id;
+    for (guint i = 0; i < paths->len; i++)
+        barrier_add_path(barrier, g_ptr_array_index(paths, i));
+    g_ptr_array_add(result->barriers, barrier);
+    return decide(result, first, force || ic->outside_policy == IC_OUTSIDE_WARN,
+                  error);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * post_state - see post_state.h.
+ */
+#include "interceptor/post_state.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+guint post_spot_hash(gconstpointer key)
+{
+    const struct post_spot *spot = key;
+
+    return g_str_hash(spot->name) ^ (guint)((uintptr_t)spot->dir >> 4);
+}
+
+gboolean post_spot_equal(gconstpointer a, gconstpointer b)
+{
+    const struct post_spot *x = a, *y = b;
+
+    return x->dir == y->dir && strcmp(x->name, y->name) == 0;
+}
+
+/* ---- entries ------------------------------------------------------------- */
+
+struct collector {
+    GPtrArray *entries;
+    GHashTable *seen; /* owned post_spot */
+};
+
+/* The same name may be in a survey twice: as a binding, and as the inode that
+ * is there. */
+static void collect(struct collector *c, const struct survey_entry *entry)
+{
+    struct post_spot spot = { entry->dir, entry->name };
+
+    if (g_hash_table_contains(c->seen, &spot))
+        return;
+    g_hash_table_add(c->seen, g_memdup2(&spot, sizeof(spot)));
+    g_ptr_array_add(c->entries, (gpointer)entry);
+}
+
+static void collect_table(struct collector *c, GHashTable *table)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, table);
+    while (g_hash_table_iter_next(&iter, NULL, &value))
+        collect(c, value);
+}
+
+static void collect_array(struct collector *c, GPtrArray *array)
+{
+    for (guint i = 0; i < array->len; i++)
+        collect(c, g_ptr_array_index(array, i));
+}
+
+static int compare_depth(gconstpointer a, gconstpointer b)
+{
+    const struct survey_entry *x = *(struct survey_entry *const *)a;
+    const struct survey_entry *y = *(struct survey_entry *const *)b;
+
+    return x->depth < y->depth ? -1 : x->depth > y->depth;
+}
+
+GPtrArray *post_state_entries(const struct survey *survey)
+{
+    struct collector c = {
+        .entries = g_ptr_array_new(),
+        .seen = g_hash_table_new_full(post_spot_hash, post_spot_equal, g_free,
+                                      NULL),
+    };
+
+    /* First those that are the dir of others. */
+    collect_table(&c, survey->inodes);
+    collect_array(&c, survey->created);
+    collect_array(&c, survey->others);
+    collect_table(&c, survey->bindings);
+    g_hash_table_unref(c.seen);
+    g_ptr_array_sort(c.entries, compare_depth);
+    return c.entries;
+}
+
+/* ---- writing ------------------------------------------------------------- */
+
+struct post_state post_state_of(const struct survey_entry *entry)
+{
+    const struct stat *st = &entry->st;
+    struct post_state post = {
+        .mode = st->st_mode,
+        .has_digest = entry->has_digest,
+        .digest = entry->digest,
+        .state.ino = st->st_ino,
+    };
+
+    if (!S_ISDIR(st->st_mode)) {
+        post.size = st->st_size;
+        post.mtime = meta_time(&st->st_mtim);
+        post.state.changed = meta_time(&st->st_ctim);
+    }
+    return post;
+}
+
+static void format(GString *line, const struct survey_entry *entry,
+                   guint dir_line)
+{
+    struct post_state post = post_state_of(entry);
+
+    g_string_assign(line, "{\"t\":\"p\"");
+    if (entry->dir) {
+        g_string_append_printf(line, ",\"d\":%u", dir_line);
+        step_append_name(line, entry->name);
+    }
+    g_string_append_printf(line, ",\"i\":%" PRId64 ",\"o\":%u",
+                           (int64_t)post.state.ino, post.mode);
+    if (post.has_digest)
+        g_string_append_printf(line, ",\"x\":%" PRIu32, post.digest);
+    if (!S_ISDIR(post.mode))
+        g_string_append_printf(
+            line, ",\"s\":%" PRId64 ",\"m\":%" PRId64 ",\"c\":%" PRId64,
+            post.size, post.mtime, post.state.changed);
+}
+
+int post_state_write(struct step *step, const struct survey *survey,
+                     size_t *ret_count)
+{
+    g_autoptr(GPtrArray) entries = post_state_entries(survey);
+    g_autoptr(GHashTable) lines = g_hash_table_new(NULL, NULL);
+    g_autoptr(GString) line = g_string_sized_new(256);
+    int rc = 0;
+
+    for (guint i = 0; rc == 0 && i < entries->len; i++) {
+        const struct survey_entry *entry = g_ptr_array_index(entries, i);
+
+        format(line, entry,
+               GPOINTER_TO_UINT(g_hash_table_lookup(lines, entry->dir)));
+        if (S_ISDIR(entry->st.st_mode))
+            g_hash_table_insert(lines, (gpointer)entry, GUINT_TO_POINTER(i));
+        rc = journal_append_text(step->journal, line->str, line->len);
+    }
+    if (rc == 0)
+        *ret_count = entries->len;
+    return rc;
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+static void post_free(gpointer data)
+{
+    struct post_state *post = data;
+
+    g_free(post->name);
+    g_free(post);
+}
+
+static int64_t number(json_t *record, const char *key)
+{
+    return json_integer_value(json_object_get(record, key));
+}
+
+bool post_state_load(struct step *step, json_t *record)
+{
+    json_t *dir = json_object_get(record, "d");
+    json_t *digest = json_object_get(record, "x");
+    struct post_state *post;
+
+    if (!step->post)
+        step->post = g_ptr_array_new_with_free_func(post_free);
+    /* The root, and nothing else, has no directory. A second one: the step
+     * could not be committed at first. */
+    if (!dir)
+        g_ptr_array_set_size(step->post, 0);
+    if (dir && (!json_is_integer(dir) || json_integer_value(dir) < 0 ||
+                json_integer_value(dir) >= step->post->len))
+        return false;
+    post = g_new0(struct post_state, 1);
+    post->name = dir ? step_name_from_record(record) : g_strdup("");
+    if (!post->name) {
+        post_free(post);
+        return false;
+    }
+    if (dir)
+        post->dir = g_ptr_array_index(step->post, json_integer_value(dir));
+    post->mode = (mode_t)number(record, "o");
+    post->has_digest = digest != NULL;
+    post->digest = (uint32_t)json_integer_value(digest);
+    post->size = number(record, "s");
+    post->mtime = number(record, "m");
+    post->state.ino = (uint64_t)number(record, "i");
+    post->state.changed = number(record, "c");
+    g_ptr_array_add(step->post, post);
+    return true;
+}
+
+bool post_state_is_complete(const struct step *step)
+{
+    json_t *count = json_object_get(step->end, "post");
+
+    return step->post && json_is_integer(count) &&
+           json_integer_value(count) == step->post->len;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * post_state - the tree as a step left it, where it touched it.
+ *
+ * When a step is committed, what its survey (survey.h) found is written into
+ * its manifest, a line a name, a directory before what is in it:
+ *     {"t":"p","i":2,"o":16877,"x":N}         line 0: the share's root
+ *     {"t":"p","d":0,"n":"a","i":12,"o":33188,"x":N,"s":5,"m":T,"c":U}
+ * d: line of the directory; i: inode number; o: mode; x: meta_digest(), of
+ * inodes whose metadata the step recorded; s: size; m, c: mtime and ctime. The
+ * last three are not noted of directories: their times change with every entry
+ * in them, and the entries that matter have lines of their own.
+ *
+ * A name that the step removed has no line, nor has what is inside a directory
+ * that it only moved. So the lines are as many as what is there of the change.
+ * The end record's "post" is their number; without it they do not count.
+ */
+#ifndef INTERCEPTOR_POST_STATE_H
+#define INTERCEPTOR_POST_STATE_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "interceptor/step.h"
+#include "interceptor/survey.h"
+
+struct post_state {
+    const struct post_state *dir; /* NULL: the root */
+    char *name;
+    mode_t mode;
+    bool has_digest;
+    uint32_t digest;
+    int64_t size, mtime;
+    struct own_state state; /* changed is 0 of directories */
+    bool found;             /* for who compares */
+};
+
+/* Append the lines to the open step's manifest. 0 or -errno. */
+int post_state_write(struct step *step, const struct survey *survey,
+                     size_t *ret_count);
+
+/* Add a record to step->post; false if it makes no sense. */
+bool post_state_load(struct step *step, json_t *record);
+
+/* Has the step all of them? */
+bool post_state_is_complete(const struct step *step);
+
+/* What is to be noted of a thing that is there. name and dir stay NULL. */
+struct post_state post_state_of(const struct survey_entry *entry);
+
+/* All entries of a survey, one for each name, a directory before what is in
+ * it. A new array of borrowed struct survey_entry. */
+GPtrArray *post_state_entries(const struct survey *survey);
+
+/* A table that finds things by directory and name: of survey entries or of
+ * post states, each by its own dir. Keys are made by post_state_spot() on the
+ * caller's stack or borrowed from the heap. */
+struct post_spot {
+    gconstpointer dir;
+    const char *name;
+};
+guint post_spot_hash(gconstpointer spot);
+gboolean post_spot_equal(gconstpointer a, gconstpointer b);
+
+#endif
