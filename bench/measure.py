@@ -65,20 +65,23 @@ class Result:
 
     def ratio(self, label, metric, other, other_metric=None, least=None,
               most=None):
-        """Compare medians; a target if a limit is given. The ratio within
-        each round says how far noise reaches."""
+        """The median of the ratios of each round: what slows the machine
+        for a while slows both. A target if a limit is given. The quartiles
+        say how far noise reaches."""
         other_metric = other_metric or metric
-        above, below = self.median(label, metric), self.median(other,
-                                                               other_metric)
-        if above is None or not below:
+        if label not in self.rows or other not in self.rows:
             return
-        rounds = [a / b for a, b in zip(self.rows[label].metrics[metric],
-                                        self.rows[other].metrics[other_metric])
-                  if b > 0]
+        rounds = sorted(a / b for a, b
+                        in zip(self.rows[label].metrics[metric],
+                               self.rows[other].metrics[other_metric]) if b > 0)
+        if not rounds:
+            return
+        value = statistics.median(rounds)
         name = f"{label} {metric} / {other} {other_metric}"
-        self.ratios.append({"name": name, "value": above / below,
-                            "min": min(rounds), "max": max(rounds)})
-        self._target(name, above / below, least, most)
+        self.ratios.append({"name": name, "value": value,
+                            "quartiles": [rounds[len(rounds) // 4],
+                                          rounds[len(rounds) * 3 // 4]]})
+        self._target(name, value, least, most)
 
     def limit(self, label, metric, most):
         value = self.median(label, metric)
