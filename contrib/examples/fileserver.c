@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fileserver - the smallest file server with undo: a start for your own.
+ *
+ *     cc fileserver.c $(pkg-config --cflags --libs libstepback-interceptor)
+ *     ./a.out FOLDER LOG-FOLDER
+ *
+ * A line on stdin is a request, and a step of its own; a line on stdout says
+ * how it went:   put PATH TEXT | rm PATH | mv FROM TO | mkdir PATH | undo
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <stepback/interceptor.h>
+
+static const struct ic_cred root = { .umask = 022 }; /* owns what is made */
+
+/* The folder that a path leads to (a new reference), and the last name. One
+ * name at a time, never through a symlink or "..": no path leads outside. */
+static int find(struct ic *ic, char *path, struct ic_inode **ret_dir,
+                char **ret_name)
+{
+    struct ic_inode *at = ic_inode_ref(ic_root(ic));
+    int rc = 0;
+
+    for (char *slash; rc == 0 && (slash = strchr(path, '/'));
+         path = slash + 1) {
+        struct ic_inode *up = at;
+
+        *slash = '\0';
+        rc = ic_lookup(ic, up, path, &at, NULL);
+        ic_inode_unref(up);
+    }
+    *ret_dir = at;
+    *ret_name = path;
+    return rc;
+}
+
+static int put(struct ic *ic, struct ic_inode *dir, char *name, char *text)
+{
+    struct iovec iov = { text, strlen(text) };
+    struct ic_inode *file;
+    ssize_t n;
+    int fd, rc = ic_create(ic, &root, dir, name, O_WRONLY | O_TRUNC, 0644,
+                           &file, NULL, &fd);
+
+    if (rc < 0)
+        return rc;
+    n = ic_pwritev(ic, file, fd, &iov, 1, 0, 0, false);
+    close(fd);
+    ic_inode_unref(file);
+    return n < 0 ? (int)n : (size_t)n < iov.iov_len ? -EIO : 0;
+}
+
+/* Returns 0 or -errno, as the calls that change the share do. */
+static int carry_out(struct ic *ic, const char *verb, char *path, char *rest)
+{
+    struct ic_inode *dir, *other;
+    char *name, *new_name;
+    int rc = path ? find(ic, path, &dir, &name) : -EINVAL;
+
+    if (rc < 0)
+        return rc;
+    if (strcmp(verb, "put") == 0 && rest) {
+        rc = put(ic, dir, name, rest);
+    } else if (strcmp(verb, "rm") == 0) {
+        rc = ic_unlinkat(ic, dir, name, 0);
+    } else if (strcmp(verb, "mkdir") == 0) {
+        rc = ic_mkdirat(ic, &root, dir, name, 0755, &other, NULL);
+        if (rc == 0)
+            ic_inode_unref(other);
+    } else if (strcmp(verb, "mv") == 0 && rest) {
+        rc = find(ic, rest, &other, &new_name);
+        if (rc == 0) {
+            rc = ic_renameat2(ic, dir, name, other, new_name, 0);
+            ic_inode_unref(other);
+        }
+    } else {
+        rc = -EINVAL;
+    }
+    ic_inode_unref(dir);
+    return rc;
+}
+
+/* A request in a step: committed if it went well, taken back if not. */
+static gboolean serve(struct ic *ic, char *line, GError **error)
+{
+    gint64 id = ic_last_step_id(ic) + 1;
+    g_autofree char *command = g_strdup(line);
+    char *verb = strtok(line, " "), *path = strtok(NULL, " ");
+    int rc;
+
+    if (g_strcmp0(verb, "undo") == 0)
+        return ic_rollback(ic, 1, false, NULL, error);
+    if (!ic_step_open(ic, id, IC_STEP_API, command, error))
+        return FALSE;
+    rc = carry_out(ic, verb ? verb : "", path, strtok(NULL, ""));
+    if (rc == 0)
+        return ic_step_close(ic, id, 0, 0, 0, NULL, error);
+    if (ic_step_abort(ic, id, error))
+        g_set_error_literal(error, G_FILE_ERROR, 0, g_strerror(-rc));
+    return FALSE;
+}
+
+int main(int argc, char **argv)
+{
+    struct ic_options options = { 0 };
+    g_autoptr(GError) error = NULL;
+    char line[4096];
+    struct ic *ic;
+
+    if (argc == 3) {
+        options.share = argv[1];
+        options.undo_dir = argv[2];
+    }
+    ic = argc == 3 ? ic_open_share(&options, &error) : NULL;
+    if (!ic) {
+        fprintf(stderr, "%s\n", error ? error->message : "two folders, please");
+        return 1;
+    }
+    while (fgets(line, sizeof(line), stdin)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (serve(ic, line, &error))
+            printf("ok\n");
+        else
+            printf("error: %s\n", error->message);
+        g_clear_error(&error);
+    }
+    ic_close(ic);
+    return 0;
+}
