@@ -21,6 +21,7 @@ enum { SUM_TAIL = sizeof(SUM_KEY) - 1 + 8 + 2 }; /* with '"}' */
 struct journal {
     int fd;
     off_t size;
+    bool torn;     /* there is a part of a line after size */
     GString *line; /* scratch */
 };
 
@@ -94,16 +95,15 @@ int journal_append_text(struct journal *journal, const char *text, size_t len)
     g_string_truncate(line, 0);
     g_string_append_len(line, text, (gssize)len);
     g_string_append_printf(line, SUM_KEY "%08x\"}\n", crc32c(text, len));
-    rc = sys_write_all(journal->fd, line->str, line->len);
-    if (rc < 0) {
-        /* J2. If even this fails the torn line ends the file: later appends
-         * would follow it, so refuse them. */
-        if (sys_ftruncate(journal->fd, journal->size) < 0)
-            fd_close(&journal->fd);
+    /* J2. While a torn line ends the file, nothing may follow it. */
+    rc = journal->torn ? sys_ftruncate(journal->fd, journal->size) : 0;
+    if (rc < 0)
         return rc;
-    }
-    journal->size += (off_t)line->len;
-    return 0;
+    rc = sys_write_all(journal->fd, line->str, line->len);
+    journal->torn = rc < 0 && sys_ftruncate(journal->fd, journal->size) < 0;
+    if (rc == 0)
+        journal->size += (off_t)line->len;
+    return rc;
 }
 
 int journal_append(struct journal *journal, json_t *record)

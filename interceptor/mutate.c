@@ -124,14 +124,19 @@ static int make_node(struct ic *ic, const struct ic_cred *cred, int dirfd,
     return rc;
 }
 
+/* What was just made. If it cannot be had (no fd is left, say), it must not
+ * stay either: the client will be told that nothing was made. */
 static int take_created(struct ic *ic, struct ic_inode *dir, const char *name,
-                        struct ic_inode **ret_inode, struct stat *ret_stat)
+                        bool is_dir, struct ic_inode **ret_inode,
+                        struct stat *ret_stat)
 {
     struct stat st;
     int rc = ic_lookup(ic, dir, name, ret_inode, &st);
 
-    if (rc < 0)
+    if (rc < 0) {
+        sys_unlinkat(dir->fd, name, is_dir ? AT_REMOVEDIR : 0);
         return rc;
+    }
     if (engine_captures(ic))
         capture_note_created(&ic->wal, *ret_inode);
     if (ret_stat)
@@ -156,7 +161,8 @@ static int create_node(struct ic *ic, const struct ic_cred *cred,
     if (rc == 0)
         rc = make_node(ic, cred, dir->fd, name, node);
     if (rc == 0)
-        rc = take_created(ic, dir, name, ret_inode, ret_stat);
+        rc = take_created(ic, dir, name, S_ISDIR(node->mode), ret_inode,
+                          ret_stat);
     rc = mutate_finish(ic, rc);
     return limits_make_room(ic, rc)
                ? create_node(ic, cred, dir, name, node, ret_inode, ret_stat)
@@ -260,7 +266,7 @@ static int create_new(struct ic *ic, const struct ic_cred *cred,
         rc = fd < 0 ? fd : 0;
     }
     if (rc == 0)
-        rc = take_created(ic, dir, name, ret_inode, ret_stat);
+        rc = take_created(ic, dir, name, false, ret_inode, ret_stat);
     if (rc == 0)
         *ret_fd = fd_steal(&fd);
     rc = mutate_finish(ic, rc);

@@ -64,9 +64,11 @@ static gboolean drop_empty_locked(struct ic *ic, GError **error)
 
     if (ic->wal.step->records > 0)
         verify_note_undone(ic->log, ic->wal.step, ic->root->fd, ic->wal.blobs);
-    capture_clear(&ic->wal);
     rc = undo_log_discard_wal(ic->log, id, seq, false);
-    return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    capture_clear(&ic->wal);
+    return TRUE;
 }
 
 /* *ret_survey is NULL if what the step changed cannot be told. */
@@ -173,8 +175,6 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
             rc = write_commit(ic, survey, info);
         while (limits_make_room_locked(ic, rc));
         if (rc < 0) {
-            /* Still open, and so still undone if we end here. */
-            atomic_store(&ic->epoch, ic->wal.epoch);
             ok = steps_fail(error, ERROR_IO_ERROR, "committing the step", rc);
         } else {
             log_info(LOG_UNDO, "step %" G_GINT64_FORMAT " committed: %zu paths",
@@ -185,6 +185,9 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
             limits_apply_locked(ic);
         }
     }
+    /* Still open, and so still undone if we end here. */
+    if (!ok)
+        atomic_store(&ic->epoch, ic->wal.epoch);
     if (ok && ret_info)
         *ret_info = info;
     else
