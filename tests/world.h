@@ -103,6 +103,13 @@ json_t *world_request(struct world *world, const char *type, json_t *payload);
 void world_refused(struct world *world, const char *type, json_t *payload,
                    int code);
 
+/* The folder backends without their control connection and timer, so that what
+ * the engine does is the caller's alone. FALSE: ic_open_share() failed. Ends
+ * by the backend's stop() or kill(). */
+struct ic;
+bool world_folder_open(struct world *world, GError **error);
+struct ic *world_folder_ic(struct world *world); /* NULL: not open */
+
 /* Steps; all assert success. Ids are given in order. */
 int64_t world_step(struct world *world);
 json_t *world_close_step(struct world *world, int64_t id); /* the report */

@@ -25,6 +25,34 @@ struct handle {
     int fd;
 };
 
+bool world_folder_open(struct world *w, GError **error)
+{
+    struct ic_options options = {
+        .share = w->share,
+        .undo_dir = w->undo_dir,
+        .ambient_ms = w->ambient_ms,
+        .no_timer = true,
+    };
+    struct ic *ic = ic_open_share(&options, error);
+    struct folder *f;
+
+    if (!ic)
+        return false;
+    f = g_new0(struct folder, 1);
+    f->ic = ic;
+    f->cred.uid = getuid();
+    f->cred.gid = getgid();
+    w->state = f;
+    return true;
+}
+
+struct ic *world_folder_ic(struct world *w)
+{
+    struct folder *f = w->state;
+
+    return f ? f->ic : NULL;
+}
+
 static bool folder_start(struct world *w)
 {
     struct ic_options options = {

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * crash_rig - run a part of the engine's work with a fault in it, look after.
+ *
+ * A tree is filled on the host; steps change it. An act is what is disturbed:
+ * making and committing the last step, rolling back, recovering. It runs in a
+ * process of its own under a fault plan (fault.h), which kills it at a point
+ * or makes calls fail. The engine is then started anew in this process, and
+ *
+ *     the tree must be what it was after the newest step in the history,
+ *
+ * with as many steps in the history as the act may leave; starting it once
+ * more must change nothing; and undoing all of them, one by one, must lead
+ * through the trees that there were, to the first. That leaves everything as
+ * it was for the next point.
+ *
+ * One thread; the processes share a page of memory for what the act reports.
+ */
+#ifndef TESTS_CRASH_RIG_H
+#define TESTS_CRASH_RIG_H
+
+#include <glib.h>
+
+#include "interceptor/fault.h"
+#include "interceptor/interceptor.h"
+#include "tests/world.h"
+
+enum { CRASH_STEPS = 3, CRASH_MAX_TRIES = 256 };
+
+struct crash;
+
+struct crash_tree {
+    const char *name;
+    void (*fill)(struct world *w); /* on the host */
+    void (*changes[CRASH_STEPS])(struct crash *c);
+};
+
+struct crash_act {
+    const char *name;
+    unsigned before, after; /* steps in the history: at the start, done */
+    void (*run)(struct crash *c);
+
+    /* The act has met an error that lasts no longer. Each way to go on must
+     * lead to a state between before and after. NULL: nothing to do. */
+    void (*go_on)(struct crash *c, unsigned way);
+};
+
+/* What the act's process tells. */
+struct crash_shared {
+    unsigned fired;  /* the point; 0: not reached */
+    unsigned points; /* met in all, if the act came to its end */
+    unsigned looks;  /* likewise */
+    char call[32];   /* the call at that point, and what it was about */
+    char about[256];
+    int refused;        /* errno of the first change that failed */
+    char trouble[4096]; /* what is wrong; empty: nothing */
+    gint64 id;          /* of the step that it makes; 0: none */
+
+    /* Points and looks met when the nth operation of the changes was done, in
+     * a run without a fault. */
+    unsigned points_then[CRASH_MAX_TRIES], looks_then[CRASH_MAX_TRIES];
+    bool has_after;
+    size_t after_len;
+    char after[1 << 20]; /* the tree after the changes, lines */
+};
+
+struct crash {
+    const struct crash_tree *tree;
+    const struct crash_act *act;
+    struct world *w;
+    struct crash_shared *shared;
+    GPtrArray *states; /* of GPtrArray *: the tree after as many steps */
+    GArray *ids;       /* of gint64: the steps' ids */
+    unsigned way;      /* for go_on() */
+    unsigned failures;
+
+    /* In the act's process. */
+    const struct fault_plan *plan;
+    bool errors; /* the plan makes calls fail: changes may be refused */
+    bool step_is_open;
+    unsigned tries;    /* operations begun */
+    GPtrArray *before; /* the tree before this one; NULL: not looked */
+};
+
+struct crash *crash_new(const struct crash_tree *tree,
+                        const struct crash_act *act,
+                        const struct world_backend *backend);
+void crash_free(struct crash *c);
+
+/* One round: the steps before, the act under the first plan, recoveries under
+ * those that follow, the checks, undoing all. False: the last plan's point was
+ * not reached. Failures are reported and counted; the world is then made
+ * anew. */
+bool crash_round(struct crash *c, const struct fault_plan *plans, size_t count);
+
+/* For the acts: open and close the share, open and close the step with the
+ * tree's changes (number from 0). Errors may only be the plan's. False: could
+ * not. */
+bool crash_open(struct crash *c);
+void crash_close(struct crash *c);
+bool crash_open_step(struct crash *c);
+void crash_change(struct crash *c, unsigned number);
+bool crash_close_step(struct crash *c);
+bool crash_roll_back(struct crash *c, unsigned steps);
+
+/* Close the share, and with it the ambient step. */
+void crash_close_ambient(struct crash *c);
+bool crash_check_error(struct crash *c, const char *what, GError *error);
+
+/* For the changes: note what an operation said. whole: if it is refused,
+ * nothing of it may be seen. */
+void crash_try_begin(struct crash *c);
+void crash_try_end(struct crash *c, const char *what, int rc, bool whole);
+
+#define TRY_CALL(what, whole, call)                                            \
+    (crash_try_begin(c), crash_try_end(c, what, call, whole))
+#define TRY(operation, ...)                                                    \
+    TRY_CALL(#operation " " #__VA_ARGS__, true,                                \
+             c->w->backend->operation(c->w, __VA_ARGS__))
+#define TRY_PARTS(operation, ...)                                              \
+    TRY_CALL(#operation " " #__VA_ARGS__, false,                               \
+             c->w->backend->operation(c->w, __VA_ARGS__))
+
+#endif
