@@ -39,72 +39,86 @@ static void place_clear(gpointer data)
     g_free(place->name);
 }
 
-static bool is_at(const struct ic_inode *inode, struct ic_inode *parent,
-                  const char *name)
+/* This and the next three: 1 if so (found), 0 if not, -errno if it cannot be
+ * told: a change whose inode cannot be found again is refused with that. */
+static int is_at(const struct ic_inode *inode, struct ic_inode *parent,
+                 const char *name)
 {
     struct stat st;
+    int rc = sys_stat_name(parent->fd, name, &st);
 
-    return sys_stat_name(parent->fd, name, &st) == 0 &&
-           st.st_ino == inode->ino && st.st_dev == inode->dev;
+    if (rc < 0)
+        return rc == -ENOENT || rc == -ENOTDIR ? 0 : rc;
+    return st.st_ino == inode->ino && st.st_dev == inode->dev;
 }
 
 /* The name under which parent holds the directory. */
-static char *search_name(struct ic_inode *parent, struct ic_inode *inode)
+static int search_name(struct ic_inode *parent, struct ic_inode *inode,
+                       char **ret_name)
 {
     int fd = sys_openat(parent->fd, ".", O_RDONLY | O_DIRECTORY, 0);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
-    char *found = NULL;
+    int rc = 0;
 
-    while (dir && !found && (entry = readdir(dir))) {
-        if (entry->d_ino == inode->ino && strcmp(entry->d_name, ".") != 0 &&
-            strcmp(entry->d_name, "..") != 0 &&
-            is_at(inode, parent, entry->d_name))
-            found = g_strdup(entry->d_name);
+    if (!dir)
+        return fd < 0 ? fd : -errno;
+    while (rc == 0 && (entry = readdir(dir))) {
+        if (entry->d_ino != inode->ino || strcmp(entry->d_name, ".") == 0 ||
+            strcmp(entry->d_name, "..") == 0)
+            continue;
+        rc = is_at(inode, parent, entry->d_name);
+        if (rc > 0)
+            *ret_name = g_strdup(entry->d_name);
     }
-    if (dir)
-        closedir(dir);
-    return found;
+    closedir(dir);
+    return rc;
 }
 
-static bool find_directory(struct wal *wal, struct ic_inode *inode,
-                           struct place *ret_place)
+static int find_directory(struct wal *wal, struct ic_inode *inode,
+                          struct place *ret_place)
 {
     fd_auto int fd = sys_openat(inode->fd, "..",
                                 O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
     struct ic_inode *parent;
+    char *name = NULL;
     struct stat st;
-    char *name;
+    int rc = fd < 0 ? fd : sys_stat_fd(fd, &st);
 
-    if (fd < 0 || sys_stat_fd(fd, &st) < 0 || st.st_ino == inode->ino ||
-        st.st_dev != inode->dev)
-        return false;
+    if (rc < 0)
+        return rc;
+    if (st.st_ino == inode->ino || st.st_dev != inode->dev)
+        return 0;
     parent = inode_table_take(wal->inodes, fd_steal(&fd), &st, NULL, NULL);
-    name = search_name(parent, inode);
-    if (!name) {
+    rc = search_name(parent, inode, &name);
+    if (rc <= 0) {
         ic_inode_unref(parent);
-        return false;
+        return rc;
     }
     inode_set_place(inode, parent, name);
     *ret_place = (struct place){ ic_inode_ref(inode), parent, name };
-    return true;
+    return 1;
 }
 
-static bool find_place(struct wal *wal, struct ic_inode *inode,
-                       struct place *ret_place)
+static int find_place(struct wal *wal, struct ic_inode *inode,
+                      struct place *ret_place)
 {
     struct ic_inode *parent;
     char *name;
+    int rc;
 
     if (inode_get_place(inode, &parent, &name)) {
-        if (is_at(inode, parent, name)) {
+        rc = is_at(inode, parent, name);
+        if (rc > 0) {
             *ret_place = (struct place){ ic_inode_ref(inode), parent, name };
-            return true;
+            return 1;
         }
         ic_inode_unref(parent);
         g_free(name);
+        if (rc < 0)
+            return rc;
     }
-    return S_ISDIR(inode->type) && find_directory(wal, inode, ret_place);
+    return S_ISDIR(inode->type) ? find_directory(wal, inode, ret_place) : 0;
 }
 
 static bool is_known(struct wal *wal, const struct ic_inode *inode)
@@ -143,10 +157,16 @@ static int link_into_log(struct wal *wal, struct ic_inode *inode)
     if (rc == 0)
         rc = sys_link_fd(inode->fd, wal->blobs,
                          step_inode_blob(inode->ino).text);
-    if (rc == 0)
+    if (rc == 0) {
         rc = sys_stat_fd(inode->fd, &st);
+        if (rc < 0) /* it would be in the way of the next try */
+            sys_unlinkat(wal->blobs, step_inode_blob(inode->ino).text, 0);
+    }
+    if (rc == -ENOENT || rc == -EXDEV || rc == -EPERM || rc == -EMLINK ||
+        rc == -EEXIST)
+        return -ESTALE; /* it cannot have one */
     if (rc < 0)
-        return -ESTALE;
+        return rc;
     capture_note_kept(wal, &st);
     return 0;
 }
@@ -173,8 +193,11 @@ static int find_homes(struct wal *wal, struct ic_inode *inode, GArray *places)
 
     while (!is_known(wal, at)) {
         struct place place;
+        int rc = find_place(wal, at, &place);
 
-        if (!find_place(wal, at, &place))
+        if (rc < 0)
+            return rc;
+        if (rc == 0)
             return places->len == 0 ? link_into_log(wal, inode) : -ESTALE;
         g_array_append_val(places, place);
         if (!is_home(wal, &place)) {

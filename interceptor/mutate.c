@@ -99,6 +99,16 @@ int mutate_finish(struct ic *ic, int rc)
 
 /* ---- creating ------------------------------------------------------------ */
 
+/* A name that cannot be looked at must not be recorded as one that was not
+ * there: undo would remove what it names. */
+static int check_free(struct ic_inode *dir, const char *name)
+{
+    struct stat st;
+    int rc = sys_stat_name(dir->fd, name, &st);
+
+    return rc == 0 ? -EEXIST : rc == -ENOENT ? 0 : rc;
+}
+
 /* What to make, for make_node(). */
 struct node {
     mode_t mode; /* with S_IFMT */
@@ -149,13 +159,11 @@ static int create_node(struct ic *ic, const struct ic_cred *cred,
                        const struct node *node, struct ic_inode **ret_inode,
                        struct stat *ret_stat)
 {
-    struct stat st;
     int rc = mutate_begin(ic, dir, name);
 
     if (rc < 0)
         return rc;
-    if (sys_stat_name(dir->fd, name, &st) == 0)
-        rc = -EEXIST;
+    rc = check_free(dir, name);
     if (rc == 0 && engine_captures(ic))
         rc = capture_binding(&ic->wal, dir, name, NULL);
     if (rc == 0)
@@ -251,13 +259,11 @@ static int create_new(struct ic *ic, const struct ic_cred *cred,
                       struct stat *ret_stat, int *ret_fd)
 {
     fd_auto int fd = -1;
-    struct stat st;
     int rc = mutate_begin(ic, dir, name);
 
     if (rc < 0)
         return rc;
-    if (sys_stat_name(dir->fd, name, &st) == 0)
-        rc = -EEXIST;
+    rc = check_free(dir, name);
     if (rc == 0 && engine_captures(ic))
         rc = capture_binding(&ic->wal, dir, name, NULL);
     if (rc == 0) {
@@ -327,13 +333,11 @@ int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
 int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
               const char *name, struct stat *ret_stat)
 {
-    struct stat st;
     int rc = mutate_begin(ic, dir, name);
 
     if (rc < 0)
         return rc;
-    if (sys_stat_name(dir->fd, name, &st) == 0)
-        rc = -EEXIST;
+    rc = check_free(dir, name);
     /* Its home, while the tree still shows it: the new name is none. */
     if (rc == 0 && engine_captures(ic))
         rc = capture_link(&ic->wal, inode);

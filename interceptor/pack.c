@@ -23,6 +23,7 @@ struct pack {
     _Atomic int64_t size; /* changed under lock */
     int64_t entries;
     bool sealed;  /* the last entry is an end */
+    bool torn;    /* there is a part of an entry after size */
     char *buffer; /* a header and PACK_MAX_DATA bytes */
 };
 
@@ -34,8 +35,11 @@ int pack_create(int blobs, struct pack **ret_pack)
     int rc = fd < 0 ? fd : sys_write_all(fd, PACK_MAGIC, PACK_MAGIC_SIZE);
     struct pack *pack;
 
-    if (rc < 0)
+    if (rc < 0) {
+        if (fd >= 0) /* it would be in the way of the next try */
+            sys_unlinkat(blobs, PACK_NAME, 0);
         return rc;
+    }
     pack = g_new0(struct pack, 1);
     pthread_mutex_init(&pack->lock, NULL);
     pack->fd = fd_steal(&fd);
@@ -68,19 +72,18 @@ static int append(struct pack *pack, enum pack_kind kind, uint64_t number,
     };
     int rc;
 
-    if (pack->fd < 0)
-        return -EIO;
     if (n > 0)
         header.data_sum = htole32(crc32c(pack->buffer + sizeof(header), n));
     header.sum = htole32(crc32c(PACK_SUMMED(&header), PACK_SUMMED_SIZE));
     memcpy(pack->buffer, &header, sizeof(header));
-    rc = sys_write_all(pack->fd, pack->buffer, sizeof(header) + n);
-    if (rc < 0) {
-        /* P3. If even this fails, what would follow could not be read. */
-        if (sys_ftruncate(pack->fd, pack->size) < 0)
-            fd_close(&pack->fd);
+    /* P3. After a torn entry nothing could be read. */
+    rc = pack->torn ? sys_ftruncate(pack->fd, pack->size) : 0;
+    if (rc < 0)
         return rc;
-    }
+    rc = sys_write_all(pack->fd, pack->buffer, sizeof(header) + n);
+    pack->torn = rc < 0 && sys_ftruncate(pack->fd, pack->size) < 0;
+    if (rc < 0)
+        return rc;
     pack->size += (int64_t)(sizeof(header) + n);
     pack->entries++;
     pack->sealed = kind == PACK_END;

@@ -52,8 +52,12 @@ static gboolean check_inodes(struct restore *r, GError **error)
         const struct step_binding *binding = key;
         struct step_inode *before = binding->before;
 
-        if (!before || g_hash_table_contains(r->survey->inodes, before) ||
-            restore_can_find(r, before))
+        if (!before || g_hash_table_contains(r->survey->inodes, before))
+            continue;
+        rc = restore_can_find(r, before);
+        if (rc < 0)
+            return fail(error, ERROR_IO_ERROR, binding->name, rc);
+        if (rc > 0)
             continue;
         g_autofree char *path = step_path_before(r->step, binding->dir,
                                                  binding->name);
@@ -125,12 +129,15 @@ static void find_staging_place(struct restore *r)
 }
 
 /* What an interrupted rollback has put aside already; -1 if there is none. */
-static void open_old_staging(struct restore *r)
+static int open_old_staging(struct restore *r)
 {
     find_staging_place(r);
     if (r->staging_name)
         r->staging = sys_openat(r->staging_dir, r->staging_name,
                                 O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    return r->staging >= 0 || !r->staging_name || r->staging == -ENOENT
+               ? 0
+               : r->staging;
 }
 
 static int open_staging(struct restore *r)
@@ -232,9 +239,11 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
     int blobs = sys_openat(dirfd, STEP_BLOBS,
                            O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     struct restore *r;
+    int rc;
 
     if (blobs < 0) {
-        fail(error, ERROR_PREIMAGE_MISSING, "blobs", blobs);
+        fail(error, blobs == -ENOENT ? ERROR_PREIMAGE_MISSING : ERROR_IO_ERROR,
+             "blobs", blobs);
         return NULL;
     }
     r = g_new0(struct restore, 1);
@@ -254,7 +263,11 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
     };
     step_sort(step);
     restore_walker_init(&r->walker, root, step->root);
-    open_old_staging(r);
+    rc = open_old_staging(r);
+    if (rc < 0) {
+        fail(error, ERROR_IO_ERROR, "staging folder", rc);
+        g_clear_pointer(&r, restore_free);
+    }
     return r;
 }
 

@@ -31,25 +31,34 @@ static bool can_remake(const struct step_inode *inode)
              inode->flags & (STEP_RETIRED | STEP_ALL)));
 }
 
-static bool is_there(int dirfd, const char *name, uint64_t ino)
+/* 1 if dirfd/name is this inode, 0 if it is not, or -errno. What cannot be
+ * looked at now must not be taken for missing: it would be made anew, and what
+ * it was would be removed. */
+static int is_there(int dirfd, const char *name, uint64_t ino)
 {
     struct stat st;
+    int rc = dirfd < 0 ? -ENOENT : sys_stat_name(dirfd, name, &st);
 
-    return dirfd >= 0 && sys_stat_name(dirfd, name, &st) == 0 &&
-           st.st_ino == ino;
+    if (rc < 0)
+        return rc == -ENOENT ? 0 : rc;
+    return st.st_ino == ino;
 }
 
-bool restore_is_kept(const struct restore *r, const struct step_inode *inode)
+int restore_is_kept(const struct restore *r, const struct step_inode *inode)
 {
-    return !(inode->flags & STEP_RETIRED) &&
-           (is_there(r->staging, restore_staged_name(inode->ino).text,
-                     inode->ino) ||
-            is_there(r->blobs, step_inode_blob(inode->ino).text, inode->ino));
+    int rc;
+
+    if (inode->flags & STEP_RETIRED)
+        return 0;
+    rc = is_there(r->staging, restore_staged_name(inode->ino).text, inode->ino);
+    return rc != 0 ? rc
+                   : is_there(r->blobs, step_inode_blob(inode->ino).text,
+                              inode->ino);
 }
 
-bool restore_can_find(const struct restore *r, const struct step_inode *inode)
+int restore_can_find(const struct restore *r, const struct step_inode *inode)
 {
-    return can_remake(inode) || restore_is_kept(r, inode);
+    return can_remake(inode) ? 1 : restore_is_kept(r, inode);
 }
 
 /* ---- attach -------------------------------------------------------------- */
@@ -120,45 +129,73 @@ static int place(struct attacher *a, int from_dir, const char *from,
     return rc;
 }
 
+/* Where the inode waits: in staging, in the log, or, with a name that the step
+ * does not know, in the tree, from where it gets a link in staging. 1, 0 if
+ * nowhere, or -errno. */
+static int find_waiting(struct attacher *a, const struct step_inode *inode,
+                        int *ret_dirfd, struct staged_name *ret_name)
+{
+    struct restore *r = a->r;
+    int rc;
+
+    *ret_dirfd = r->staging;
+    if (inode->flags & STEP_RETIRED) {
+        *ret_name = remade_name(
+            GPOINTER_TO_UINT(g_hash_table_lookup(a->remade, inode)));
+        return inode->now ? is_there(r->staging, ret_name->text, inode->now)
+                          : 0;
+    }
+    *ret_name = restore_staged_name(inode->ino);
+    rc = is_there(r->staging, ret_name->text, inode->ino);
+    if (rc != 0)
+        return rc;
+    rc = is_there(r->blobs, step_inode_blob(inode->ino).text, inode->ino);
+    if (rc > 0) {
+        *ret_dirfd = r->blobs;
+        g_strlcpy(ret_name->text, step_inode_blob(inode->ino).text,
+                  sizeof(ret_name->text));
+    }
+    if (rc != 0)
+        return rc;
+    rc = restore_search(r->root, inode->ino, r->staging, ret_name->text);
+    /* Where it cannot be linked it is made anew. */
+    return rc == 0                                          ? 1
+           : rc == -ENOENT || rc == -EPERM || rc == -EMLINK ? 0
+                                                            : rc;
+}
+
 static int bring_back(struct attacher *a, const struct step_binding *binding,
                       bool last)
 {
     struct restore *r = a->r;
     struct step_inode *inode = binding->before;
-    struct staged_name staged = restore_staged_name(inode->ino);
-    struct step_name kept = step_inode_blob(inode->ino);
-    int rc;
+    struct staged_name name;
+    int from, rc = find_waiting(a, inode, &from, &name);
+    bool kept = rc > 0 && from == r->blobs && last;
 
-    if (inode->flags & STEP_RETIRED) {
-        staged = remade_name(
-            GPOINTER_TO_UINT(g_hash_table_lookup(a->remade, inode)));
-        if (inode->now && is_there(r->staging, staged.text, inode->now))
-            return place(a, r->staging, staged.text, binding, last);
-    } else if (is_there(r->staging, staged.text, inode->ino)) {
-        return place(a, r->staging, staged.text, binding, last);
-    } else if (is_there(r->blobs, kept.text, inode->ino)) {
-        if (last)
-            held_links_change_kept(r->held, r->blobs, inode->ino, -1);
-        rc = place(a, r->blobs, kept.text, binding, last);
-        if (rc < 0 && last)
-            held_links_change_kept(r->held, r->blobs, inode->ino, 1);
-        return rc;
-    } else if (restore_search(r->root, inode->ino, r->staging, staged.text) ==
-               0) {
-        return place(a, r->staging, staged.text, binding, last);
-    }
-    if (!can_remake(inode))
+    if (rc == 0 && !can_remake(inode))
         return -ENODATA;
-    rc = remake(a, inode, &staged);
-    return rc < 0 ? rc : place(a, r->staging, staged.text, binding, last);
+    if (rc == 0)
+        rc = remake(a, inode, &name);
+    if (rc < 0)
+        return rc;
+    if (kept)
+        held_links_change_kept(r->held, r->blobs, inode->ino, -1);
+    rc = place(a, from, name.text, binding, last);
+    if (rc < 0 && kept)
+        held_links_change_kept(r->held, r->blobs, inode->ino, 1);
+    return rc;
 }
 
-static bool is_in_place(struct attacher *a, const struct step_binding *binding)
+/* 1, 0, or -errno. */
+static int is_in_place(struct attacher *a, const struct step_binding *binding)
 {
     struct stat st;
+    int rc = sys_stat_name(a->dirfd, binding->name, &st);
 
-    return sys_stat_name(a->dirfd, binding->name, &st) == 0 &&
-           step_is_now(binding->before, st.st_ino);
+    if (rc < 0)
+        return rc == -ENOENT ? 0 : rc;
+    return step_is_now(binding->before, st.st_ino);
 }
 
 static int enter_dir(struct attacher *a, const struct step_inode *dir)
@@ -181,8 +218,9 @@ static int attach_binding(struct attacher *a,
     missing = GPOINTER_TO_INT(g_hash_table_lookup(a->missing, binding->before));
     g_hash_table_insert(a->missing, binding->before,
                         GINT_TO_POINTER(missing - 1));
-    if (is_in_place(a, binding))
-        return 0;
+    rc = is_in_place(a, binding);
+    if (rc != 0)
+        return MIN(rc, 0);
     return bring_back(a, binding, missing <= 1);
 }
 

@@ -152,19 +152,22 @@ static int queue_staged(struct restore *r, GArray *queue)
     int fd = sys_openat(r->staging, ".", O_RDONLY | O_DIRECTORY, 0);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
+    int rc = 0;
 
     if (!dir)
         return fd < 0 ? fd : -errno;
-    while ((entry = readdir(dir))) {
+    while (rc == 0 && (entry = readdir(dir))) {
         uint64_t ino = strtoull(entry->d_name, NULL, 10);
         struct stat st;
 
-        if (ino > 0 && sys_stat_name(r->staging, entry->d_name, &st) == 0 &&
-            S_ISDIR(st.st_mode))
+        if (ino == 0)
+            continue;
+        rc = sys_stat_name(r->staging, entry->d_name, &st);
+        if (rc == 0 && S_ISDIR(st.st_mode))
             g_array_append_val(queue, ino);
     }
     closedir(dir);
-    return 0;
+    return rc;
 }
 
 int restore_detach(struct restore *r)

@@ -17,8 +17,8 @@ static bool is_lost(struct restore *r, const struct survey *survey,
     if (inode == r->step->root || g_hash_table_contains(survey->inodes, inode))
         return false;
     /* Only the attaching of a name makes an inode anew. */
-    return !restore_is_kept(r, inode) &&
-           !(inode->names && restore_can_find(r, inode));
+    return restore_is_kept(r, inode) == 0 &&
+           !(inode->names && restore_can_find(r, inode) != 0);
 }
 
 /* Does the record say anything that would have to be restored? */
@@ -47,10 +47,13 @@ static int revive(struct restore *r, const struct survey *survey,
                   struct step_inode *inode)
 {
     struct stat st;
+    int rc;
 
-    if (!inode->home || inode->names || inode->home->flags & STEP_LOST ||
-        !restore_can_find(r, inode))
+    if (!inode->home || inode->names || inode->home->flags & STEP_LOST)
         return 0;
+    rc = restore_can_find(r, inode);
+    if (rc <= 0)
+        return rc;
     if (g_hash_table_contains(survey->inodes, inode->home)) {
         fd_auto int dir = restore_open_dir(r, inode->home);
 

@@ -37,14 +37,15 @@ struct restore {
     GString *trouble;      /* the path at which an error happened */
 };
 
-/* Is the inode in staging or in the log? */
-bool restore_is_kept(const struct restore *r, const struct step_inode *inode);
+/* 1 if the inode is in staging or in the log, 0 if not, or -errno. */
+int restore_is_kept(const struct restore *r, const struct step_inode *inode);
 
 /* Open the manifest, which can still be added to. 0 or -errno. */
 int restore_open_journal(struct restore *r);
 
-/* Is the inode in staging or in the log, or can it be made from its copy? */
-bool restore_can_find(const struct restore *r, const struct step_inode *inode);
+/* 1 if the inode is in staging or in the log, or can be made from its copy, 0
+ * if not, or -errno. */
+int restore_can_find(const struct restore *r, const struct step_inode *inode);
 
 /* Open, O_PATH, the directory at the place it had before the step. An fd or
  * -errno. */

@@ -25,11 +25,14 @@ static int look_at(int dirfd, const struct dirent *entry, void *opaque)
     struct stat st;
     int rc;
 
-    if (entry->d_ino == s->ino &&
-        sys_stat_name(dirfd, entry->d_name, &st) == 0 && st.st_ino == s->ino &&
-        !S_ISDIR(st.st_mode)) {
-        rc = sys_linkat(dirfd, entry->d_name, s->dirfd, s->name);
-        return rc < 0 ? rc : FOUND;
+    if (entry->d_ino == s->ino) {
+        rc = sys_stat_name(dirfd, entry->d_name, &st);
+        if (rc < 0 && rc != -ENOENT && rc != -EACCES)
+            return rc;
+        if (rc == 0 && st.st_ino == s->ino && !S_ISDIR(st.st_mode)) {
+            rc = sys_linkat(dirfd, entry->d_name, s->dirfd, s->name);
+            return rc < 0 ? rc : FOUND;
+        }
     }
     return entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN ? TREE_ENTER
                                                                   : TREE_SKIP;

@@ -232,10 +232,11 @@ static int visit_created(struct surveyor *s, const struct task *task, int dirfd)
 
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        if (sys_stat_name(fd, entry->d_name, &spot.st) == 0)
-            rc = note_arrival(s, &spot); /* else it is gone meanwhile */
+        rc = sys_stat_name(fd, entry->d_name, &spot.st);
+        if (rc == 0)
+            rc = note_arrival(s, &spot);
         if (rc == -ENOENT)
-            rc = 0;
+            rc = 0; /* gone meanwhile */
     }
     closedir(dir);
     return rc;

@@ -133,8 +133,9 @@ int sys_rename_noreplace(int old_dirfd, const char *old_name, int dirfd,
 
     if (rc != -EINVAL && rc != -ENOSYS)
         return rc;
-    if (sys_stat_name(dirfd, name, &st) == 0)
-        return -EEXIST;
+    rc = sys_stat_name(dirfd, name, &st);
+    if (rc != -ENOENT)
+        return rc == 0 ? -EEXIST : rc;
     return sys_renameat2(old_dirfd, old_name, dirfd, name, 0);
 }
 

@@ -128,6 +128,13 @@ static int find_steps(struct undo_log *log)
             continue;
         found.id = strtoll(entry->d_name, &end, 10);
         rc = *end == '\0' ? read_entry(log, &found) : -EBADMSG;
+        /* Without a step that is only not readable now, an undo would take
+         * back the one before it. */
+        if (rc < 0 && rc != -EBADMSG && rc != -ENODATA && rc != -ENOENT &&
+            rc != -ENOTDIR && rc != -ELOOP && rc != -EFBIG) {
+            closedir(dir);
+            return rc;
+        }
         if (rc < 0) {
             log_warn(LOG_UNDO, "steps/%s in the undo log is not readable: %s",
                      entry->d_name, g_strerror(-rc));
