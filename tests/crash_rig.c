@@ -15,7 +15,10 @@
 #include "interceptor/engine.h"
 #include "tests/oracle.h"
 
-enum { ALL = 1000 };
+enum {
+    ALL = 1000,
+    FRESH_EVERY = 100, /* rounds: the history grows, and reading it */
+};
 
 static struct ic *engine(struct crash *c)
 {
@@ -173,19 +176,37 @@ static char *diff_without_times(GPtrArray *before, GPtrArray *after)
     return oracle_diff(a, b);
 }
 
+/* What follows a refusal may fail for want of what was refused, or go on
+ * failing; else the error must be over. */
+static bool may_follow(const struct crash *c, const char *what, int rc)
+{
+    bool makes = strstr(what, "O_EXCL") || g_str_has_prefix(what, "mkdir") ||
+                 g_str_has_prefix(what, "link") ||
+                 g_str_has_prefix(what, "rename") ||
+                 g_str_has_prefix(what, "symlink");
+
+    return rc == -ENOENT || rc == -ENOTEMPTY || (rc == -EEXIST && makes) ||
+           c->plan->action == FAULT_ERRNO_FROM ||
+           c->plan->action == FAULT_TORN_ERRNO;
+}
+
 static void check_refused(struct crash *c, const char *what, int rc, bool whole)
 {
     g_autoptr(GPtrArray) now = NULL;
     g_autofree char *diff = NULL;
 
-    if (c->shared->refused != 0)
-        return; /* what follows may fail for want of the first */
+    if (c->shared->refused != 0) {
+        if (!may_follow(c, what, rc))
+            add_trouble(c, "%s: %s, though the fault is over", what,
+                        g_strerror(-rc));
+        return;
+    }
     c->shared->refused = -rc;
     /* A write that was cut short is told by its count, not by an errno. */
     if (rc != -c->plan->error && c->plan->action != FAULT_TORN_ERRNO)
         add_trouble(c, "%s: refused with '%s', not '%s'", what, g_strerror(-rc),
                     g_strerror(c->plan->error));
-    if (!whole || !c->before)
+    if (!whole || !c->before || c->plan->action == FAULT_TORN_ERRNO)
         return;
     now = world_snapshot(c->w);
     diff = diff_without_times(c->before, now);
@@ -496,6 +517,8 @@ bool crash_round(struct crash *c, const struct fault_plan *plans, size_t count)
 {
     bool done = true;
 
+    if (++c->rounds % FRESH_EVERY == 0)
+        make_world(c);
     c->shared->trouble[0] = '\0';
     prepare(c);
     for (size_t i = 0; i < count && !c->shared->trouble[0]; i++) {

@@ -72,7 +72,7 @@ struct crash {
     GPtrArray *states; /* of GPtrArray *: the tree after as many steps */
     GArray *ids;       /* of gint64: the steps' ids */
     unsigned way;      /* for go_on() */
-    unsigned failures;
+    unsigned failures, rounds;
 
     /* In the act's process. */
     const struct fault_plan *plan;

@@ -183,18 +183,26 @@ static void change_names(struct crash *c)
 
 static int unlink_then_write(struct crash *c, const char *path)
 {
-    struct stat st;
     void *handle;
-    int rc = c->w->backend->stat(c->w, path, &st);
+    int rc = world_folder_open_file(c->w, path, O_RDWR, &handle);
 
     if (rc < 0)
         return rc;
-    handle = c->w->backend->open(c->w, path, O_RDWR);
     rc = c->w->backend->unlink(c->w, path);
     if (rc == 0)
         rc = c->w->backend->write(c->w, handle, "written later", 13, 2);
     c->w->backend->close(c->w, handle);
     return rc;
+}
+
+/* A change that cannot be made in any case. */
+#define REFUSED(operation, why, ...)                                           \
+    TRY_CALL(#operation " " #__VA_ARGS__, true,                                \
+             unless(c->w->backend->operation(c->w, __VA_ARGS__), why))
+
+static int unless(int rc, int expected)
+{
+    return rc == expected ? 0 : rc == 0 ? -ENOTRECOVERABLE : rc;
 }
 
 static void change_contents(struct crash *c)
@@ -223,6 +231,10 @@ static void change_contents(struct crash *c)
     TRY_CALL("write through a handle after unlink", false,
              unlink_then_write(c, "tagged"));
     TRY(chmod, "made", 0700);
+    REFUSED(mkdir, -EEXIST, "made", 0755);
+    REFUSED(link, -EEXIST, "one", "suid");
+    REFUSED(rmdir, -ENOTEMPTY, "made");
+    REFUSED(rename, -ENOTEMPTY, "noise", "made", 0);
 }
 
 /* ---- both, in turns ------------------------------------------------------ */

@@ -110,6 +110,10 @@ struct ic;
 bool world_folder_open(struct world *world, GError **error);
 struct ic *world_folder_ic(struct world *world); /* NULL: not open */
 
+/* As their open(), which asserts success. */
+int world_folder_open_file(struct world *world, const char *path, int flags,
+                           void **ret_handle);
+
 /* Steps; all assert success. Ids are given in order. */
 int64_t world_step(struct world *world);
 json_t *world_close_step(struct world *world, int64_t id); /* the report */

@@ -25,25 +25,32 @@ struct handle {
     int fd;
 };
 
-bool world_folder_open(struct world *w, GError **error)
+static struct folder *open_folder(struct world *w, bool no_timer,
+                                  GError **error)
 {
     struct ic_options options = {
         .share = w->share,
         .undo_dir = w->undo_dir,
         .ambient_ms = w->ambient_ms,
-        .no_timer = true,
+        .no_timer = no_timer,
     };
     struct ic *ic = ic_open_share(&options, error);
     struct folder *f;
 
     if (!ic)
-        return false;
+        return NULL;
     f = g_new0(struct folder, 1);
     f->ic = ic;
+    f->way = g_ptr_array_new_with_free_func((GDestroyNotify)ic_inode_unref);
     f->cred.uid = getuid();
     f->cred.gid = getgid();
-    w->state = f;
-    return true;
+    return f;
+}
+
+bool world_folder_open(struct world *w, GError **error)
+{
+    w->state = open_folder(w, true, error);
+    return w->state != NULL;
 }
 
 struct ic *world_folder_ic(struct world *w)
@@ -55,21 +62,12 @@ struct ic *world_folder_ic(struct world *w)
 
 static bool folder_start(struct world *w)
 {
-    struct ic_options options = {
-        .share = w->share,
-        .undo_dir = w->undo_dir,
-        .ambient_ms = w->ambient_ms,
-    };
-    struct folder *f = g_new0(struct folder, 1);
     g_autoptr(GError) error = NULL;
+    struct folder *f = open_folder(w, false, &error);
     json_t *status, *recovery;
     int pair[2];
 
-    f->ic = ic_open_share(&options, &error);
     g_assert_no_error(error);
-    f->way = g_ptr_array_new_with_free_func((GDestroyNotify)ic_inode_unref);
-    f->cred.uid = getuid();
-    f->cred.gid = getgid();
     g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair),
                     ==, 0);
     f->client = control_client_new(pair[0]);
@@ -391,13 +389,28 @@ static int folder_removexattr(struct world *w, const char *path,
     return rc;
 }
 
-static void *folder_open(struct world *w, const char *path, int flags)
+int world_folder_open_file(struct world *w, const char *path, int flags,
+                           void **ret_handle)
 {
     struct folder *f = w->state;
-    struct handle *handle = g_new0(struct handle, 1);
+    struct handle handle;
+    int rc = resolve(f, path, &handle.inode);
 
-    g_assert_cmpint(resolve(f, path, &handle->inode), ==, 0);
-    g_assert_cmpint(ic_open(f->ic, handle->inode, flags, &handle->fd), ==, 0);
+    if (rc < 0)
+        return rc;
+    rc = ic_open(f->ic, handle.inode, flags, &handle.fd);
+    if (rc < 0)
+        ic_inode_unref(handle.inode);
+    else
+        *ret_handle = g_memdup2(&handle, sizeof(handle));
+    return rc;
+}
+
+static void *folder_open(struct world *w, const char *path, int flags)
+{
+    void *handle = NULL;
+
+    g_assert_cmpint(world_folder_open_file(w, path, flags, &handle), ==, 0);
     return handle;
 }
 
@@ -435,9 +448,14 @@ static int folder_fallocate(struct world *w, const char *path, int mode,
                             off_t offset, off_t len)
 {
     struct folder *f = w->state;
-    struct handle *handle = folder_open(w, path, O_RDWR);
-    int rc = ic_fallocate(f->ic, handle->inode, handle->fd, mode, offset, len);
+    struct handle *handle;
+    void *opened;
+    int rc = world_folder_open_file(w, path, O_RDWR, &opened);
 
+    if (rc < 0)
+        return rc;
+    handle = opened;
+    rc = ic_fallocate(f->ic, handle->inode, handle->fd, mode, offset, len);
     folder_close(w, handle);
     return rc;
 }
@@ -446,13 +464,20 @@ static int folder_copy_range(struct world *w, const char *from, const char *to,
                              off_t from_offset, off_t to_offset, size_t len)
 {
     struct folder *f = w->state;
-    struct handle *in = folder_open(w, from, O_RDONLY);
-    struct handle *out = folder_open(w, to, O_RDWR);
-    ssize_t n = ic_copy_file_range(f->ic, in->fd, from_offset, out->inode,
-                                   out->fd, to_offset, len, 0);
+    void *in, *opened;
+    ssize_t n = world_folder_open_file(w, from, O_RDONLY, &in);
 
+    if (n < 0)
+        return (int)n;
+    n = world_folder_open_file(w, to, O_RDWR, &opened);
+    if (n == 0) {
+        struct handle *out = opened;
+
+        n = ic_copy_file_range(f->ic, ((struct handle *)in)->fd, from_offset,
+                               out->inode, out->fd, to_offset, len, 0);
+        folder_close(w, out);
+    }
     folder_close(w, in);
-    folder_close(w, out);
     return n < 0 ? (int)n : 0;
 }
 
