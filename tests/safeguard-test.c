@@ -657,7 +657,11 @@ static void end_pending(const struct world_backend *backend, bool kill)
     if (!w)
         return;
     before = world_snapshot(w);
-    hold_delete(w, &command, &id);
+    configure(w, json_pack("{s:i}", "delete_threshold", 2));
+    world_step(w);
+    DO(unlink, "large");
+    command_start(&command, w, remove_one); /* which is the last it does */
+    id = wait_triggered(w, "delete", NULL);
     if (kill)
         w->backend->kill(w);
     else
