@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/errors.h"
@@ -440,6 +442,95 @@ static void not_counted(gconstpointer backend)
     world_free(w);
 }
 
+/* ---- many who wait ------------------------------------------------------- */
+
+struct mode_change {
+    struct world *world;
+    char *name;
+    int result;
+};
+
+static gpointer change_mode(gpointer data)
+{
+    struct mode_change *change = data;
+
+    change->result = change->world->backend->chmod(change->world, change->name,
+                                                   0600);
+    return NULL;
+}
+
+/* More changes wait than any server has workers, and reads go on. */
+static void many_wait(gconstpointer backend)
+{
+    struct world *w = start(backend);
+    struct mode_change changes[N_FILES];
+    GThread *threads[N_FILES];
+    g_autofree char *id = NULL;
+    struct command command;
+    struct stat st;
+
+    if (!w)
+        return;
+    configure(w, json_pack("{s:i, s:i}", "delete_threshold", 1,
+                           "timeout_seconds", 60));
+    world_step(w);
+    /* Names that a mount's client knows, it asks for without the lock. */
+    for (int i = 0; i < N_FILES; i++) {
+        changes[i] = (struct mode_change){ w, file_name(i), 1 };
+        DO(stat, changes[i].name, &st);
+    }
+    DO(stat, "large", &st);
+    command_start(&command, w, remove_one);
+    id = wait_triggered(w, "delete", NULL);
+    for (int i = 0; i < N_FILES; i++) {
+        threads[i] = g_thread_new("chmod", change_mode, &changes[i]);
+    }
+    g_usleep(STILL_US);
+    DO(stat, "large", &st);
+    for (int i = 0; i < N_FILES; i++)
+        g_assert_cmpint(changes[i].result, ==, 1);
+    confirm(w, id, "allow");
+    OK(command_end(&command));
+    for (int i = 0; i < N_FILES; i++) {
+        g_thread_join(threads[i]);
+        OK(changes[i].result);
+        g_free(changes[i].name);
+    }
+    world_free(w);
+}
+
+/* A command that waits can be killed, though nothing is decided. */
+static void killed_command(gconstpointer backend)
+{
+    struct world *w = start(backend);
+    g_autofree char *id = NULL, *path = NULL;
+    json_t *status;
+    int wait_status;
+    pid_t pid;
+
+    if (!w)
+        return;
+    path = g_build_filename(w->mount, "small", NULL);
+    configure(w, json_pack("{s:i, s:i}", "delete_threshold", 1,
+                           "timeout_seconds", 60));
+    world_step(w);
+    pid = fork();
+    if (pid == 0) {
+        unlink(path);
+        _exit(0);
+    }
+    id = wait_triggered(w, "delete", NULL);
+    kill(pid, SIGKILL);
+    g_assert_cmpint(waitpid(pid, &wait_status, 0), ==, pid);
+    g_assert_true(WIFSIGNALED(wait_status));
+    status = request(w, "status", NULL);
+    g_assert_true(json_is_object(json_object_get(status, "pending_safeguard")));
+    json_decref(status);
+    confirm(w, id, "allow");
+    OK(access(path, F_OK)); /* what was given up is not done */
+    world_free(w);
+}
+
 /* ---- overwriting and replacing ------------------------------------------- */
 
 static int write_start(struct world *w)
@@ -701,6 +792,8 @@ static const struct {
     { "abort-denied", abort_denied },
     { "not-counted", not_counted },
     { "settings", settings },
+    { "many-wait", many_wait },
+    { "killed-command", killed_command, true },
     { "killed-pending", killed_pending, true },
     { "stopped-pending", stopped_pending, true },
 };

@@ -4,7 +4,9 @@
  *
  * A handler gets the request with its arguments loaded and at least as long as
  * the dispatch table asks, and the node that the header names, if the table
- * says so (else NULL). It appends its reply and returns 0, or -errno.
+ * says so (else NULL). It appends its reply and returns 0, or -errno. It may
+ * return IC_PARKED, if it leaves nothing behind that doing it again from the
+ * start would not find as it was.
  */
 #ifndef VIRTIOFS_FUSE_OPS_H
 #define VIRTIOFS_FUSE_OPS_H
@@ -15,12 +17,14 @@
 #include "virtiofs/fuse_nodes.h"
 #include "virtiofs/fuse_request.h"
 #include "virtiofs/fuse_server.h"
+#include "virtiofs/parked.h"
 
 struct fuse_server {
     struct ic *ic;
     struct fuse_server_config config;
     struct fuse_nodes *nodes;
     struct fuse_handles *handles;
+    struct parked *parked;
     atomic_bool initialized;
     atomic_bool export_support; /* the client may look up "." and ".." */
     atomic_bool told_version;   /* that the client is too old */

@@ -32,6 +32,7 @@
 /* What a thread needs to handle requests, made once. */
 struct fuse_scratch {
     struct iovec data[FUSE_MAX_IOV];
+    uint64_t unique; /* the client's number of the request that was parked */
     char args[FUSE_ARGS_MAX] __attribute__((aligned(8)));
     char buffer[FUSE_BUFFER_SIZE] __attribute__((aligned(8)));
 };

@@ -24,11 +24,16 @@ struct operation {
     unsigned flags;
 };
 
-/* INTERRUPT is a hint that needs no answer: every operation here ends soon. */
+/* INTERRUPT has no answer itself. A request that is parked gets EINTR, so that
+ * a process can be killed whose change waits; all others end soon. */
 static int fuse_op_interrupt(struct fuse_server *server,
                              struct fuse_request *request,
                              struct fuse_node *node)
 {
+    const struct fuse_interrupt_in *in = fuse_request_take(request,
+                                                           sizeof(*in));
+
+    parked_interrupt(server->parked, in->unique);
     return 0;
 }
 
@@ -96,7 +101,8 @@ static const struct operation operations[] = {
     [FUSE_CREATE] = { fuse_op_create, "CREATE",
                       sizeof(struct fuse_create_in) + 1, ENTRY_OUT + OPEN_OUT,
                       OP_NODE },
-    [FUSE_INTERRUPT] = { fuse_op_interrupt, "INTERRUPT", 0, 0, OP_NO_REPLY },
+    [FUSE_INTERRUPT] = { fuse_op_interrupt, "INTERRUPT",
+                         sizeof(struct fuse_interrupt_in), 0, OP_NO_REPLY },
     [FUSE_DESTROY] = { fuse_op_destroy, "DESTROY", 0, 0, OP_ALWAYS },
     [FUSE_BATCH_FORGET] = { fuse_op_batch_forget, "BATCH_FORGET",
                             sizeof(struct fuse_batch_forget_in), 0,
@@ -118,6 +124,11 @@ static const struct operation operations[] = {
                      sizeof(struct fuse_statx_out), OP_NODE },
 };
 
+static void on_unparked(int verdict, void *parked)
+{
+    parked_release(parked, verdict);
+}
+
 struct fuse_server *fuse_server_new(struct ic *ic,
                                     const struct fuse_server_config *config)
 {
@@ -127,6 +138,8 @@ struct fuse_server *fuse_server_new(struct ic *ic,
     server->config = *config;
     server->nodes = fuse_nodes_new(ic_root(ic));
     server->handles = fuse_handles_new();
+    server->parked = parked_new();
+    ic_set_unparked(ic, on_unparked, server->parked);
     return server;
 }
 
@@ -134,6 +147,8 @@ void fuse_server_free(struct fuse_server *server)
 {
     if (!server)
         return;
+    ic_set_unparked(server->ic, NULL, NULL);
+    parked_free(server->parked);
     fuse_handles_free(server->handles);
     fuse_nodes_free(server->nodes);
     g_free(server);
@@ -143,6 +158,7 @@ void fuse_server_reset(struct fuse_server *server)
 {
     atomic_store(&server->initialized, false);
     atomic_store(&server->export_support, false);
+    parked_fail(server->parked, -ECONNABORTED);
     fuse_handles_clear(server->handles);
     fuse_nodes_clear(server->nodes);
 }
@@ -204,5 +220,24 @@ size_t fuse_server_handle(struct fuse_server *server,
               operation->name, (guint64)request.head.nodeid, r);
     if (operation->flags & OP_NO_REPLY)
         return 0;
+    if (r == IC_PARKED) {
+        scratch->unique = request.head.unique;
+        return FUSE_SERVER_PARKED;
+    }
     return fuse_request_finish(&request, r);
+}
+
+size_t fuse_server_refuse(struct fuse_scratch *scratch, const struct iovec *in,
+                          unsigned n_in, const struct iovec *out,
+                          unsigned n_out, int error)
+{
+    struct fuse_request request;
+
+    fuse_request_begin(&request, scratch, in, n_in, out, n_out);
+    return fuse_request_finish(&request, error);
+}
+
+struct parked *fuse_server_parked(struct fuse_server *server)
+{
+    return server->parked;
 }

@@ -18,6 +18,7 @@
 
 #include "interceptor/interceptor.h"
 #include "virtiofs/fuse_request.h"
+#include "virtiofs/parked.h"
 
 /* How long the client may trust what it knows. */
 enum fuse_cache {
@@ -50,10 +51,21 @@ void fuse_server_reset(struct fuse_server *server);
 
 /* Handle one request. The iovecs are borrowed for the call; there are at most
  * FUSE_MAX_IOV on each side. Returns the length of the reply that was written
- * into out, 0 if the request has none. */
+ * into out, 0 if the request has none, or FUSE_SERVER_PARKED: it was not begun
+ * and is to be handled again later; scratch->unique is its number. */
 size_t fuse_server_handle(struct fuse_server *server,
                           struct fuse_scratch *scratch, const struct iovec *in,
                           unsigned n_in, const struct iovec *out,
                           unsigned n_out);
+
+#define FUSE_SERVER_PARKED SIZE_MAX
+
+/* Answer a request with this error (-errno) and do nothing. As above. */
+size_t fuse_server_refuse(struct fuse_scratch *scratch, const struct iovec *in,
+                          unsigned n_in, const struct iovec *out,
+                          unsigned n_out, int error);
+
+/* What those who bring requests park them with. */
+struct parked *fuse_server_parked(struct fuse_server *server);
 
 #endif

@@ -6,6 +6,9 @@
  * /dev/fuse; reading requests and answering them is done here, by a few
  * threads, with the decoder that serves guests.
  *
+ * A request that is parked (parked.h) is copied and handled again from the
+ * copy, by one thread at a time, in the order in which they came.
+ *
  * Unmounting writes back what is dirty, which needs a server: so the threads
  * work on a descriptor of their own and end after the unmount.
  */
@@ -18,6 +21,7 @@
 #include <fuse3/fuse_lowlevel.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -35,15 +39,37 @@ struct mount {
     struct fuse_server *server;
     int device;
     int ended; /* eventfd: the file system is gone, or we are to end */
+    int ready; /* eventfd: parked requests are ready */
+    struct parked_queue *parked;
+    GMutex replaying; /* held by the thread that handles them */
 };
 
-static void end_readers(struct mount *mount)
+/* A parked request. */
+struct copy {
+    size_t len;
+    char bytes[];
+};
+
+/* What epoll tells a reader. */
+enum { ON_DEVICE, ON_ENDED, ON_READY };
+
+static void signal_eventfd(int fd)
 {
     static const uint64_t one = 1;
 
-    if (write(mount->ended, &one, sizeof(one)) < 0)
+    if (write(fd, &one, sizeof(one)) < 0)
         log_error(LOG_FS_BACKEND, "cannot signal an eventfd: %s",
                   g_strerror(errno));
+}
+
+static void end_readers(struct mount *mount)
+{
+    signal_eventfd(mount->ended);
+}
+
+static void wake_for_ready(void *opaque)
+{
+    signal_eventfd(((struct mount *)opaque)->ready);
 }
 
 static void answer(struct mount *mount, const char *reply, size_t len)
@@ -53,14 +79,75 @@ static void answer(struct mount *mount, const char *reply, size_t len)
         log_debug(LOG_FS_BACKEND, "cannot answer: %s", g_strerror(errno));
 }
 
+static int park(struct mount *mount, uint64_t releases, uint64_t unique,
+                const void *request, size_t len)
+{
+    struct copy *copy = g_malloc(sizeof(*copy) + len);
+    int r;
+
+    copy->len = len;
+    memcpy(copy->bytes, request, len);
+    r = parked_put(mount->parked, releases, unique, copy, sizeof(*copy) + len);
+    if (r < 0)
+        g_free(copy);
+    return r;
+}
+
+/* Handle one, or answer it with this error (0: none). */
+static void handle(struct mount *mount, struct fuse_scratch *scratch,
+                   char *request, size_t len, char *reply, int error)
+{
+    struct iovec in = { request, len }, out = { reply, MESSAGE_SIZE };
+    uint64_t releases = parked_releases(fuse_server_parked(mount->server));
+    size_t n = FUSE_SERVER_PARKED;
+
+    if (error == 0)
+        n = fuse_server_handle(mount->server, scratch, &in, 1, &out, 1);
+    if (error == 0 && n == FUSE_SERVER_PARKED) {
+        error = park(mount, releases, scratch->unique, request, len);
+        if (error == 0)
+            return;
+    }
+    if (error < 0)
+        n = fuse_server_refuse(scratch, &in, 1, &out, 1, error);
+    answer(mount, reply, n);
+}
+
+/* Handle parked requests that are ready, unless another thread does. */
+static void handle_ready(struct mount *mount, struct fuse_scratch *scratch,
+                         char *reply)
+{
+    struct parked_request again;
+
+    while (parked_has_ready(mount->parked) &&
+           g_mutex_trylock(&mount->replaying)) {
+        while (parked_take(mount->parked, &again)) {
+            g_autofree struct copy *copy = again.data;
+
+            handle(mount, scratch, copy->bytes, copy->len, reply, again.error);
+        }
+        g_mutex_unlock(&mount->replaying);
+    }
+}
+
+static void take_ready(struct mount *mount, struct fuse_scratch *scratch,
+                       char *reply)
+{
+    uint64_t count;
+
+    /* First: what becomes ready from here on is another event. */
+    if (read(mount->ready, &count, sizeof(count)) < 0 && errno != EAGAIN)
+        log_error(LOG_FS_BACKEND, "cannot read an eventfd: %s",
+                  g_strerror(errno));
+    handle_ready(mount, scratch, reply);
+}
+
 /* Handle requests until none is there. False: the file system is gone. */
 static bool handle_requests(struct mount *mount, struct fuse_scratch *scratch,
                             char *request, char *reply)
 {
     for (;;) {
-        struct iovec out = { reply, MESSAGE_SIZE };
         ssize_t n = read(mount->device, request, MESSAGE_SIZE);
-        struct iovec in = { request, n > 0 ? (size_t)n : 0 };
 
         if (n < 0 && errno == EAGAIN)
             return true;
@@ -68,8 +155,7 @@ static bool handle_requests(struct mount *mount, struct fuse_scratch *scratch,
             continue;
         if (n <= 0)
             return false;
-        answer(mount, reply,
-               fuse_server_handle(mount->server, scratch, &in, 1, &out, 1));
+        handle(mount, scratch, request, (size_t)n, reply, 0);
     }
 }
 
@@ -77,12 +163,15 @@ static int make_epoll(const struct mount *mount)
 {
     /* Exclusive: one request wakes one reader. */
     struct epoll_event device = { .events = EPOLLIN | EPOLLEXCLUSIVE };
-    struct epoll_event ended = { .events = EPOLLIN, .data.u32 = 1 };
+    struct epoll_event ended = { .events = EPOLLIN, .data.u32 = ON_ENDED };
+    struct epoll_event ready = { .events = EPOLLIN | EPOLLEXCLUSIVE,
+                                 .data.u32 = ON_READY };
     fd_auto int epoll = epoll_create1(EPOLL_CLOEXEC);
 
     if (epoll < 0 ||
         epoll_ctl(epoll, EPOLL_CTL_ADD, mount->device, &device) != 0 ||
-        epoll_ctl(epoll, EPOLL_CTL_ADD, mount->ended, &ended) != 0)
+        epoll_ctl(epoll, EPOLL_CTL_ADD, mount->ended, &ended) != 0 ||
+        epoll_ctl(epoll, EPOLL_CTL_ADD, mount->ready, &ready) != 0)
         return -1;
     return fd_steal(&epoll);
 }
@@ -102,8 +191,10 @@ static gpointer reader_main(gpointer data)
     while (epoll >= 0 && handle_requests(mount, scratch, request, reply)) {
         int n = epoll_wait(epoll, &event, 1, -1);
 
-        if (n > 0 && event.data.u32 == 1)
+        if (n > 0 && event.data.u32 == ON_ENDED)
             break;
+        if (n > 0 && event.data.u32 == ON_READY)
+            take_ready(mount, scratch, reply);
     }
     end_readers(mount);
     fuse_scratch_free(scratch);
@@ -151,8 +242,9 @@ static struct fuse_session *mount_session(const char *dir, GError **error)
 static bool open_device(struct mount *mount, struct fuse_session *session)
 {
     mount->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    mount->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     mount->device = fcntl(fuse_session_fd(session), F_DUPFD_CLOEXEC, 0);
-    return mount->ended >= 0 && mount->device >= 0 &&
+    return mount->ended >= 0 && mount->ready >= 0 && mount->device >= 0 &&
            fcntl(mount->device, F_SETFL, O_RDWR | O_NONBLOCK) == 0;
 }
 
@@ -176,22 +268,30 @@ static void run_readers(struct mount *mount, struct fuse_session *session,
 gboolean mount_serve(struct fuse_server *server, const char *dir, int stop_fd,
                      GError **error)
 {
-    struct mount mount = { .server = server, .device = -1, .ended = -1 };
+    struct mount mount = {
+        .server = server, .device = -1, .ended = -1, .ready = -1
+    };
     struct fuse_session *session = mount_session(dir, error);
     gboolean ok;
 
     if (!session)
         return FALSE;
+    g_mutex_init(&mount.replaying);
     ok = open_device(&mount, session);
     if (ok) {
+        mount.parked = parked_queue_new(fuse_server_parked(server),
+                                        wake_for_ready, &mount, g_free);
         run_readers(&mount, session, stop_fd);
+        parked_queue_free(mount.parked);
     } else {
         g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
                     "cannot serve %s: %s", dir, g_strerror(errno));
         fuse_session_unmount(session);
     }
+    g_mutex_clear(&mount.replaying);
     fd_close(&mount.device);
     fd_close(&mount.ended);
+    fd_close(&mount.ready);
     fuse_session_destroy(session);
     return ok;
 }

@@ -27,6 +27,11 @@
 
 #define POLL_INTERVAL_MS 1
 
+static void wake_up(void *opaque)
+{
+    queue_worker_wake(opaque);
+}
+
 struct queue_worker *queue_worker_new(unsigned index,
                                       struct fuse_server *server,
                                       const struct guest_memory *memory,
@@ -49,6 +54,8 @@ struct queue_worker *queue_worker_new(unsigned index,
     worker->call = worker->err = worker->kick = -1;
     worker->wake = fd_steal(&wake);
     worker->epoll = fd_steal(&epoll);
+    worker->parked = parked_queue_new(fuse_server_parked(server), wake_up,
+                                      worker, NULL);
     return worker;
 }
 
@@ -57,6 +64,7 @@ void queue_worker_free(struct queue_worker *worker)
     if (!worker)
         return;
     queue_worker_stop(worker);
+    parked_queue_free(worker->parked);
     fd_close(&worker->call);
     fd_close(&worker->err);
     fd_close(&worker->wake);
@@ -84,16 +92,52 @@ static void signal_driver(struct queue_worker *worker)
         signal_eventfd(worker->call);
 }
 
-static size_t handle_request(struct queue_worker *worker,
-                             struct fuse_scratch *scratch,
-                             const struct virtqueue_chain *chain)
+static size_t refuse(struct fuse_scratch *scratch,
+                     const struct virtqueue_chain *chain, int error)
 {
-    size_t len = fuse_server_handle(worker->server, scratch, chain->iov,
-                                    chain->n_in, chain->iov + chain->n_in,
-                                    chain->n_out);
+    return fuse_server_refuse(scratch, chain->iov, chain->n_in,
+                              chain->iov + chain->n_in, chain->n_out, error);
+}
 
+/* Handle a request, or answer it with this error. False: it was parked, and is
+ * not given back. */
+static bool handle_request(struct queue_worker *worker,
+                           struct fuse_scratch *scratch,
+                           const struct virtqueue_chain *chain, int error,
+                           size_t *ret_len)
+{
+    uint64_t releases = parked_releases(fuse_server_parked(worker->server));
+    size_t len = error
+                     ? refuse(scratch, chain, error)
+                     : fuse_server_handle(worker->server, scratch, chain->iov,
+                                          chain->n_in, chain->iov + chain->n_in,
+                                          chain->n_out);
+
+    if (len == FUSE_SERVER_PARKED) {
+        error = parked_put(worker->parked, releases, scratch->unique,
+                           GUINT_TO_POINTER(chain->head), 0);
+        if (error == 0)
+            return false;
+        len = refuse(scratch, chain, error);
+    }
     virtqueue_push(&worker->vq, chain, (uint32_t)len);
-    return len;
+    *ret_len = len;
+    return true;
+}
+
+/* The next request: one that was parked, or a new one. As virtqueue_pop(). */
+static int next_request(struct queue_worker *worker,
+                        struct virtqueue_chain *chain, int *ret_error)
+{
+    struct parked_request again;
+
+    if (!parked_take(worker->parked, &again)) {
+        *ret_error = 0;
+        return virtqueue_pop(&worker->vq, chain);
+    }
+    *ret_error = again.error;
+    return virtqueue_again(&worker->vq, (uint16_t)GPOINTER_TO_UINT(again.data),
+                           chain);
 }
 
 /* Handle some requests. The gate is held for reading. True if there may be
@@ -103,17 +147,19 @@ static bool run_batch(struct queue_worker *worker, struct fuse_scratch *scratch,
 {
     struct virtqueue *vq = &worker->vq;
     unsigned unsignalled = 0;
-    size_t bytes = 0;
-    int r = 0;
+    size_t bytes = 0, len;
+    int r = 0, error;
 
     if (!worker->enabled || !vq->mapped || vq->broken)
         return false;
     virtqueue_disable_kicks(vq);
     for (int i = 0; i < BATCH && !atomic_load(&worker->stop); i++) {
-        r = virtqueue_pop(vq, chain);
+        r = next_request(worker, chain, &error);
         if (r <= 0)
             break;
-        bytes += handle_request(worker, scratch, chain);
+        if (!handle_request(worker, scratch, chain, error, &len))
+            continue;
+        bytes += len;
         if (++unsignalled == MAX_UNSIGNALLED || bytes > MAX_UNSIGNALLED_BYTES) {
             signal_driver(worker);
             unsignalled = 0;
@@ -124,7 +170,20 @@ static bool run_batch(struct queue_worker *worker, struct fuse_scratch *scratch,
         signal_driver(worker);
     if (r < 0)
         signal_eventfd(worker->err);
-    return virtqueue_enable_kicks(vq) && r >= 0;
+    return (virtqueue_enable_kicks(vq) || parked_has_ready(worker->parked)) &&
+           r >= 0;
+}
+
+void queue_worker_check_parked(struct queue_worker *worker)
+{
+    /* A fresh ring has nothing outstanding. */
+    if (virtqueue_outstanding(&worker->vq) != parked_count(worker->parked))
+        parked_drop(worker->parked);
+}
+
+void queue_worker_drop_parked(struct queue_worker *worker)
+{
+    parked_drop(worker->parked);
 }
 
 static gpointer worker_main(gpointer data)

@@ -8,7 +8,13 @@
  * for a bounded number of them, and every change is made with the gate held
  * for writing.
  *
- * Threads: all calls by the control thread.
+ * Requests that the engine does not take now are parked (parked.h): of each
+ * its head is kept, and its descriptors are walked again later. They stay when
+ * the thread is stopped: a front-end stops the rings also to pause the guest,
+ * which is just what somebody may do while a decision is pending. When the ring
+ * starts again, it shows itself whether the guest still waits for them.
+ *
+ * Threads: all calls by the control thread, but queue_worker_wake() by any.
  */
 #ifndef VIRTIOFS_QUEUE_WORKER_H
 #define VIRTIOFS_QUEUE_WORKER_H
@@ -19,6 +25,7 @@
 #include <stdbool.h>
 
 #include "virtiofs/fuse_server.h"
+#include "virtiofs/parked.h"
 #include "virtiofs/virtqueue.h"
 
 struct queue_worker {
@@ -30,6 +37,7 @@ struct queue_worker {
 
     pthread_rwlock_t *gate;     /* borrowed */
     struct fuse_server *server; /* borrowed */
+    struct parked_queue *parked;
     unsigned index;
     int kick;
     int wake; /* eventfd of our own */
@@ -55,6 +63,13 @@ int queue_worker_start(struct queue_worker *worker, int kick);
 /* Finish the request in work and end the thread. The gate must not be held,
  * or the thread never ends. */
 void queue_worker_stop(struct queue_worker *worker);
+
+/* The queue was mapped and starts: forget the parked requests unless it is the
+ * ring on which they came. */
+void queue_worker_check_parked(struct queue_worker *worker);
+
+/* Forget them: the guest has reset the device. */
+void queue_worker_drop_parked(struct queue_worker *worker);
 
 /* Look at the queue again, after something changed. */
 void queue_worker_wake(struct queue_worker *worker);

@@ -94,8 +94,10 @@ static void map_queue(struct queue_worker *worker)
 {
     bool was_mapped = worker->vq.mapped;
 
-    if (virtqueue_map(&worker->vq) == 0 && !was_mapped)
-        virtqueue_start(&worker->vq);
+    if (virtqueue_map(&worker->vq) != 0 || was_mapped)
+        return;
+    virtqueue_start(&worker->vq);
+    queue_worker_check_parked(worker);
 }
 
 void vhost_rings_set_features(struct vhost_rings *rings, bool event_idx,
@@ -328,6 +330,7 @@ void vhost_rings_reset(struct vhost_rings *rings)
         if (!rings->workers[i])
             continue;
         stop_worker(rings, rings->workers[i]);
+        queue_worker_drop_parked(rings->workers[i]);
         rings->workers[i]->enabled = rings->enable_all;
     }
 }

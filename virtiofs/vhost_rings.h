@@ -68,7 +68,8 @@ int vhost_rings_set_err(struct vhost_rings *rings, uint32_t index, int fd);
 int vhost_rings_set_enable(struct vhost_rings *rings, uint32_t index,
                            bool enable);
 
-/* Stop the ring, its request in work finished: and where it would go on. */
+/* Stop the ring, its request in work finished: and where it would go on.
+ * Parked requests stay outstanding. */
 int vhost_rings_get_base(struct vhost_rings *rings, uint32_t index,
                          uint32_t *ret_base);
 

@@ -176,27 +176,41 @@ static int walk_indirect(struct virtqueue *vq, struct virtqueue_chain *chain,
                       (unsigned)(len / sizeof(struct vring_desc)), 0, &none);
 }
 
+int virtqueue_again(struct virtqueue *vq, uint16_t head,
+                    struct virtqueue_chain *chain)
+{
+    struct vring_desc indirect;
+    int r;
+
+    chain->head = head;
+    chain->n_in = chain->n_out = 0;
+    if (head >= vq->size)
+        return break_queue(vq, "a descriptor outside the table");
+    r = walk_chain(vq, chain, vq->desc, vq->size, head, &indirect);
+    if (r == 0 && indirect.len > 0)
+        r = walk_indirect(vq, chain, &indirect);
+    return r < 0 ? r : 1;
+}
+
+unsigned virtqueue_outstanding(const struct virtqueue *vq)
+{
+    return (uint16_t)(vq->last_avail - vq->used_idx);
+}
+
 int virtqueue_pop(struct virtqueue *vq, struct virtqueue_chain *chain)
 {
     uint16_t avail = __atomic_load_n(&vq->avail->idx, __ATOMIC_ACQUIRE);
-    struct vring_desc indirect;
     int r;
 
     if (avail == vq->last_avail)
         return 0;
     if ((uint16_t)(avail - vq->last_avail) > vq->size)
         return break_queue(vq, "more requests than the queue can hold");
-    chain->head = READ_ONCE(vq->avail->ring[vq->last_avail % vq->size]);
-    chain->n_in = chain->n_out = 0;
-    if (chain->head >= vq->size)
-        return break_queue(vq, "a descriptor outside the table");
-    r = walk_chain(vq, chain, vq->desc, vq->size, chain->head, &indirect);
-    if (r == 0 && indirect.len > 0)
-        r = walk_indirect(vq, chain, &indirect);
-    if (r < 0)
-        return r;
-    vq->last_avail++;
-    return 1;
+    r = virtqueue_again(
+        vq, READ_ONCE(vq->avail->ring[vq->last_avail % vq->size]), chain);
+    if (r > 0)
+        vq->last_avail++;
+    return r;
 }
 
 static void log_used(struct virtqueue *vq, const void *p, size_t len)

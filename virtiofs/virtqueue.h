@@ -73,6 +73,14 @@ void virtqueue_start(struct virtqueue *vq);
  * broken now. */
 int virtqueue_pop(struct virtqueue *vq, struct virtqueue_chain *chain);
 
+/* A request that was taken and not given back, once more: the driver may have
+ * changed everything since. As virtqueue_pop(), but never 0. */
+int virtqueue_again(struct virtqueue *vq, uint16_t head,
+                    struct virtqueue_chain *chain);
+
+/* How many requests the driver waits for, of those that were taken. */
+unsigned virtqueue_outstanding(const struct virtqueue *vq);
+
 /* Give a request back, len bytes of its writable part written. */
 void virtqueue_push(struct virtqueue *vq, const struct virtqueue_chain *chain,
                     uint32_t len);
