@@ -95,7 +95,8 @@ static const struct control_link_callbacks link_callbacks = {
     .closed = on_closed,
 };
 
-static void on_status(json_t *payload, const GError *error, void *opaque)
+static void on_status(json_t *payload, const GError *error, json_t *data,
+                      void *opaque)
 {
     struct backend *backend = opaque;
 

@@ -9,7 +9,10 @@
 
 #include "common/json_bytes.h"
 
-enum { COMMAND_MAX = 60 /* characters of a command in the history */ };
+enum {
+    COMMAND_MAX = 60,   /* characters of a command in the history */
+    BARRIER_PATHS = 10, /* paths of a barrier */
+};
 
 /* In the order in which they are told. */
 static const char *const kinds[] = { "created", "modified", "deleted",
@@ -109,4 +112,66 @@ char *cli_summary_history(json_t *report)
                            : type   ? type
                                     : "?",
                            changes, end);
+}
+
+/* A path as printable text; it may be an object (json_bytes.h). */
+static char *printable_path(json_t *path)
+{
+    g_autofree char *bytes = json_is_string(path)
+                                 ? g_strdup(json_string_value(path))
+                                 : json_bytes_get(path, "path", NULL);
+    g_autofree char *text = g_utf8_make_valid(bytes ? bytes : "", -1);
+    GString *line = g_string_new(NULL);
+
+    for (const char *p = text; *p; p = g_utf8_next_char(p)) {
+        gunichar c = g_utf8_get_char(p);
+
+        g_string_append_unichar(line, g_unichar_isprint(c) ? c : '?');
+    }
+    if (line->len == 0)
+        g_string_append_c(line, '.'); /* the folder itself */
+    return g_string_free(line, FALSE);
+}
+
+static void append_who(GString *line, json_t *barrier)
+{
+    const char *process = json_string_value(
+        json_object_get(barrier, "process"));
+    gint64 pid = member(barrier, "pid");
+
+    if (pid > 0 && process)
+        g_string_append_printf(line, " (by %s, process %" G_GINT64_FORMAT ")",
+                               process, pid);
+    else if (pid > 0)
+        g_string_append_printf(line, " (by process %" G_GINT64_FORMAT ")", pid);
+    else if (json_is_false(json_object_get(barrier, "watched")))
+        g_string_append(line, " (while nobody watched)");
+}
+
+char *cli_summary_barrier(json_t *barrier)
+{
+    const char *when = json_string_value(json_object_get(barrier, "timestamp"));
+    g_autofree char *time = g_strndup(when ? when : "", 19);
+    json_t *paths = json_object_get(barrier, "paths"), *path;
+    gint64 more = member(barrier, "more");
+    GString *line = g_string_new(NULL);
+    size_t i;
+
+    g_string_printf(line, "   --  %s  changed from outside: ", time);
+    json_array_foreach(paths, i, path)
+    {
+        g_autofree char *text = printable_path(path);
+
+        if (i == BARRIER_PATHS) {
+            more += (gint64)(json_array_size(paths) - i);
+            break;
+        }
+        g_string_append_printf(line, "%s%s", i ? ", " : "", text);
+    }
+    if (json_array_size(paths) == 0)
+        g_string_append(line, "it is not known what");
+    if (more > 0)
+        g_string_append_printf(line, " and %" G_GINT64_FORMAT " more", more);
+    append_who(line, barrier);
+    return g_string_free(line, FALSE);
 }

@@ -18,6 +18,9 @@ char *cli_summary_step(json_t *report, const char *undo_hint);
 /* One line: what a recovery took back. */
 char *cli_summary_recovery(json_t *report);
 
+/* A line for the history: a change from outside, between steps. */
+char *cli_summary_barrier(json_t *barrier);
+
 /* A line for the history: id, time, exit code, changes, command. */
 char *cli_summary_history(json_t *report);
 

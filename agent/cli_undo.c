@@ -29,9 +29,10 @@ static void on_recovery(json_t *report)
     fprintf(stderr, CLI_PROGRAM ": %s\n", text);
 }
 
-/* Open the log, make one request, close it. payload is taken. NULL: error. */
+/* Open the log, make one request, close it. payload is taken. NULL: error, and
+ * its data in *ret_data (which may be NULL), if there is any. */
 static json_t *ask(const struct place *place, const char *type, json_t *payload,
-                   GError **error)
+                   json_t **ret_data, GError **error)
 {
     g_autofree char *dir = g_canonicalize_filename(
         place->dir ? place->dir : ".", NULL);
@@ -47,7 +48,7 @@ static json_t *ask(const struct place *place, const char *type, json_t *payload,
         json_decref(payload);
         return NULL;
     }
-    answer = undo_client_ask(client, type, payload, error);
+    answer = undo_client_ask(client, type, payload, ret_data, error);
     undo_client_close(client);
     return answer;
 }
@@ -56,6 +57,41 @@ static void print_json(json_t *answer)
 {
     json_dumpf(answer, stdout, JSON_INDENT(2));
     putchar('\n');
+}
+
+static bool is_listed(json_t *steps, json_t *id)
+{
+    json_t *report;
+    size_t i;
+
+    json_array_foreach(steps, i, report)
+    {
+        if (json_equal(json_object_get(report, "step_id"), id))
+            return true;
+    }
+    return false;
+}
+
+/* Those that lie between this step and the next newer one. A step that is
+ * still open is not listed; what is after that is above all. */
+static void print_barriers(json_t *answer, json_t *report, bool newest)
+{
+    json_t *id = json_object_get(report, "step_id"), *barrier;
+    json_t *steps = json_object_get(answer, "steps");
+    size_t i;
+
+    json_array_foreach(json_object_get(answer, "barriers"), i, barrier)
+    {
+        json_t *after = json_object_get(barrier, "after_step");
+        g_autofree char *line = NULL;
+
+        if (!json_equal(after, id) &&
+            !(newest && !is_listed(steps, after) &&
+              json_integer_value(after) > json_integer_value(id)))
+            continue;
+        line = cli_summary_barrier(barrier);
+        puts(line);
+    }
 }
 
 static void print_history(json_t *answer)
@@ -69,6 +105,7 @@ static void print_history(json_t *answer)
     {
         g_autofree char *line = cli_summary_history(report);
 
+        print_barriers(answer, report, i == 0);
         puts(line);
     }
 }
@@ -77,7 +114,7 @@ static int history(const struct place *place, int limit, bool json)
 {
     g_autoptr(GError) error = NULL;
     json_t *answer = ask(place, "history", json_pack("{s:i}", "limit", limit),
-                         &error);
+                         NULL, &error);
 
     if (!answer && error_code_of(error) == ERROR_NOTHING_TO_UNDO)
         answer = json_pack("{s:[], s:i}", "steps", "last_step_id", 0);
@@ -135,22 +172,60 @@ static void print_undone(json_t *answer)
     }
 }
 
+static void print_warnings(json_t *answer)
+{
+    json_t *warning;
+    size_t i;
+
+    json_array_foreach(json_object_get(answer, "warnings"), i, warning) fprintf(
+        stderr, CLI_PROGRAM ": warning: %s\n", json_string_value(warning));
+}
+
+/* Nothing but somebody else's edits is in the way: say which, and what to do.
+ */
+static int refused(json_t *data)
+{
+    json_t *barrier;
+    size_t i;
+
+    if (json_array_size(json_object_get(data, "steps")) > 0)
+        print_undone(data);
+    fprintf(stderr, CLI_PROGRAM ": changed from outside since, so that undo "
+                                "stops here:\n");
+    json_array_foreach(json_object_get(data, "barriers"), i, barrier)
+    {
+        g_autofree char *line = cli_summary_barrier(barrier);
+
+        fprintf(stderr, "%s\n", line);
+    }
+    fprintf(stderr, "To undo it all the same, and lose these changes where "
+                    "they are in the way, add --force.\n");
+    return CLI_FAILED;
+}
+
 static int undo(const struct place *place, gint64 steps, bool force, bool json)
 {
     g_autoptr(GError) error = NULL;
+    json_t *data = NULL;
     json_t *answer = ask(
         place, "rollback",
         json_pack("{s:I, s:b}", "steps", (json_int_t)steps, "force", force),
-        &error);
+        &data, &error);
+    int exit_code = CLI_OK;
 
-    if (!answer)
-        return cli_options_failed("%s", error->message);
-    if (json)
+    if (answer && json)
         print_json(answer);
-    else
+    else if (answer)
         print_undone(answer);
+    else if (error_code_of(error) == ERROR_UNDO_BARRIER && data)
+        exit_code = refused(data);
+    else
+        exit_code = cli_options_failed("%s", error->message);
+    if (answer)
+        print_warnings(answer);
     json_decref(answer);
-    return CLI_OK;
+    json_decref(data);
+    return exit_code;
 }
 
 int cli_undo(int argc, char **argv)
@@ -165,7 +240,8 @@ int cli_undo(int argc, char **argv)
         { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &place.undo_dir,
           "where its undo log is", "DIR" },
         { "force", 0, 0, G_OPTION_ARG_NONE, &force,
-          "even if the record of a step is damaged", NULL },
+          "over changes from outside, and if a step's record is damaged",
+          NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON", NULL },
         { NULL },
     };

@@ -51,9 +51,9 @@ static void answer(struct control_link *link, const char *id, json_t *message)
     if (!copy.done)
         return;
     if (message_is_error(message, &error))
-        copy.done(NULL, error, copy.opaque);
+        copy.done(NULL, error, message_error_data(message), copy.opaque);
     else
-        copy.done(json_object_get(message, "payload"), NULL, copy.opaque);
+        copy.done(json_object_get(message, "payload"), NULL, NULL, copy.opaque);
 }
 
 static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
@@ -89,7 +89,7 @@ static void fail_pending(GHashTable *pending)
     g_hash_table_iter_init(&iter, pending);
     while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&one)) {
         if (one->done)
-            one->done(NULL, error, one->opaque);
+            one->done(NULL, error, NULL, one->opaque);
     }
     g_hash_table_destroy(pending);
 }

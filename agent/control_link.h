@@ -24,11 +24,11 @@ struct control_link_callbacks {
     void (*closed)(struct control_link *link, void *opaque);
 };
 
-/* The answer to a request: payload (borrowed), or error (borrowed) with
- * payload NULL. Called exactly once for each request, from the main loop or
- * from control_link_free(). */
+/* The answer to a request: payload, or error with payload NULL and its data
+ * (NULL if there is none). All borrowed. Called exactly once for each request,
+ * from the main loop or from control_link_free(). */
 typedef void (*control_link_done)(json_t *payload, const GError *error,
-                                  void *opaque);
+                                  json_t *data, void *opaque);
 
 /* Connect to a listening socket. NULL and error: ERROR_BACKEND_FAILED. */
 struct control_link *

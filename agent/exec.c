@@ -98,7 +98,8 @@ static void report_end(struct exec *exec, json_t *report)
     finish(exec, error ? NULL : report, error);
 }
 
-static void on_step_closed(json_t *payload, const GError *error, void *opaque)
+static void on_step_closed(json_t *payload, const GError *error, json_t *data,
+                           void *opaque)
 {
     struct exec *exec = opaque;
 
@@ -164,7 +165,8 @@ static void run(struct exec *exec)
                                             exec);
 }
 
-static void on_step_opened(json_t *payload, const GError *error, void *opaque)
+static void on_step_opened(json_t *payload, const GError *error, json_t *data,
+                           void *opaque)
 {
     struct exec *exec = opaque;
 
@@ -178,7 +180,7 @@ static void on_step_opened(json_t *payload, const GError *error, void *opaque)
 /* From the main loop: so that done is never called inside exec_new(). */
 static gboolean start_plain(gpointer data)
 {
-    on_step_opened(NULL, NULL, data);
+    on_step_opened(NULL, NULL, NULL, data);
     return G_SOURCE_REMOVE;
 }
 

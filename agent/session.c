@@ -442,13 +442,15 @@ static void notify_guest(struct session *session, json_t *payload)
             json_integer_value(json_object_get(oldest, "step_id")));
 }
 
-static void on_undo_answered(json_t *payload, const GError *error, void *opaque)
+static void on_undo_answered(json_t *payload, const GError *error, json_t *data,
+                             void *opaque)
 {
     struct undo_request *request = opaque;
 
-    if (payload && request->rollback)
-        notify_guest(request->session, payload);
-    reply_send(&request->reply, payload, error, NULL);
+    /* An error may have stopped it after some steps. */
+    if (request->rollback && (payload || data))
+        notify_guest(request->session, payload ? payload : data);
+    reply_send(&request->reply, payload, error, data);
     g_free(request);
 }
 

@@ -22,6 +22,7 @@ struct undo_client {
     undo_client_recovery recovery;
     GMainLoop *loop; /* runs while an answer is awaited */
     json_t *payload; /* the answer */
+    json_t *data;    /* of the error */
     GError *error;
 };
 
@@ -130,20 +131,25 @@ void undo_client_close(struct undo_client *client)
     g_free(client);
 }
 
-static void on_answer(json_t *payload, const GError *error, void *opaque)
+static void on_answer(json_t *payload, const GError *error, json_t *data,
+                      void *opaque)
 {
     struct undo_client *client = opaque;
 
     client->payload = payload ? json_incref(payload) : NULL;
     client->error = error ? g_error_copy(error) : NULL;
+    client->data = json_incref(data);
     g_main_loop_quit(client->loop);
 }
 
 json_t *undo_client_ask(struct undo_client *client, const char *type,
-                        json_t *payload, GError **error)
+                        json_t *payload, json_t **ret_data, GError **error)
 {
     control_link_request(client->link, type, payload, on_answer, client);
     g_main_loop_run(client->loop);
+    if (ret_data)
+        *ret_data = g_steal_pointer(&client->data);
+    g_clear_pointer(&client->data, json_decref);
     if (client->error)
         g_propagate_error(error, g_steal_pointer(&client->error));
     return g_steal_pointer(&client->payload);

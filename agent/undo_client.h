@@ -28,8 +28,9 @@ struct undo_client *undo_client_open(const char *dir, const char *undo_dir,
 void undo_client_close(struct undo_client *client);
 
 /* Make a request and wait for its answer. payload is taken. A new reference;
- * NULL and error. */
+ * NULL and error, and then *ret_data (may be NULL) is the error's data, a new
+ * reference, or NULL. */
 json_t *undo_client_ask(struct undo_client *client, const char *type,
-                        json_t *payload, GError **error);
+                        json_t *payload, json_t **ret_data, GError **error);
 
 #endif

@@ -48,10 +48,23 @@ json_t *message_error(const char *request_id, enum error_code code,
                      object_or_empty(data));
 }
 
-json_t *message_gerror(const char *request_id, const GError *error)
+json_t *message_gerror_with(const char *request_id, const GError *error,
+                            json_t *data)
 {
     return message_error(request_id, (enum error_code)error_code_of(error),
-                         error->message, NULL);
+                         error->message, data);
+}
+
+json_t *message_gerror(const char *request_id, const GError *error)
+{
+    return message_gerror_with(request_id, error, NULL);
+}
+
+json_t *message_error_data(json_t *response)
+{
+    json_t *data = json_object_get(json_object_get(response, "error"), "data");
+
+    return json_object_size(data) > 0 ? data : NULL;
 }
 
 gboolean message_is_error(json_t *response, GError **error)

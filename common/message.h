@@ -31,6 +31,14 @@ json_t *message_error(const char *request_id, enum error_code code,
 /* message_error() from a GError (borrowed). */
 json_t *message_gerror(const char *request_id, const GError *error);
 
+/* The same with data (taken; may be NULL). */
+json_t *message_gerror_with(const char *request_id, const GError *error,
+                            json_t *data);
+
+/* The data of a response that is an error: borrowed, or NULL if there is none.
+ */
+json_t *message_error_data(json_t *response);
+
 /* Of a response that is an error: the GError it stands for, with its stable
  * code in STEPBACK_ERROR. False (and no error set) if its status is ok. */
 gboolean message_is_error(json_t *response, GError **error);

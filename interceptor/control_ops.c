@@ -8,6 +8,7 @@
 
 #include "common/errors.h"
 #include "common/message.h"
+#include "interceptor/control_outside.h"
 #include "interceptor/control_safeguard.h"
 #include "interceptor/engine.h"
 #include "interceptor/report.h"
@@ -70,30 +71,6 @@ static json_t *handle_step_abort(struct ic *ic, json_t *payload, GError **error)
     return json_object();
 }
 
-static json_t *reports(GPtrArray *infos)
-{
-    json_t *list = json_array();
-
-    for (guint i = 0; i < infos->len; i++)
-        json_array_append_new(list,
-                              report_to_json(g_ptr_array_index(infos, i)));
-    return list;
-}
-
-static json_t *handle_rollback(struct ic *ic, json_t *payload, GError **error)
-{
-    g_autoptr(GPtrArray) infos = NULL;
-    gboolean force = FALSE;
-    gint64 steps = 1;
-
-    if (!message_get_optional_int(payload, "steps", 1, 1000000, &steps,
-                                  error) ||
-        !message_get_optional_bool(payload, "force", &force, error) ||
-        !ic_rollback(ic, (unsigned)steps, force, &infos, error))
-        return NULL;
-    return json_pack("{s:o}", "steps", reports(infos));
-}
-
 static json_t *handle_history(struct ic *ic, json_t *payload, GError **error)
 {
     g_autoptr(GPtrArray) infos = NULL;
@@ -104,7 +81,8 @@ static json_t *handle_history(struct ic *ic, json_t *payload, GError **error)
     infos = ic_history(ic, (unsigned)limit, error);
     if (!infos)
         return NULL;
-    return json_pack("{s:o, s:I}", "steps", reports(infos), "last_step_id",
+    return json_pack("{s:o, s:o, s:I}", "steps", report_list_to_json(infos),
+                     "barriers", control_outside_barriers(ic), "last_step_id",
                      (json_int_t)ic_last_step_id(ic));
 }
 
@@ -129,7 +107,8 @@ static json_t *handle_configure(struct ic *ic, json_t *payload, GError **error)
             return NULL;
         *fields[i].value = value;
     }
-    if (!ic_configure(ic, &limits, error))
+    if (!control_outside_configure(ic, payload, error) ||
+        !ic_configure(ic, &limits, error))
         return NULL;
     return json_object();
 }
@@ -168,11 +147,14 @@ static json_t *handle_status(struct ic *ic, json_t *payload, GError **error)
 static const struct {
     const char *type;
     json_t *(*handle)(struct ic *ic, json_t *payload, GError **error);
+    /* Or this one, if its errors have data (new, or left alone). */
+    json_t *(*handle_with_data)(struct ic *ic, json_t *payload,
+                                json_t **ret_data, GError **error);
 } operations[] = {
     { "step.open", handle_step_open },
     { "step.close", handle_step_close },
     { "step.abort", handle_step_abort },
-    { "rollback", handle_rollback },
+    { "rollback", NULL, control_outside_rollback },
     { "history", handle_history },
     { "configure", handle_configure },
     { "status", handle_status },
@@ -186,7 +168,7 @@ json_t *control_ops_carry_out(struct ic *ic, json_t *request)
     const char *id = json_string_value(json_object_get(request, "request_id"));
     json_t *payload = json_object_get(request, "payload");
     g_autoptr(GError) error = NULL;
-    json_t *answer;
+    json_t *answer, *data = NULL;
 
     if (!type || !id)
         return message_error(id, ERROR_MISSING_FIELD,
@@ -199,9 +181,12 @@ json_t *control_ops_carry_out(struct ic *ic, json_t *request)
     for (size_t i = 0; i < G_N_ELEMENTS(operations); i++) {
         if (g_strcmp0(type, operations[i].type) != 0)
             continue;
-        answer = operations[i].handle(ic, payload, &error);
+        answer = operations[i].handle
+                     ? operations[i].handle(ic, payload, &error)
+                     : operations[i].handle_with_data(ic, payload, &data,
+                                                      &error);
         return answer ? message_response(id, answer)
-                      : message_gerror(id, error);
+                      : message_gerror_with(id, error, data);
     }
     return message_error(id, ERROR_UNKNOWN_OPERATION,
                          "no such operation on the control socket", NULL);

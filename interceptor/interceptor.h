@@ -65,6 +65,7 @@ struct ic_limits {
 enum ic_outside_policy {
     IC_OUTSIDE_BARRIER, /* steps before it need force to be taken back */
     IC_OUTSIDE_WARN,    /* it is told, and undo goes over it */
+    IC_OUTSIDE_LOCK,    /* it must not happen: no host enforces that */
 };
 
 struct ic_options {
@@ -104,7 +105,8 @@ struct ic_options {
 
 /* Open a folder and its log, take the log's lock, and roll back the step that
  * a crash interrupted, if there is one. All strings are borrowed for the call.
- * NULL and error: ERROR_INVALID_DIRECTORY (share or undo_dir), ERROR_BUSY
+ * NULL and error: ERROR_INVALID_FIELD (a policy that cannot be enforced),
+ * ERROR_INVALID_DIRECTORY (share or undo_dir), ERROR_BUSY
  * (another process owns the log), ERROR_PREIMAGE_* (recovery failed),
  * ERROR_UNDO_VERSION_MISMATCH, ERROR_IO_ERROR. */
 struct ic *ic_open_share(const struct ic_options *options, GError **error);
@@ -359,6 +361,19 @@ struct ic_barrier {
 };
 
 void ic_barrier_free(struct ic_barrier *barrier);
+
+/* The barriers that a rollback may meet, newest first: a new array of struct
+ * ic_barrier *. */
+GPtrArray *ic_barriers(struct ic *ic);
+
+/* "barrier", "warn", "lock". ERROR_INVALID_FIELD for anything else. */
+gboolean ic_outside_policy_parse(const char *name,
+                                 enum ic_outside_policy *ret_policy,
+                                 GError **error);
+
+/* From now on. ERROR_INVALID_FIELD: it cannot be enforced. */
+gboolean ic_set_outside_policy(struct ic *ic, enum ic_outside_policy policy,
+                               GError **error);
 
 /* Take back the newest steps, newest first; an open ambient step is closed
  * first and counts. ret_infos (may be NULL): a new array of struct

@@ -9,6 +9,59 @@
 #include "interceptor/barriers.h"
 #include "interceptor/verify.h"
 
+/* ---- policies ------------------------------------------------------------ */
+
+static const char *const policy_names[] = {
+    [IC_OUTSIDE_BARRIER] = "barrier",
+    [IC_OUTSIDE_WARN] = "warn",
+    [IC_OUTSIDE_LOCK] = "lock",
+};
+
+gboolean ic_outside_policy_parse(const char *name,
+                                 enum ic_outside_policy *ret_policy,
+                                 GError **error)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(policy_names); i++) {
+        if (g_strcmp0(name, policy_names[i]) == 0) {
+            *ret_policy = (enum ic_outside_policy)i;
+            return TRUE;
+        }
+    }
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                "the policy for modifications from outside is 'barrier', "
+                "'warn' or 'lock', not '%s'",
+                name);
+    return FALSE;
+}
+
+/* The kernel can ask a daemon before a file is opened (FAN_OPEN_PERM), but not
+ * before one is renamed, removed, made or truncated by its path, and what was
+ * open before it does not ask for either. A lock with such holes is none. */
+gboolean outside_check_policy(enum ic_outside_policy policy, GError **error)
+{
+    if (policy != IC_OUTSIDE_LOCK)
+        return TRUE;
+    g_set_error_literal(
+        error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+        "the policy 'lock' cannot be enforced: this host cannot keep other "
+        "processes from changing the folder; use 'barrier', or give the "
+        "folder's permissions to the daemon's user alone");
+    return FALSE;
+}
+
+gboolean ic_set_outside_policy(struct ic *ic, enum ic_outside_policy policy,
+                               GError **error)
+{
+    if (!outside_check_policy(policy, error))
+        return FALSE;
+    pthread_rwlock_wrlock(&ic->gate);
+    ic->outside_policy = policy;
+    pthread_rwlock_unlock(&ic->gate);
+    return TRUE;
+}
+
+/* ---- results ------------------------------------------------------------- */
+
 static void free_info(gpointer info)
 {
     ic_step_info_free(info);
@@ -59,6 +112,52 @@ void outside_warn_lost(struct ic_rollback_result *result, int64_t id,
     ic_barrier_free(all);
 }
 
+/* ---- barriers ------------------------------------------------------------ */
+
+/* The newest step that is before a barrier; 0: none. */
+static int64_t step_before(struct ic *ic, const struct ic_barrier *barrier)
+{
+    size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+
+    if (ic->wal.step && ic->wal.step->seq < barrier->seq)
+        return ic->wal.step->id;
+    for (; count > 0; count--) {
+        if (entries[count - 1].seq < barrier->seq)
+            return entries[count - 1].id;
+    }
+    return 0;
+}
+
+static void add_copy(struct ic *ic, GPtrArray *list,
+                     const struct ic_barrier *barrier)
+{
+    struct ic_barrier *copy = barrier_copy(barrier);
+
+    copy->after_step = step_before(ic, barrier);
+    g_ptr_array_add(list, copy);
+}
+
+GPtrArray *ic_barriers(struct ic *ic)
+{
+    GPtrArray *list = barriers_new();
+    const GPtrArray *barriers;
+
+    if (!ic->log)
+        return list;
+    pthread_rwlock_wrlock(&ic->gate);
+    barriers = undo_log_barriers(ic->log);
+    for (guint i = barriers->len; i > 0; i--) {
+        const struct ic_barrier *barrier = g_ptr_array_index(barriers, i - 1);
+
+        /* Others are in nobody's way any more. */
+        if (step_before(ic, barrier))
+            add_copy(ic, list, barrier);
+    }
+    pthread_rwlock_unlock(&ic->gate);
+    return list;
+}
+
 /* Refuse, or warn, because of the result's barriers from number first on. */
 static gboolean decide(struct ic_rollback_result *result, guint first,
                        bool goes_on, GError **error)
@@ -96,7 +195,7 @@ gboolean outside_check_barriers(struct ic *ic, int64_t seq, bool force,
         const struct ic_barrier *barrier = g_ptr_array_index(barriers, i - 1);
 
         if (barrier->seq > seq)
-            g_ptr_array_add(result->barriers, barrier_copy(barrier));
+            add_copy(ic, result->barriers, barrier);
     }
     return decide(result, first, force || ic->outside_policy == IC_OUTSIDE_WARN,
                   error);

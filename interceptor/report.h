@@ -35,6 +35,9 @@ struct ic_step_info *report_from_step(const struct step *step);
 /* The members of a manifest's end record, and back. */
 json_t *report_to_end_record(const struct ic_step_info *info);
 
+/* A new array of the reports of these struct ic_step_info. */
+json_t *report_list_to_json(const GPtrArray *infos);
+
 /* Microseconds since the epoch as RFC 3339, UTC. A new reference. */
 json_t *report_time_to_json(int64_t us);
 

@@ -18,6 +18,7 @@ struct control_client {
     int fd;
     unsigned last_id;
     json_t *events;
+    json_t *data; /* of the last error */
 };
 
 enum { TIMEOUT_S = 60 }; /* what does not come in this time, does not come */
@@ -41,6 +42,7 @@ void control_client_free(struct control_client *client)
     fclose(client->in);
     fd_close(&client->fd);
     json_decref(client->events);
+    json_decref(client->data);
     g_free(client);
 }
 
@@ -85,11 +87,18 @@ json_t *control_client_request(struct control_client *client, const char *type,
     }
     g_assert_cmpstr(json_string_value(json_object_get(message, "request_id")),
                     ==, id);
+    json_decref(client->data);
+    client->data = json_incref(message_error_data(message));
     result = message_is_error(message, error)
                  ? NULL
                  : json_incref(json_object_get(message, "payload"));
     json_decref(message);
     return result;
+}
+
+json_t *control_client_error_data(struct control_client *client)
+{
+    return client->data;
 }
 
 json_t *control_client_take_event(struct control_client *client,

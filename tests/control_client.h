@@ -19,6 +19,9 @@ void control_client_free(struct control_client *client);
 json_t *control_client_request(struct control_client *client, const char *type,
                                json_t *payload, GError **error);
 
+/* The data of the last error, or NULL. Borrowed until the next request. */
+json_t *control_client_error_data(struct control_client *client);
+
 /* The payload of the first kept event of this type, or NULL. Borrowed. */
 json_t *control_client_event(struct control_client *client, const char *type);
 

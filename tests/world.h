@@ -67,6 +67,9 @@ struct world_backend {
     json_t *(*request)(struct world *w, const char *type, json_t *payload,
                        GError **error);
 
+    /* The data of the last request's error: borrowed; NULL: there is none. */
+    json_t *(*error_data)(struct world *w);
+
     /* The oldest event of this type that came before the last answer, and that
      * was not taken yet: its payload, a new reference; or NULL. */
     json_t *(*event)(struct world *w, const char *type);

@@ -348,6 +348,13 @@ static json_t *mount_event(struct world *w, const char *type)
     return control_client_take_event(f->client, type);
 }
 
+static json_t *mount_error_data(struct world *w)
+{
+    struct mounted *m = w->state;
+
+    return control_client_error_data(m->client);
+}
+
 static json_t *mount_wait_event(struct world *w, const char *type)
 {
     struct mounted *m = w->state;
@@ -385,4 +392,5 @@ const struct world_backend world_mount = {
     .request = mount_request,
     .event = mount_event,
     .wait_event = mount_wait_event,
+    .error_data = mount_error_data,
 };

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * control_outside - the control protocol's requests that have to do with edits
+ * from outside.
+ */
+#ifndef INTERCEPTOR_CONTROL_OUTSIDE_H
+#define INTERCEPTOR_CONTROL_OUTSIDE_H
+
+#include <jansson.h>
+
+#include "interceptor/interceptor.h"
+
+/* "rollback". The answer: {"steps":[reports],"warnings":[texts],"barriers":
+ * [those crossed]}. On error *ret_data, the error's data: {"steps": those that
+ * were taken back before it, "barriers": those in the way, "paths": theirs}. */
+json_t *control_outside_rollback(struct ic *ic, json_t *payload,
+                                 json_t **ret_data, GError **error);
+
+/* The part of "configure": external_modification_policy. */
+gboolean control_outside_configure(struct ic *ic, json_t *payload,
+                                   GError **error);
+
+/* A new list of what ic_barriers() says. */
+json_t *control_outside_barriers(struct ic *ic);
+
+#endif
