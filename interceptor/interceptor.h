@@ -10,12 +10,21 @@
  *
  * Model. Inodes are met by name (ic_lookup()) and held by reference. Calls
  * that change names take a directory inode and one name; calls that change an
- * inode take the inode, and where the client has the file open, its fd.
+ * inode take the inode, and where the client has the file open, its fd. Reading
+ * is the server's own: preadv(2) on an fd of ic_open(), and below
+ * ic_inode_fd(), which is O_PATH, openat(2) of "." to list a directory and
+ * readlinkat(2) of "" for a symlink.
  *
  * Errors. Calls on the data path return 0 (or a count) or -errno. Set-up and
- * steps return FALSE and a GError in STEPBACK_ERROR (common/errors.h numbers).
- * If what a change would destroy cannot be kept (ENOSPC, EIO ...), the change
- * is refused with that errno and nothing has happened.
+ * steps return FALSE (or NULL) and a GError in IC_ERROR; of its codes, enum
+ * ic_error, the names below lack the prefix IC_. If what a change would destroy
+ * cannot be kept (ENOSPC, EIO ...), the change is refused with that errno and
+ * nothing has happened.
+ *
+ * Ownership. Strings and structs that are passed in are borrowed for the call.
+ * ret_* are set on success only, and are the caller's: give an inode back with
+ * ic_inode_unref(), close(2) an fd, g_ptr_array_unref() an array (which frees
+ * what is in it), g_free() a string. NULL may be freed, closed and given back.
  *
  * Threads. Every call may be made by any thread, except ic_close(), which
  * must be the last. Changes wait while a step closes, and while a rollback runs
@@ -23,7 +32,12 @@
  *
  * Credentials. The caller's thread must have the rights that serving needs
  * (root, or the folder's owner). Calls that create take the client's uid and
- * gid and create as that user, where the process may change to it.
+ * gid and create as that user, where the process may change to it. Modes are
+ * masked by the process's umask, too: set it to 0.
+ *
+ * The process. Each inode held costs an fd: raise RLIMIT_NOFILE. The engine has
+ * threads and locks of its own and does not survive fork(2) without exec.
+ * Constants of the kernel's (RENAME_*, RWF_*, O_PATH) want _GNU_SOURCE.
  */
 #ifndef STEPBACK_INTERCEPTOR_H
 #define STEPBACK_INTERCEPTOR_H
@@ -39,6 +53,29 @@ G_BEGIN_DECLS
 
 struct ic;       /* an engine: one shared folder and its undo log */
 struct ic_inode; /* an inode of the shared folder; refcounted */
+
+/* ---- errors -------------------------------------------------------------- */
+
+#define IC_ERROR (ic_error_quark())
+GQuark ic_error_quark(void);
+
+/* Numbers are those of the control protocol. None is ever given another
+ * meaning; new ones may come. */
+enum ic_error {
+    IC_ERROR_INVALID_FIELD = 1004,
+    IC_ERROR_INVALID_DIRECTORY = 2002,
+    IC_ERROR_NOTHING_TO_UNDO = 3000,
+    IC_ERROR_UNDO_BARRIER = 3001,
+    IC_ERROR_STEP_UNPROTECTED = 3002,
+    IC_ERROR_UNDO_VERSION_MISMATCH = 3003,
+    IC_ERROR_PREIMAGE_MISSING = 3004, /* what the log held is gone */
+    IC_ERROR_PREIMAGE_CORRUPT = 3005, /* or is not what it was */
+    IC_ERROR_STEP_ACTIVE = 3006,
+    IC_ERROR_IO_ERROR = 4004,
+    IC_ERROR_UNKNOWN_SAFEGUARD = 5000,
+    IC_ERROR_BUSY = 6000,
+    IC_ERROR_INTERNAL = 9000,
+};
 
 /* ---- set-up -------------------------------------------------------------- */
 
@@ -104,7 +141,7 @@ struct ic_options {
 };
 
 /* Open a folder and its log, take the log's lock, and roll back the step that
- * a crash interrupted, if there is one. All strings are borrowed for the call.
+ * a crash interrupted, if there is one (ic_recovered()). Free with ic_close().
  * NULL and error: ERROR_INVALID_FIELD (a policy that cannot be enforced),
  * ERROR_INVALID_DIRECTORY (share or undo_dir), ERROR_BUSY
  * (another process owns the log), ERROR_PREIMAGE_* (recovery failed),
@@ -156,6 +193,7 @@ void ic_set_unparked(struct ic *ic, void (*unparked)(int verdict, void *opaque),
 /* The share's root. Borrowed: lives as long as the engine. */
 struct ic_inode *ic_root(struct ic *ic);
 
+/* Returns inode. */
 struct ic_inode *ic_inode_ref(struct ic_inode *inode);
 void ic_inode_unref(struct ic_inode *inode);
 
@@ -170,8 +208,8 @@ ino_t ic_inode_ino(const struct ic_inode *inode);
 mode_t ic_inode_type(const struct ic_inode *inode);
 
 /* Look one name up. name must be a single component, not "." or "..", not
- * empty and without '/': else -EINVAL. Symlinks are not followed. A new
- * reference. ret_stat may be NULL. */
+ * empty and without '/': else -EINVAL, here and in all calls that take a name.
+ * Symlinks are not followed. A new reference. ret_stat may be NULL. */
 int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
               struct ic_inode **ret_inode, struct stat *ret_stat);
 
@@ -186,7 +224,8 @@ int ic_stat(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat);
 
 /* ---- changes of names ---------------------------------------------------- */
 
-/* Who creates: the new inode's owner. umask as in the client. */
+/* Who creates: the new inode's owner, unless its directory is setgid. umask:
+ * the client's, if the server has not applied it to the mode already. */
 struct ic_cred {
     uid_t uid;
     gid_t gid;
@@ -202,7 +241,8 @@ int ic_create(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
               const char *name, int flags, mode_t mode,
               struct ic_inode **ret_inode, struct stat *ret_stat, int *ret_fd);
 
-/* As mkdirat(2), mknodat(2), symlinkat(2). Outputs as above. */
+/* As mkdirat(2), mknodat(2), symlinkat(2): -EEXIST if there is such a name.
+ * Outputs as above. */
 int ic_mkdirat(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
                const char *name, mode_t mode, struct ic_inode **ret_inode,
                struct stat *ret_stat);
@@ -213,7 +253,8 @@ int ic_symlinkat(struct ic *ic, const struct ic_cred *cred, const char *target,
                  struct ic_inode *dir, const char *name,
                  struct ic_inode **ret_inode, struct stat *ret_stat);
 
-/* Give an inode one more name. */
+/* Give an inode one more name; -EEXIST if there is such a name. ret_stat (may
+ * be NULL): after it. */
 int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
               const char *name, struct stat *ret_stat);
 
@@ -277,7 +318,7 @@ int ic_setxattr(struct ic *ic, struct ic_inode *inode, const char *name,
                 const void *value, size_t size, int flags);
 int ic_removexattr(struct ic *ic, struct ic_inode *inode, const char *name);
 
-/* fallocate(2). */
+/* fallocate(2) on an fd of the inode that is open for writing; all modes. */
 int ic_fallocate(struct ic *ic, struct ic_inode *inode, int fd, int mode,
                  off_t offset, off_t length);
 
@@ -328,14 +369,20 @@ struct ic_step_info {
 
 void ic_step_info_free(struct ic_step_info *info);
 
-/* Open a step: every change until ic_step_close() belongs to it. An open
- * ambient step is closed first. id > 0 and not in the history
- * (ERROR_INVALID_FIELD); ERROR_STEP_ACTIVE if a step is open. */
+/* Open a step: every change until ic_step_close() belongs to it. A change that
+ * comes while none is open gets an ambient step, with an id below 0, which is
+ * closed when there has been no change for a while (ambient_ms), or by this.
+ * command may be NULL; it is kept for ic_history() and means nothing here.
+ * ERROR_INVALID_FIELD if id is not above ic_last_step_id(), ERROR_STEP_ACTIVE
+ * if a step is open, ERROR_NOTHING_TO_UNDO if there is no undo log (as in all
+ * calls about steps), ERROR_IO_ERROR. */
 gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
                       const char *command, GError **error);
 
 /* Close the open step: waits for changes in flight, then until there was no
- * change for quiet_ms, at most max_ms in all, and commits. A step without a
+ * change for quiet_ms, at most max_ms in all (milliseconds; 0 and 0 where the
+ * caller knows that none will come), and commits. exit_code: of the command,
+ * -1 if there is none. A step without a
  * change is not kept in the history, but its id is used up; nor is a denied
  * one. ret_info (may be NULL): what it did; free with ic_step_info_free().
  * ERROR_INVALID_FIELD if id is not the open step, ERROR_BUSY while a
@@ -344,8 +391,9 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
                        unsigned quiet_ms, unsigned max_ms,
                        struct ic_step_info **ret_info, GError **error);
 
-/* Take the open step back at once. ERROR_STEP_UNPROTECTED: that is no longer
- * possible; the step was closed instead. */
+/* Take the open step back at once. ERROR_INVALID_FIELD if id is not the open
+ * step; ERROR_STEP_UNPROTECTED: that is no longer possible, the step was closed
+ * instead; else as ic_rollback(). */
 gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error);
 
 /* Something else than this library has changed the share. */
@@ -407,14 +455,15 @@ gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
                            GError **error);
 
 /* The newest limit steps, newest first. A new array of struct ic_step_info *.
- */
+ * ERROR_NOTHING_TO_UNDO if there is no undo log. */
 GPtrArray *ic_history(struct ic *ic, unsigned limit, GError **error);
 
-/* The greatest step id ever used; ids of new steps are above it. */
+/* The greatest step id ever used, also before ic_open_share(); ids of new steps
+ * are above it. 0: none. */
 int64_t ic_last_step_id(struct ic *ic);
 
 /* What ic_open_share() recovered: a new ic_step_info of the step that it took
- * back, or NULL. */
+ * back, or NULL; also the second time. */
 struct ic_step_info *ic_recovered(struct ic *ic);
 
 /* ---- safeguards ---------------------------------------------------------- */

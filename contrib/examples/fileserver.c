@@ -125,6 +125,8 @@ int main(int argc, char **argv)
         line[strcspn(line, "\n")] = '\0';
         if (serve(ic, line, &error))
             printf("ok\n");
+        else if (g_error_matches(error, IC_ERROR, IC_ERROR_NOTHING_TO_UNDO))
+            printf("no more\n");
         else
             printf("error: %s\n", error->message);
         g_clear_error(&error);
