@@ -86,8 +86,11 @@ static char *printable_command(json_t *report)
 
 char *cli_summary_recovery(json_t *report)
 {
+    const char *text = json_string_value(json_object_get(report, "message"));
     g_autofree char *command = printable_command(report);
 
+    if (text && !json_is_true(json_object_get(report, "undoable")))
+        return g_strdup(text);
     return g_strdup_printf("a step that did not end was taken back: %s "
                            "(%" G_GINT64_FORMAT " paths restored)",
                            *command ? command : "changes outside commands",
@@ -106,12 +109,16 @@ char *cli_summary_history(json_t *report)
                                ? g_strdup_printf("  [exit %d]", (int)exit_code)
                                : g_strdup("");
 
-    return g_strdup_printf("%5" G_GINT64_FORMAT "  %s  %s  %s%s",
+    const char *note = json_is_false(json_object_get(report, "undoable"))
+                           ? "  [cannot be undone]"
+                           : "";
+
+    return g_strdup_printf("%5" G_GINT64_FORMAT "  %s  %s  %s%s%s",
                            member(report, "step_id"), time,
                            *command ? command
                            : type   ? type
                                     : "?",
-                           changes, end);
+                           changes, end, note);
 }
 
 /* A path as printable text; it may be an object (json_bytes.h). */

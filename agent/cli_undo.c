@@ -110,6 +110,15 @@ static void print_history(json_t *answer)
     }
 }
 
+static int failed(const GError *error)
+{
+    if (error_code_of(error) == ERROR_UNDO_VERSION_MISMATCH)
+        return cli_options_failed("%s; \"" CLI_PROGRAM
+                                  " undo --discard\" forgets it",
+                                  error->message);
+    return cli_options_failed("%s", error->message);
+}
+
 static int history(const struct place *place, int limit, bool json)
 {
     g_autoptr(GError) error = NULL;
@@ -119,7 +128,7 @@ static int history(const struct place *place, int limit, bool json)
     if (!answer && error_code_of(error) == ERROR_NOTHING_TO_UNDO)
         answer = json_pack("{s:[], s:i}", "steps", "last_step_id", 0);
     if (!answer)
-        return cli_options_failed("%s", error->message);
+        return failed(error);
     if (json)
         print_json(answer);
     else
@@ -220,7 +229,7 @@ static int undo(const struct place *place, gint64 steps, bool force, bool json)
     else if (error_code_of(error) == ERROR_UNDO_BARRIER && data)
         exit_code = refused(data);
     else
-        exit_code = cli_options_failed("%s", error->message);
+        exit_code = failed(error);
     if (answer)
         print_warnings(answer);
     json_decref(answer);
@@ -228,10 +237,22 @@ static int undo(const struct place *place, gint64 steps, bool force, bool json)
     return exit_code;
 }
 
+static int discard(const struct place *place)
+{
+    g_autoptr(GError) error = NULL;
+    json_t *answer = ask(place, "discard", NULL, NULL, &error);
+
+    if (!answer)
+        return failed(error);
+    puts("The undo log is empty now.");
+    json_decref(answer);
+    return CLI_OK;
+}
+
 int cli_undo(int argc, char **argv)
 {
     struct place place = { 0 };
-    gboolean force = FALSE, json = FALSE;
+    gboolean force = FALSE, json = FALSE, forget = FALSE;
     int exit_code = CLI_USAGE;
     guint64 steps = 1;
     const GOptionEntry entries[] = {
@@ -241,6 +262,9 @@ int cli_undo(int argc, char **argv)
           "where its undo log is", "DIR" },
         { "force", 0, 0, G_OPTION_ARG_NONE, &force,
           "over changes from outside, and if a step's record is damaged",
+          NULL },
+        { "discard", 0, 0, G_OPTION_ARG_NONE, &forget,
+          "forget all steps in place of undoing one; the folder stays as it is",
           NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON", NULL },
         { NULL },
@@ -253,6 +277,10 @@ int cli_undo(int argc, char **argv)
         else if (argc > 1 && !g_ascii_string_to_unsigned(
                                  argv[1], 10, 1, MAX_STEPS, &steps, NULL))
             cli_options_wrong("undo: '%s' is no number of steps", argv[1]);
+        else if (forget && (argc > 1 || force))
+            cli_options_wrong("undo: --discard undoes no steps");
+        else if (forget)
+            exit_code = discard(&place);
         else
             exit_code = undo(&place, (gint64)steps, force, json);
     }

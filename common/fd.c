@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void fd_close(int *fd)
@@ -48,12 +49,20 @@ int fd_write_all(int fd, const void *buf, size_t len)
 int fd_read_file(int dirfd, const char *name, size_t max, char **ret_text,
                  size_t *ret_len)
 {
-    fd_auto int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    /* O_NONBLOCK: a FIFO must not hang who reads what others may have put
+     * there. */
+    fd_auto int fd = openat(dirfd, name,
+                            O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     g_autoptr(GString) text = NULL;
     char chunk[16384];
+    struct stat st;
 
     if (fd < 0)
         return -errno;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode))
+        return -EBADMSG;
     text = g_string_new(NULL);
     for (;;) {
         ssize_t n = read(fd, chunk, sizeof(chunk));

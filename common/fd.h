@@ -24,7 +24,8 @@ int fd_steal(int *fd);
 int fd_write_all(int fd, const void *buf, size_t len);
 
 /* Read a whole small file at dirfd/name into a new NUL-terminated buffer
- * (g_free). -EFBIG if it is longer than max bytes. 0 or -errno. */
+ * (g_free). -EFBIG if it is longer than max bytes, -EBADMSG if it is no regular
+ * file; a symlink is not followed. 0 or -errno. */
 int fd_read_file(int dirfd, const char *name, size_t max, char **ret_text,
                  size_t *ret_len);
 

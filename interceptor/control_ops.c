@@ -113,6 +113,11 @@ static json_t *handle_configure(struct ic *ic, json_t *payload, GError **error)
     return json_object();
 }
 
+static json_t *handle_discard(struct ic *ic, json_t *payload, GError **error)
+{
+    return ic_discard(ic, error) ? json_object() : NULL;
+}
+
 static json_t *path_value(const char *path)
 {
     return json_string(path ? path : "");
@@ -157,6 +162,7 @@ static const struct {
     { "rollback", NULL, control_outside_rollback },
     { "history", handle_history },
     { "configure", handle_configure },
+    { "discard", handle_discard },
     { "status", handle_status },
     { "safeguard.configure", control_safeguard_configure },
     { "safeguard.confirm", control_safeguard_confirm },

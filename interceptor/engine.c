@@ -13,6 +13,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/configure.h"
 #include "interceptor/limits.h"
 #include "interceptor/outside.h"
 #include "interceptor/rollback.h"
@@ -76,7 +77,7 @@ int engine_enter(struct ic *ic, const struct ic_inode *inode)
         return -EROFS;
     /* Another filesystem mounted below the share: the log cannot take its
      * inodes, and their numbers mean nothing here. */
-    if (ic->log && inode->dev != ic->dev)
+    if (ic->undo_dir && inode->dev != ic->dev)
         return -EROFS;
     rc = pass_gate(ic);
     /* A change that is refused shows, too, that a command is not at rest. */
@@ -230,32 +231,18 @@ static bool check_outside(struct ic *ic, GError **error)
     return true;
 }
 
-gboolean ic_configure(struct ic *ic, const struct ic_limits *limits,
-                      GError **error)
-{
-    gboolean ok;
-
-    pthread_rwlock_wrlock(&ic->gate);
-    ok = limits_set(&ic->limits, limits, error);
-    ic->wal.limit = limits_of_step(ic);
-    if (ok && ic->log)
-        limits_apply_locked(ic);
-    pthread_rwlock_unlock(&ic->gate);
-    return ok;
-}
-
 static bool open_log(struct ic *ic, const char *socket, GError **error)
 {
     if (!check_outside(ic, error))
         return false;
-    ic->log = undo_log_open(ic->undo_dir, socket, error);
-    if (!ic->log)
+    ic->closed_log = undo_log_open(ic->undo_dir, socket, error);
+    if (!ic->closed_log)
         return false;
-    if (undo_log_dev(ic->log) != ic->dev)
-        log_warn(LOG_UNDO,
-                 "the undo log %s is on another filesystem than the folder: "
-                 "what is removed is copied, not moved",
-                 ic->undo_dir);
+    if (undo_log_other_version(ic->closed_log)) {
+        configure_tell_version(ic);
+        return true;
+    }
+    configure_use_log(ic);
     if (!rollback_recover(ic, error))
         return false;
     undo_log_take_reserve(ic->log);
@@ -289,7 +276,7 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
         ic_close(ic);
         return NULL;
     }
-    if (ic->log && !options->no_timer)
+    if (ic->undo_dir && !options->no_timer)
         ic->timer_runs = pthread_create(&ic->timer, NULL, run_timer, ic) == 0;
     return ic;
 }
@@ -308,6 +295,7 @@ void ic_close(struct ic *ic)
     if (ic->log && ic->drain)
         undo_log_drain_trash(ic->log);
     undo_log_close(ic->log);
+    undo_log_close(ic->closed_log);
     ic_inode_unref(ic->root);
     inode_table_free(ic->inodes);
     held_links_free(ic->held);

@@ -52,7 +52,12 @@ struct ic {
     struct parking parking;         /* what stands against changes */
     struct safeguard guard;
 
-    struct undo_log *log;    /* NULL: no undo */
+    /* NULL: no undo. It may be set later, with the gate write-locked. */
+    struct undo_log *_Atomic log;
+    /* A log that cannot be used (it is of another version), until it is
+     * discarded: then steps are numbered, and no more. Or NULL. */
+    struct undo_log *closed_log;
+    int64_t last_id;         /* of the steps that were opened meanwhile */
     struct held_links *held; /* NULL: no undo */
     struct wal wal;          /* .step is NULL while no step is open */
     uint64_t last_epoch;

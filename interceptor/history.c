@@ -18,16 +18,21 @@ GPtrArray *ic_history(struct ic *ic, unsigned limit, GError **error)
     const struct undo_log_entry *entries;
     size_t count;
 
-    if (!steps_check_log(ic, error))
-        return NULL;
     pthread_rwlock_wrlock(&ic->gate);
+    if (!steps_check_log(ic, error)) {
+        pthread_rwlock_unlock(&ic->gate);
+        return NULL;
+    }
     entries = undo_log_entries(ic->log, &count);
     for (size_t i = count; i > 0 && infos->len < limit; i--) {
         fd_auto int dir = undo_log_open_step(ic->log, entries[i - 1].id);
         g_autoptr(step_auto) step = NULL;
 
-        if (dir >= 0 && step_load_summary(dir, &step) == 0)
+        if (dir >= 0 && !entries[i - 1].damaged &&
+            step_load_summary(dir, &step) == 0)
             g_ptr_array_add(infos, report_from_step(step));
+        else
+            g_ptr_array_add(infos, report_of_damaged(entries[i - 1].id));
     }
     pthread_rwlock_unlock(&ic->gate);
     return g_steal_pointer(&infos);
@@ -37,10 +42,8 @@ int64_t ic_last_step_id(struct ic *ic)
 {
     int64_t id;
 
-    if (!ic->log)
-        return 0;
     pthread_rwlock_wrlock(&ic->gate);
-    id = undo_log_last_id(ic->log);
+    id = steps_last_id(ic);
     if (ic->wal.step)
         id = MAX(id, ic->wal.step->id);
     pthread_rwlock_unlock(&ic->gate);

@@ -145,7 +145,11 @@ struct ic_options {
  * NULL and error: ERROR_INVALID_FIELD (a policy that cannot be enforced),
  * ERROR_INVALID_DIRECTORY (share or undo_dir), ERROR_BUSY
  * (another process owns the log), ERROR_PREIMAGE_* (recovery failed),
- * ERROR_UNDO_VERSION_MISMATCH, ERROR_IO_ERROR. */
+ * ERROR_IO_ERROR.
+ *
+ * A log of another version is left as it is: event.undo_version_mismatch, and
+ * changes go through unkept. Steps can be opened and closed, and are not
+ * undoable; rollback and history fail with ERROR_UNDO_VERSION_MISMATCH. */
 struct ic *ic_open_share(const struct ic_options *options, GError **error);
 
 /* Close the open ambient step, free everything. No other call may run, and
@@ -168,6 +172,13 @@ void ic_set_log(int level, const char *program);
  * $XDG_STATE_HOME/stepback/undo/<name>-<hash>. A new string; NULL and error
  * (ERROR_INVALID_DIRECTORY) if the folder does not exist or is "/". */
 char *ic_default_undo_dir(const char *share, GError **error);
+
+/* Forget all steps and begin a new log, also in place of one of another
+ * version; there is undo from then on. Step ids go on rising.
+ * ERROR_STEP_ACTIVE, ERROR_NOTHING_TO_UNDO (there is no log),
+ * ERROR_INVALID_DIRECTORY (the log's folder holds other files), ERROR_IO_ERROR.
+ */
+gboolean ic_discard(struct ic *ic, GError **error);
 
 /* ---- parking ------------------------------------------------------------- */
 
@@ -358,6 +369,7 @@ struct ic_step_info {
     int64_t started_us, ended_us; /* microseconds since the epoch */
     bool undoable;
     bool unprotected; /* more than was kept; affected tells of a part */
+    bool damaged;     /* its record cannot be read */
     size_t affected;  /* number of changes, also of those cut off */
     size_t counts[IC_CHANGE_TYPES]; /* of them, by type */
     GPtrArray *changes;             /* of struct ic_change *; at most 1,000 */
@@ -424,7 +436,9 @@ gboolean ic_set_outside_policy(struct ic *ic, enum ic_outside_policy policy,
                                GError **error);
 
 /* Take back the newest steps, newest first; an open ambient step is closed
- * first and counts. ret_infos (may be NULL): a new array of struct
+ * first and counts. force: undo as much of a damaged step as its record still
+ * says; one of which nothing can be read is passed by, told by event.warning,
+ * and put aside in the log. ret_infos (may be NULL): a new array of struct
  * ic_step_info * of the steps taken back. ERROR_NOTHING_TO_UNDO (fewer than
  * steps: nothing is done), ERROR_STEP_ACTIVE, ERROR_STEP_UNPROTECTED (one of
  * them; nothing is done, by force neither), ERROR_UNDO_BARRIER,

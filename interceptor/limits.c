@@ -244,6 +244,8 @@ void limits_apply_locked(struct ic *ic)
     apply_size(ic, &eviction);
     apply_free(ic, &eviction);
     tell(ic, &eviction);
+    if (!ic->broken)
+        undo_log_maybe_compact(ic->log);
 }
 
 /* ---- a full disk --------------------------------------------------------- */

@@ -3,8 +3,9 @@
  * recover - what an earlier process left behind.
  *
  * A step in wal/in_progress is taken back. If it cannot be, because it is
- * unprotected, the folder is in a state between, and so older steps must not be
- * taken back over it: it is committed as it is, as a wall.
+ * unprotected or its record is damaged, the folder is in a state between, and
+ * so older steps must not be taken back over it: it is committed as it is, as a
+ * wall.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -72,30 +73,50 @@ static void send_recovery(struct ic *ic, const char *message)
     events_send(ic->events, "event.recovery", payload);
 }
 
-static int commit_wall(struct ic *ic, int dir, struct step *step,
-                       const struct ic_step_info *info)
+/* The record gets its end; what it lacks for that it gets first. */
+static int commit_wall(struct ic *ic, int dir, struct step *step)
 {
     struct undo_log_entry entry = {
         .id = step->id,
         .seq = step->seq,
         .unprotected = true,
     };
-    int rc = journal_open(dir, STEP_MANIFEST, &step->journal);
+    int rc = 0;
 
     undo_log_release_reserve(ic->log); /* the disk may be full */
-    if (rc == 0)
-        rc = journal_append(step->journal, report_to_end_record(info));
-    if (rc == 0)
-        rc = undo_log_commit(ic->log, &entry);
-    return rc;
+    if (!step->journal)
+        rc = journal_open(dir, STEP_MANIFEST, &step->journal);
+    if (rc == 0 && !step->unprotected)
+        rc = step_record_unprotected(step, 0);
+    if (rc < 0)
+        return rc;
+    ic->recovered = report_from_step(step);
+    ic->recovered->ended_us = g_get_real_time();
+    rc = journal_append(step->journal, report_to_end_record(ic->recovered));
+    return rc < 0 ? rc : undo_log_commit(ic->log, &entry);
 }
 
 /* It was interrupted, and what it did stays. */
+static bool keep_as_wall(struct ic *ic, int dir, struct step *step,
+                         const char *reason, GError **error)
+{
+    g_autofree char *text = NULL;
+    int rc = commit_wall(ic, dir, step);
+
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    text = g_strdup_printf("step %" G_GINT64_FORMAT
+                           " was interrupted, and %s: what it did stays, and "
+                           "neither it nor what is older can be undone",
+                           step->id, reason);
+    events_warn(ic->events, "%s", text);
+    send_recovery(ic, text);
+    return true;
+}
+
 static bool keep_unprotected(struct ic *ic, int dir, GError **error)
 {
     g_autoptr(step_auto) step = NULL;
-    struct ic_step_info *info;
-    g_autofree char *text = NULL;
     int rc = step_load(dir, NULL, NULL, &step);
 
     if (rc < 0)
@@ -103,19 +124,51 @@ static bool keep_unprotected(struct ic *ic, int dir, GError **error)
     rc = undo_log_drop_blobs(ic->log, 0);
     if (rc < 0 && rc != -ENOENT) /* they go with the step */
         log_warn(LOG_UNDO, "undo log: %s", g_strerror(-rc));
-    info = ic->recovered = report_from_step(step);
-    info->ended_us = g_get_real_time();
-    rc = commit_wall(ic, dir, step, info);
+    return keep_as_wall(ic, dir, step,
+                        "changed more than may be kept of one step", error);
+}
+
+/* A record of which not even the first line can be read gives way to a new one
+ * that says so. */
+static int replace_record(struct ic *ic, int dir, struct step **ret_step)
+{
+    g_autoptr(step_auto) step = step_new(undo_log_least_id(ic->log) - 1,
+                                         undo_log_next_seq(ic->log),
+                                         IC_STEP_AMBIENT, NULL, ic->root->ino);
+    int rc = sys_renameat2(dir, STEP_MANIFEST, dir, STEP_MANIFEST ".damaged",
+                           0);
+
+    if (rc == -ENOENT)
+        rc = 0;
+    if (rc == 0)
+        rc = step_create_manifest(step, dir);
+    if (rc == 0)
+        *ret_step = g_steal_pointer(&step);
+    return rc;
+}
+
+/* Nothing that it kept is removed: it may be the only copy. */
+static bool keep_damaged(struct ic *ic, int dir, const GError *cause,
+                         GError **error)
+{
+    g_autoptr(step_auto) step = NULL;
+    g_autofree char *reason = NULL;
+    int rc = step_load(dir, NULL, NULL, &step);
+
+    if (rc == -EBADMSG || rc == -ENOENT)
+        rc = replace_record(ic, dir, &step);
     if (rc < 0)
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
-    text = g_strdup_printf(
-        "step %" G_GINT64_FORMAT
-        " was interrupted, and changed more than may be kept of one step: what "
-        "it did stays, and neither it nor what is older can be undone",
-        step->id);
-    events_warn(ic->events, "%s", text);
-    send_recovery(ic, text);
-    return true;
+    reason = g_strdup_printf("cannot be taken back (%s); what it kept is in "
+                             "%s/steps/%" G_GINT64_FORMAT "/blobs",
+                             cause->message, ic->undo_dir, step->id);
+    return keep_as_wall(ic, dir, step, reason, error);
+}
+
+/* Killed before the step's first line was whole: then nothing was kept. */
+static bool is_empty(int dir)
+{
+    return sys_dir_is_empty(dir, STEP_BLOBS) != 0;
 }
 
 static bool recover_wal(struct ic *ic, int dir, GError **error)
@@ -124,8 +177,7 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
     g_autoptr(GError) cause = NULL;
     int rc = step_load_summary(dir, &step);
 
-    /* Killed before the step's first line was whole: nothing was changed. */
-    if (rc == -ENOENT || rc == -ENODATA) {
+    if ((rc == -ENOENT || rc == -ENODATA) && is_empty(dir)) {
         rc = undo_log_discard_wal(ic->log, 0, 0, false);
         return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     }
@@ -133,10 +185,16 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
         send_recovery(ic, NULL);
         return true;
     }
-    if (error_code_of(cause) == ERROR_STEP_UNPROTECTED)
+    switch (error_code_of(cause)) {
+    case ERROR_STEP_UNPROTECTED:
         return keep_unprotected(ic, dir, error);
-    g_propagate_error(error, g_steal_pointer(&cause));
-    return false;
+    case ERROR_PREIMAGE_MISSING:
+    case ERROR_PREIMAGE_CORRUPT:
+        return keep_damaged(ic, dir, cause, error);
+    default:
+        g_propagate_error(error, g_steal_pointer(&cause));
+        return false;
+    }
 }
 
 bool rollback_recover(struct ic *ic, GError **error)

@@ -392,6 +392,18 @@ struct ic_step_info *report_from_step(const struct step *step)
     return info;
 }
 
+struct ic_step_info *report_of_damaged(int64_t id)
+{
+    enum ic_step_type type = id < 0 ? IC_STEP_AMBIENT : IC_STEP_COMMAND;
+    g_autoptr(step_auto) step = step_new(id, 0, type, NULL, 1);
+    struct ic_step_info *info = report_from_step(step);
+
+    info->started_us = info->ended_us = 0;
+    info->undoable = false;
+    info->damaged = true;
+    return info;
+}
+
 json_t *report_time_to_json(int64_t us)
 {
     g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(us / 1000000);
@@ -456,6 +468,8 @@ json_t *report_to_json(const struct ic_step_info *info)
     json_object_update_missing(report, command);
     if (info->unprotected)
         json_object_set_new(report, "unprotected", json_true());
+    if (info->damaged)
+        json_object_set_new(report, "damaged", json_true());
     json_decref(command);
     if (info->denied)
         json_object_update_new(

@@ -32,6 +32,9 @@ bool report_is_nothing(const struct step *step, const struct survey *survey,
 /* Info without changes: from the step's header and end record. A new object. */
 struct ic_step_info *report_from_step(const struct step *step);
 
+/* Of a step whose record cannot be read. A new object. */
+struct ic_step_info *report_of_damaged(int64_t id);
+
 /* The members of a manifest's end record, and back. */
 json_t *report_to_end_record(const struct ic_step_info *info);
 

@@ -39,8 +39,8 @@ void rollback_set_unprotected(int64_t id, GError **error)
 {
     g_set_error(error, STEPBACK_ERROR, ERROR_STEP_UNPROTECTED,
                 "step %" G_GINT64_FORMAT
-                " changed more than may be kept of one step: neither it nor "
-                "what is older can be undone",
+                " changed more than could be kept of it: neither it nor what "
+                "is older can be undone",
                 id);
 }
 
@@ -59,6 +59,9 @@ static gboolean load_step(struct ic *ic, int dir, bool damaged_too,
         rollback_set_unprotected(step->id, error);
         return FALSE;
     }
+    /* Committed, and cut off since. */
+    if (!step->end && !damaged_too)
+        step->damaged = true;
     if (step->damaged && !damaged_too) {
         g_set_error(error, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT,
                     "the record of step %" G_GINT64_FORMAT
@@ -128,8 +131,12 @@ static gboolean undo_step(struct ic *ic, int dir, struct step *step,
 static gboolean close_unprotected_locked(struct ic *ic, int64_t id,
                                          GError **error)
 {
-    if (steps_commit_locked(ic, -1, NULL, error))
+    if (!steps_commit_locked(ic, -1, NULL, error))
+        return FALSE;
+    if (ic->log)
         rollback_set_unprotected(id, error);
+    else
+        steps_check_log(ic, error);
     return FALSE;
 }
 
@@ -163,7 +170,7 @@ gboolean rollback_open_step_locked(struct ic *ic,
 {
     gboolean ok;
 
-    if (ic->wal.step->unprotected)
+    if (!ic->log || ic->wal.step->unprotected)
         return close_unprotected_locked(ic, ic->wal.step->id, error);
     atomic_store(&ic->epoch, 0);
     capture_clear(&ic->wal);
@@ -188,10 +195,9 @@ gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error)
 {
     gboolean ok;
 
-    if (!steps_check_log(ic, error))
-        return FALSE;
     lock_gate(ic);
-    ok = abort_locked(ic, id, error);
+    ok = (ic->closed_log || steps_check_log(ic, error)) &&
+         abort_locked(ic, id, error);
     unlock_gate(ic);
     return ok;
 }
@@ -210,14 +216,41 @@ static gboolean finish_interrupted_locked(struct ic *ic, GPtrArray *infos,
     return TRUE;
 }
 
-/* Found wrong before anything was changed? Then the step stays what it was. */
+/* Found before anything was changed. */
+static bool is_about_log(const GError *error)
+{
+    int code = error_code_of(error);
+
+    return code == ERROR_PREIMAGE_MISSING || code == ERROR_PREIMAGE_CORRUPT;
+}
+
+/* Was it found before anything was changed? Then the step stays what it was. */
 static void put_back(struct ic *ic, const struct undo_log_entry *entry,
                      const GError *cause)
 {
-    if ((!g_error_matches(cause, STEPBACK_ERROR, ERROR_PREIMAGE_MISSING) &&
-         !g_error_matches(cause, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT)) ||
-        undo_log_commit(ic->log, entry) < 0)
+    if (!is_about_log(cause) || undo_log_commit(ic->log, entry) < 0)
         ic->broken = -EIO;
+}
+
+/* Nothing can be undone of the step in wal/in_progress, and it was asked to go
+ * on all the same. */
+static gboolean pass_by(struct ic *ic, const struct undo_log_entry *entry,
+                        const GError *cause, struct ic_rollback_result *result,
+                        GError **error)
+{
+    int rc = undo_log_set_aside(ic->log, entry->id, entry->seq);
+
+    if (rc < 0) {
+        ic->broken = -EIO;
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    }
+    events_warn(ic->events,
+                "step %" G_GINT64_FORMAT
+                " cannot be undone and was passed by: %s; what the log has of "
+                "it is in %s/damaged",
+                entry->id, cause->message, ic->undo_dir);
+    g_ptr_array_add(result->steps, report_of_damaged(entry->id));
+    return TRUE;
 }
 
 static gboolean pop_locked(struct ic *ic, bool force,
@@ -235,16 +268,22 @@ static gboolean pop_locked(struct ic *ic, bool force,
     struct ic_step_info *info;
     int rc;
 
-    if (!load_step(ic, dir, force, &step, error) ||
-        !outside_check_step(ic, step, force, result, error))
+    load_step(ic, dir, force, &step, &cause);
+    if (cause && !(force && is_about_log(cause))) {
+        g_propagate_error(error, g_steal_pointer(&cause));
+        return FALSE;
+    }
+    if (!cause && !outside_check_step(ic, step, force, result, error))
         return FALSE;
     rc = undo_log_reopen(ic->log, entry.id);
     if (rc < 0)
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
-    if (undo_step(ic, dir, step, flags, result, &info, &cause)) {
+    if (!cause && undo_step(ic, dir, step, flags, result, &info, &cause)) {
         g_ptr_array_add(result->steps, info);
         return TRUE;
     }
+    if (force && is_about_log(cause))
+        return pass_by(ic, &entry, cause, result, error);
     put_back(ic, &entry, cause);
     g_propagate_error(error, g_steal_pointer(&cause));
     return FALSE;
@@ -263,7 +302,8 @@ static void set_too_many(size_t count, GError **error)
 }
 
 /* A step that cannot be taken back hides all that is older. */
-static gboolean check_protected(struct ic *ic, unsigned steps, GError **error)
+static gboolean check_steps(struct ic *ic, unsigned steps, bool force,
+                            GError **error)
 {
     size_t count;
     const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
@@ -271,6 +311,14 @@ static gboolean check_protected(struct ic *ic, unsigned steps, GError **error)
     for (size_t i = 1; i <= MIN(steps, count); i++) {
         if (entries[count - i].unprotected) {
             rollback_set_unprotected(entries[count - i].id, error);
+            return FALSE;
+        }
+        if (entries[count - i].damaged && !force) {
+            g_set_error(error, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT,
+                        "the record of step %" G_GINT64_FORMAT
+                        " cannot be read; with force, what is left of it is "
+                        "undone, or it is passed by",
+                        entries[count - i].id);
             return FALSE;
         }
     }
@@ -287,7 +335,7 @@ static gboolean rollback_locked(struct ic *ic, unsigned steps, bool force,
 
     if (!steps_check_none(ic, error) || !steps_close_ambient_locked(ic, error))
         return FALSE;
-    if (!check_protected(ic, steps > first ? steps - first : 0, error))
+    if (!check_steps(ic, steps > first ? steps - first : 0, force, error))
         return FALSE;
     entries = undo_log_entries(ic->log, &count);
     if (steps == 0 || steps > count + first) {
@@ -316,11 +364,10 @@ gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
     gboolean ok;
 
     *ret_result = outside_result_new();
-    if (!steps_check_log(ic, error))
-        return FALSE;
     lock_gate(ic);
     packer_pause(ic->packer);
-    ok = rollback_locked(ic, steps, force, *ret_result, error);
+    ok = steps_check_log(ic, error) &&
+         rollback_locked(ic, steps, force, *ret_result, error);
     packer_resume(ic->packer);
     unlock_gate(ic);
     return ok;

@@ -13,6 +13,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/configure.h"
 #include "interceptor/limits.h"
 #include "interceptor/post_state.h"
 #include "interceptor/report.h"
@@ -156,16 +157,44 @@ static int write_commit(struct ic *ic, const struct survey *survey,
     return rc < 0 ? rc : undo_log_commit(ic->log, &entry);
 }
 
+/* The log cannot be used: the step has an id, and that is all. */
+static void begin_unkept(struct ic *ic, int64_t id, enum ic_step_type type,
+                         const char *command)
+{
+    ic->wal.step = step_new(id, 0, type, command, ic->root->ino);
+    ic->last_id = id;
+}
+
+static void close_unkept(struct ic *ic, int exit_code,
+                         struct ic_step_info **ret_info)
+{
+    struct ic_step_info *info = report_from_step(ic->wal.step);
+
+    info->undoable = false;
+    info->exit_code = exit_code;
+    info->ended_us = g_get_real_time();
+    capture_clear(&ic->wal);
+    if (ret_info)
+        *ret_info = info;
+    else
+        ic_step_info_free(info);
+}
+
 gboolean steps_commit_locked(struct ic *ic, int exit_code,
                              struct ic_step_info **ret_info, GError **error)
 {
     int64_t id = ic->wal.step->id;
-    bool nothing;
     g_autoptr(survey_auto) survey = NULL;
-    struct ic_step_info *info = make_info(ic, exit_code, &nothing, &survey);
+    struct ic_step_info *info;
     gboolean ok = TRUE;
+    bool nothing;
     int rc;
 
+    if (!ic->log) {
+        close_unkept(ic, exit_code, ret_info);
+        return TRUE;
+    }
+    info = make_info(ic, exit_code, &nothing, &survey);
     atomic_store(&ic->epoch, 0);
     steps_drop_kept_locked(ic);
     if (nothing) {
@@ -232,6 +261,10 @@ gboolean steps_check_log(struct ic *ic, GError **error)
 {
     if (ic->log)
         return TRUE;
+    if (ic->closed_log) {
+        configure_set_version_error(ic, error);
+        return FALSE;
+    }
     g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
                 "%s is served without an undo log", ic->share);
     return FALSE;
@@ -258,6 +291,11 @@ gboolean steps_check_none(struct ic *ic, GError **error)
     return FALSE;
 }
 
+int64_t steps_last_id(struct ic *ic)
+{
+    return MAX(ic->log ? undo_log_last_id(ic->log) : 0, ic->last_id);
+}
+
 static gboolean open_locked(struct ic *ic, int64_t id, enum ic_step_type type,
                             const char *command, GError **error)
 {
@@ -265,11 +303,11 @@ static gboolean open_locked(struct ic *ic, int64_t id, enum ic_step_type type,
 
     if (!steps_check_none(ic, error))
         return FALSE;
-    if (id <= undo_log_last_id(ic->log)) {
+    if (id <= steps_last_id(ic)) {
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                     "step ids rise: %" G_GINT64_FORMAT
                     " was used already, the next is %" G_GINT64_FORMAT,
-                    id, undo_log_last_id(ic->log) + 1);
+                    id, steps_last_id(ic) + 1);
         return FALSE;
     }
     if (id > STEP_MAX_NUMBER) { /* it could not be read back */
@@ -283,6 +321,10 @@ static gboolean open_locked(struct ic *ic, int64_t id, enum ic_step_type type,
             error, ERROR_IO_ERROR,
             "a rollback is unfinished; roll back again to finish it",
             ic->broken);
+    if (!ic->log) {
+        begin_unkept(ic, id, type, command);
+        return TRUE;
+    }
     if (!steps_close_ambient_locked(ic, error))
         return FALSE;
     do
@@ -296,10 +338,9 @@ gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
 {
     gboolean ok;
 
-    if (!steps_check_log(ic, error))
-        return FALSE;
     pthread_rwlock_wrlock(&ic->gate);
-    ok = open_locked(ic, id, type, command, error);
+    ok = (ic->closed_log || steps_check_log(ic, error)) &&
+         open_locked(ic, id, type, command, error);
     pthread_rwlock_unlock(&ic->gate);
     return ok;
 }
@@ -350,10 +391,9 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
 {
     gboolean ok;
 
-    if (!steps_check_log(ic, error))
-        return FALSE;
     pthread_rwlock_rdlock(&ic->gate);
-    ok = check_closable(ic, id, error);
+    ok = (ic->closed_log || steps_check_log(ic, error)) &&
+         check_closable(ic, id, error);
     pthread_rwlock_unlock(&ic->gate);
     if (!ok)
         return FALSE;

@@ -30,8 +30,11 @@ bool steps_drop_kept_locked(struct ic *ic);
 /* With the gate write-locked: commit the open step if it is an ambient one. */
 gboolean steps_close_ambient_locked(struct ic *ic, GError **error);
 
+/* The greatest id ever used. With the gate locked. */
+int64_t steps_last_id(struct ic *ic);
+
 /* Is there a log; is step id the open one; is none but an ambient one open?
- * FALSE and error if not. The last two with the gate locked. */
+ * FALSE and error if not. With the gate locked. */
 gboolean steps_check_log(struct ic *ic, GError **error);
 gboolean steps_check_open(struct ic *ic, int64_t id, GError **error);
 gboolean steps_check_none(struct ic *ic, GError **error);

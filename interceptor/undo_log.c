@@ -26,7 +26,7 @@ struct undo_log_name undo_log_name(int64_t id)
 
 /* ---- entries ------------------------------------------------------------- */
 
-void undo_log_note_used(struct undo_log *log, int64_t id, int64_t seq)
+void undo_log_use(struct undo_log *log, int64_t id, int64_t seq)
 {
     log->last_id = MAX(log->last_id, id);
     log->least_id = MIN(log->least_id, id);
@@ -154,7 +154,7 @@ int undo_log_commit(struct undo_log *log, const struct undo_log_entry *entry)
     if (rc < 0)
         return rc;
     g_array_append_vals(log->entries, entry, 1);
-    undo_log_note_used(log, id, seq);
+    undo_log_use(log, id, seq);
     undo_log_measure(log, log->entries->len - 1);
     /* The step is committed by the rename; the note only saves its id from
      * being used again after the step is gone. */
@@ -224,12 +224,25 @@ int undo_log_reopen(struct undo_log *log, int64_t id)
     return rc;
 }
 
+int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq)
+{
+    fd_auto int to = undo_log_open_subdir(log->dir, "damaged");
+    int rc = to < 0 ? to : undo_log_append_history(log, "damaged", id, seq);
+
+    if (rc == 0)
+        rc = -EEXIST;
+    for (int64_t n = 0; rc == -EEXIST && n < INT16_MAX; n++)
+        rc = sys_rename_noreplace(log->wal, UNDO_LOG_IN_PROGRESS, to,
+                                  undo_log_name(n).text);
+    return rc;
+}
+
 int undo_log_discard_wal(struct undo_log *log, int64_t id, int64_t seq,
                          bool popped)
 {
     int rc = undo_log_append_history(log, popped ? "popped" : "done", id, seq);
 
-    undo_log_note_used(log, id, seq);
+    undo_log_use(log, id, seq);
     if (rc == 0)
         rc = undo_log_move_to_trash(log, log->wal, UNDO_LOG_IN_PROGRESS, 0);
     return rc;

@@ -10,6 +10,8 @@
  *     steps/<id>/          committed steps
  *     history.jsonl        notes about steps, see below
  *     own.jsonl            what undo itself has changed (own.h)
+ *     discarded/           what was all of this, until undo_log_discard()
+ *     damaged/<n>/         steps that could not be undone, and were passed by
  *
  * A step's folder holds manifest.jsonl (step.h) and blobs/. It is made in
  * wal/, is renamed to steps/ when it is committed, back to wal/in_progress to
@@ -54,12 +56,33 @@ struct undo_log_entry {
     int64_t copied;   /* bytes of content and records that the log wrote */
     int64_t moved;    /* bytes that the removed inodes which it holds occupy */
     bool unprotected; /* it cannot be taken back: a wall */
+    bool damaged;     /* its record cannot be read */
 };
 
 /* Open or make the log at path and lock it. socket (may be NULL) is written
- * into the lock file. NULL and error as ic_open_share(). */
+ * into the lock file. NULL and error as ic_open_share(). A log of another
+ * version is locked, and that is all: it can be discarded and closed. */
 struct undo_log *undo_log_open(const char *path, const char *socket,
                                GError **error);
+
+/* The version of a log that is not of ours, as it says; NULL: it is of ours.
+ * Borrowed. */
+const char *undo_log_other_version(const struct undo_log *log);
+
+/* Forget everything, of whatever version; ids stay used. The steps of a log of
+ * ours are forgotten one by one. Of another's, all that a log consists of is
+ * moved away, each part by one rename, and the version is written last: killed
+ * before, it is of another version still. Other files in the folder are not
+ * touched; -EEXIST if there are some, for then it may be no log at all. 0 or
+ * -errno. */
+int undo_log_discard(struct undo_log *log);
+
+/* Write the history anew, without what no step needs any more, if it has become
+ * long. Not while a rollback is unfinished, which needs its aliases. */
+void undo_log_maybe_compact(struct undo_log *log);
+
+/* These are used up. */
+void undo_log_use(struct undo_log *log, int64_t id, int64_t seq);
 void undo_log_close(struct undo_log *log);
 
 /* A committed step's id and seq: newest last. Borrowed; valid until the next
@@ -103,6 +126,10 @@ int undo_log_open_step(struct undo_log *log, int64_t id);
 
 /* steps/<id> becomes wal/in_progress, to be rolled back. */
 int undo_log_reopen(struct undo_log *log, int64_t id);
+
+/* wal/in_progress cannot be undone, and is passed by: put it aside, where it
+ * stays until all is discarded. */
+int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq);
 
 /* wal/in_progress is done with: note that the step is no more (unless it is
  * an empty one that is merely dropped: popped false), and remove it. */

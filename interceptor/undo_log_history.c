@@ -4,9 +4,13 @@
  */
 #include "interceptor/undo_log_parts.h"
 
+#include <errno.h>
+
+#include "common/log.h"
 #include "interceptor/barriers.h"
 #include "interceptor/journal.h"
 #include "interceptor/step.h"
+#include "interceptor/sys.h"
 
 #define HISTORY "history.jsonl"
 
@@ -49,28 +53,43 @@ static int read_history_record(json_t *record, void *opaque)
         barriers_read(log->barriers, record);
         if (id >= -STEP_MAX_NUMBER && id <= STEP_MAX_NUMBER && seq >= 0 &&
             seq <= STEP_MAX_NUMBER)
-            undo_log_note_used(log, id, seq);
+            undo_log_use(log, id, seq);
+        if (g_strcmp0(type, "done") == 0)
+            g_hash_table_insert(log->seqs, g_memdup2(&id, sizeof(id)),
+                                g_memdup2(&seq, sizeof(seq)));
     }
     return 0;
+}
+
+static int write_note(struct journal *journal, const char *type, int64_t id,
+                      int64_t seq)
+{
+    return journal_append(journal,
+                          json_pack("{s:s, s:I, s:I}", "t", type, "id",
+                                    (json_int_t)id, "seq", (json_int_t)seq));
+}
+
+static int write_alias(struct journal *journal, uint64_t from,
+                       const struct alias *alias)
+{
+    return journal_append(journal, json_pack("{s:s, s:I, s:I, s:I, s:I}", "t",
+                                             "alias", "from", (json_int_t)from,
+                                             "to", (json_int_t)alias->to, "seq",
+                                             (json_int_t)alias->seq, "at",
+                                             (json_int_t)alias->at));
 }
 
 int undo_log_append_history(struct undo_log *log, const char *type, int64_t id,
                             int64_t seq)
 {
-    return journal_append(log->history,
-                          json_pack("{s:s, s:I, s:I}", "t", type, "id",
-                                    (json_int_t)id, "seq", (json_int_t)seq));
+    return write_note(log->history, type, id, seq);
 }
 
 int undo_log_add_alias(struct undo_log *log, uint64_t from, uint64_t to,
                        int64_t seq)
 {
     struct alias alias = { to, seq, log->last_seq };
-    int rc = journal_append(log->history,
-                            json_pack("{s:s, s:I, s:I, s:I, s:I}", "t", "alias",
-                                      "from", (json_int_t)from, "to",
-                                      (json_int_t)to, "seq", (json_int_t)seq,
-                                      "at", (json_int_t)alias.at));
+    int rc = write_alias(log->history, from, &alias);
 
     if (rc == 0)
         note_alias(log, from, &alias);
@@ -142,14 +161,116 @@ int undo_log_open_history(struct undo_log *log, bool *ret_damaged)
     log->barriers = barriers_new();
     log->aliases = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
                                          (GDestroyNotify)g_array_unref);
-    return rc < 0 ? rc
-                  : journal_read(log->dir, HISTORY, read_history_record, log,
-                                 ret_damaged);
+    log->seqs = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                                      g_free);
+    if (rc == 0)
+        rc = journal_read(log->dir, HISTORY, read_history_record, log,
+                          ret_damaged);
+    return rc;
+}
+
+/* ---- compaction ---------------------------------------------------------- */
+
+#define HISTORY_NEW HISTORY ".tmp"
+
+enum {
+    COMPACT_BYTES = 256 << 10, /* not worth it below this */
+    COMPACT_RATIO = 4,         /* nor if more than a part of it would stay */
+};
+
+/* An alias is needed by steps that are older than the loss that it is about. */
+static int64_t oldest_seq(struct undo_log *log)
+{
+    int64_t oldest = log->last_seq;
+
+    for (guint i = 0; i < log->entries->len; i++)
+        oldest = MIN(oldest,
+                     g_array_index(log->entries, struct undo_log_entry, i).seq);
+    return oldest;
+}
+
+static int write_aliases(struct undo_log *log, struct journal *journal)
+{
+    int64_t oldest = oldest_seq(log);
+    GHashTableIter iter;
+    gpointer key, value;
+    int rc = 0;
+
+    g_hash_table_iter_init(&iter, log->aliases);
+    while (rc == 0 && g_hash_table_iter_next(&iter, &key, &value)) {
+        GArray *list = value;
+
+        for (guint i = 0; rc == 0 && i < list->len; i++) {
+            const struct alias *alias = &g_array_index(list, struct alias, i);
+
+            if (alias->seq > oldest)
+                rc = write_alias(journal, *(const uint64_t *)key, alias);
+        }
+    }
+    return rc;
+}
+
+static int write_history(struct undo_log *log, struct journal *journal)
+{
+    int rc = write_note(journal, "used", log->last_id, log->last_seq);
+
+    if (rc == 0)
+        rc = write_note(journal, "used", log->least_id, log->last_seq);
+    for (guint i = 0; rc == 0 && i < log->entries->len; i++) {
+        const struct undo_log_entry *entry = &g_array_index(
+            log->entries, struct undo_log_entry, i);
+
+        rc = write_note(journal, "done", entry->id, entry->seq);
+    }
+    for (guint i = 0; rc == 0 && i < log->barriers->len; i++)
+        rc = journal_append(
+            journal, barrier_to_record(g_ptr_array_index(log->barriers, i)));
+    return rc < 0 ? rc : write_aliases(log, journal);
+}
+
+/* What history.jsonl says is in memory too, but for what nobody needs. */
+int undo_log_compact_history(struct undo_log *log)
+{
+    struct journal *journal;
+    int rc = sys_unlinkat(log->dir, HISTORY_NEW, 0);
+
+    rc = rc < 0 && rc != -ENOENT
+             ? rc
+             : journal_open(log->dir, HISTORY_NEW, &journal);
+    if (rc < 0)
+        return rc;
+    rc = write_history(log, journal);
+    if (rc == 0)
+        rc = sys_renameat2(log->dir, HISTORY_NEW, log->dir, HISTORY, 0);
+    if (rc < 0) {
+        journal_close(journal);
+        sys_unlinkat(log->dir, HISTORY_NEW, 0);
+        return rc;
+    }
+    journal_close(log->history);
+    log->history = journal;
+    return 0;
+}
+
+/* Is it worth it? Known only by trying; so not more often than when it has
+ * become some times longer. */
+void undo_log_maybe_compact(struct undo_log *log)
+{
+    int64_t size = journal_size(log->history);
+    int rc;
+
+    if (size < COMPACT_BYTES || size < COMPACT_RATIO * log->compacted)
+        return;
+    rc = undo_log_compact_history(log);
+    if (rc < 0)
+        log_warn(LOG_UNDO, "history of the undo log: %s", g_strerror(-rc));
+    log->compacted = journal_size(log->history);
 }
 
 void undo_log_close_history(struct undo_log *log)
 {
-    journal_close(log->history);
+    g_clear_pointer(&log->history, journal_close);
     g_clear_pointer(&log->aliases, g_hash_table_unref);
     g_clear_pointer(&log->barriers, g_ptr_array_unref);
+    g_clear_pointer(&log->seqs, g_hash_table_unref);
 }

@@ -66,6 +66,19 @@ static bool take_lock(struct undo_log *log, const char *path,
     return rc == 0 || fail(error, ERROR_IO_ERROR, path, rc, "lock");
 }
 
+int undo_log_write_version(struct undo_log *log)
+{
+    g_autofree char *text = g_strdup_printf("%d\n", UNDO_LOG_FORMAT);
+    fd_auto int fd = sys_openat(log->dir, "version.tmp",
+                                O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
+                                0600);
+    int rc = fd < 0 ? fd : sys_write_all(fd, text, strlen(text));
+
+    return rc < 0
+               ? rc
+               : sys_renameat2(log->dir, "version.tmp", log->dir, "version", 0);
+}
+
 static bool check_version(struct undo_log *log, const char *path,
                           GError **error)
 {
@@ -76,22 +89,19 @@ static bool check_version(struct undo_log *log, const char *path,
     if (rc == 0 && strcmp(found, wanted) == 0)
         return true;
     if (rc == -ENOENT) {
-        int fd = sys_openat(log->dir, "version.tmp",
-                            O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
-
-        rc = fd < 0 ? fd : sys_write_all(fd, wanted, strlen(wanted));
-        fd_close(&fd);
-        if (rc == 0)
-            rc = sys_renameat2(log->dir, "version.tmp", log->dir, "version", 0);
+        rc = undo_log_write_version(log);
         return rc == 0 || fail(error, ERROR_IO_ERROR, path, rc, "version");
     }
     if (rc < 0 && rc != -EFBIG)
         return fail(error, ERROR_IO_ERROR, path, rc, "version");
-    g_set_error(error, STEPBACK_ERROR, ERROR_UNDO_VERSION_MISMATCH,
-                "%s: this undo log has the format '%s', this program knows %d; "
-                "use the program that wrote it, or move the folder away",
-                path, found ? g_strchomp(found) : "?", UNDO_LOG_FORMAT);
-    return false;
+    log->other_version = found ? g_utf8_make_valid(g_strstrip(found), -1)
+                               : g_strdup("?");
+    return true;
+}
+
+const char *undo_log_other_version(const struct undo_log *log)
+{
+    return log->other_version;
 }
 
 /* What the first and the last line of a step's manifest say of it. */
@@ -108,6 +118,52 @@ static int read_entry(struct undo_log *log, struct undo_log_entry *entry)
     entry->seq = step->seq;
     entry->unprotected = step->unprotected;
     entry->moved = json_integer_value(json_object_get(step->end, "moved"));
+    entry->moved = CLAMP(entry->moved, 0, STEP_MAX_NUMBER);
+    /* What was cut off with it may have been more. */
+    return step->end ? 0 : -ENODATA;
+}
+
+/* A step whose record cannot be read keeps its place: what is older must not
+ * be undone as if it had not been. The history knows its seq, mostly; else it
+ * is the newest. */
+static void take_damaged(struct undo_log *log, struct undo_log_entry *entry)
+{
+    const int64_t *seq = g_hash_table_lookup(log->seqs, &entry->id);
+
+    entry->damaged = true;
+    entry->seq = seq && *seq > 0 && *seq <= STEP_MAX_NUMBER
+                     ? *seq
+                     : undo_log_next_seq(log);
+}
+
+static bool is_damage(int rc)
+{
+    return rc == -EBADMSG || rc == -ENODATA || rc == -ENOENT ||
+           rc == -ENOTDIR || rc == -ELOOP || rc == -EFBIG;
+}
+
+static int take_step(struct undo_log *log, const char *name)
+{
+    struct undo_log_entry found = { .id = g_ascii_strtoll(name, NULL, 10) };
+    int rc;
+
+    if (strcmp(undo_log_name(found.id).text, name) != 0 ||
+        found.id < -STEP_MAX_NUMBER || found.id > STEP_MAX_NUMBER) {
+        log_warn(LOG_UNDO, "steps/%s in the undo log is none of its steps",
+                 name);
+        return 0;
+    }
+    rc = read_entry(log, &found);
+    /* Not readable now, that is all: another start may do better. */
+    if (rc < 0 && !is_damage(rc))
+        return rc;
+    if (rc < 0) {
+        log_warn(LOG_UNDO, "steps/%s in the undo log is not readable: %s", name,
+                 g_strerror(-rc));
+        take_damaged(log, &found);
+    }
+    g_array_append_val(log->entries, found);
+    undo_log_use(log, found.id, found.seq);
     return 0;
 }
 
@@ -120,28 +176,12 @@ static int find_steps(struct undo_log *log)
     if (!dir)
         return fd < 0 ? fd : -errno;
     while ((entry = readdir(dir))) {
-        struct undo_log_entry found = { 0 };
-        char *end;
-        int rc;
+        int rc = entry->d_name[0] == '.' ? 0 : take_step(log, entry->d_name);
 
-        if (entry->d_name[0] == '.')
-            continue;
-        found.id = strtoll(entry->d_name, &end, 10);
-        rc = *end == '\0' ? read_entry(log, &found) : -EBADMSG;
-        /* Without a step that is only not readable now, an undo would take
-         * back the one before it. */
-        if (rc < 0 && rc != -EBADMSG && rc != -ENODATA && rc != -ENOENT &&
-            rc != -ENOTDIR && rc != -ELOOP && rc != -EFBIG) {
+        if (rc < 0) {
             closedir(dir);
             return rc;
         }
-        if (rc < 0) {
-            log_warn(LOG_UNDO, "steps/%s in the undo log is not readable: %s",
-                     entry->d_name, g_strerror(-rc));
-            continue;
-        }
-        g_array_append_val(log->entries, found);
-        undo_log_note_used(log, found.id, found.seq);
     }
     closedir(dir);
     undo_log_sort(log);
@@ -150,28 +190,46 @@ static int find_steps(struct undo_log *log)
     return 0;
 }
 
-static bool open_parts(struct undo_log *log, const char *path, GError **error)
+int undo_log_open_parts(struct undo_log *log, bool *ret_damaged)
 {
-    bool damaged = false;
     struct stat st;
     int rc;
 
     log->wal = undo_log_open_subdir(log->dir, "wal");
     if (log->wal < 0)
-        return fail(error, ERROR_IO_ERROR, path, log->wal, "wal");
+        return log->wal;
     log->steps = undo_log_open_subdir(log->dir, "steps");
     if (log->steps < 0)
-        return fail(error, ERROR_IO_ERROR, path, log->steps, "steps");
+        return log->steps;
     log->own = own_new(log->dir);
-    rc = undo_log_open_history(log, &damaged);
+    rc = undo_log_open_history(log, ret_damaged);
     if (rc == 0)
         rc = find_steps(log);
     if (rc == 0)
         rc = sys_stat_fd(log->dir, &st);
     if (rc < 0)
-        return fail(error, ERROR_IO_ERROR, path, rc, "undo log");
+        return rc;
     log->dev = st.st_dev;
     undo_log_drop_links(log);
+    return undo_log_trash_discarded(log);
+}
+
+void undo_log_close_parts(struct undo_log *log)
+{
+    undo_log_close_history(log);
+    g_clear_pointer(&log->own, own_free);
+    g_array_set_size(log->entries, 0);
+    fd_close(&log->steps);
+    fd_close(&log->wal);
+}
+
+static bool open_parts(struct undo_log *log, const char *path, GError **error)
+{
+    bool damaged = false;
+    int rc = log->other_version ? 0 : undo_log_open_parts(log, &damaged);
+
+    if (rc < 0)
+        return fail(error, ERROR_IO_ERROR, path, rc, "undo log");
     if (damaged)
         log_warn(LOG_UNDO, "%s: the history has damaged lines", path);
     return true;
@@ -205,11 +263,9 @@ void undo_log_close(struct undo_log *log)
     if (!log)
         return;
     undo_log_trash_free(log->trash);
-    undo_log_close_history(log);
-    own_free(log->own);
+    undo_log_close_parts(log);
     g_array_unref(log->entries);
-    fd_close(&log->steps);
-    fd_close(&log->wal);
+    g_free(log->other_version);
     fd_close(&log->dir);
     fd_close(&log->lock); /* last: the lock ends here */
     g_free(log);

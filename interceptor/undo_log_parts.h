@@ -3,6 +3,7 @@
  * undo_log_parts - what the files of undo_log share, and nobody else uses.
  *
  * undo_log.c has the steps' folders, undo_log_open.c opening and closing,
+ * undo_log_discard.c forgetting all,
  * undo_log_history.c history.jsonl with its aliases, undo_log_trash.c what is
  * being removed.
  */
@@ -23,13 +24,16 @@ enum { UNDO_LOG_DIR_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW };
 struct undo_log {
     int dir, wal, steps, lock;
     dev_t dev;
+    char *other_version; /* NULL: it is ours */
     struct journal *history;
     struct trash *trash;
     bool has_reserve;
+    int64_t compacted; /* bytes of the history when it was last compacted */
     struct own *own;
     GArray *entries;     /* of undo_log_entry, by seq */
     GHashTable *aliases; /* owned uint64_t from -> GArray of alias */
     GPtrArray *barriers;
+    GHashTable *seqs; /* owned int64_t id -> owned int64_t seq: "done" notes */
     int64_t last_id, least_id, last_seq;
 };
 
@@ -39,8 +43,13 @@ struct undo_log_name {
 };
 struct undo_log_name undo_log_name(int64_t id);
 
-/* This id and this seq are used up. */
-void undo_log_note_used(struct undo_log *log, int64_t id, int64_t seq);
+/* Write the version file. Open wal, steps and the history, which are made if
+ * there are none, and read what is there. 0 or -errno. */
+int undo_log_write_version(struct undo_log *log);
+int undo_log_open_parts(struct undo_log *log, bool *ret_damaged);
+void undo_log_close_parts(struct undo_log *log);
+
+#define UNDO_LOG_DISCARDED "discarded"
 
 /* Sort the entries by their seq. */
 void undo_log_sort(struct undo_log *log);
@@ -51,6 +60,10 @@ int undo_log_open_subdir(int dirfd, const char *name);
 /* Open history.jsonl and read it. 0 or -errno. */
 int undo_log_open_history(struct undo_log *log, bool *ret_damaged);
 void undo_log_close_history(struct undo_log *log);
+
+/* Write history.jsonl anew without what no step needs any more. 0 or -errno,
+ * and it is as it was. */
+int undo_log_compact_history(struct undo_log *log);
 
 /* Note what became of a step: "done" or "popped". */
 int undo_log_append_history(struct undo_log *log, const char *type, int64_t id,
@@ -69,6 +82,8 @@ int undo_log_move_to_trash(struct undo_log *log, int dirfd, const char *name,
 /* At the start, before anything of the trash is removed: inodes of the share
  * may have links in it (own.h). */
 void undo_log_drop_links(struct undo_log *log);
+/* A whole log waits in discarded/: it goes to the trash, too. */
+int undo_log_trash_discarded(struct undo_log *log);
 
 /* The bytes of what waits in wal/trash. */
 int64_t undo_log_trash_bytes(const struct undo_log *log);

@@ -95,8 +95,13 @@ static int remove_folder(struct trash *trash, int fd, const char *name,
                          struct budget *budget)
 {
     fd_auto int folder = sys_openat(fd, name, UNDO_LOG_DIR_FLAGS, 0);
+    struct stat st;
     int rc = folder < 0 ? 0 : remove_blobs(trash, folder, budget);
 
+    /* A whole log that was discarded: who knows how much. */
+    if (rc == 0 && budget && folder >= 0 &&
+        sys_stat_name(folder, "steps", &st) == 0)
+        rc = 1;
     return rc == 0 ? sys_remove_tree(fd, name) : rc;
 }
 
@@ -335,9 +340,17 @@ int undo_log_drop_blobs(struct undo_log *log, int64_t bytes)
     if (rc < 0)
         return rc;
     drop_links_of(log, trash, name.text);
+    drop_links_of(log, trash, name.text);
     atomic_fetch_add(&log->trash->bytes, bytes);
     undo_log_empty_trash(log);
     return 0;
+}
+
+int undo_log_trash_discarded(struct undo_log *log)
+{
+    int rc = undo_log_move_to_trash(log, log->dir, UNDO_LOG_DISCARDED, 0);
+
+    return rc == -ENOENT ? 0 : rc;
 }
 
 void undo_log_each_trash(struct undo_log *log,

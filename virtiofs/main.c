@@ -148,6 +148,7 @@ static gboolean run(const struct options *options, int stop_fd, GError **error)
         .undo_dir = options->undo_dir,
         .control_socket = options->interceptor_socket,
         .read_only = options->server.read_only,
+        .limits = options->limits,
     };
     struct ic *ic = ic_open_share(&ic_options, error);
     struct fuse_server *server;

@@ -9,6 +9,8 @@
 /* What GLib fills in, before it is checked. */
 struct raw_options {
     char *cache, *log_level;
+    char *max_log_size, *max_step_size;
+    int max_steps;
     char **sub_options;
     gboolean read_only, foreground, print_capabilities, print_version;
 };
@@ -63,6 +65,45 @@ static gboolean set_read_only(struct options *options, const char *value,
 {
     options->server.read_only = true;
     return TRUE;
+}
+
+/* "200M", "1G": K, M, G and T are powers of 1024. */
+static gboolean parse_size(const char *option, const char *text,
+                           int64_t *ret_bytes, GError **error)
+{
+    static const char units[] = "KMGT";
+    guint64 number = 0;
+    const char *unit;
+    char *end = NULL;
+    int shift = 0;
+
+    if (!text)
+        return TRUE;
+    if (g_ascii_isdigit(*text))
+        number = g_ascii_strtoull(text, &end, 10);
+    if (end && *end && (unit = strchr(units, g_ascii_toupper(*end)))) {
+        shift = 10 * (int)(unit - units + 1);
+        end++;
+    }
+    if (!end || *end || number == 0 || number > (guint64)(G_MAXINT64 >> shift))
+        return fail(error,
+                    "%s is a number of bytes from 1, with K, M, G or T if you "
+                    "like, and not \"%s\"",
+                    option, text);
+    *ret_bytes = (int64_t)(number << shift);
+    return TRUE;
+}
+
+static gboolean set_limits(struct options *options,
+                           const struct raw_options *raw, GError **error)
+{
+    if (raw->max_steps < 0)
+        return fail(error, "--undo-max-steps is a number from 1");
+    options->limits.max_step_count = raw->max_steps;
+    return parse_size("--undo-max-log-size", raw->max_log_size,
+                      &options->limits.max_log_size, error) &&
+           parse_size("--undo-max-step-size", raw->max_step_size,
+                      &options->limits.max_single_step_size, error);
 }
 
 /* Options of the other grammar that ask for what is so anyway. */
@@ -149,7 +190,7 @@ static gboolean apply_raw(struct options *options,
         return FALSE;
     if (raw->log_level && !set_log_level(options, raw->log_level, error))
         return FALSE;
-    return check(options, error);
+    return set_limits(options, raw, error) && check(options, error);
 }
 
 static gboolean parse_arguments(struct options *options,
@@ -167,6 +208,15 @@ static gboolean parse_arguments(struct options *options,
           "Mount here instead of serving a guest", "DIR" },
         { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->undo_dir,
           "Keep the undo log here (default: no undo)", "DIR" },
+        { "undo-max-log-size", 0, 0, G_OPTION_ARG_STRING, &raw->max_log_size,
+          "Forget the oldest steps when more was copied (default: 1G)",
+          "BYTES" },
+        { "undo-max-step-size", 0, 0, G_OPTION_ARG_STRING, &raw->max_step_size,
+          "Keep no more of a step that copies more; it cannot be undone "
+          "(default: 200M)",
+          "BYTES" },
+        { "undo-max-steps", 0, 0, G_OPTION_ARG_INT, &raw->max_steps,
+          "Forget the oldest steps when there are more (default: 100)", "N" },
         { "interceptor-socket", 0, 0, G_OPTION_ARG_FILENAME,
           &options->interceptor_socket,
           "Listen for the undo control protocol on this Unix socket", "PATH" },
@@ -216,6 +266,8 @@ struct options *options_parse(int argc, char **argv, GError **error)
     ok = parse_arguments(options, &raw, argc, argv, error);
     g_free(raw.cache);
     g_free(raw.log_level);
+    g_free(raw.max_log_size);
+    g_free(raw.max_step_size);
     g_strfreev(raw.sub_options);
     if (!ok)
         g_clear_pointer(&options, options_free);

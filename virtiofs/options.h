@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "common/log.h"
+#include "interceptor/interceptor.h"
 #include "virtiofs/fuse_server.h"
 
 struct options {
@@ -20,6 +21,7 @@ struct options {
     int listen_fd;     /* -1: none */
     char *mount_dir;
     char *undo_dir;           /* NULL: no undo */
+    struct ic_limits limits;  /* 0: default */
     char *interceptor_socket; /* NULL: none */
     int interceptor_fd;       /* -1: none */
     enum log_level log_level;

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * configure - see configure.h: ic_configure() and ic_discard().
+ */
+#include "interceptor/configure.h"
+
+#include <errno.h>
+
+#include "common/errors.h"
+#include "common/log.h"
+#include "interceptor/limits.h"
+#include "interceptor/steps.h"
+
+gboolean ic_configure(struct ic *ic, const struct ic_limits *limits,
+                      GError **error)
+{
+    gboolean ok;
+
+    pthread_rwlock_wrlock(&ic->gate);
+    ok = limits_set(&ic->limits, limits, error);
+    ic->wal.limit = limits_of_step(ic);
+    if (ok && ic->log)
+        limits_apply_locked(ic);
+    pthread_rwlock_unlock(&ic->gate);
+    return ok;
+}
+
+/* ---- versions ------------------------------------------------------------ */
+
+void configure_use_log(struct ic *ic)
+{
+    struct undo_log *log = g_steal_pointer(&ic->closed_log);
+
+    if (undo_log_dev(log) != ic->dev)
+        log_warn(LOG_UNDO,
+                 "the undo log %s is on another filesystem than the folder: "
+                 "what is removed is copied, not moved",
+                 ic->undo_dir);
+    ic->log = log;
+}
+
+static char *describe_version(struct ic *ic)
+{
+    return g_strdup_printf(
+        "%s: this undo log has the version '%s', this program knows %d: there "
+        "is no undo until it is discarded, or the program that wrote it is "
+        "used",
+        ic->undo_dir, undo_log_other_version(ic->closed_log), UNDO_LOG_FORMAT);
+}
+
+void configure_set_version_error(struct ic *ic, GError **error)
+{
+    g_autofree char *text = describe_version(ic);
+
+    g_set_error_literal(error, STEPBACK_ERROR, ERROR_UNDO_VERSION_MISMATCH,
+                        text);
+}
+
+void configure_tell_version(struct ic *ic)
+{
+    g_autofree char *text = describe_version(ic);
+    g_autofree char *message = g_utf8_make_valid(text, -1);
+    g_autofree char *dir = g_utf8_make_valid(ic->undo_dir, -1);
+    g_autofree char *supported = g_strdup_printf("%d", UNDO_LOG_FORMAT);
+
+    log_warn(LOG_UNDO, "%s", message);
+    events_send(ic->events, "event.undo_version_mismatch",
+                json_pack("{s:s, s:s, s:s, s:s}", "found",
+                          undo_log_other_version(ic->closed_log), "supported",
+                          supported, "undo_dir", dir, "message", message));
+}
+
+/* ---- discarding ---------------------------------------------------------- */
+
+static gboolean check_discard(struct ic *ic, GError **error)
+{
+    if (!ic->closed_log && !steps_check_log(ic, error))
+        return FALSE;
+    if (!steps_check_none(ic, error) || !steps_close_ambient_locked(ic, error))
+        return FALSE;
+    /* What it has put aside is nowhere else. */
+    if (ic->broken)
+        return steps_fail(
+            error, ERROR_IO_ERROR,
+            "a rollback is unfinished; roll back again to finish it",
+            ic->broken);
+    return TRUE;
+}
+
+static gboolean discard_locked(struct ic *ic, GError **error)
+{
+    int rc;
+
+    if (!check_discard(ic, error))
+        return FALSE;
+    if (!ic->log)
+        undo_log_use(ic->closed_log, ic->last_id, 0);
+    rc = undo_log_discard(ic->log ? ic->log : ic->closed_log);
+    if (rc == -EEXIST) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                    "%s: there are files of which this program does not know "
+                    "that they belong to an undo log; move the folder away",
+                    ic->undo_dir);
+        return FALSE;
+    }
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "discarding the undo log", rc);
+    if (!ic->log)
+        configure_use_log(ic);
+    undo_log_take_reserve(ic->log);
+    log_info(LOG_UNDO, "the undo log was discarded");
+    return TRUE;
+}
+
+gboolean ic_discard(struct ic *ic, GError **error)
+{
+    gboolean ok;
+
+    pthread_rwlock_wrlock(&ic->gate);
+    packer_pause(ic->packer);
+    ok = discard_locked(ic, error);
+    packer_resume(ic->packer);
+    pthread_rwlock_unlock(&ic->gate);
+    return ok;
+}

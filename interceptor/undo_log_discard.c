@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * undo_log_discard - forgetting everything (undo_log.h).
+ */
+#include "interceptor/undo_log_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#include "common/fd.h"
+#include "interceptor/own.h"
+#include "interceptor/sys.h"
+
+/* What a log consists of, in the order in which it goes. */
+static const char *const parts[] = { "steps",         "wal",
+                                     "history.jsonl", "history.jsonl.tmp",
+                                     "own.jsonl",     "reserve",
+                                     "damaged" };
+
+/* What else there may be. */
+static const char *const kept[] = { "version", "version.tmp", "lock",
+                                    UNDO_LOG_DISCARDED };
+
+static bool is_in(const char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A folder with a file "version" in it need not be an undo log. */
+static int check_names(struct undo_log *log)
+{
+    int fd = sys_openat(log->dir, ".", UNDO_LOG_DIR_FLAGS, 0);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    int rc = 0;
+
+    if (!dir)
+        return fd < 0 ? fd : -errno;
+    while (rc == 0 && (entry = readdir(dir))) {
+        const char *name = entry->d_name;
+
+        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+            !is_in(parts, G_N_ELEMENTS(parts), name) &&
+            !is_in(kept, G_N_ELEMENTS(kept), name))
+            rc = -EEXIST;
+    }
+    closedir(dir);
+    return rc;
+}
+
+/* Into discarded/, under fresh names: what a discard that was killed has put
+ * there stays. */
+static int move_parts(struct undo_log *log)
+{
+    fd_auto int to = undo_log_open_subdir(log->dir, UNDO_LOG_DISCARDED);
+    int rc = to < 0 ? to : 0;
+
+    for (size_t i = 0; rc == 0 && i < G_N_ELEMENTS(parts); i++) {
+        rc = sys_rename_noreplace(log->dir, parts[i], to, parts[i]);
+        for (int n = 0; rc == -EEXIST && n < INT16_MAX; n++) {
+            g_autofree char *fresh = g_strdup_printf("%s.%d", parts[i], n);
+
+            rc = sys_rename_noreplace(log->dir, parts[i], to, fresh);
+        }
+        if (rc == -ENOENT)
+            rc = 0;
+    }
+    return rc;
+}
+
+static int discard_other(struct undo_log *log)
+{
+    int64_t last_id = log->last_id;
+    bool damaged = false;
+    int rc = check_names(log);
+
+    if (rc == 0)
+        rc = move_parts(log);
+    if (rc == 0)
+        rc = undo_log_write_version(log);
+    if (rc == 0)
+        rc = undo_log_open_parts(log, &damaged);
+    if (rc == 0)
+        rc = undo_log_append_history(log, "used", last_id, log->last_seq);
+    if (rc < 0) {
+        undo_log_close_parts(log);
+        return rc;
+    }
+    undo_log_use(log, last_id, 0);
+    g_clear_pointer(&log->other_version, g_free);
+    return 0;
+}
+
+int undo_log_discard(struct undo_log *log)
+{
+    int rc;
+
+    if (log->other_version)
+        return discard_other(log);
+    do
+        rc = undo_log_evict(log, NULL);
+    while (rc == 0);
+    if (rc == -ENOENT)
+        rc = undo_log_move_to_trash(log, log->dir, "damaged", 0);
+    if (rc == -ENOENT)
+        rc = 0;
+    if (rc < 0)
+        return rc;
+    own_forget(log->own);
+    g_ptr_array_set_size(log->barriers, 0);
+    return undo_log_compact_history(log);
+}
