@@ -283,7 +283,7 @@ static void sg02(gconstpointer backend)
 {
     struct world *w = start(backend);
     g_autoptr(GPtrArray) before = NULL;
-    g_autofree char *id = NULL;
+    g_autofree char *id = NULL, *next = NULL;
     struct command command;
     json_t *report;
     int64_t step;
@@ -304,8 +304,8 @@ static void sg02(gconstpointer backend)
     json_decref(world_undo(w, 1));
     world_assert_equal(w, before);
     /* In the next step it speaks again. */
-    step = hold_delete(w, &command, &id);
-    confirm(w, id, "deny");
+    step = hold_delete(w, &command, &next);
+    confirm(w, next, "deny");
     g_assert_cmpint(command_end(&command), ==, -EPERM);
     close_denied(w, step, before);
     world_free(w);
