@@ -242,7 +242,10 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
     int rc;
 
     if (blobs < 0) {
-        fail(error, blobs == -ENOENT ? ERROR_PREIMAGE_MISSING : ERROR_IO_ERROR,
+        fail(error,
+             blobs == -ENOENT                       ? ERROR_PREIMAGE_MISSING
+             : blobs == -ELOOP || blobs == -ENOTDIR ? ERROR_PREIMAGE_CORRUPT
+                                                    : ERROR_IO_ERROR,
              "blobs", blobs);
         return NULL;
     }

@@ -6,6 +6,7 @@
  */
 #include "interceptor/rollback.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -26,7 +27,8 @@ enum { CROSS = 1 << 8 }; /* beside enum restore_flags */
  * not. */
 static struct ic_step_info *describe(struct ic *ic, struct step *step, int dir)
 {
-    fd_auto int blobs = sys_openat(dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
+    fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
+                                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     g_autoptr(survey_auto) survey = NULL;
 
     if (step->end || blobs < 0 ||
@@ -78,18 +80,59 @@ static gboolean load_step(struct ic *ic, int dir, bool damaged_too,
     return TRUE;
 }
 
+static bool is_unknown(struct step *step, int blobs, const char *name)
+{
+    struct stat st;
+
+    return name[0] == 'i' &&
+           !step_find_inode(step, g_ascii_strtoull(name + 1, NULL, 10)) &&
+           sys_stat_name(blobs, name, &st) == 0 &&
+           (S_ISDIR(st.st_mode) || st.st_nlink == 1);
+}
+
+/* Does the log hold an inode of which the record does not say whose it is, and
+ * is it the only one that does? Lines of the record are missing, then. */
+static bool has_unknown(struct step *step, int blobs)
+{
+    int fd = sys_openat(blobs, ".", O_RDONLY | O_DIRECTORY, 0);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    bool found = false;
+
+    while (dir && !found && (entry = readdir(dir)))
+        found = is_unknown(step, fd, entry->d_name);
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+/* Removing it would destroy what nobody has a copy of. */
+static int keep_rest(struct ic *ic, const struct step *step)
+{
+    events_warn(ic->events,
+                "step %" G_GINT64_FORMAT
+                ": lines of its record are missing; files that it had removed "
+                "are left in %s/damaged",
+                step->id, ic->undo_dir);
+    return undo_log_set_aside(ic->log, step->id, step->seq);
+}
+
 /* Everything is restored: note it, and remove the step. */
 static int discard_undone(struct ic *ic, int dir, struct step *step,
                           bool crosses)
 {
-    fd_auto int blobs = sys_openat(dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
+    fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
+                                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     int rc = 0;
 
     verify_note_undone(ic->log, step, ic->root->fd, blobs);
     if (crosses)
         rc = undo_log_cross_barriers(ic->log, step->seq);
-    return rc < 0 ? rc
-                  : undo_log_discard_wal(ic->log, step->id, step->seq, true);
+    if (rc < 0)
+        return rc;
+    if (blobs >= 0 && has_unknown(step, blobs))
+        return keep_rest(ic, step);
+    return undo_log_discard_wal(ic->log, step->id, step->seq, true);
 }
 
 /* Take back the step in wal/in_progress, whose folder is dir, and remove it.
