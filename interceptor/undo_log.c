@@ -108,11 +108,30 @@ int undo_log_open_wal(struct undo_log *log)
     return sys_openat(log->wal, UNDO_LOG_IN_PROGRESS, UNDO_LOG_DIR_FLAGS, 0);
 }
 
+/* A step that could not be begun, for want of room say, may have left its
+ * folder, and then that could not be removed either. Without a first line it
+ * holds nothing. */
+static int drop_half_made(struct undo_log *log)
+{
+    fd_auto int dir = undo_log_open_wal(log);
+    g_autoptr(step_auto) step = NULL;
+    int rc = dir < 0 ? dir : step_load_summary(dir, &step);
+
+    if (rc != -ENOENT && rc != -ENODATA)
+        return rc < 0 ? rc : -EEXIST;
+    return undo_log_move_to_trash(log, log->wal, UNDO_LOG_IN_PROGRESS, 0);
+}
+
 int undo_log_create_wal(struct undo_log *log, int *ret_dirfd)
 {
     fd_auto int dir = -1;
     int rc = sys_mkdirat(log->wal, UNDO_LOG_IN_PROGRESS, 0700);
 
+    if (rc == -EEXIST) {
+        rc = drop_half_made(log);
+        if (rc == 0)
+            rc = sys_mkdirat(log->wal, UNDO_LOG_IN_PROGRESS, 0700);
+    }
     if (rc < 0)
         return rc;
     dir = undo_log_open_wal(log);

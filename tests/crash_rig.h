@@ -73,6 +73,7 @@ struct crash {
     GArray *ids;       /* of gint64: the steps' ids */
     unsigned way;      /* for go_on() */
     unsigned failures, rounds;
+    int last_error; /* of the round's last plan */
 
     /* In the act's process. */
     const struct fault_plan *plan;
