@@ -17,6 +17,7 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/handover.h"
 #include "common/jsonl.h"
 #include "common/log.h"
 #include "common/message.h"
@@ -79,6 +80,7 @@ static void start_job(struct client *client, json_t *request, bool urgent)
     job->client = client;
     job->request = request;
     job->urgent = urgent;
+    handover_give(job);
     g_thread_pool_push(urgent ? client->control->urgent : client->control->pool,
                        job, NULL);
 }
@@ -104,8 +106,10 @@ static void job_free(gpointer data)
 static gboolean job_done(gpointer data)
 {
     struct job *job = data;
-    struct client *client = job->client;
+    struct client *client;
 
+    handover_take(job);
+    client = job->client;
     if (job->urgent)
         client->n_urgent--;
     else
@@ -124,10 +128,12 @@ static void run_job(gpointer data, gpointer user_data)
     struct job *job = data;
     GSource *source = g_idle_source_new();
 
+    handover_take(job);
     parking_thread_waits(true);
     job->answer = control_ops_carry_out(control->ic, job->request);
     parking_thread_waits(false);
     g_source_set_callback(source, job_done, job, job_free);
+    handover_give(job);
     g_source_attach(source, control->context);
     g_source_unref(source);
 }
@@ -198,8 +204,10 @@ struct broadcast {
 static gboolean broadcast(gpointer data)
 {
     struct broadcast *b = data;
-    GPtrArray *clients = b->control->clients;
+    GPtrArray *clients;
 
+    handover_take(b);
+    clients = b->control->clients;
     for (guint i = 0; i < clients->len; i++) {
         struct client *client = g_ptr_array_index(clients, i);
 
@@ -227,6 +235,7 @@ static void send_event(json_t *message, void *opaque)
     b->message = message;
     g_source_set_priority(source, G_PRIORITY_DEFAULT);
     g_source_set_callback(source, broadcast, b, broadcast_free);
+    handover_give(b);
     g_source_attach(source, b->control->context);
     g_source_unref(source);
 }
@@ -294,6 +303,7 @@ static gboolean quit_loop(gpointer data)
 {
     struct control *control = data;
 
+    handover_take(control);
     g_main_loop_quit(control->loop);
     return G_SOURCE_REMOVE;
 }
@@ -314,6 +324,7 @@ void control_free(struct control *control)
     events_set_sink(control->ic->events, NULL, NULL);
     quit = g_idle_source_new();
     g_source_set_callback(quit, quit_loop, control, NULL);
+    handover_give(control);
     g_source_attach(quit, control->context);
     g_source_unref(quit);
     g_thread_join(control->thread);
@@ -361,6 +372,7 @@ static gboolean attach(gpointer data)
 {
     struct attachment *attachment = data;
 
+    handover_take(attachment);
     client_add(attachment->control, attachment->fd);
     return G_SOURCE_REMOVE;
 }
@@ -381,6 +393,7 @@ gboolean ic_control_attach(struct ic *ic, int fd, GError **error)
     attachment = g_new(struct attachment, 1);
     attachment->control = control_get(ic);
     attachment->fd = fd;
+    handover_give(attachment);
     invoke(attachment->control, attach, attachment, g_free);
     return TRUE;
 }
