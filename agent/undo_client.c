@@ -89,6 +89,7 @@ static gboolean open_log(struct undo_client *client, const char *dir,
         .share = dir,
         .undo_dir = undo_dir,
         .no_timer = true,
+        .no_watch = true,
     };
     g_autoptr(GError) cause = NULL;
 

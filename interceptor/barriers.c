@@ -69,6 +69,8 @@ static size_t paths_bytes(const struct ic_barrier *barrier)
 
 void barrier_add_path(struct ic_barrier *barrier, const char *path)
 {
+    if (*path == '\0')
+        path = "."; /* the share itself */
     for (guint i = 0; i < barrier->paths->len; i++) {
         if (strcmp(g_ptr_array_index(barrier->paths, i), path) == 0)
             return;

@@ -91,6 +91,8 @@ int engine_enter(struct ic *ic, const struct ic_inode *inode)
 
 void engine_leave(struct ic *ic)
 {
+    if (atomic_load_explicit(&ic->notes_leave, memory_order_relaxed))
+        atomic_store(&ic->last_leave_ms, engine_now_ms());
     pthread_rwlock_unlock(&ic->gate);
 }
 
@@ -276,6 +278,8 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
         ic_close(ic);
         return NULL;
     }
+    if (ic->undo_dir && !options->no_watch)
+        ic->watch = watch_new(ic);
     if (ic->undo_dir && !options->no_timer)
         ic->timer_runs = pthread_create(&ic->timer, NULL, run_timer, ic) == 0;
     return ic;
@@ -289,6 +293,7 @@ void ic_close(struct ic *ic)
     control_free(g_steal_pointer(&ic->control));
     safeguard_clear(&ic->guard);
     stop_timer(ic);
+    watch_free(g_steal_pointer(&ic->watch));
     if (ic->wal.step)
         steps_close_at_exit(ic);
     packer_free(ic->packer);

@@ -30,6 +30,7 @@
 #include "interceptor/safeguard.h"
 #include "interceptor/packer.h"
 #include "interceptor/undo_log.h"
+#include "interceptor/watch.h"
 
 struct ic {
     char *share;
@@ -49,6 +50,8 @@ struct ic {
     pthread_mutex_t names;
     _Atomic uint64_t epoch;
     _Atomic int64_t last_change_ms; /* CLOCK_MONOTONIC_COARSE */
+    _Atomic int64_t last_leave_ms;  /* a change's end, if notes_leave */
+    _Atomic bool notes_leave;       /* for watch_inotify.c */
     struct parking parking;         /* what stands against changes */
     struct safeguard guard;
 
@@ -67,6 +70,7 @@ struct ic {
     struct control *control;        /* or NULL */
 
     struct events *events;
+    struct watch *watch; /* or NULL */
     struct packer *packer;
 
     pthread_t timer; /* closes ambient steps */

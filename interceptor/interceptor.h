@@ -132,6 +132,10 @@ struct ic_options {
 
     enum ic_outside_policy outside_policy;
 
+    /* Do not watch the share: edits from outside are then noticed by comparing
+     * alone, when a step is taken back (for the command line). */
+    bool no_watch;
+
     /* Called for each event of the design's section 2.9 ("event.warning",
      * "event.recovery" ...) with its payload, a JSON object; both borrowed for
      * the call. From any thread, ic_open_share() included, and with the

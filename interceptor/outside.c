@@ -140,14 +140,13 @@ static void add_copy(struct ic *ic, GPtrArray *list,
 
 GPtrArray *ic_barriers(struct ic *ic)
 {
-    GPtrArray *list = barriers_new();
     const GPtrArray *barriers;
+    GPtrArray *list = barriers_new();
 
-    if (!ic->log)
-        return list;
+    watch_sync(ic->watch);
     pthread_rwlock_wrlock(&ic->gate);
-    barriers = undo_log_barriers(ic->log);
-    for (guint i = barriers->len; i > 0; i--) {
+    barriers = ic->log ? undo_log_barriers(ic->log) : NULL;
+    for (guint i = barriers ? barriers->len : 0; i > 0; i--) {
         const struct ic_barrier *barrier = g_ptr_array_index(barriers, i - 1);
 
         /* Others are in nobody's way any more. */

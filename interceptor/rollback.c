@@ -203,6 +203,7 @@ static void lock_gate(struct ic *ic)
 
 static void unlock_gate(struct ic *ic)
 {
+    atomic_store(&ic->last_leave_ms, engine_now_ms());
     pthread_rwlock_unlock(&ic->gate);
     parking_end_rollback(&ic->parking);
 }
@@ -407,6 +408,7 @@ gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
     gboolean ok;
 
     *ret_result = outside_result_new();
+    watch_sync(ic->watch);
     lock_gate(ic);
     packer_pause(ic->packer);
     ok = steps_check_log(ic, error) &&

@@ -338,6 +338,7 @@ gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
 {
     gboolean ok;
 
+    watch_sync(ic->watch); /* what was before the step belongs before it */
     pthread_rwlock_wrlock(&ic->gate);
     ok = (ic->closed_log || steps_check_log(ic, error)) &&
          open_locked(ic, id, type, command, error);

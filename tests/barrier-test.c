@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/errors.h"
+#include "interceptor/watch_parts.h"
 #include "tests/oracle.h"
 #include "tests/world.h"
 
@@ -386,12 +387,306 @@ static void own_interrupted(struct fixture *f)
     world_assert_equal(f->w, f->before);
 }
 
+/* ---- what the watcher sees ----------------------------------------------- */
+
+/* Another process, in the folder. */
+static void shell(struct fixture *f, const char *command)
+{
+    const char *argv[] = { "/bin/sh", "-c", command, NULL };
+    g_autoptr(GError) error = NULL;
+    int status;
+
+    g_spawn_sync(f->w->share, (char **)argv, NULL, G_SPAWN_DEFAULT, NULL, NULL,
+                 NULL, NULL, &status, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(status, ==, 0);
+}
+
+/* A new array of the history's barriers. */
+static json_t *barriers(struct fixture *f)
+{
+    json_t *answer = world_request(f->w, "history", NULL);
+    json_t *list = json_incref(json_object_get(answer, "barriers"));
+    char *shown = json_dumps(list, JSON_COMPACT);
+
+    g_test_message("barriers: %s", shown);
+    free(shown);
+    json_decref(answer);
+    return list;
+}
+
+static void no_barrier(struct fixture *f)
+{
+    json_t *list = barriers(f);
+
+    g_assert_cmpuint(json_array_size(list), ==, 0);
+    json_decref(list);
+}
+
+static void one_barrier(struct fixture *f, const char *path)
+{
+    json_t *list = barriers(f);
+
+    g_assert_cmpuint(json_array_size(list), ==, 1);
+    g_assert_true(
+        has_path(json_object_get(json_array_get(list, 0), "paths"), path));
+    json_decref(list);
+}
+
+static void event(struct fixture *f)
+{
+    json_t *payload, *pid;
+
+    write_step(f, "file", "new");
+    shell(f, "echo mine > other");
+    payload = f->w->backend->wait_event(f->w, "event.external_modification");
+    pid = json_object_get(payload, "pid");
+    g_assert_true(has_path(json_object_get(payload, "paths"), "other"));
+    g_assert_true(json_is_string(json_object_get(payload, "timestamp")));
+    /* Others are told by their pid only to root. */
+    if (geteuid() == 0)
+        g_assert_cmpint(json_integer_value(pid), >, 0);
+    json_decref(payload);
+}
+
+static void crossing(struct fixture *f)
+{
+    write_step(f, "file", "new");
+    shell(f, "echo mine > other; mv linked moved; mkdir made");
+    refused(f, "other");
+    refused(f, "linked");
+    refused(f, "moved");
+    refused(f, "made");
+    assert_text(f, "file", "new");
+}
+
+static void crossing_forced(struct fixture *f)
+{
+    write_step(f, "file", "new");
+    shell(f, "echo mine > other");
+    forced(f, "other");
+    assert_text(f, "file", "old");
+    assert_text(f, "other", "mine\n");
+    no_barrier(f);
+}
+
+static void visible(struct fixture *f)
+{
+    json_t *list, *barrier;
+
+    write_step(f, "file", "new");
+    shell(f, "echo mine > other");
+    list = barriers(f);
+    barrier = json_array_get(list, 0);
+    g_assert_cmpuint(json_array_size(list), ==, 1);
+    g_assert_cmpstr(json_string_value(json_object_get(barrier, "type")), ==,
+                    "barrier");
+    g_assert_true(json_is_string(json_object_get(barrier, "timestamp")));
+    g_assert_true(has_path(json_object_get(barrier, "paths"), "other"));
+    g_assert_cmpint(json_integer_value(json_object_get(barrier, "after_step")),
+                    ==, 1);
+    json_decref(list);
+    /* It is not forgotten. */
+    f->w->backend->stop(f->w);
+    g_assert_true(world_start(f->w));
+    one_barrier(f, "other");
+    refused(f, "other");
+}
+
+static void own_changes(struct fixture *f)
+{
+    const struct world_backend *b = f->w->backend;
+    int64_t id = world_step(f->w);
+    void *handle;
+
+    g_assert_cmpint(b->mkdir(f->w, "new", 0755), ==, 0);
+    no_barrier(f); /* takes in what has happened: it is watched by now */
+    put(f, "new/a", O_CREAT, "a");
+    g_assert_cmpint(b->rename(f->w, "new", "newer", 0), ==, 0);
+    g_assert_cmpint(b->link(f->w, "newer/a", "newer/b"), ==, 0);
+    g_assert_cmpint(b->symlink(f->w, "a", "newer/s"), ==, 0);
+    g_assert_cmpint(b->chmod(f->w, "dir", 0700), ==, 0);
+    g_assert_cmpint(b->truncate(f->w, "file", 1), ==, 0);
+    g_assert_cmpint(b->unlink(f->w, "dir/file"), ==, 0);
+    g_assert_cmpint(b->unlink(f->w, "dir/sub/file"), ==, 0);
+    g_assert_cmpint(b->unlink(f->w, "dir/sub/gone"), ==, 0);
+    g_assert_cmpint(b->rmdir(f->w, "dir/sub"), ==, 0);
+    json_decref(world_close_step(f->w, id));
+    handle = b->open(f->w, "file", O_RDWR);
+    g_assert_cmpint(b->write(f->w, handle, "late", 4, 0), ==, 0);
+    b->close(f->w, handle);
+    no_barrier(f);
+    json_decref(world_undo(f->w, 2));
+    no_barrier(f);
+    world_assert_equal(f->w, f->before);
+}
+
+static void several(struct fixture *f)
+{
+    json_t *list;
+
+    write_step(f, "file", "one");
+    shell(f, "echo mine > first");
+    write_step(f, "file", "two");
+    shell(f, "echo mine > second");
+    write_step(f, "file", "three");
+    list = barriers(f);
+    g_assert_cmpuint(json_array_size(list), ==, 2);
+    json_decref(list);
+    world_refused(f->w, "rollback", json_pack("{s:i}", "steps", 3),
+                  ERROR_UNDO_BARRIER);
+    list = json_object_get(f->w->backend->error_data(f->w), "paths");
+    g_assert_true(has_path(list, "first") && has_path(list, "second"));
+    assert_text(f, "file", "three");
+    undone(f);
+    refused(f, "second");
+    forced(f, "second");
+    one_barrier(f, "first");
+    refused(f, "first");
+    forced(f, "first");
+    no_barrier(f);
+}
+
+static void overflow(struct fixture *f)
+{
+    struct ic *ic = f->w->backend->engine(f->w);
+    json_t *list, *warning;
+
+    if (!ic) {
+        g_test_skip("the engine is in another process");
+        return;
+    }
+    write_step(f, "file", "new");
+    watch_lose(ic->watch);
+    warning = f->w->backend->wait_event(f->w, "event.warning");
+    json_decref(warning);
+    list = barriers(f);
+    g_assert_cmpuint(json_array_size(list), ==, 1);
+    g_assert_cmpint(
+        json_integer_value(json_object_get(json_array_get(list, 0), "more")), >,
+        0);
+    json_decref(list);
+    world_refused(f->w, "rollback", undo_payload(false), ERROR_UNDO_BARRIER);
+    /* It goes on to watch. */
+    shell(f, "echo mine > other");
+    refused(f, "other");
+    forced(f, "not known");
+}
+
+static void policy_warn(struct fixture *f)
+{
+    json_t *payload, *answer;
+
+    json_decref(world_request(
+        f->w, "configure",
+        json_pack("{s:s}", "external_modification_policy", "warn")));
+    write_step(f, "file", "new");
+    shell(f, "echo mine > other; echo mine > file");
+    payload = f->w->backend->wait_event(f->w, "event.external_modification");
+    g_assert_true(has_path(json_object_get(payload, "paths"), "other"));
+    json_decref(payload);
+    no_barrier(f);
+    answer = world_undo(f->w, 1);
+    g_assert_true(warns(answer, "file"));
+    json_decref(answer);
+    assert_text(f, "other", "mine\n");
+}
+
+static void policy_lock(struct fixture *f)
+{
+    world_refused(f->w, "configure",
+                  json_pack("{s:s}", "external_modification_policy", "lock"),
+                  ERROR_INVALID_FIELD);
+    world_refused(f->w, "configure",
+                  json_pack("{s:s}", "external_modification_policy", "no"),
+                  ERROR_INVALID_FIELD);
+}
+
+/* A change while a step is open is in its way. */
+static void during(struct fixture *f)
+{
+    int64_t id = world_step(f->w);
+
+    put(f, "file", 0, "new");
+    shell(f, "echo mine > file");
+    put(f, "file", 0, "NEW");
+    json_decref(world_close_step(f->w, id));
+    refused(f, "file");
+}
+
+/* Folders that appear and move are followed. */
+static void followed(struct fixture *f)
+{
+    const struct world_backend *b = f->w->backend;
+    int64_t id = world_step(f->w);
+
+    g_assert_cmpint(b->mkdir(f->w, "new", 0755), ==, 0);
+    g_assert_cmpint(b->mkdir(f->w, "new/sub", 0755), ==, 0);
+    g_assert_cmpint(b->rename(f->w, "dir", "new/moved", 0), ==, 0);
+    json_decref(world_close_step(f->w, id));
+    no_barrier(f);
+    shell(f, "echo mine > new/moved/sub/file; echo mine > new/sub/mine");
+    refused(f, "new/moved/sub/file");
+    refused(f, "new/sub/mine");
+}
+
+/* What has left the share is nobody's business, until it is back. */
+static void left(struct fixture *f)
+{
+    g_autofree char *away = g_build_filename(f->w->base, "away", NULL);
+    g_autofree char *inside = world_host_path(f->w, "dir");
+
+    g_assert_cmpint(rename(inside, away), ==, 0);
+    no_barrier(f); /* there is no step */
+    write_step(f, "file", "new");
+    shell(f, "echo mine > ../away/file");
+    no_barrier(f);
+    g_assert_cmpint(rename(away, inside), ==, 0);
+    write_step(f, "other", "new");
+    shell(f, "echo mine > dir/sub/mine");
+    refused(f, "dir/sub/mine");
+}
+
+/* The watcher that is used where the better one is not to be had. */
+static void by_inotify(struct fixture *f)
+{
+    struct ic *ic = f->w->backend->engine(f->w);
+
+    if (!ic) {
+        g_test_skip("the engine is in another process");
+        return;
+    }
+    watch_free(ic->watch);
+    ic->watch = watch_new_from(ic, &watch_inotify);
+    g_assert_nonnull(ic->watch);
+    own_changes(f);
+    write_step(f, "file", "new");
+    g_usleep(100000); /* until nothing of ours can be meant any more */
+    no_barrier(f);
+    shell(f, "echo mine > dir/sub/mine");
+    one_barrier(f, "dir/sub/mine");
+    refused(f, "dir/sub/mine");
+}
+
 /* ---- the lot ------------------------------------------------------------- */
 
 static const struct {
     const char *name;
     void (*run)(struct fixture *f);
 } cases[] = {
+    { "EB-01/event", event },
+    { "EB-02/refused", crossing },
+    { "EB-03/forced", crossing_forced },
+    { "EB-04/history", visible },
+    { "EB-05/own-changes", own_changes },
+    { "EB-06/several", several },
+    { "EB-07/overflow", overflow },
+    { "EB-08/warn", policy_warn },
+    { "EB-09/lock", policy_lock },
+    { "watch/during-a-step", during },
+    { "watch/followed", followed },
+    { "watch/left-the-share", left },
+    { "watch/inotify", by_inotify },
     { "verify/same-bytes", same_bytes },
     { "verify/same-times", same_times },
     { "verify/replaced", replaced },

@@ -67,6 +67,9 @@ struct world_backend {
     json_t *(*request)(struct world *w, const char *type, json_t *payload,
                        GError **error);
 
+    /* The engine, if it is in this process; else NULL. */
+    struct ic *(*engine)(struct world *w);
+
     /* The data of the last request's error: borrowed; NULL: there is none. */
     json_t *(*error_data)(struct world *w);
 

@@ -509,6 +509,13 @@ static json_t *folder_event(struct world *w, const char *type)
     return control_client_take_event(f->client, type);
 }
 
+static struct ic *folder_engine(struct world *w)
+{
+    struct folder *f = w->state;
+
+    return f->ic;
+}
+
 static json_t *folder_error_data(struct world *w)
 {
     struct folder *f = w->state;
@@ -535,7 +542,8 @@ static json_t *folder_wait_event(struct world *w, const char *type)
     .chdir = folder_chdir, .open = folder_open, .write = folder_write,         \
     .handle_stat = folder_handle_stat, .close = folder_close,                  \
     .request = folder_request, .event = folder_event,                          \
-    .wait_event = folder_wait_event, .error_data = folder_error_data
+    .wait_event = folder_wait_event, .error_data = folder_error_data,          \
+    .engine = folder_engine
 
 const struct world_backend world_folder = { .name = "folder",
                                             FOLDER_OPERATIONS };

@@ -348,6 +348,11 @@ static json_t *mount_event(struct world *w, const char *type)
     return control_client_take_event(f->client, type);
 }
 
+static struct ic *mount_engine(struct world *w)
+{
+    return NULL;
+}
+
 static json_t *mount_error_data(struct world *w)
 {
     struct mounted *m = w->state;
@@ -393,4 +398,5 @@ const struct world_backend world_mount = {
     .event = mount_event,
     .wait_event = mount_wait_event,
     .error_data = mount_error_data,
+    .engine = mount_engine,
 };

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * watch - see watch.h and watch_parts.h: the thread, and edits.
+ *
+ * The thread sleeps for a moment after each look at the queue: the kernel
+ * merges what repeats itself meanwhile, and the client's own changes do not
+ * wake it one by one.
+ */
+#include "interceptor/watch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "common/log.h"
+#include "interceptor/barriers.h"
+#include "interceptor/watch_parts.h"
+
+enum {
+    PAUSE_MS = 20,
+    MERGE_MS = 1000,
+    SCAN_DIRS = 64,     /* between two looks at the queue */
+    LONG_SCAN_MS = 200, /* while somebody waits for it */
+};
+
+/* ---- edits --------------------------------------------------------------- */
+
+/* The name of a process, if it still runs. */
+static char *process_name(pid_t pid)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/comm", (int)pid);
+    char *name = NULL;
+
+    if (pid > 0 && g_file_get_contents(path, &name, NULL, NULL))
+        g_strchomp(name);
+    return name;
+}
+
+static struct ic_barrier *pending_barrier(struct watch *watch, pid_t pid)
+{
+    struct ic_barrier *barrier = watch->pending;
+
+    if (!barrier) {
+        barrier = watch->pending = barrier_new(g_get_real_time(), true);
+        barrier->pid = pid;
+        barrier->process = process_name(pid);
+        watch->pending_ms = engine_now_ms();
+    } else if (barrier->pid != pid) { /* several */
+        barrier->pid = 0;
+        g_clear_pointer(&barrier->process, g_free);
+    }
+    return barrier;
+}
+
+void watch_note(struct watch *watch, const struct watch_dir *dir,
+                const char *name, pid_t pid)
+{
+    g_autofree char *path = watch_dir_path(dir, name);
+
+    if (path)
+        barrier_add_path(pending_barrier(watch, pid), path);
+}
+
+void watch_lose_locked(struct watch *watch)
+{
+    if (!watch->overflowed)
+        events_warn(watch->ic->events,
+                    "too much happened in %s at once to be watched: some "
+                    "changes from outside may be unknown",
+                    watch->ic->share);
+    watch->overflowed = true;
+    pending_barrier(watch, 0)->more++;
+    watch_scan_root(watch);
+}
+
+/* ---- barriers ------------------------------------------------------------ */
+
+/* Takes the barrier. Without a step before it, it could never be crossed. */
+static void keep_barrier(struct ic *ic, struct ic_barrier *barrier)
+{
+    bool kept = false;
+    size_t count = 0;
+    int rc = 0;
+
+    pthread_rwlock_rdlock(&ic->gate);
+    pthread_mutex_lock(&ic->names);
+    if (ic->log)
+        undo_log_entries(ic->log, &count);
+    if (ic->outside_policy == IC_OUTSIDE_BARRIER &&
+        (count > 0 || ic->wal.step)) {
+        rc = undo_log_add_barrier(ic->log, barrier);
+        kept = true;
+    }
+    pthread_mutex_unlock(&ic->names);
+    pthread_rwlock_unlock(&ic->gate);
+    if (!kept)
+        ic_barrier_free(barrier);
+    if (rc < 0)
+        log_warn(LOG_FILE_WATCHER, "history of the undo log: %s",
+                 g_strerror(-rc));
+}
+
+static void tell(struct ic *ic, struct ic_barrier *barrier)
+{
+    g_autofree char *text = barrier_describe(barrier);
+    json_t *payload = barrier_to_json(barrier);
+
+    json_object_del(payload, "type");
+    json_object_del(payload, "after_step");
+    log_info(LOG_FILE_WATCHER, "changed from outside: %s", text);
+    events_send(ic->events, "event.external_modification", payload);
+}
+
+/* What is to be noted now: new, or NULL. */
+static struct ic_barrier *take_pending(struct watch *watch, bool all)
+{
+    if (!watch->pending ||
+        (!all && engine_now_ms() - watch->pending_ms < MERGE_MS))
+        return NULL;
+    watch->overflowed = false;
+    return g_steal_pointer(&watch->pending);
+}
+
+/* ---- scanning ------------------------------------------------------------ */
+
+/* What has appeared is of usual size: watch all of it. */
+static void scan_long(struct watch *watch)
+{
+    int64_t until = engine_now_ms() + LONG_SCAN_MS;
+
+    while (watch->unread->len > 0 && engine_now_ms() < until)
+        watch_scan(watch, SCAN_DIRS);
+}
+
+/* ---- noting ------------------------------------------------------------- */
+
+static void flush(struct watch *watch, bool all)
+{
+    struct ic_barrier *barrier;
+
+    pthread_mutex_lock(&watch->lock);
+    watch->source->drain(watch);
+    if (all)
+        scan_long(watch);
+    barrier = take_pending(watch, all);
+    pthread_mutex_unlock(&watch->lock);
+    if (!barrier)
+        return;
+    tell(watch->ic, barrier);
+    keep_barrier(watch->ic, barrier);
+}
+
+void watch_sync(struct watch *watch)
+{
+    if (watch)
+        flush(watch, true);
+}
+
+void watch_lose(struct watch *watch)
+{
+    pthread_mutex_lock(&watch->lock);
+    watch_lose_locked(watch);
+    pthread_mutex_unlock(&watch->lock);
+}
+
+/* ---- the thread ---------------------------------------------------------- */
+
+static bool wait_stop(struct watch *watch, int timeout_ms)
+{
+    struct pollfd fd = { watch->stop_fd, POLLIN, 0 };
+
+    return poll(&fd, 1, timeout_ms) > 0;
+}
+
+/* Until something happens, or what is pending is to be noted. False: stop. */
+static bool wait_event(struct watch *watch)
+{
+    struct pollfd fds[] = {
+        { watch->stop_fd, POLLIN, 0 },
+        { watch->fd, POLLIN, 0 },
+    };
+    bool busy, pending;
+
+    pthread_mutex_lock(&watch->lock);
+    busy = watch->unread->len > 0;
+    pending = watch->pending != NULL;
+    pthread_mutex_unlock(&watch->lock);
+    if (!busy)
+        poll(fds, G_N_ELEMENTS(fds), pending ? MERGE_MS : -1);
+    return !wait_stop(watch, busy ? 0 : PAUSE_MS);
+}
+
+static void *run_thread(void *data)
+{
+    struct watch *watch = data;
+
+    do {
+        pthread_mutex_lock(&watch->lock);
+        watch_scan(watch, SCAN_DIRS);
+        pthread_mutex_unlock(&watch->lock);
+        flush(watch, false);
+    } while (wait_event(watch));
+    return NULL;
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static bool open_source(struct watch *watch)
+{
+    watch->empty_ms = engine_now_ms();
+    watch->fd = watch->source->open();
+    if (watch->fd >= 0 && watch_scan_root(watch))
+        return true;
+    log_debug(LOG_FILE_WATCHER, "%s cannot be used for %s", watch->source->name,
+              watch->ic->share);
+    return false;
+}
+
+struct watch *watch_new_from(struct ic *ic, const struct watch_source *source)
+{
+    struct watch *watch = g_new0(struct watch, 1);
+
+    watch->ic = ic;
+    watch->source = source;
+    watch->fd = -1;
+    watch->own_pid = getpid();
+    watch->dirs = watch_dirs_new();
+    watch->unread = g_ptr_array_new();
+    pthread_mutex_init(&watch->lock, NULL);
+    watch->stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (watch->stop_fd >= 0 && open_source(watch)) {
+        scan_long(watch);
+        watch->runs = pthread_create(&watch->thread, NULL, run_thread, watch) ==
+                      0;
+    }
+    if (watch->runs)
+        return watch;
+    watch_free(watch);
+    return NULL;
+}
+
+struct watch *watch_new(struct ic *ic)
+{
+    struct watch *watch = watch_new_from(ic, &watch_fanotify);
+
+    if (!watch)
+        watch = watch_new_from(ic, &watch_inotify);
+    if (!watch)
+        events_warn(ic->events,
+                    "%s cannot be watched for changes from outside: they are "
+                    "noticed only when a step that touched the same thing is "
+                    "undone",
+                    ic->share);
+    return watch;
+}
+
+void watch_free(struct watch *watch)
+{
+    if (!watch)
+        return;
+    if (watch->runs) {
+        eventfd_write(watch->stop_fd, 1);
+        pthread_join(watch->thread, NULL);
+        flush(watch, true);
+    }
+    while (watch->unread->len > 0)
+        watch_dir_unref(g_ptr_array_steal_index_fast(watch->unread,
+                                                     watch->unread->len - 1));
+    g_ptr_array_unref(watch->unread);
+    g_hash_table_unref(watch->dirs);
+    ic_barrier_free(watch->pending);
+    fd_close(&watch->fd);
+    fd_close(&watch->stop_fd);
+    pthread_mutex_destroy(&watch->lock);
+    g_free(watch);
+}

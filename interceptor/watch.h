@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * watch - notice when others change the share.
+ *
+ * The kernel tells a thread of ours of every change of names, of attributes,
+ * and of every file that was closed after writing, with the process that did
+ * it: what was not us is an edit from outside. Edits within a second become
+ * one barrier (barriers.h) and one event.external_modification.
+ *
+ * How: fanotify, with a mark on each directory of the share. A mark on the
+ * whole filesystem would be one call, but needs privileges which a sandboxed
+ * daemon has given up, and would wake us for everything that the host does
+ * there; these marks cost nothing while others work elsewhere. Single writes
+ * are not asked for: every write of the client's would be told as well, which
+ * makes a small write several times as dear. So what somebody writes without
+ * ever closing the file, maps, or truncates by its path is noticed by
+ * verify.h alone, if a step has touched it.
+ *
+ * Without fanotify (before Linux 5.17, or on a filesystem without file
+ * handles), inotify tells the same but not who did it. Then an edit counts as
+ * one from outside only if nothing of ours ran at that time.
+ *
+ * The kernel's queue and the number of marks are limited. When events were
+ * lost, a barrier without paths and a warning say so; what cannot be marked is
+ * left to verify.h, with a warning.
+ *
+ * Nothing here holds up a change by the client.
+ */
+#ifndef INTERCEPTOR_WATCH_H
+#define INTERCEPTOR_WATCH_H
+
+#include "interceptor/interceptor.h"
+
+struct watch;
+
+/* Begin. NULL if this host cannot; that was warned of. */
+struct watch *watch_new(struct ic *ic);
+void watch_free(struct watch *watch);
+
+/* Take in all that has happened until now, and note it: before something that
+ * asks for barriers or has its place among them. With none of the engine's
+ * locks held. NULL is allowed. */
+void watch_sync(struct watch *watch);
+
+/* Events were lost. For the watchers, and for tests. */
+void watch_lose(struct watch *watch);
+
+#endif
