@@ -29,6 +29,7 @@ static const struct {
     { ERROR_PREIMAGE_MISSING, "preimage_missing" },
     { ERROR_PREIMAGE_CORRUPT, "preimage_corrupt" },
     { ERROR_STEP_ACTIVE, "step_active" },
+    { ERROR_NOTHING_TO_REDO, "nothing_to_redo" },
     { ERROR_PATH_OUTSIDE_ROOT, "path_outside_root" },
     { ERROR_NOT_FOUND, "not_found" },
     { ERROR_READ_ONLY_DIRECTORY, "read_only_directory" },

@@ -160,6 +160,7 @@ static const struct {
     { "step.close", handle_step_close },
     { "step.abort", handle_step_abort },
     { "rollback", NULL, control_outside_rollback },
+    { "redo", NULL, control_outside_redo },
     { "history", handle_history },
     { "configure", handle_configure },
     { "discard", handle_discard },

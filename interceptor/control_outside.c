@@ -24,8 +24,13 @@ static json_t *texts_to_json(GPtrArray *texts)
     return list;
 }
 
-json_t *control_outside_rollback(struct ic *ic, json_t *payload,
-                                 json_t **ret_data, GError **error)
+/* ic_rollback_steps() or ic_redo(). */
+typedef gboolean go_back(struct ic *ic, unsigned steps, bool force,
+                         struct ic_rollback_result **ret_result,
+                         GError **error);
+
+static json_t *carry_out(struct ic *ic, go_back *go, json_t *payload,
+                         json_t **ret_data, GError **error)
 {
     struct ic_rollback_result *result;
     json_t *answer;
@@ -36,7 +41,7 @@ json_t *control_outside_rollback(struct ic *ic, json_t *payload,
                                   error) ||
         !message_get_optional_bool(payload, "force", &force, error))
         return NULL;
-    ok = ic_rollback_steps(ic, (unsigned)steps, force, &result, error);
+    ok = go(ic, (unsigned)steps, force, &result, error);
     answer = json_pack("{s:o, s:o}", "steps",
                        report_list_to_json(result->steps), "barriers",
                        barriers_to_json(result->barriers));
@@ -49,6 +54,18 @@ json_t *control_outside_rollback(struct ic *ic, json_t *payload,
     }
     ic_rollback_result_free(result);
     return ok ? answer : NULL;
+}
+
+json_t *control_outside_rollback(struct ic *ic, json_t *payload,
+                                 json_t **ret_data, GError **error)
+{
+    return carry_out(ic, ic_rollback_steps, payload, ret_data, error);
+}
+
+json_t *control_outside_redo(struct ic *ic, json_t *payload, json_t **ret_data,
+                             GError **error)
+{
+    return carry_out(ic, ic_redo, payload, ret_data, error);
 }
 
 gboolean control_outside_configure(struct ic *ic, json_t *payload,

@@ -15,6 +15,8 @@
  * were taken back before it, "barriers": those in the way, "paths": theirs}. */
 json_t *control_outside_rollback(struct ic *ic, json_t *payload,
                                  json_t **ret_data, GError **error);
+json_t *control_outside_redo(struct ic *ic, json_t *payload, json_t **ret_data,
+                             GError **error);
 
 /* The part of "configure": external_modification_policy. */
 gboolean control_outside_configure(struct ic *ic, json_t *payload,

@@ -16,6 +16,7 @@
 #include "interceptor/configure.h"
 #include "interceptor/limits.h"
 #include "interceptor/outside.h"
+#include "interceptor/redo.h"
 #include "interceptor/rollback.h"
 #include "interceptor/steps.h"
 #include "interceptor/sys.h"
@@ -104,8 +105,13 @@ bool engine_captures(struct ic *ic)
 
 int engine_need_step(struct ic *ic)
 {
+    int rc;
+
     if (!engine_captures(ic))
         return 0;
+    rc = redo_drop_all(ic);
+    if (rc < 0)
+        return rc;
     if (ic->wal.step)
         return limits_check_step(ic);
     return steps_begin(ic, undo_log_least_id(ic->log) - 1, IC_STEP_AMBIENT,

@@ -93,7 +93,6 @@ struct kept {
     int delta;
 };
 
-/* A file with one link has none in the share: nobody asks for it. */
 static int change_entry(int dirfd, const struct dirent *entry, void *opaque)
 {
     const struct kept *kept = opaque;
@@ -103,8 +102,7 @@ static int change_entry(int dirfd, const struct dirent *entry, void *opaque)
         return TREE_SKIP;
     if (S_ISDIR(st.st_mode))
         return TREE_ENTER;
-    if (st.st_nlink > 1)
-        held_links_change(kept->held, st.st_ino, kept->delta);
+    held_links_change(kept->held, st.st_ino, kept->delta);
     return TREE_SKIP;
 }
 
@@ -115,12 +113,9 @@ int held_links_change_kept(struct held_links *held, int blobs, uint64_t ino,
     struct kept kept = { held, delta };
     fd_auto int fd = -1;
     struct stat st;
-    int rc = sys_stat_name(blobs, name.text, &st);
 
-    if (rc < 0)
-        return rc;
     held_links_change(held, ino, delta);
-    if (!S_ISDIR(st.st_mode))
+    if (sys_stat_name(blobs, name.text, &st) < 0 || !S_ISDIR(st.st_mode))
         return 0;
     fd = sys_openat(blobs, name.text, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
     return fd < 0 ? fd : tree_walk(fd, change_entry, NULL, &kept);

@@ -27,8 +27,8 @@ void held_links_set_table(struct held_links *held, struct inode_table *table);
 /* The log took (delta 1) or gave up (-1) a link of the inode. */
 void held_links_change(struct held_links *held, uint64_t ino, int delta);
 
-/* The log took or gave up blobs/i<ino>, and, if that is a directory that is not
- * empty, what is in it. 0 or -errno. */
+/* The log took or gave up blobs/i<ino>, and, if that is (still) there and a
+ * directory, what is in it. 0 or -errno. */
 int held_links_change_kept(struct held_links *held, int blobs, uint64_t ino,
                            int delta);
 

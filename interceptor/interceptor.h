@@ -472,6 +472,16 @@ gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
                            struct ic_rollback_result **ret_result,
                            GError **error);
 
+/* Redo the newest rollbacks, newest first: the folder is again what it was
+ * before them, and the steps are in the history again. Possible until the next
+ * change of the folder by a client, also after a restart; not where the undo
+ * log is on another filesystem than the folder, and not where there was no room
+ * for what a redo needs. force and *ret_result as in ic_rollback_steps();
+ * ->steps are those that were redone. ERROR_NOTHING_TO_REDO (fewer than steps:
+ * nothing is done), else as ic_rollback(). */
+gboolean ic_redo(struct ic *ic, unsigned steps, bool force,
+                 struct ic_rollback_result **ret_result, GError **error);
+
 /* The newest limit steps, newest first. A new array of struct ic_step_info *.
  * ERROR_NOTHING_TO_UNDO if there is no undo log. */
 GPtrArray *ic_history(struct ic *ic, unsigned limit, GError **error);

@@ -13,6 +13,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/redo.h"
 #include "interceptor/report.h"
 #include "interceptor/rollback.h"
 #include "interceptor/steps.h"
@@ -25,9 +26,9 @@ static void count_links(int blobs, void *opaque)
     held_links_change_all(opaque, blobs, 1);
 }
 
-static void forget_link(uint64_t ino, void *opaque)
+static void forget_link(int blobs, uint64_t ino, void *opaque)
 {
-    held_links_change(opaque, ino, -1);
+    held_links_change_kept(opaque, blobs, ino, -1);
 }
 
 static void count_folder(struct ic *ic, int folder)
@@ -54,6 +55,7 @@ static void count_all_links(struct ic *ic, int wal)
         count_folder(ic, folder);
     }
     count_folder(ic, wal);
+    redo_each(ic, count_folder);
     undo_log_each_trash(ic->log, count_links, ic->held);
     undo_log_on_forget(ic->log, forget_link, ic->held);
 }
@@ -171,6 +173,22 @@ static bool is_empty(int dir)
     return sys_dir_is_empty(dir, STEP_BLOBS) != 0;
 }
 
+static bool recover_redo(struct ic *ic, const struct step *inverse,
+                         GError **error)
+{
+    struct ic_step_info *info;
+
+    if (!redo_finish(ic, inverse, &info, error))
+        return false;
+    if (info)
+        events_warn(ic->events,
+                    "redoing step %" G_GINT64_FORMAT
+                    " was interrupted; it is done now",
+                    info->id);
+    ic_step_info_free(info);
+    return true;
+}
+
 static bool recover_wal(struct ic *ic, int dir, GError **error)
 {
     g_autoptr(step_auto) step = NULL;
@@ -181,6 +199,8 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
         rc = undo_log_discard_wal(ic->log, 0, 0, false);
         return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     }
+    if (rc == 0 && step->inverse)
+        return recover_redo(ic, step, error);
     if (rollback_undo_wal(ic, &ic->recovered, &cause)) {
         send_recovery(ic, NULL);
         return true;
@@ -197,6 +217,21 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
     }
 }
 
+/* A rollback was done but for keeping its inverse. */
+static void recover_inverse(struct ic *ic)
+{
+    struct redo_target target;
+    int rc;
+
+    redo_find(ic, &target);
+    if (target.dir < 0)
+        return;
+    rc = undo_log_keep_inverse(ic->log, target.seq);
+    if (rc < 0)
+        log_warn(LOG_UNDO, "undo log: %s", g_strerror(-rc));
+    redo_close(&target);
+}
+
 bool rollback_recover(struct ic *ic, GError **error)
 {
     fd_auto int dir = undo_log_open_wal(ic->log);
@@ -205,7 +240,9 @@ bool rollback_recover(struct ic *ic, GError **error)
     count_all_links(ic, dir);
     if (dir >= 0)
         ok = recover_wal(ic, dir, error);
-    else if (dir != -ENOENT)
+    else if (dir == -ENOENT)
+        recover_inverse(ic);
+    else
         ok = steps_fail(error, ERROR_IO_ERROR, "undo log", dir);
     undo_log_empty_trash(ic->log);
     return ok;

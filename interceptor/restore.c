@@ -158,6 +158,19 @@ static int open_staging(struct restore *r)
     return r->staging < 0 ? r->staging : 0;
 }
 
+static int keep_one(struct restore *r, const char *staged, uint64_t ino)
+{
+    struct step_name name = step_inode_blob(ino);
+    int rc = restore_rename(r->staging, staged, r->keep, name.text);
+    struct stat st;
+
+    /* A link of it is there already. */
+    if (rc == -EEXIST && sys_stat_name(r->keep, name.text, &st) == 0 &&
+        st.st_ino == ino && !S_ISDIR(st.st_mode))
+        return sys_unlinkat(r->staging, staged, 0);
+    return rc < 0 ? rc : held_links_change_kept(r->held, r->keep, ino, 1);
+}
+
 /* What is left in staging was created by the step, or is a link too many. */
 static int keep_staged(struct restore *r)
 {
@@ -173,10 +186,7 @@ static int keep_staged(struct restore *r)
 
         if (ino == 0)
             continue;
-        rc = restore_rename(r->staging, entry->d_name, r->keep,
-                            step_inode_blob(ino).text);
-        if (rc == 0)
-            rc = held_links_change_kept(r->held, r->keep, ino, 1);
+        rc = keep_one(r, entry->d_name, ino);
     }
     closedir(dir);
     return rc;
@@ -316,4 +326,9 @@ int restore_errno(const struct restore *r)
 bool restore_has_remade(const struct restore *r)
 {
     return r->remade;
+}
+
+bool restore_can_keep(const struct restore *r)
+{
+    return r->staging_dir == r->dir;
 }

@@ -62,6 +62,9 @@ GPtrArray *restore_lost(const struct restore *restore);
  * folder on the same filesystem, borrowed. */
 void restore_set_keep(struct restore *restore, int blobs);
 
+/* Can it? Not if names cannot be moved between the share and the log. */
+bool restore_can_keep(const struct restore *restore);
+
 /* Do it. On error (ERROR_IO_ERROR) it is half done; do it again. The caller
  * discards the step's folder after success. */
 gboolean restore_run(struct restore *restore, GError **error);

@@ -15,6 +15,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/outside.h"
+#include "interceptor/redo.h"
 #include "interceptor/report.h"
 #include "interceptor/restore.h"
 #include "interceptor/steps.h"
@@ -135,31 +136,83 @@ static int discard_undone(struct ic *ic, int dir, struct step *step,
     return undo_log_discard_wal(ic->log, step->id, step->seq, true);
 }
 
-/* Take back the step in wal/in_progress, whose folder is dir, and remove it.
- * flags: RESTORE_*, and CROSS: with all barriers after it. result, for its
- * warnings, and ret_info may be NULL; ret_info: what the step had done. */
-static gboolean undo_step(struct ic *ic, int dir, struct step *step,
-                          unsigned flags, struct ic_rollback_result *result,
-                          struct ic_step_info **ret_info, GError **error)
+/* Once more without what a redo would need: room. */
+static gboolean run_without_redo(struct ic *ic, struct step *step, int dir,
+                                 unsigned flags, struct redo_target *target)
 {
-    struct ic_step_info *info = describe(ic, step, dir);
     g_autoptr(restore_auto) restore = NULL;
+
+    redo_drop(ic, target);
+    undo_log_drain_trash(ic->log);
+    restore = restore_new(ic->log, step, dir, ic->root->fd, ic->held, flags,
+                          NULL);
+    return restore && restore_run(restore, NULL);
+}
+
+static void prepare_redo(struct ic *ic, const struct step *step, int dir,
+                         struct restore *restore, struct redo_target *target)
+{
+    fd_auto int blobs = -1;
+    int rc = 0;
+
+    redo_find(ic, target); /* of a rollback that was interrupted */
+    if (target->dir < 0 && step->end && !ic->broken) {
+        blobs = sys_openat(dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+                           0);
+        rc = blobs < 0 ? blobs
+                       : redo_make(ic, step, blobs, restore,
+                                   ic->limits.max_single_step_size, target);
+    }
+    if (rc < 0) /* R2 */
+        log_info(LOG_UNDO,
+                 "step %" G_GINT64_FORMAT
+                 ": taking it back cannot be redone: %s",
+                 step->id, g_strerror(-rc));
+    restore_set_keep(restore, target->blobs);
+}
+
+/* flags: RESTORE_*, and CROSS: with all barriers after it. result (may be
+ * NULL): for its warnings. */
+static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
+                    struct ic_rollback_result *result, GError **error)
+{
+    g_autoptr(restore_auto) restore = restore_new(
+        ic->log, step, dir, ic->root->fd, ic->held, flags, error);
+    g_autoptr(GError) cause = NULL;
+    struct redo_target target;
     int rc;
 
-    undo_log_release_reserve(ic->log);
-    restore = restore_new(ic->log, step, dir, ic->root->fd, ic->held, flags,
-                          error);
-    if (!restore || !restore_check(restore, error) ||
-        !restore_run(restore, error)) {
-        ic_step_info_free(info);
+    if (!restore || !restore_check(restore, error))
+        return FALSE;
+    prepare_redo(ic, step, dir, restore, &target);
+    if (!restore_run(restore, &cause) &&
+        (restore_errno(restore) != -ENOSPC || target.dir < 0 ||
+         !run_without_redo(ic, step, dir, flags, &target))) {
+        redo_close(&target);
+        g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;
     }
     if (result)
         outside_warn_lost(result, step->id, restore_lost(restore));
     rc = discard_undone(ic, dir, step, flags & CROSS);
-    if (rc < 0) {
+    if (rc == 0)
+        redo_keep(ic, &target, restore);
+    redo_close(&target);
+    return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+}
+
+/* Take back the step in wal/in_progress, whose folder is dir, and remove it.
+ * ret_info (may be NULL): what the step had done. Others as for run(). */
+static gboolean undo_step(struct ic *ic, int dir, struct step *step,
+                          unsigned flags, struct ic_rollback_result *result,
+                          struct ic_step_info **ret_info, GError **error)
+{
+    struct ic_step_info *info = describe(ic, step, dir);
+
+    undo_log_release_reserve(ic->log);
+    if (!run(ic, dir, step, flags, result, error)) {
         ic_step_info_free(info);
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return FALSE;
     }
     undo_log_take_reserve(ic->log);
     log_info(LOG_UNDO, "step %" G_GINT64_FORMAT " taken back", step->id);
@@ -194,14 +247,13 @@ gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
                      ret_info, error);
 }
 
-/* The gate, for as long as it takes: changes that come are parked. */
-static void lock_gate(struct ic *ic)
+void rollback_lock_gate(struct ic *ic)
 {
     parking_begin_rollback(&ic->parking);
     pthread_rwlock_wrlock(&ic->gate);
 }
 
-static void unlock_gate(struct ic *ic)
+void rollback_unlock_gate(struct ic *ic)
 {
     atomic_store(&ic->last_leave_ms, engine_now_ms());
     pthread_rwlock_unlock(&ic->gate);
@@ -239,10 +291,10 @@ gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error)
 {
     gboolean ok;
 
-    lock_gate(ic);
+    rollback_lock_gate(ic);
     ok = (ic->closed_log || steps_check_log(ic, error)) &&
          abort_locked(ic, id, error);
-    unlock_gate(ic);
+    rollback_unlock_gate(ic);
     return ok;
 }
 
@@ -251,11 +303,19 @@ gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error)
 static gboolean finish_interrupted_locked(struct ic *ic, GPtrArray *infos,
                                           GError **error)
 {
-    struct ic_step_info *info;
+    fd_auto int dir = undo_log_open_wal(ic->log);
+    g_autoptr(step_auto) summary = NULL;
+    struct ic_step_info *info = NULL;
+    gboolean ok;
 
-    if (!rollback_undo_wal(ic, &info, error))
+    if (dir >= 0 && step_load_summary(dir, &summary) == 0 && summary->inverse)
+        ok = redo_finish(ic, summary, &info, error);
+    else
+        ok = rollback_undo_wal(ic, &info, error);
+    if (!ok)
         return FALSE;
-    g_ptr_array_add(infos, info);
+    if (info)
+        g_ptr_array_add(infos, info);
     ic->broken = 0;
     return TRUE;
 }
@@ -409,12 +469,12 @@ gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
 
     *ret_result = outside_result_new();
     watch_sync(ic->watch);
-    lock_gate(ic);
+    rollback_lock_gate(ic);
     packer_pause(ic->packer);
     ok = steps_check_log(ic, error) &&
          rollback_locked(ic, steps, force, *ret_result, error);
     packer_resume(ic->packer);
-    unlock_gate(ic);
+    rollback_unlock_gate(ic);
     return ok;
 }
 

@@ -18,6 +18,11 @@ bool rollback_recover(struct ic *ic, GError **error);
 gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
                            GError **error);
 
+/* The gate, write-locked, for as long as it takes: changes that come are
+ * parked. */
+void rollback_lock_gate(struct ic *ic);
+void rollback_unlock_gate(struct ic *ic);
+
 /* Make the error ERROR_STEP_UNPROTECTED, for this step. */
 void rollback_set_unprotected(int64_t id, GError **error);
 

@@ -19,7 +19,8 @@
  *
  * Manifest, a line a record ("i", "p": inode numbers; "n": a name):
  *     {"t":"step","v":1,"id":7,"seq":3,"type":"command","command":"make",
- *      "us":1763670000000000,"root":2}                     the first line
+ *      "us":1763670000000000,"root":2}                     the first line;
+ *                                        "inverse":true in that of an inverse
  *     {"t":"b","p":2,"n":"a","i":12,"ct":T}  binding; "i":0: there was none
  *     {"t":"h","p":2,"n":"a","i":12}     home of an inode
  *     {"t":"m","i":12, ...}              metadata (meta.h)
@@ -119,6 +120,7 @@ struct step {
     enum ic_step_type type;
     char *command; /* may be NULL */
     int64_t started_us;
+    bool inverse;    /* of a step that was taken back (undo_log.h) */
     json_t *end;     /* the end record, or NULL */
     GPtrArray *post; /* post_state.h; NULL: none was read */
     char *staging;   /* name of a staging folder in the share, or NULL */

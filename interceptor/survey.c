@@ -158,6 +158,9 @@ static int note_arrival(struct surveyor *s, const struct spot *spot)
     struct step_inode *inode = step_find_inode(s->step, spot->st.st_ino);
     struct survey_entry *entry;
 
+    if (inode && !(inode->flags & STEP_CREATED) && !spot->binding)
+        g_ptr_array_add(s->survey->arrivals, entry_new(spot));
+
     /* An inode whose old names are all untouched has only got one more. */
     if (inode && inode->names && !(inode->flags & STEP_CREATED))
         return note_recorded(s, spot, inode);
@@ -262,6 +265,13 @@ static int visit_all(struct surveyor *s, struct walker *walker)
     return rc;
 }
 
+void survey_walker_init(struct walker *walker, const struct survey *survey,
+                        const struct step *step, int root)
+{
+    walker_init(walker, &entry_ops, root,
+                g_hash_table_lookup(survey->inodes, step->root));
+}
+
 int survey_make(struct step *step, int root, bool with_meta,
                 struct survey **ret_survey)
 {
@@ -275,13 +285,13 @@ int survey_make(struct step *step, int root, bool with_meta,
     survey->bindings = g_hash_table_new_full(NULL, NULL, NULL, entry_free);
     survey->created = g_ptr_array_new_with_free_func(entry_free);
     survey->others = g_ptr_array_new_with_free_func(entry_free);
+    survey->arrivals = g_ptr_array_new_with_free_func(entry_free);
     if (rc == 0)
         rc = note_recorded(&s, &spot, step->root);
     if (rc == 0) {
         struct walker walker;
 
-        walker_init(&walker, &entry_ops, root,
-                    g_hash_table_lookup(survey->inodes, step->root));
+        survey_walker_init(&walker, survey, step, root);
         rc = visit_all(&s, &walker);
         walker_clear(&walker);
     }
@@ -298,5 +308,6 @@ void survey_free(struct survey *survey)
     g_hash_table_unref(survey->bindings);
     g_ptr_array_unref(survey->created);
     g_ptr_array_unref(survey->others);
+    g_ptr_array_unref(survey->arrivals);
     g_free(survey);
 }

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "interceptor/step.h"
+#include "interceptor/walker.h"
 
 /* Something in the tree. */
 struct survey_entry {
@@ -38,11 +39,18 @@ struct survey {
     GHashTable *bindings;
     GPtrArray *created; /* owned entries that no record knows, parents first */
     GPtrArray *others;  /* owned entries: more names of recorded inodes */
+    /* Owned entries: each name, in a directory that the step created, of an
+     * inode that the records know. */
+    GPtrArray *arrivals;
 };
 
 /* Its path, relative to the share. A new string; its length has no bound, so
  * look at path_length first. */
 char *survey_path(const struct survey_entry *entry);
+
+/* A walker over the entries that are directories; root as in survey_make(). */
+void survey_walker_init(struct walker *walker, const struct survey *survey,
+                        const struct step *step, int root);
 
 /* 0 or -errno; what cannot be read below a directory (-EACCES, -EMFILE) makes
  * the survey fail. with_meta: compare metadata too. Free with survey_free(). */

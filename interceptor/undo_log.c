@@ -164,11 +164,12 @@ static int64_t measure(int folder)
     return bytes;
 }
 
-int undo_log_commit(struct undo_log *log, const struct undo_log_entry *entry)
+int undo_log_commit_from(struct undo_log *log, const char *name,
+                         const struct undo_log_entry *entry)
 {
     int64_t id = entry->id, seq = entry->seq;
-    int rc = sys_renameat2(log->wal, UNDO_LOG_IN_PROGRESS, log->steps,
-                           undo_log_name(id).text, RENAME_NOREPLACE);
+    int rc = sys_renameat2(log->wal, name, log->steps, undo_log_name(id).text,
+                           RENAME_NOREPLACE);
 
     if (rc < 0)
         return rc;
@@ -181,6 +182,11 @@ int undo_log_commit(struct undo_log *log, const struct undo_log_entry *entry)
     if (rc < 0)
         log_warn(LOG_UNDO, "history of the undo log: %s", g_strerror(-rc));
     return 0;
+}
+
+int undo_log_commit(struct undo_log *log, const struct undo_log_entry *entry)
+{
+    return undo_log_commit_from(log, UNDO_LOG_IN_PROGRESS, entry);
 }
 
 void undo_log_measure(struct undo_log *log, size_t index)

@@ -6,8 +6,10 @@
  *     lock                 flock'd by the owner: {"pid":N,"socket":"PATH"}
  *     reserve              room for a rollback on a full disk
  *     wal/in_progress/     the open step, or one that is being rolled back
+ *     wal/inverse/         the inverse of wal/in_progress, being made or used
  *     wal/trash/<n>/       what is being removed
  *     steps/<id>/          committed steps
+ *     redo/<seq>/          inverses of steps that were taken back
  *     history.jsonl        notes about steps, see below
  *     own.jsonl            what undo itself has changed (own.h)
  *     discarded/           what was all of this, until undo_log_discard()
@@ -18,6 +20,12 @@
  * be rolled back, and to wal/trash/ when it is done with. So each of these is
  * one rename, and whatever is found in wal/in_progress at the start is to be
  * undone.
+ *
+ * Inverses. Taking back a step makes its inverse, a step of the same form that
+ * leads the other way; taking that back is redoing, and makes the step again.
+ * The inverse is complete (it has its end record) before anything is changed,
+ * what is put aside moves into it, and when all is done it becomes redo/<seq>,
+ * or, of a redo, steps/<id>. The next change by a client drops all in redo/.
  *
  * The order of steps is that of "seq" in their manifests. history.jsonl has
  * what is not in them:
@@ -139,9 +147,10 @@ int undo_log_discard_wal(struct undo_log *log, int64_t id, int64_t seq,
 /* What is done with is moved to wal/trash, and small things are removed there
  * at once. The rest, which may be a million files, is left to a thread.
  *
- * Called, by any thread, for each inode that is about to leave the log. */
+ * Called, by any thread, for each inode that is about to leave the log, as
+ * i<ino> in blobs. */
 void undo_log_on_forget(struct undo_log *log,
-                        void (*forget)(uint64_t ino, void *opaque),
+                        void (*forget)(int blobs, uint64_t ino, void *opaque),
                         void *opaque);
 
 /* A start: remove what an earlier process left in wal/trash. */
@@ -157,6 +166,30 @@ void undo_log_each_trash(struct undo_log *log,
 /* Drop the blobs folder of wal/in_progress, which occupies about so many
  * bytes. 0 or -errno. */
 int undo_log_drop_blobs(struct undo_log *log, int64_t bytes);
+/* Inverses: their seqs, rising; borrowed, valid until the next change. */
+const int64_t *undo_log_redos(struct undo_log *log, size_t *ret_count);
+
+/* redo/<seq>, opened: the caller's fd, or -errno. */
+int undo_log_open_redo(struct undo_log *log, int64_t seq);
+
+/* Make wal/inverse with an empty blobs/; open it; remove it (0 also if there
+ * is none). fds are the caller's. 0, or an fd, or -errno. */
+int undo_log_create_inverse(struct undo_log *log, int *ret_dirfd);
+int undo_log_open_inverse(struct undo_log *log);
+int undo_log_drop_inverse(struct undo_log *log);
+bool undo_log_has_inverse(struct undo_log *log);
+
+/* wal/inverse becomes redo/<seq>; steps/<id>. */
+int undo_log_keep_inverse(struct undo_log *log, int64_t seq);
+int undo_log_commit_inverse(struct undo_log *log,
+                            const struct undo_log_entry *entry);
+
+/* redo/<seq> becomes wal/in_progress; and back; wal/in_progress, which was
+ * one, is done with; all of redo/ is. */
+int undo_log_reopen_redo(struct undo_log *log, int64_t seq);
+int undo_log_return_redo(struct undo_log *log, int64_t seq);
+int undo_log_finish_redo(struct undo_log *log);
+int undo_log_drop_redos(struct undo_log *log);
 
 /* Some room kept for bad times: a step that fills the disk could not be taken
  * back if that needed a block. Give it up before a rollback, take it again

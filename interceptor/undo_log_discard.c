@@ -13,10 +13,10 @@
 #include "interceptor/sys.h"
 
 /* What a log consists of, in the order in which it goes. */
-static const char *const parts[] = { "steps",         "wal",
-                                     "history.jsonl", "history.jsonl.tmp",
-                                     "own.jsonl",     "reserve",
-                                     "damaged" };
+static const char *const parts[] = {
+    "redo",      "steps",   "wal",    "history.jsonl", "history.jsonl.tmp",
+    "own.jsonl", "reserve", "damaged"
+};
 
 /* What else there may be. */
 static const char *const kept[] = { "version", "version.tmp", "lock",
@@ -102,9 +102,9 @@ int undo_log_discard(struct undo_log *log)
 
     if (log->other_version)
         return discard_other(log);
-    do
+    rc = undo_log_drop_redos(log);
+    while (rc == 0)
         rc = undo_log_evict(log, NULL);
-    while (rc == 0);
     if (rc == -ENOENT)
         rc = undo_log_move_to_trash(log, log->dir, "damaged", 0);
     if (rc == -ENOENT)

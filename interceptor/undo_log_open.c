@@ -206,6 +206,8 @@ int undo_log_open_parts(struct undo_log *log, bool *ret_damaged)
     if (rc == 0)
         rc = find_steps(log);
     if (rc == 0)
+        rc = undo_log_find_redos(log);
+    if (rc == 0)
         rc = sys_stat_fd(log->dir, &st);
     if (rc < 0)
         return rc;
@@ -219,6 +221,7 @@ void undo_log_close_parts(struct undo_log *log)
     undo_log_close_history(log);
     g_clear_pointer(&log->own, own_free);
     g_array_set_size(log->entries, 0);
+    g_array_set_size(log->redos, 0);
     fd_close(&log->steps);
     fd_close(&log->wal);
 }
@@ -243,6 +246,7 @@ struct undo_log *undo_log_open(const char *path, const char *socket,
     log->wal = log->steps = log->lock = -1;
     log->trash = undo_log_trash_new();
     log->entries = g_array_new(FALSE, FALSE, sizeof(struct undo_log_entry));
+    log->redos = g_array_new(FALSE, FALSE, sizeof(int64_t));
     log->dir = sys_make_path(path, 0700);
     if (log->dir == 0)
         log->dir = sys_openat(AT_FDCWD, path, UNDO_LOG_DIR_FLAGS, 0);
@@ -265,6 +269,7 @@ void undo_log_close(struct undo_log *log)
     undo_log_trash_free(log->trash);
     undo_log_close_parts(log);
     g_array_unref(log->entries);
+    g_array_unref(log->redos);
     g_free(log->other_version);
     fd_close(&log->dir);
     fd_close(&log->lock); /* last: the lock ends here */

@@ -3,9 +3,9 @@
  * undo_log_parts - what the files of undo_log share, and nobody else uses.
  *
  * undo_log.c has the steps' folders, undo_log_open.c opening and closing,
- * undo_log_discard.c forgetting all,
- * undo_log_history.c history.jsonl with its aliases, undo_log_trash.c what is
- * being removed.
+ * undo_log_discard.c forgetting all, undo_log_history.c history.jsonl with its
+ * aliases, undo_log_redo.c inverse steps, undo_log_trash.c what is being
+ * removed.
  */
 #ifndef INTERCEPTOR_UNDO_LOG_PARTS_H
 #define INTERCEPTOR_UNDO_LOG_PARTS_H
@@ -31,6 +31,7 @@ struct undo_log {
     int64_t compacted; /* bytes of the history when it was last compacted */
     struct own *own;
     GArray *entries;     /* of undo_log_entry, by seq */
+    GArray *redos;       /* of int64_t: seqs, rising */
     GHashTable *aliases; /* owned uint64_t from -> GArray of alias */
     GPtrArray *barriers;
     GHashTable *seqs; /* owned int64_t id -> owned int64_t seq: "done" notes */
@@ -87,5 +88,12 @@ int undo_log_trash_discarded(struct undo_log *log);
 
 /* The bytes of what waits in wal/trash. */
 int64_t undo_log_trash_bytes(const struct undo_log *log);
+
+/* wal/<name> becomes steps/<entry->id>. */
+int undo_log_commit_from(struct undo_log *log, const char *name,
+                         const struct undo_log_entry *entry);
+
+/* Read the folder redo/. */
+int undo_log_find_redos(struct undo_log *log);
 
 #endif

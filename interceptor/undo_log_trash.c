@@ -22,6 +22,7 @@
 #include "interceptor/own.h"
 #include "interceptor/step.h"
 #include "interceptor/sys.h"
+#include "interceptor/tree_walk.h"
 
 #define TRASH "trash"
 
@@ -31,7 +32,7 @@ enum {
 };
 
 struct trash {
-    void (*forget)(uint64_t ino, void *opaque);
+    void (*forget)(int blobs, uint64_t ino, void *opaque);
     void *opaque;
     int64_t next_name; /* under the engine's locks, as the log is */
 
@@ -83,7 +84,7 @@ static int remove_blobs(struct trash *trash, int folder, struct budget *budget)
             break;
         }
         if (name[0] == 'i' && trash->forget)
-            trash->forget(strtoull(name + 1, NULL, 10), trash->opaque);
+            trash->forget(fd, strtoull(name + 1, NULL, 10), trash->opaque);
         rc = sys_remove_tree(fd, name);
     }
     if (dir)
@@ -221,11 +222,28 @@ static void drop_link(struct undo_log *log, int blobs, const char *name)
     if (sys_unlinkat(blobs, name, 0) < 0)
         return;
     if (log->trash->forget)
-        log->trash->forget(st.st_ino, log->trash->opaque);
+        log->trash->forget(blobs, st.st_ino, log->trash->opaque);
     if (sys_stat_fd(fd, &st) < 0)
         return;
     after = (struct own_state){ st.st_ino, meta_time(&st.st_ctim) };
     own_add(log->own, &before, &after, log->last_seq);
+}
+
+/* In a folder that an undo has put aside. */
+static int drop_inner_link(int dirfd, const struct dirent *entry, void *opaque)
+{
+    drop_link(opaque, dirfd, entry->d_name);
+    return entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN ? TREE_ENTER
+                                                                  : TREE_SKIP;
+}
+
+static void drop_links_in(struct undo_log *log, int blobs, const char *name)
+{
+    fd_auto int fd = sys_openat(blobs, name, O_PATH | O_DIRECTORY | O_NOFOLLOW,
+                                0);
+
+    if (fd >= 0)
+        tree_walk(fd, drop_inner_link, NULL, log);
 }
 
 static void drop_links(int blobs, void *opaque)
@@ -236,8 +254,10 @@ static void drop_links(int blobs, void *opaque)
     struct dirent *entry;
 
     while (dir && (entry = readdir(dir))) {
-        if (entry->d_name[0] == 'i')
-            drop_link(log, fd, entry->d_name);
+        if (entry->d_name[0] != 'i')
+            continue;
+        drop_link(log, fd, entry->d_name);
+        drop_links_in(log, fd, entry->d_name);
     }
     if (dir)
         closedir(dir);
@@ -250,7 +270,8 @@ static void drop_links_of(struct undo_log *log, int trash, const char *name)
                                    : sys_openat(folder, STEP_BLOBS,
                                                 UNDO_LOG_DIR_FLAGS, 0);
 
-    if (blobs >= 0 && log->entries->len > 0)
+    if (blobs >= 0 && (log->entries->len > 0 || log->redos->len > 0 ||
+                       undo_log_has_inverse(log)))
         drop_links(blobs, log);
 }
 
@@ -288,7 +309,7 @@ void undo_log_trash_free(struct trash *trash)
 }
 
 void undo_log_on_forget(struct undo_log *log,
-                        void (*forget)(uint64_t ino, void *opaque),
+                        void (*forget)(int blobs, uint64_t ino, void *opaque),
                         void *opaque)
 {
     log->trash->forget = forget;

@@ -214,11 +214,12 @@ void verify_note_undone(struct undo_log *log, struct step *step, int root,
     g_autoptr(survey_auto) survey = NULL;
     GHashTableIter iter;
     gpointer value;
-    size_t count;
+    size_t count, redos;
     int rc;
 
     undo_log_entries(log, &count);
-    if (count == 0) {
+    undo_log_redos(log, &redos);
+    if (count + redos == 0 && !undo_log_has_inverse(log)) {
         own_forget(undo_log_own(log));
         return;
     }

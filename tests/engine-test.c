@@ -18,11 +18,30 @@ struct bound_case {
     const struct world_backend *backend;
 };
 
+/* Redo it, and undo that; twice, since each makes what the next one uses. */
+static void check_redo(struct world *w, GPtrArray *before, GPtrArray *after)
+{
+    g_autoptr(GError) error = NULL;
+
+    if (w->backend->log_elsewhere) { /* what is new cannot move into it */
+        g_assert_null(w->backend->request(w, "redo", NULL, &error));
+        g_assert_cmpint(error->code, ==, 3007);
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        json_decref(world_redo(w, 1));
+        world_assert_equal(w, after);
+        g_assert_cmpuint(world_history_count(w), ==, 1);
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+    }
+}
+
 static void run_undo_case(gconstpointer data)
 {
     const struct bound_case *bound = data;
     struct world *w = world_new(bound->backend);
-    g_autoptr(GPtrArray) before = NULL;
+    g_autoptr(GPtrArray) before = NULL, after = NULL;
     json_t *report;
     int64_t id;
 
@@ -38,9 +57,11 @@ static void run_undo_case(gconstpointer data)
             bound->test->check(w, report);
         json_decref(report);
         g_assert_cmpuint(world_history_count(w), ==, 1);
+        after = world_snapshot(w);
         json_decref(world_undo(w, 1));
         world_assert_equal(w, before);
         g_assert_cmpuint(world_history_count(w), ==, 0);
+        check_redo(w, before, after);
     }
     world_free(w);
 }

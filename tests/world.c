@@ -114,6 +114,12 @@ json_t *world_undo(struct world *world, unsigned steps)
                          json_pack("{s:i}", "steps", (int)steps));
 }
 
+json_t *world_redo(struct world *world, unsigned steps)
+{
+    return world_request(world, "redo",
+                         json_pack("{s:i}", "steps", (int)steps));
+}
+
 guint world_history_count(struct world *world)
 {
     json_t *answer = world_request(world, "history", NULL);

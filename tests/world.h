@@ -124,6 +124,7 @@ int world_folder_open_file(struct world *world, const char *path, int flags,
 int64_t world_step(struct world *world);
 json_t *world_close_step(struct world *world, int64_t id); /* the report */
 json_t *world_undo(struct world *world, unsigned steps);
+json_t *world_redo(struct world *world, unsigned steps);
 guint world_history_count(struct world *world);
 
 /* The tree, read on the host; asserts that it can be read. */

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * redo - see redo.h.
+ */
+#include "interceptor/redo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "interceptor/inverse.h"
+#include "interceptor/outside.h"
+#include "interceptor/post_state.h"
+#include "interceptor/report.h"
+#include "interceptor/rollback.h"
+#include "interceptor/steps.h"
+#include "interceptor/sys.h"
+#include "interceptor/verify.h"
+
+/* ---- the target ---------------------------------------------------------- */
+
+void redo_close(struct redo_target *target)
+{
+    fd_close(&target->blobs);
+    fd_close(&target->dir);
+}
+
+void redo_drop(struct ic *ic, struct redo_target *target)
+{
+    redo_close(target);
+    if (undo_log_drop_inverse(ic->log) < 0)
+        log_warn(LOG_UNDO, "an unused part of the undo log stays until the "
+                           "next start");
+}
+
+/* Complete, if it has an end record anywhere: post states may follow it. */
+static bool is_complete(struct ic *ic, struct redo_target *target)
+{
+    g_autoptr(step_auto) step = NULL;
+
+    if (target->dir < 0 ||
+        step_load(target->dir, undo_log_alias, ic->log, &step) < 0 ||
+        !step->end)
+        return false;
+    target->seq = step->seq;
+    target->blobs = sys_openat(target->dir, STEP_BLOBS,
+                               O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    return target->blobs >= 0;
+}
+
+void redo_find(struct ic *ic, struct redo_target *ret_target)
+{
+    *ret_target = REDO_TARGET_NONE;
+    ret_target->dir = undo_log_open_inverse(ic->log);
+    if (!is_complete(ic, ret_target))
+        redo_drop(ic, ret_target);
+}
+
+static int make(struct ic *ic, struct redo_target *target,
+                const struct inverse_source *source)
+{
+    int rc = undo_log_create_inverse(ic->log, &target->dir);
+
+    if (rc == 0)
+        target->blobs = sys_openat(target->dir, STEP_BLOBS,
+                                   O_RDONLY | O_DIRECTORY, 0);
+    if (rc == 0 && target->blobs < 0)
+        rc = target->blobs;
+    return rc < 0 ? rc : inverse_make(source, target->dir);
+}
+
+int redo_make(struct ic *ic, const struct step *step, int blobs,
+              const struct restore *restore, int64_t max_bytes,
+              struct redo_target *ret_target)
+{
+    struct redo_target target = REDO_TARGET_NONE;
+    struct inverse_source source = {
+        .step = step,
+        .blobs = blobs,
+        .survey = restore_survey(restore),
+        .root = ic->root->fd,
+        .held = ic->held,
+        .seq = undo_log_next_seq(ic->log),
+        .max_bytes = max_bytes,
+    };
+    int rc;
+
+    if (!source.survey || !step->end || !restore_can_keep(restore))
+        return -EOPNOTSUPP;
+    target.seq = source.seq;
+    rc = make(ic, &target, &source);
+    if (rc < 0) {
+        redo_drop(ic, &target);
+        return rc;
+    }
+    *ret_target = target;
+    return 0;
+}
+
+/* What the tree is now, where the inverse will change it: lines, and a second
+ * end record that counts them. */
+static int write_post_state(struct ic *ic, struct step *step)
+{
+    g_autoptr(survey_auto) survey = NULL;
+    int rc = survey_make(step, ic->root->fd, true, &survey);
+    size_t count = 0;
+    json_t *end;
+
+    if (rc == 0)
+        rc = post_state_write(step, survey, &count);
+    if (rc < 0)
+        return rc;
+    end = json_deep_copy(step->end);
+    json_object_del(end, "sum");
+    json_object_set_new(end, "post", json_integer((json_int_t)count));
+    return journal_append(step->journal, end);
+}
+
+/* Without it an edit from outside may go unseen; so there is no redo then. */
+static int add_post_state(struct ic *ic, const struct redo_target *target)
+{
+    g_autoptr(step_auto) step = NULL;
+    int rc = step_load(target->dir, undo_log_alias, ic->log, &step);
+
+    if (rc == 0)
+        rc = journal_open(target->dir, STEP_MANIFEST, &step->journal);
+    return rc < 0 ? rc : write_post_state(ic, step);
+}
+
+void redo_keep(struct ic *ic, struct redo_target *target,
+               const struct restore *restore)
+{
+    int rc;
+
+    if (target->dir < 0)
+        return;
+    if (restore_has_remade(restore)) {
+        redo_drop(ic, target);
+        redo_drop_all(ic);
+        return;
+    }
+    rc = add_post_state(ic, target);
+    if (rc == 0)
+        rc = undo_log_keep_inverse(ic->log, target->seq);
+    if (rc < 0)
+        log_warn(LOG_UNDO, "this undo cannot be redone: %s", g_strerror(-rc));
+    redo_close(target);
+}
+
+int redo_drop_all(struct ic *ic)
+{
+    return undo_log_drop_redos(ic->log);
+}
+
+void redo_each(struct ic *ic, void (*each)(struct ic *ic, int folder))
+{
+    fd_auto int inverse = undo_log_open_inverse(ic->log);
+    size_t count;
+    const int64_t *seqs = undo_log_redos(ic->log, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        fd_auto int folder = undo_log_open_redo(ic->log, seqs[i]);
+
+        each(ic, folder);
+    }
+    each(ic, inverse);
+}
+
+/* ---- redoing ------------------------------------------------------------- */
+
+/* The step is in the tree again, and in the history. dir, step: of its
+ * inverse. */
+static int commit(struct ic *ic, int dir, struct step *step,
+                  struct redo_target *target)
+{
+    fd_auto int blobs = sys_openat(dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
+    struct undo_log_entry entry = {
+        .id = step->id,
+        .seq = target->seq,
+        .moved = json_integer_value(json_object_get(step->end, "moved")),
+    };
+    int rc = add_post_state(ic, target);
+
+    verify_note_undone(ic->log, step, ic->root->fd, blobs);
+    if (rc < 0) /* a full disk; outside edits of the step are not found */
+        log_warn(LOG_UNDO, "redo: %s", g_strerror(-rc));
+    rc = undo_log_commit_inverse(ic->log, &entry);
+    if (rc == 0)
+        packer_add(ic->packer, target->blobs, false);
+    return rc < 0 ? rc : undo_log_finish_redo(ic->log);
+}
+
+/* Go to where the inverse leads. target: complete, or none; then it is made,
+ * and *ret_untouched tells whether an error came before any change. */
+static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
+                    struct redo_target *target, bool *ret_untouched,
+                    GError **error)
+{
+    g_autoptr(restore_auto) restore = restore_new(
+        ic->log, step, dir, ic->root->fd, ic->held, flags, error);
+    int rc;
+
+    *ret_untouched = target->dir < 0;
+    if (!restore || !restore_check(restore, error))
+        return FALSE;
+    if (target->dir < 0) {
+        fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
+                                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+
+        rc = blobs < 0 ? blobs : redo_make(ic, step, blobs, restore, 0, target);
+        if (rc < 0)
+            return steps_fail(error, ERROR_IO_ERROR, "redo", rc);
+    }
+    *ret_untouched = false;
+    restore_set_keep(restore, target->blobs);
+    if (!restore_run(restore, error))
+        return FALSE;
+    rc = commit(ic, dir, step, target);
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    log_info(LOG_UNDO, "step %" G_GINT64_FORMAT " redone", step->id);
+    return TRUE;
+}
+
+static gboolean load(struct ic *ic, int dir, struct step **ret_step,
+                     GError **error)
+{
+    g_autoptr(step_auto) step = NULL;
+    int rc = dir < 0 ? dir : step_load(dir, undo_log_alias, ic->log, &step);
+
+    if (rc == 0 && (step->damaged || !step->end))
+        rc = -EBADMSG;
+    if (rc < 0)
+        return steps_fail(error, ERROR_PREIMAGE_CORRUPT,
+                          "redo: the record of the step cannot be read", rc);
+    *ret_step = g_steal_pointer(&step);
+    return TRUE;
+}
+
+gboolean redo_finish(struct ic *ic, const struct step *summary,
+                     struct ic_step_info **ret_info, GError **error)
+{
+    struct redo_target target;
+    bool untouched;
+    gboolean ok = TRUE;
+    int rc;
+
+    *ret_info = NULL;
+    if (undo_log_has(ic->log, summary->id)) {
+        rc = undo_log_finish_redo(ic->log); /* all but this was done */
+        return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    }
+    redo_find(ic, &target);
+    if (target.dir >= 0) {
+        fd_auto int dir = undo_log_open_wal(ic->log);
+        g_autoptr(step_auto) step = NULL;
+
+        ok = load(ic, dir, &step, error) &&
+             run(ic, step, dir, RESTORE_EDITED, &target, &untouched, error);
+        if (ok)
+            *ret_info = report_from_step(step);
+    } else {
+        rc = undo_log_return_redo(ic->log, summary->seq); /* R1 */
+        ok = rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    }
+    redo_close(&target);
+    return ok;
+}
+
+static gboolean redo_newest(struct ic *ic, bool force,
+                            struct ic_rollback_result *result, GError **error)
+{
+    struct redo_target target = REDO_TARGET_NONE;
+    bool goes_on = force || ic->outside_policy == IC_OUTSIDE_WARN;
+    size_t count;
+    const int64_t *seqs = undo_log_redos(ic->log, &count);
+    int64_t seq = seqs[count - 1];
+    fd_auto int dir = undo_log_open_redo(ic->log, seq);
+    g_autoptr(step_auto) step = NULL;
+    bool untouched;
+    gboolean ok;
+    int rc;
+
+    if (!load(ic, dir, &step, error) ||
+        !outside_check_step(ic, step, force, result, error))
+        return FALSE;
+    rc = undo_log_reopen_redo(ic->log, seq);
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    ok = run(ic, step, dir, goes_on ? RESTORE_EDITED : 0, &target, &untouched,
+             error);
+    redo_close(&target);
+    if (ok)
+        g_ptr_array_add(result->steps, report_from_step(step));
+    else if (!untouched || undo_log_return_redo(ic->log, seq) < 0)
+        ic->broken = -EIO;
+    return ok;
+}
+
+static gboolean redo_locked(struct ic *ic, unsigned steps, bool force,
+                            struct ic_rollback_result *result, GError **error)
+{
+    const int64_t *seqs;
+    size_t count;
+
+    if (!steps_check_none(ic, error) || !steps_close_ambient_locked(ic, error))
+        return FALSE;
+    if (ic->broken)
+        return steps_fail(error, ERROR_IO_ERROR,
+                          "a rollback is unfinished; roll back again to "
+                          "finish it",
+                          ic->broken);
+    seqs = undo_log_redos(ic->log, &count);
+    if (steps == 0 || steps > count) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_REDO,
+                    count == 0 ? "there is nothing to redo"
+                               : "no more than %zu can be redone",
+                    count);
+        return FALSE;
+    }
+    if (!outside_check_barriers(ic, seqs[count - steps], force, result, error))
+        return FALSE;
+    for (; steps > 0; steps--) {
+        if (!redo_newest(ic, force, result, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+gboolean ic_redo(struct ic *ic, unsigned steps, bool force,
+                 struct ic_rollback_result **ret_result, GError **error)
+{
+    gboolean ok;
+
+    *ret_result = outside_result_new();
+    if (!steps_check_log(ic, error))
+        return FALSE;
+    watch_sync(ic->watch);
+    rollback_lock_gate(ic);
+    packer_pause(ic->packer);
+    ok = redo_locked(ic, steps, force, *ret_result, error);
+    packer_resume(ic->packer);
+    rollback_unlock_gate(ic);
+    return ok;
+}

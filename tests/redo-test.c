@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * redo-test - undo taken back: over several steps, over restarts, until the
+ * next change. engine-test redoes each of its cases as well.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/engine_cases.h"
+#include "tests/oracle.h"
+#include "tests/world.h"
+
+static void expect_nothing(struct world *w)
+{
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(w->backend->request(w, "redo", NULL, &error));
+    g_assert_cmpint(error->code, ==, 3007);
+}
+
+/* ---- several steps ------------------------------------------------------- */
+
+/* The trees before and after each step. */
+struct walk {
+    struct world *w;
+    GPtrArray *trees; /* of GPtrArray snapshots */
+    guint at;         /* steps that are done */
+};
+
+static void do_step(struct walk *walk, void (*change)(struct world *w))
+{
+    int64_t id = world_step(walk->w);
+
+    change(walk->w);
+    json_decref(world_close_step(walk->w, id));
+    g_ptr_array_add(walk->trees, world_snapshot(walk->w));
+    walk->at++;
+}
+
+static void go(struct walk *walk, guint to)
+{
+    g_test_message("from step %u to step %u", walk->at, to);
+    if (to < walk->at)
+        json_decref(world_undo(walk->w, walk->at - to));
+    else if (to > walk->at)
+        json_decref(world_redo(walk->w, to - walk->at));
+    walk->at = to;
+    world_assert_equal(walk->w, g_ptr_array_index(walk->trees, to));
+    g_assert_cmpuint(world_history_count(walk->w), ==, to);
+}
+
+static void change_files(struct world *w)
+{
+    WRITE("small.txt", "changed once");
+    DO(put, "third", O_APPEND, "and longer", 10, 0);
+    DO(chmod, "run.sh", 0600);
+}
+
+static void move_around(struct world *w)
+{
+    DO(mkdir, "new", 0750);
+    DO(mkdir, "new/deeper", 0700);
+    DO(rename, "src", "new/deeper/src", 0);
+    DO(link, "small.txt", "new/deeper/link");
+    DO(rename, "empty.txt", "new/was-empty", 0);
+    CREATE("new/own", "made here");
+}
+
+static void remove_most(struct world *w)
+{
+    engine_remove_tree(w, "new/deeper");
+    DO(unlink, "run.sh");
+    DO(unlink, "third");
+}
+
+static void replace(struct world *w)
+{
+    CREATE("run.sh", "another");
+    DO(rename, "run.sh", "small.txt", 0);
+    DO(truncate, "large.bin", 1000);
+    DO(put, "large.bin", 0, "far", 3, 5000000);
+}
+
+static void start_over(struct world *w)
+{
+    engine_remove_tree(w, "");
+    CREATE("small.txt", "alone");
+}
+
+static void replace_again(struct world *w)
+{
+    DO(unlink, "small.txt");
+    CREATE("small.txt", "of another step");
+    DO(chmod, "new", 0700);
+}
+
+static struct walk *walk_new(const struct world_backend *backend)
+{
+    struct walk *walk = g_new0(struct walk, 1);
+
+    walk->w = world_new(backend);
+    walk->trees = g_ptr_array_new_with_free_func(
+        (GDestroyNotify)g_ptr_array_unref);
+    engine_fill_links(walk->w);
+    if (!world_start(walk->w))
+        return walk;
+    g_ptr_array_add(walk->trees, world_snapshot(walk->w));
+    do_step(walk, change_files);
+    do_step(walk, move_around);
+    do_step(walk, remove_most);
+    do_step(walk, replace);
+    do_step(walk, start_over);
+    return walk;
+}
+
+static void walk_free(struct walk *walk)
+{
+    g_ptr_array_unref(walk->trees);
+    world_free(walk->w);
+    g_free(walk);
+}
+
+static void to_and_fro(gconstpointer data)
+{
+    static const guint path[] = { 4, 5, 0, 5, 3, 4, 1, 3, 2, 5, 0, 1, 5, 0 };
+    struct walk *walk = walk_new(data);
+
+    for (size_t i = 0; walk->trees->len && i < G_N_ELEMENTS(path); i++)
+        go(walk, path[i]);
+    walk_free(walk);
+}
+
+static void restarted(gconstpointer data)
+{
+    static const guint path[] = { 3, 5, 2, 4, 0, 5 };
+    struct walk *walk = walk_new(data);
+
+    for (size_t i = 0; walk->trees->len && i < G_N_ELEMENTS(path); i++) {
+        go(walk, path[i]);
+        if (i % 2)
+            walk->w->backend->kill(walk->w);
+        else
+            walk->w->backend->stop(walk->w);
+        g_assert_true(world_start(walk->w));
+    }
+    walk_free(walk);
+}
+
+/* What is redone can be undone by a later step's side, too. */
+static void then_another(gconstpointer data)
+{
+    struct walk *walk = walk_new(data);
+    struct world *w = walk->w;
+
+    if (walk->trees->len) {
+        go(walk, 1);
+        go(walk, 3);
+        g_ptr_array_set_size(walk->trees, 4);
+        do_step(walk, replace_again);
+        expect_nothing(w);
+        go(walk, 0);
+        go(walk, 4);
+    }
+    walk_free(walk);
+}
+
+/* ---- until the next change ----------------------------------------------- */
+
+static void dropped(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autoptr(GPtrArray) before = NULL;
+    int64_t id;
+
+    engine_fill_small(w);
+    if (world_start(w)) {
+        before = world_snapshot(w);
+        expect_nothing(w);
+        id = world_step(w);
+        WRITE("small.txt", "x");
+        json_decref(world_close_step(w, id));
+        expect_nothing(w);
+        json_decref(world_undo(w, 1));
+        id = world_step(w); /* a step that changes nothing is no change */
+        json_decref(world_close_step(w, id));
+        json_decref(world_redo(w, 1));
+        json_decref(world_undo(w, 1));
+        DO(chmod, "run.sh", 0700);
+        expect_nothing(w);
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+    }
+    world_free(w);
+}
+
+static void open_step(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autoptr(GError) error = NULL;
+    int64_t id;
+
+    engine_fill_small(w);
+    if (world_start(w)) {
+        id = world_step(w);
+        WRITE("small.txt", "x");
+        json_decref(world_close_step(w, id));
+        json_decref(world_undo(w, 1));
+        world_step(w);
+        g_assert_null(w->backend->request(w, "redo", NULL, &error));
+        g_assert_cmpint(error->code, ==, 3006);
+    }
+    world_free(w);
+}
+
+static const struct {
+    const char *id;
+    void (*run)(gconstpointer backend);
+} cases[] = {
+    { "to-and-fro", to_and_fro },     { "restarted", restarted },
+    { "then-another", then_another }, { "dropped", dropped },
+    { "open-step", open_step },
+};
+
+int main(int argc, char **argv)
+{
+    const struct world_backend *backends[] = { &world_folder, &world_mount };
+
+    umask(022);
+    g_test_init(&argc, &argv, NULL);
+    for (size_t b = 0; b < G_N_ELEMENTS(backends); b++) {
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+            g_autofree char *path = g_strdup_printf(
+                "/redo/%s/%s", backends[b]->name, cases[i].id);
+
+            g_test_add_data_func(path, backends[b], cases[i].run);
+        }
+    }
+    return g_test_run();
+}
