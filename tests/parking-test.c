@@ -115,7 +115,8 @@ static void tear_down(struct fixture *f, gconstpointer data)
 static char *hold(struct fixture *f)
 {
     struct ic_safeguard_rules rules = { .delete_threshold = 1,
-                                        .overwrite_file_size_threshold = -1 };
+                                        .overwrite_file_size_threshold = -1,
+                                        .timeout_ms = 600000 };
     g_autoptr(GError) error = NULL;
 
     g_assert_true(ic_safeguard_configure(f->ic, &rules, &error));
@@ -254,6 +255,83 @@ static void denied_after_changes(struct fixture *f, gconstpointer data)
     g_assert_cmpint(ic_last_step_id(f->ic), ==, 7);
 }
 
+/* An obstacle stops the rollback of a denied step: that is told, and the step
+ * can be taken back later. */
+static void denial_fails(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *obstacle = g_build_filename(
+        f->world->undo_dir, "wal", "in_progress", "staging", NULL);
+    g_autoptr(GPtrArray) before = world_snapshot(f->world);
+    g_autoptr(GError) error = NULL, again = NULL;
+    g_autofree char *id = hold(f);
+
+    g_assert_true(ic_safeguard_confirm(f->ic, id, true, NULL));
+    OK(call(f, 11));
+    OK(call(f, 7));
+    g_assert_true(ic_step_abort(f->ic, 1, NULL));
+    g_clear_pointer(&id, g_free);
+    id = hold(f);
+    g_assert_true(g_file_set_contents(obstacle, "", 0, NULL));
+    g_assert_false(ic_safeguard_confirm(f->ic, id, false, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_IO_ERROR);
+    all_return(f, -EPERM);
+    g_assert_false(ic_step_close(f->ic, 2, 0, 0, 0, NULL, &again));
+    g_assert_error(again, STEPBACK_ERROR, ERROR_IO_ERROR);
+    all_return(f, -EIO);
+    OK(unlink(obstacle));
+    g_assert_true(ic_rollback(f->ic, 1, false, NULL, NULL));
+    world_assert_equal(f->world, before);
+    OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0));
+}
+
+/* ---- who waits in the call ----------------------------------------------- */
+
+/* The verdict is of those who waited, whatever holds by the time they look. */
+static void verdicts(struct fixture *f, gconstpointer data)
+{
+    struct parking *parking = &f->ic->parking;
+    uint64_t seq = parking_seq(parking);
+    int rc = IC_PARKED;
+
+    g_assert_false(parking_again(parking, seq, &rc));
+    g_assert_cmpint(rc, ==, IC_PARKED);
+    parking_thread_waits(true);
+    parking_begin_decision(parking);
+    parking_end_decision(parking, false);
+    parking_end_denied(parking);
+    g_assert_false(parking_again(parking, seq, &rc));
+    g_assert_cmpint(rc, ==, -EPERM);
+    seq = parking_seq(parking);
+    parking_begin_decision(parking);
+    parking_end_decision(parking, true);
+    rc = IC_PARKED;
+    g_assert_true(parking_again(parking, seq, &rc));
+    OK(rc);
+    parking_thread_waits(false);
+}
+
+static gpointer unlink_waiting(gpointer data)
+{
+    struct fixture *f = data;
+    int rc;
+
+    parking_thread_waits(true);
+    rc = ic_unlinkat(f->ic, ic_root(f->ic), "file", 0);
+    parking_thread_waits(false);
+    return GINT_TO_POINTER(rc);
+}
+
+/* The engine's end waits for nobody's decision. */
+static void refused(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *id = hold(f);
+    GThread *thread = g_thread_new("waits", unlink_waiting, f);
+
+    safeguard_refuse(f->ic);
+    g_assert_cmpint(GPOINTER_TO_INT(g_thread_join(thread)), ==, -EPERM);
+    all_return(f, -EPERM);
+}
+
 /* ---- rollbacks ----------------------------------------------------------- */
 
 static void rollback_runs(struct fixture *f, gconstpointer data)
@@ -333,6 +411,9 @@ static const struct {
     { "/parking/allowed", allowed },
     { "/parking/denied", denied },
     { "/parking/denied-after-changes", denied_after_changes },
+    { "/parking/denial-fails", denial_fails },
+    { "/parking/verdicts", verdicts },
+    { "/parking/refused", refused },
     { "/parking/rollback-runs", rollback_runs },
     { "/parking/rollback-tells", rollback_tells },
     { "/parking/close/pending", close_engine },

@@ -562,6 +562,51 @@ static void interrupt(void)
     guest_free(g);
 }
 
+/* ---- the list alone ------------------------------------------------------ */
+
+static void count_wake(void *opaque)
+{
+    ++*(unsigned *)opaque;
+}
+
+/* The engine's word may come between the try and the putting aside. */
+static void unit(void)
+{
+    unsigned wakes = 0;
+    struct parked *parked = parked_new();
+    struct parked_queue *queue = parked_queue_new(parked, count_wake, &wakes,
+                                                  g_free);
+    struct parked_request taken;
+    uint64_t releases = parked_releases(parked);
+
+    OK(parked_put(queue, releases, 1, g_strdup("one"), 4));
+    g_assert_false(parked_take(queue, &taken));
+    parked_release(parked, 0);
+    g_assert_cmpuint(wakes, ==, 1);
+    OK(parked_put(queue, releases, 2, g_strdup("two"), 4)); /* ready at once */
+    g_assert_cmpuint(wakes, ==, 2);
+    for (uint64_t i = 1; i <= 2; i++) {
+        g_assert_true(parked_take(queue, &taken));
+        g_assert_cmpuint(taken.unique, ==, i);
+        OK(taken.error);
+        g_free(taken.data);
+    }
+    g_assert_false(parked_has_ready(queue));
+    releases = parked_releases(parked);
+    parked_release(parked, -EPERM);
+    parked_release(parked, 0);
+    g_assert_cmpint(parked_put(queue, releases, 3, NULL, 0), ==, -EPERM);
+    releases = parked_releases(parked);
+    parked_interrupt(parked, 4);
+    g_assert_cmpint(parked_put(queue, releases, 4, NULL, 0), ==, -EINTR);
+    OK(parked_put(queue, releases, 4, g_strdup("four"), 5));
+    g_assert_cmpint(parked_put(queue, releases, 5, NULL, PARKED_MAX_BYTES), ==,
+                    -ENOSPC);
+    g_assert_cmpuint(parked_count(queue), ==, 1);
+    parked_queue_free(queue);
+    parked_free(parked);
+}
+
 static const struct {
     const char *path;
     void (*run)(gconstpointer data);
@@ -583,6 +628,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
         g_test_add_data_func(cases[i].path, cases[i].data, cases[i].run);
+    g_test_add_func("/parked/unit", unit);
     g_test_add_func("/parked/order", order);
     g_test_add_func("/parked/init-again", init_again);
     g_test_add_func("/parked/disconnect", disconnect);
