@@ -25,14 +25,15 @@ struct journal {
     GString *line; /* scratch */
 };
 
-/* The length of the file up to its last newline. */
-static int whole_size(int fd, off_t *ret_size)
+/* The length of the file up to its last newline, and of all of it. */
+static int whole_size(int fd, off_t *ret_size, off_t *ret_end)
 {
     off_t end = lseek(fd, 0, SEEK_END);
     char chunk[4096];
 
     if (end < 0)
         return -errno;
+    *ret_end = end;
     while (end > 0) {
         size_t len = (size_t)MIN(end, (off_t)sizeof(chunk));
         ssize_t n = pread(fd, chunk, len, end - (off_t)len);
@@ -56,13 +57,15 @@ int journal_open(int dirfd, const char *name, struct journal **ret_journal)
     fd_auto int fd = sys_openat(dirfd, name,
                                 O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
     struct journal *journal;
-    off_t size;
+    off_t size, end;
     int rc;
 
     if (fd < 0)
         return fd;
-    rc = whole_size(fd, &size);
-    if (rc == 0)
+    rc = whole_size(fd, &size, &end);
+    /* Not for nothing: what was truncated to nothing, ext4 writes to the disk
+     * when it is closed, and who removes it soon, an undo, waits for that. */
+    if (rc == 0 && size < end)
         rc = sys_ftruncate(fd, size);
     if (rc < 0)
         return rc;
