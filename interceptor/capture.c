@@ -305,7 +305,7 @@ static int new_content(struct wal *wal, struct ic_inode *inode,
         rc = pack_create(wal->blobs, &wal->pack);
     if (rc < 0)
         return rc;
-    content = content_new(wal->last_content + 1, st.st_size);
+    content = content_new(wal->last_content + 1, &st);
     if (!content)
         return -ENOMEM;
     wal->last_content++;

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/fd.h"
 #include "interceptor/pack.h"
@@ -16,9 +17,20 @@
 
 enum { WORD = 64 };
 
-struct content *content_new(int64_t number, off_t size)
+/* Only a file with fewer blocks than bytes can have holes. */
+static off_t find_tail(const struct stat *st)
+{
+    off_t block = st->st_blksize > 0 ? st->st_blksize : 4096;
+
+    if (st->st_size % block == 0 || st->st_blocks * 512 >= st->st_size)
+        return -1;
+    return st->st_size - st->st_size % block;
+}
+
+struct content *content_new(int64_t number, const struct stat *st)
 {
     unsigned shift = CONTENT_BLOCK_SHIFT;
+    off_t size = st->st_size;
     struct content *content;
     size_t blocks;
 
@@ -32,6 +44,7 @@ struct content *content_new(int64_t number, off_t size)
         return NULL;
     content->number = number;
     content->size = size;
+    content->tail = find_tail(st);
     content->shift = shift;
     content->blocks = content->left = blocks;
     pthread_mutex_init(&content->lock, NULL);
@@ -205,6 +218,24 @@ static bool fits(const struct content *content,
     return sys_stat_fd(file, &st) == 0 && st.st_blocks * 512 <= store->room;
 }
 
+static int keep_tail(struct content *content, const struct content_store *store,
+                     int inode_fd)
+{
+    fd_auto int file = open_file(inode_fd);
+    int rc;
+
+    if (file < 0)
+        return file;
+    if (lseek(file, content->size - 1, SEEK_DATA) == content->size - 1)
+        rc = 0; /* no hole */
+    else
+        rc = pack_save(store->pack, content->number, file, content->tail,
+                       content->size);
+    if (rc == 0)
+        content->tail = -1;
+    return rc;
+}
+
 static int keep_locked(struct content *content,
                        const struct content_store *store, int inode_fd,
                        off_t offset, off_t length)
@@ -213,6 +244,11 @@ static int keep_locked(struct content *content,
     size_t block, end;
     int rc;
 
+    if (content->tail >= 0) {
+        rc = keep_tail(content, store, inode_fd);
+        if (rc < 0)
+            return rc;
+    }
     if (content_has(content, offset, length))
         return 0;
     file = open_file(inode_fd);

@@ -6,7 +6,9 @@
  * it changes: a write of 4 KiB into a file of 10 GiB costs one block. Blocks
  * are CONTENT_BLOCK bytes; larger, by a power of two, where there would be
  * more than CONTENT_MAX_BLOCKS. What is beyond the size that the file had
- * before the step needs no keeping: undo cuts it off.
+ * before the step needs no keeping: undo cuts it off. But if the file ends in a
+ * hole within a block of the filesystem, growing may fill that block; so it is
+ * noted at the first touch.
  *
  * Where the filesystem can share data (reflink), a file of more than a block
  * is kept whole, at once, as a clone.
@@ -22,6 +24,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 enum {
@@ -36,13 +39,14 @@ struct content {
 
     pthread_mutex_t lock;
     bool cloned;
+    off_t tail; /* where the last part begins, if it may be a hole; or -1 */
     unsigned shift;
     size_t blocks, left;     /* all, and those not kept yet */
     _Atomic uint64_t bits[]; /* of the kept blocks */
 };
 
-/* NULL if there is no memory for it. */
-struct content *content_new(int64_t number, off_t size);
+/* For a file whose stat is st. NULL if there is no memory for it. */
+struct content *content_new(int64_t number, const struct stat *st);
 void content_free(struct content *content);
 
 /* Is all of [offset, offset + length) kept that the file had? */

@@ -310,7 +310,7 @@ static int add_kept(struct inverter *v, const struct step_inode *inode)
     kept = g_new0(struct kept, 1);
     kept->inode = inode;
     kept->entry = entry;
-    kept->content = content_new(number, st.st_size);
+    kept->content = content_new(number, &st);
     g_hash_table_insert(v->kept, (gpointer)&inode->data_number, kept);
     return kept->content ? 0 : -ENOMEM;
 }

@@ -239,12 +239,15 @@ static int write_zeros(int fd, off_t offset, off_t length)
     return rc;
 }
 
-static int punch(int fd, off_t offset, off_t length)
+/* Only whole blocks of the filesystem become holes; so at the end of the file
+ * beyond it. */
+static int punch(const struct file *file, off_t offset, off_t length)
 {
-    int rc = sys_fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                           offset, length);
+    bool at_end = offset + length == file->inode->data_size;
+    int rc = sys_fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                           offset, at_end ? length + CHUNK : length);
 
-    return rc == -EOPNOTSUPP ? write_zeros(fd, offset, length) : rc;
+    return rc == -EOPNOTSUPP ? write_zeros(file->fd, offset, length) : rc;
 }
 
 /* Does the file have these bytes (NULL: zeros)? 0 or -EACCES. */
@@ -272,7 +275,7 @@ static int apply(const struct file *file, const struct pack_entry *entry)
     if (file->read_only)
         return compare(file->fd, entry->data, entry->offset, entry->length);
     if (!entry->data)
-        return punch(file->fd, entry->offset, entry->length);
+        return punch(file, entry->offset, entry->length);
     return sys_pwrite_all(file->fd, entry->data, (size_t)entry->length,
                           entry->offset);
 }

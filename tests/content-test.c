@@ -26,6 +26,14 @@ enum { KIB = 1 << 10, MIB = 1 << 20, SIZE = 3 * MIB + 12345 };
 #define OK(call)    g_assert_cmpint((call), ==, 0)
 #define DO(op, ...) OK(w->backend->op(w, __VA_ARGS__))
 
+static void fill_holey(struct world *w, const char *name)
+{
+    g_autofree char *path = world_host_path(w, name);
+
+    world_host_file(w, name, "begins with data");
+    OK(truncate(path, 13321));
+}
+
 /* Content that differs at every offset, with a hole. */
 static void fill(struct world *w)
 {
@@ -39,6 +47,8 @@ static void fill(struct world *w)
     g_assert_cmpint(pwrite(fd, data, SIZE - 2 * MIB, 2 * MIB), ==,
                     SIZE - 2 * MIB);
     world_host_file(w, "small", "a small file");
+    fill_holey(w, "holey");
+    fill_holey(w, "holey2");
 }
 
 static void put(struct world *w, off_t offset, size_t len)
@@ -96,6 +106,13 @@ static void grow_only(struct world *w)
 static void cut_to_nothing(struct world *w)
 {
     DO(put, "large", O_TRUNC, "x", 1, 0);
+}
+
+/* The file ends in a hole, in a block that growing fills. */
+static void grow_from_hole(struct world *w)
+{
+    DO(put, "holey", O_APPEND, "appended", 8, 0);
+    DO(put, "holey2", 0, "beyond", 6, 13321);
 }
 
 static void append_then_cut(struct world *w)
@@ -190,6 +207,7 @@ static const struct {
     { "append-only", append_only },
     { "UI-10/cut-and-grow", cut_and_grow },
     { "grow-only", grow_only },
+    { "grow-from-hole", grow_from_hole },
     { "UI-09/cut-to-nothing", cut_to_nothing },
     { "append-then-cut", append_then_cut },
     { "UI-14/punch", punch },
