@@ -3,7 +3,8 @@
  * control - the control protocol: how the agent tells the engine of steps.
  *
  * JSON Lines in the shapes of common/message.h. Requests: step.open,
- * step.close, step.abort, rollback, history, configure, discard, status,
+ * step.close, step.abort, rollback, history, configure, discard, write_file,
+ * status,
  * safeguard.configure, safeguard.confirm. One thread serves all clients. A
  * request that waits (step.close for quiet) runs in a thread of its own; each
  * client's requests are answered in order. Only safeguard.confirm overtakes the

@@ -4,9 +4,11 @@
  */
 #include "interceptor/control_ops.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "common/errors.h"
+#include "common/json_bytes.h"
 #include "common/message.h"
 #include "interceptor/control_outside.h"
 #include "interceptor/control_safeguard.h"
@@ -113,6 +115,39 @@ static json_t *handle_configure(struct ic *ic, json_t *payload, GError **error)
     return json_object();
 }
 
+/* "encoding" is the content's; a path is text. */
+static json_t *handle_write_file(struct ic *ic, json_t *payload, GError **error)
+{
+    gint64 mode = -1, id = 0;
+    struct ic_file_write request = { 0 };
+    g_autofree char *content = NULL;
+    struct ic_step_info *info;
+    json_t *report;
+
+    if (!message_get_string(payload, "path", &request.path, error) ||
+        !message_get_optional_int(payload, "mode", 0, 07777, &mode, error) ||
+        !message_get_optional_int(payload, "step_id", 1, G_MAXINT64, &id,
+                                  error))
+        return NULL;
+    content = json_bytes_get(payload, "content", &request.len);
+    if (!content || strlen(request.path) !=
+                        json_string_length(json_object_get(payload, "path"))) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "the field '%s' must be %s", content ? "path" : "content",
+                    content ? "a path, without NUL"
+                            : "text, or base64 with encoding: base64");
+        return NULL;
+    }
+    request.data = content;
+    request.mode = (int)mode;
+    request.step_id = id;
+    if (!ic_write_file(ic, &request, &info, error))
+        return NULL;
+    report = report_to_json(info);
+    ic_step_info_free(info);
+    return report;
+}
+
 static json_t *handle_discard(struct ic *ic, json_t *payload, GError **error)
 {
     return ic_discard(ic, error) ? json_object() : NULL;
@@ -164,6 +199,7 @@ static const struct {
     { "history", handle_history },
     { "configure", handle_configure },
     { "discard", handle_discard },
+    { "write_file", handle_write_file },
     { "status", handle_status },
     { "safeguard.configure", control_safeguard_configure },
     { "safeguard.confirm", control_safeguard_confirm },

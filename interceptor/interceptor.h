@@ -407,6 +407,28 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
                        unsigned quiet_ms, unsigned max_ms,
                        struct ic_step_info **ret_info, GError **error);
 
+struct ic_file_write {
+    const char *path; /* relative to the share */
+    const void *data;
+    size_t len;
+    int mode;        /* permission bits; -1: as it is, 0644 for a new file */
+    int64_t step_id; /* as ic_step_open(); 0: the next one */
+};
+
+/* Write a file, as an API step of its own. A file that exists keeps its inode,
+ * and so its other names and whoever has it open: its content is replaced in
+ * place, and who reads it meanwhile may see a part. A new file belongs to its
+ * folder's owner. No symlink is followed. What a client changes at this moment
+ * belongs to the step, too. The thread may have to wait for a safeguard's
+ * decision (ic_set_unparked()). ret_info as ic_step_close().
+ *
+ * If it fails there is no step and no change: ERROR_PATH_OUTSIDE_ROOT,
+ * ERROR_NOT_FOUND (a folder of the path), ERROR_INVALID_FIELD (it is no file,
+ * or no name of one), ERROR_STEP_ACTIVE, ERROR_READ_ONLY_DIRECTORY,
+ * ERROR_DENIED, ERROR_TOO_LARGE (for the file system), ERROR_IO_ERROR. */
+gboolean ic_write_file(struct ic *ic, const struct ic_file_write *request,
+                       struct ic_step_info **ret_info, GError **error);
+
 /* Take the open step back at once. ERROR_INVALID_FIELD if id is not the open
  * step; ERROR_STEP_UNPROTECTED: that is no longer possible, the step was closed
  * instead; else as ic_rollback(). */
