@@ -352,6 +352,7 @@ int capture_content_keep(struct wal *wal, struct ic_inode *inode,
         .blobs = wal->blobs,
         .pack = wal->pack,
         .no_clones = &wal->no_clones,
+        .sync = wal->sync,
         .room = wal->limit - pack_size(wal->pack),
     };
 

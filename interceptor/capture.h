@@ -29,6 +29,7 @@ struct wal {
     GPtrArray *contents;        /* owned struct content */
     atomic_bool no_clones;      /* the filesystem has no reflinks */
     atomic_bool unprotected;    /* nothing is kept any more (limits.h) */
+    bool sync;                  /* see durable.h */
     int64_t limit;              /* bytes that the step may copy */
     int64_t moved;              /* bytes that the inodes which it took occupy */
     struct inode_table *inodes; /* borrowed */

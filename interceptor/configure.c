@@ -25,6 +25,17 @@ gboolean ic_configure(struct ic *ic, const struct ic_limits *limits,
     return ok;
 }
 
+void ic_set_durability(struct ic *ic, enum ic_durability durability)
+{
+    if (durability == IC_DURABILITY_DEFAULT)
+        return;
+    pthread_rwlock_wrlock(&ic->gate);
+    atomic_store(&ic->durable.power, durability == IC_DURABILITY_POWER);
+    if (ic->log)
+        undo_log_set_sync(ic->log, durability == IC_DURABILITY_POWER);
+    pthread_rwlock_unlock(&ic->gate);
+}
+
 /* ---- versions ------------------------------------------------------------ */
 
 void configure_use_log(struct ic *ic)
@@ -36,6 +47,7 @@ void configure_use_log(struct ic *ic)
                  "the undo log %s is on another filesystem than the folder: "
                  "what is removed is copied, not moved",
                  ic->undo_dir);
+    undo_log_set_sync(log, atomic_load(&ic->durable.power));
     ic->log = log;
 }
 

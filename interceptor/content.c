@@ -150,6 +150,10 @@ static int try_clone(struct content *content, const struct content_store *store,
     if (clone < 0)
         return clone;
     rc = sys_clone(file, clone);
+    if (rc == 0 && store->sync) {
+        rc = sys_fsync(clone);
+        return rc < 0 ? rc : 1;
+    }
     if (rc == 0)
         return 1;
     sys_unlinkat(store->blobs, name.text, 0);

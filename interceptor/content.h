@@ -61,6 +61,7 @@ struct content_store {
     struct pack *pack;
     atomic_bool *no_clones; /* set when the filesystem turns out to have none */
     int64_t room;           /* bytes that may be copied */
+    bool sync;              /* a clone must be on disk before it is relied on */
 };
 
 /* Keep what is missing of [offset, offset + length). inode_fd: any fd of the

@@ -88,8 +88,34 @@ static json_t *handle_history(struct ic *ic, json_t *payload, GError **error)
                      (json_int_t)ic_last_step_id(ic));
 }
 
+static bool parse_durability(const char *name, enum ic_durability *ret_value)
+{
+    if (strcmp(name, "process") == 0)
+        *ret_value = IC_DURABILITY_PROCESS;
+    else if (strcmp(name, "power") == 0)
+        *ret_value = IC_DURABILITY_POWER;
+    else
+        return false;
+    return true;
+}
+
+static gboolean get_durability(json_t *payload, enum ic_durability *ret_value,
+                               GError **error)
+{
+    const char *name = NULL;
+
+    if (!message_get_optional_string(payload, "durability", &name, error))
+        return FALSE;
+    if (!name || parse_durability(name, ret_value))
+        return TRUE;
+    g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                        "the field 'durability' must be process or power");
+    return FALSE;
+}
+
 static json_t *handle_configure(struct ic *ic, json_t *payload, GError **error)
 {
+    enum ic_durability durability = IC_DURABILITY_DEFAULT;
     struct ic_limits limits = { 0 };
     const struct {
         const char *name;
@@ -109,9 +135,11 @@ static json_t *handle_configure(struct ic *ic, json_t *payload, GError **error)
             return NULL;
         *fields[i].value = value;
     }
-    if (!control_outside_configure(ic, payload, error) ||
+    if (!get_durability(payload, &durability, error) ||
+        !control_outside_configure(ic, payload, error) ||
         !ic_configure(ic, &limits, error))
         return NULL;
+    ic_set_durability(ic, durability);
     return json_object();
 }
 

@@ -272,6 +272,9 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     gate_init(&ic->gate);
     pthread_mutex_init(&ic->names, NULL);
     init_timer(ic);
+    durable_init(&ic->durable);
+    atomic_store(&ic->durable.power,
+                 options->durability == IC_DURABILITY_POWER);
     parking_init(&ic->parking);
     safeguard_init(&ic->guard);
     ic->events = events_new(options->event, options->event_opaque);
@@ -313,6 +316,7 @@ void ic_close(struct ic *ic)
     ic_step_info_free(ic->recovered);
     events_free(ic->events);
     parking_clear(&ic->parking);
+    durable_clear(&ic->durable);
     pthread_mutex_destroy(&ic->names);
     pthread_rwlock_destroy(&ic->gate);
     g_free(ic->undo_dir);

@@ -24,6 +24,7 @@
 
 #include "interceptor/capture.h"
 #include "interceptor/control.h"
+#include "interceptor/durable.h"
 #include "interceptor/events.h"
 #include "interceptor/interceptor.h"
 #include "interceptor/parking.h"
@@ -39,6 +40,7 @@ struct ic {
     bool switch_ids;                       /* may create as other users */
     enum ic_outside_policy outside_policy; /* with the gate locked */
     unsigned ambient_ms;
+    struct durable durable;
     struct ic_limits limits; /* under the gate, none is 0 but min_free */
     bool drain;              /* the end waits for what is being removed */
 

@@ -105,6 +105,19 @@ enum ic_outside_policy {
     IC_OUTSIDE_LOCK,    /* it must not happen: no host enforces that */
 };
 
+/* What undo survives, beside its own end. PROCESS, the default: SIGKILL of the
+ * server, at any moment. POWER: a power cut as well. Then what a change
+ * destroys is on disk before the change is made; and a step that was closed is
+ * on disk with all that it changed, by syncfs(2), before ic_step_close()
+ * returns. Files that a step has not closed yet are the client's to fsync(2),
+ * as ever. It asks of the file system that it keeps the order of changes of
+ * names (ext4, XFS and btrfs do). */
+enum ic_durability {
+    IC_DURABILITY_DEFAULT,
+    IC_DURABILITY_PROCESS,
+    IC_DURABILITY_POWER,
+};
+
 struct ic_options {
     const char *share; /* the folder to serve; must exist */
 
@@ -125,6 +138,7 @@ struct ic_options {
     bool no_timer;
 
     struct ic_limits limits;
+    enum ic_durability durability;
 
     /* How long an ambient step stays open without a change, in ms; 0: the
      * default, 5000. */
@@ -176,6 +190,9 @@ void ic_set_log(int level, const char *program);
  * $XDG_STATE_HOME/stepback/undo/<name>-<hash>. A new string; NULL and error
  * (ERROR_INVALID_DIRECTORY) if the folder does not exist or is "/". */
 char *ic_default_undo_dir(const char *share, GError **error);
+
+/* From now on. DEFAULT changes nothing. */
+void ic_set_durability(struct ic *ic, enum ic_durability durability);
 
 /* Forget all steps and begin a new log, also in place of one of another
  * version; there is undo from then on. Step ids go on rising.

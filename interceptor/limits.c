@@ -98,6 +98,8 @@ int limits_unprotect(struct ic *ic)
     if (atomic_load(&ic->wal.unprotected))
         return 0;
     rc = step_record_unprotected(step, bytes);
+    if (rc == 0)
+        rc = durable_check_now(ic);
     if (rc < 0)
         return rc;
     atomic_store(&ic->wal.unprotected, true);
@@ -285,6 +287,8 @@ bool limits_make_room(struct ic *ic, ssize_t rc)
 {
     bool again;
 
+    if (durable_again(ic, rc))
+        return true;
     if (rc != -ENOSPC && rc != -EDQUOT)
         return false;
     pthread_rwlock_wrlock(&ic->gate);

@@ -48,7 +48,8 @@ int limits_unprotect_unlocked(struct ic *ic);
 void limits_apply_locked(struct ic *ic);
 
 /* rc is what a change said. If the disk is full, make room in the log and
- * return true: the change is to be tried again. Nothing may be held. */
+ * return true: the change is to be tried again. So it is when it had to leave
+ * to be made durable. Nothing may be held. */
 bool limits_make_room(struct ic *ic, ssize_t rc);
 
 /* The same with the gate write-locked. */

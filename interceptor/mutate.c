@@ -81,18 +81,16 @@ int mutate_begin(struct ic *ic, struct ic_inode *dir, const char *name)
     rc = engine_enter(ic, dir);
     if (rc < 0)
         return rc;
+    durable_begin(ic);
     pthread_mutex_lock(&ic->names);
     rc = mutate_is_removed(dir) ? -ENOENT : engine_need_step(ic);
-    if (rc < 0) {
-        pthread_mutex_unlock(&ic->names);
-        engine_leave(ic);
-    }
-    return rc;
+    return rc < 0 ? mutate_finish(ic, rc) : 0;
 }
 
 int mutate_finish(struct ic *ic, int rc)
 {
     pthread_mutex_unlock(&ic->names);
+    durable_end(ic);
     engine_leave(ic);
     return rc;
 }
@@ -166,6 +164,8 @@ static int create_node(struct ic *ic, const struct ic_cred *cred,
     rc = check_free(dir, name);
     if (rc == 0 && engine_captures(ic))
         rc = capture_binding(&ic->wal, dir, name, NULL);
+    if (rc == 0)
+        rc = durable_check(ic);
     if (rc == 0)
         rc = make_node(ic, cred, dir->fd, name, node);
     if (rc == 0)
@@ -266,6 +266,8 @@ static int create_new(struct ic *ic, const struct ic_cred *cred,
     rc = check_free(dir, name);
     if (rc == 0 && engine_captures(ic))
         rc = capture_binding(&ic->wal, dir, name, NULL);
+    if (rc == 0)
+        rc = durable_check(ic);
     if (rc == 0) {
         fd = create_file(ic, cred, dir, name,
                          open_flags(flags) | O_CREAT | O_EXCL, mode);
@@ -344,6 +346,8 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
     if (rc == 0 && engine_captures(ic))
         rc = capture_binding(&ic->wal, dir, name, NULL);
     if (rc == 0)
+        rc = durable_check(ic);
+    if (rc == 0)
         rc = sys_link_fd(inode->fd, dir->fd, name);
     if (rc == 0) {
         inode_set_place(inode, dir, name);
@@ -413,6 +417,8 @@ static int remove_name(struct ic *ic, struct ic_inode *dir, const char *name,
     if (!engine_captures(ic))
         return sys_unlinkat(dir->fd, name, flags);
     rc = capture_binding(&ic->wal, dir, name, now);
+    if (rc == 0)
+        rc = durable_check(ic);
     if (rc < 0)
         return rc;
     if (!capture_may_go(&ic->wal, now)) {
@@ -422,6 +428,8 @@ static int remove_name(struct ic *ic, struct ic_inode *dir, const char *name,
         rc = capture_copy(&ic->wal, dir, name, now);
         if (rc == -EXFULL)
             rc = limits_unprotect(ic);
+        if (rc == 0)
+            rc = durable_check_now(ic);
         if (rc < 0)
             return rc;
     }

@@ -27,18 +27,29 @@ static bool is_current(struct ic *ic, _Atomic uint64_t *epoch)
            atomic_load_explicit(epoch, memory_order_acquire) == open;
 }
 
+/* A capture is over: it counts when it is on disk. */
+static int end_capture(struct ic *ic, int rc)
+{
+    if (rc == 0)
+        rc = durable_wait(ic);
+    durable_end(ic);
+    return rc;
+}
+
 static int keep_meta(struct ic *ic, struct ic_inode *inode)
 {
     int rc;
 
-    if (!engine_captures(ic) || is_current(ic, &inode->meta_epoch))
+    if (!engine_captures(ic) ||
+        (is_current(ic, &inode->meta_epoch) && !durable_is_pending(ic)))
         return 0;
+    durable_begin(ic);
     pthread_mutex_lock(&ic->names);
     rc = engine_need_step(ic);
     if (rc == 0 && engine_captures(ic))
         rc = capture_meta(&ic->wal, inode);
     pthread_mutex_unlock(&ic->names);
-    return rc;
+    return end_capture(ic, rc);
 }
 
 static int begin_content(struct ic *ic, struct ic_inode *inode,
@@ -65,19 +76,20 @@ static int end_content(struct ic *ic, struct ic_inode *inode,
     return rc;
 }
 
-/* [offset, offset + length) of the content is about to change; RANGE_END as
- * the length for all from there. */
-static int keep_data(struct ic *ic, struct ic_inode *inode, off_t offset,
+static bool has_data(struct ic *ic, struct ic_inode *inode, off_t offset,
                      off_t length)
+{
+    return is_current(ic, &inode->data_epoch) ||
+           (is_current(ic, &inode->content_epoch) &&
+            content_has(inode->content, offset, length));
+}
+
+static int capture_data(struct ic *ic, struct ic_inode *inode, off_t offset,
+                        off_t length)
 {
     struct content *content = NULL;
     int rc;
 
-    if (!engine_captures(ic) || is_current(ic, &inode->data_epoch))
-        return 0;
-    if (is_current(ic, &inode->content_epoch) &&
-        content_has(inode->content, offset, length))
-        return 0;
     rc = begin_content(ic, inode, &content);
     if (rc < 0 || !content)
         return rc;
@@ -85,6 +97,18 @@ static int keep_data(struct ic *ic, struct ic_inode *inode, off_t offset,
     if (rc == -EXFULL)
         return limits_unprotect_unlocked(ic);
     return rc < 0 ? rc : end_content(ic, inode, content);
+}
+
+/* [offset, offset + length) of the content is about to change; RANGE_END as
+ * the length for all from there. */
+static int keep_data(struct ic *ic, struct ic_inode *inode, off_t offset,
+                     off_t length)
+{
+    if (!engine_captures(ic) ||
+        (has_data(ic, inode, offset, length) && !durable_is_pending(ic)))
+        return 0;
+    durable_begin(ic);
+    return end_capture(ic, capture_data(ic, inode, offset, length));
 }
 
 /* ---- opening ------------------------------------------------------------- */
@@ -153,7 +177,8 @@ static int keep_written(struct ic *ic, struct ic_inode *inode,
                         const struct iovec *iov, int iovcnt, off_t offset,
                         int rwf_flags)
 {
-    if (!engine_captures(ic) || is_current(ic, &inode->data_epoch))
+    if (!engine_captures(ic) ||
+        (is_current(ic, &inode->data_epoch) && !durable_is_pending(ic)))
         return 0;
     /* An append destroys nothing, wherever the end is by then. */
     return keep_data(ic, inode, offset,

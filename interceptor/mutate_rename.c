@@ -104,6 +104,8 @@ static int replace(struct ic *ic, const struct rename_end *from,
         rc = capture_copy(&ic->wal, to->dir, to->name, &to->st);
         if (rc == -EXFULL)
             rc = limits_unprotect(ic);
+        if (rc == 0)
+            rc = durable_check_now(ic);
         if (rc < 0)
             return rc;
     }
@@ -135,6 +137,8 @@ static int rename_captured(struct ic *ic, const struct rename_end *from,
         if (rc == 0)
             rc = capture_binding(&ic->wal, to->dir, to->name,
                                  to->exists ? &to->st : NULL);
+        if (rc == 0)
+            rc = durable_check(ic);
         if (rc < 0)
             return rc;
         if (to->exists && !(flags & RENAME_EXCHANGE))

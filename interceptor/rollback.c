@@ -124,8 +124,10 @@ static int discard_undone(struct ic *ic, int dir, struct step *step,
 {
     fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    int rc = 0;
+    int rc = durable_sync_share(ic);
 
+    if (rc < 0)
+        return rc;
     verify_note_undone(ic->log, step, ic->root->fd, blobs);
     if (crosses)
         rc = undo_log_cross_barriers(ic->log, step->seq);

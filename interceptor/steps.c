@@ -43,6 +43,7 @@ int steps_begin(struct ic *ic, int64_t id, enum ic_step_type type,
     wal->held = ic->held;
     wal->epoch = ++ic->last_epoch;
     wal->limit = limits_of_step(ic);
+    wal->sync = atomic_load(&ic->durable.power);
     wal->blobs = sys_openat(wal->dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
     rc = wal->blobs < 0 ? wal->blobs
                         : step_create_manifest(wal->step, wal->dir);
@@ -153,7 +154,11 @@ static int write_commit(struct ic *ic, const struct survey *survey,
     int rc = capture_seal(&ic->wal);
 
     if (rc == 0)
+        rc = durable_sync_share(ic);
+    if (rc == 0)
         rc = write_end(step, survey, info, entry.moved);
+    if (rc == 0)
+        rc = durable_sync_step(ic);
     return rc < 0 ? rc : undo_log_commit(ic->log, &entry);
 }
 
@@ -204,12 +209,13 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
             rc = write_commit(ic, survey, info);
         while (limits_make_room_locked(ic, rc));
         if (rc < 0) {
+            durable_forget(ic);
             ok = steps_fail(error, ERROR_IO_ERROR, "committing the step", rc);
         } else {
             log_info(LOG_UNDO, "step %" G_GINT64_FORMAT " committed: %zu paths",
                      id, info->affected);
             if (ic->wal.pack)
-                packer_add(ic->packer, ic->wal.blobs, false);
+                packer_add(ic->packer, ic->wal.blobs, ic->wal.sync);
             capture_clear(&ic->wal);
             limits_apply_locked(ic);
         }

@@ -230,6 +230,11 @@ int sys_fsync(int fd)
     return CHANGE("fsync", NULL, fsync(fd));
 }
 
+int sys_syncfs(int fd)
+{
+    return CHANGE("syncfs", NULL, syncfs(fd));
+}
+
 int sys_clone(int from, int to)
 {
     return CHANGE("clone", NULL, ioctl(to, FICLONE, from));

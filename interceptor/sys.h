@@ -60,6 +60,9 @@ int sys_ftruncate(int fd, off_t size);
 int sys_fallocate(int fd, int mode, off_t offset, off_t length);
 int sys_fsync(int fd);
 
+/* All of the filesystem that fd is on. */
+int sys_syncfs(int fd);
+
 /* Make the file behind "to" share all of from's data (FICLONE,
  * ioctl_ficlone(2); btrfs, XFS). */
 int sys_clone(int from, int to);

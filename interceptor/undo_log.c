@@ -101,6 +101,27 @@ dev_t undo_log_dev(struct undo_log *log)
     return log->dev;
 }
 
+void undo_log_set_sync(struct undo_log *log, bool sync)
+{
+    log->sync = sync;
+}
+
+int undo_log_sync_folders(struct undo_log *log)
+{
+    int rc = sys_fsync(log->wal);
+
+    return rc < 0 ? rc : sys_fsync(log->steps);
+}
+
+/* It has moved, for all that a kill can do. */
+static void sync_move(struct undo_log *log)
+{
+    int rc = log->sync ? undo_log_sync_folders(log) : 0;
+
+    if (rc < 0)
+        log_warn(LOG_UNDO, "syncing the undo log: %s", g_strerror(-rc));
+}
+
 /* ---- steps --------------------------------------------------------------- */
 
 int undo_log_open_wal(struct undo_log *log)
@@ -173,6 +194,7 @@ int undo_log_commit_from(struct undo_log *log, const char *name,
 
     if (rc < 0)
         return rc;
+    sync_move(log);
     g_array_append_vals(log->entries, entry, 1);
     undo_log_use(log, id, seq);
     undo_log_measure(log, log->entries->len - 1);
@@ -246,6 +268,8 @@ int undo_log_reopen(struct undo_log *log, int64_t id)
 
     if (rc == 0)
         entries_remove(log, id);
+    if (rc == 0)
+        sync_move(log);
     return rc;
 }
 

@@ -191,6 +191,13 @@ int undo_log_return_redo(struct undo_log *log, int64_t seq);
 int undo_log_finish_redo(struct undo_log *log);
 int undo_log_drop_redos(struct undo_log *log);
 
+/* With sync, a step's move from one place to another is on disk when the call
+ * returns. */
+void undo_log_set_sync(struct undo_log *log, bool sync);
+
+/* fsync(2) of wal/ and steps/. 0 or -errno. */
+int undo_log_sync_folders(struct undo_log *log);
+
 /* Some room kept for bad times: a step that fills the disk could not be taken
  * back if that needed a block. Give it up before a rollback, take it again
  * after it. */

@@ -27,7 +27,7 @@ struct undo_log {
     char *other_version; /* NULL: it is ours */
     struct journal *history;
     struct trash *trash;
-    bool has_reserve;
+    bool has_reserve, sync;
     int64_t compacted; /* bytes of the history when it was last compacted */
     struct own *own;
     GArray *entries;     /* of undo_log_entry, by seq */

@@ -149,6 +149,7 @@ static gboolean run(const struct options *options, int stop_fd, GError **error)
         .control_socket = options->interceptor_socket,
         .read_only = options->server.read_only,
         .limits = options->limits,
+        .durability = options->durability,
     };
     struct ic *ic = ic_open_share(&ic_options, error);
     struct fuse_server *server;

@@ -9,7 +9,7 @@
 /* What GLib fills in, before it is checked. */
 struct raw_options {
     char *cache, *log_level;
-    char *max_log_size, *max_step_size;
+    char *max_log_size, *max_step_size, *durability;
     int max_steps;
     char **sub_options;
     gboolean read_only, foreground, print_capabilities, print_version;
@@ -91,6 +91,21 @@ static gboolean parse_size(const char *option, const char *text,
                     "like, and not \"%s\"",
                     option, text);
     *ret_bytes = (int64_t)(number << shift);
+    return TRUE;
+}
+
+static gboolean set_durability(struct options *options, const char *value,
+                               GError **error)
+{
+    if (!value)
+        return TRUE;
+    if (strcmp(value, "process") == 0)
+        options->durability = IC_DURABILITY_PROCESS;
+    else if (strcmp(value, "power") == 0)
+        options->durability = IC_DURABILITY_POWER;
+    else
+        return fail(error, "the durability is process or power, and not \"%s\"",
+                    value);
     return TRUE;
 }
 
@@ -190,7 +205,9 @@ static gboolean apply_raw(struct options *options,
         return FALSE;
     if (raw->log_level && !set_log_level(options, raw->log_level, error))
         return FALSE;
-    return set_limits(options, raw, error) && check(options, error);
+    return set_limits(options, raw, error) &&
+           set_durability(options, raw->durability, error) &&
+           check(options, error);
 }
 
 static gboolean parse_arguments(struct options *options,
@@ -217,6 +234,10 @@ static gboolean parse_arguments(struct options *options,
           "BYTES" },
         { "undo-max-steps", 0, 0, G_OPTION_ARG_INT, &raw->max_steps,
           "Forget the oldest steps when there are more (default: 100)", "N" },
+        { "durability", 0, 0, G_OPTION_ARG_STRING, &raw->durability,
+          "What undo survives: process (default: the daemon's end) or power (a "
+          "power cut, too)",
+          "WHAT" },
         { "interceptor-socket", 0, 0, G_OPTION_ARG_FILENAME,
           &options->interceptor_socket,
           "Listen for the undo control protocol on this Unix socket", "PATH" },
@@ -268,6 +289,7 @@ struct options *options_parse(int argc, char **argv, GError **error)
     g_free(raw.log_level);
     g_free(raw.max_log_size);
     g_free(raw.max_step_size);
+    g_free(raw.durability);
     g_strfreev(raw.sub_options);
     if (!ok)
         g_clear_pointer(&options, options_free);

@@ -22,6 +22,7 @@ struct options {
     char *mount_dir;
     char *undo_dir;           /* NULL: no undo */
     struct ic_limits limits;  /* 0: default */
+    enum ic_durability durability;
     char *interceptor_socket; /* NULL: none */
     int interceptor_fd;       /* -1: none */
     enum log_level log_level;
