@@ -86,7 +86,8 @@ static int detach_in_recorded(struct restore *r, int dirfd,
              i++) {
             struct step_inode *child = g_ptr_array_index(at->children, i);
 
-            if (child->bindings || child->children)
+            /* Without a depth it is part of a circle, in a damaged log. */
+            if (child->depth > 0 && (child->bindings || child->children))
                 g_ptr_array_add(stack, child);
         }
     }

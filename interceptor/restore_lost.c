@@ -129,6 +129,17 @@ static void remove_lost(GPtrArray *bindings)
     }
 }
 
+/* True if it is lost itself. */
+static bool drop_lost(struct step_inode *inode)
+{
+    remove_lost(inode->bindings);
+    remove_lost(inode->names);
+    if (!(inode->flags & STEP_LOST))
+        return false;
+    inode->flags &= ~(unsigned)(STEP_META | STEP_DATA);
+    return true;
+}
+
 void restore_drop_lost(struct restore *r)
 {
     GHashTableIter iter;
@@ -136,16 +147,10 @@ void restore_drop_lost(struct restore *r)
     bool any = false;
 
     g_hash_table_iter_init(&iter, r->step->inodes);
-    while (g_hash_table_iter_next(&iter, NULL, &value)) {
-        struct step_inode *inode = value;
-
-        remove_lost(inode->bindings);
-        remove_lost(inode->names);
-        if (inode->flags & STEP_LOST) {
-            inode->flags &= ~(unsigned)(STEP_META | STEP_DATA);
-            any = true;
-        }
-    }
+    while (g_hash_table_iter_next(&iter, NULL, &value))
+        any |= drop_lost(value);
+    for (guint i = 0; i < r->step->retired->len; i++)
+        any |= drop_lost(g_ptr_array_index(r->step->retired, i));
     if (any)
         g_hash_table_foreach_remove(r->step->bindings, binding_is_lost, NULL);
 }

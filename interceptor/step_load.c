@@ -146,6 +146,8 @@ static bool load_state(struct loader *loader, json_t *record, char type)
     case 'c':
         return true;
     case 'l':
+        if (inode == loader->step->root)
+            return false; /* it is always there */
         inode->flags |= STEP_LOST;
         return true;
     case 'm':
@@ -162,6 +164,8 @@ static bool load_state(struct loader *loader, json_t *record, char type)
     case 'd':
         return load_data(inode, record);
     default:
+        if (inode == loader->step->root)
+            return false;
         step_note_retired(loader->step, inode);
         return true;
     }
