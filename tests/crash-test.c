@@ -9,9 +9,10 @@
  *                 call that looks fails (CR-02, CR-03)
  *
  * Each for every act (below), with the log beside the folder and on another
- * filesystem. STEPBACK_CRASH_STRIDE=N takes every Nth point only;
- * STEPBACK_CRASH_SEED=S chooses others for the pairs of points, and
- * STEPBACK_CRASH_FULL=1 runs all combinations of the errors.
+ * filesystem. STEPBACK_CRASH_STRIDE=N takes every Nth point only, and of the
+ * errors, which are many, every 3Nth; STEPBACK_CRASH_SEED=S chooses others.
+ * STEPBACK_CRASH_FULL=1 runs all combinations of the errors. Everything takes
+ * some ten minutes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -134,6 +135,20 @@ static unsigned number_from(const char *variable, unsigned otherwise)
     return number ? number : otherwise;
 }
 
+/* The points that a test takes: from the first one, every stride-th. */
+struct points {
+    unsigned first, stride;
+};
+
+static struct points choose_points(unsigned factor)
+{
+    unsigned stride = number_from("STEPBACK_CRASH_STRIDE", 1);
+    unsigned seed = number_from("STEPBACK_CRASH_SEED", 1);
+
+    stride *= stride > 1 ? factor : 1;
+    return (struct points){ 1 + seed % stride, stride };
+}
+
 static bool goes_on(struct crash *c)
 {
     return c->failures < MAX_FAILURES;
@@ -161,11 +176,11 @@ static unsigned measure(struct crash *c)
 
 static void kill_everywhere(struct crash *c)
 {
-    unsigned stride = number_from("STEPBACK_CRASH_STRIDE", 1);
+    struct points points = choose_points(1);
     unsigned killed = 0;
 
     measure(c);
-    for (unsigned point = 1; goes_on(c); point += stride) {
+    for (unsigned point = points.first; goes_on(c); point += points.stride) {
         struct fault_plan plan = { FAULT_KILL_BEFORE, point };
 
         if (!crash_round(c, &plan, 1))
@@ -184,18 +199,19 @@ static void kill_everywhere(struct crash *c)
 
 static void kill_recovery(struct crash *c, unsigned point)
 {
+    struct points points = choose_points(2);
     struct fault_plan plans[2] = { { FAULT_KILL_BEFORE, point },
-                                   { FAULT_KILL_BEFORE, 1 } };
+                                   { FAULT_KILL_BEFORE, points.first } };
 
     while (goes_on(c) && crash_round(c, plans, 2))
-        plans[1].point++;
-    g_test_message("killed at %u, then at %u points of the recovery", point,
-                   plans[1].point - 1);
+        plans[1].point += points.stride;
+    g_test_message("killed at %u, then up to %u of the recovery", point,
+                   plans[1].point - points.stride);
 }
 
 static void kill_pairs(struct crash *c, unsigned points, GRand *rand)
 {
-    unsigned pairs = number_from("STEPBACK_CRASH_PAIRS", 30);
+    unsigned pairs = 30 / choose_points(1).stride;
 
     for (unsigned i = 0; i < pairs && goes_on(c); i++) {
         struct fault_plan plans[3] = {
@@ -239,14 +255,15 @@ enum { WAYS = 3 };
  * each point. */
 static void fail_with(struct crash *c, size_t kind, unsigned way)
 {
-    unsigned stride = number_from("STEPBACK_CRASH_STRIDE", 1);
+    struct points points = choose_points(3);
     unsigned rounds = 0;
 
-    for (unsigned point = 1; goes_on(c); point += stride) {
+    for (unsigned point = points.first; goes_on(c); point += points.stride) {
         struct fault_plan plan = { errors[kind].action, point,
                                    errors[kind].error };
 
-        c->way = way < WAYS ? way : (point / stride + (unsigned)kind) % WAYS;
+        c->way = way < WAYS ? way
+                            : (point / points.stride + (unsigned)kind) % WAYS;
         if (!crash_round(c, &plan, 1))
             break;
         rounds++;

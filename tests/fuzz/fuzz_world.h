@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuzz_world - a small folder with its undo log, and what must stay as it is.
+ *
+ * For fuzz targets: a throw-away tree in memory (/dev/shm), made anew for each
+ * input. Beside the folder lies a canary; a symlink in the folder leads there.
+ * Whatever the log or a peer says, the canary must not change (I5).
+ *
+ * One thread.
+ */
+#ifndef TESTS_FUZZ_WORLD_H
+#define TESTS_FUZZ_WORLD_H
+
+#include <glib.h>
+#include <stdint.h>
+
+struct fuzz_world {
+    char *base, *share, *undo_dir;
+    uint64_t numbers[10]; /* inode numbers, see fuzz_world.c */
+};
+
+/* Empty and fill it; makes it first if need be. */
+void fuzz_world_reset(struct fuzz_world *world);
+
+/* Aborts if something outside the folder and its log has changed. */
+void fuzz_world_check(const struct fuzz_world *world);
+
+/* text with each "$N" replaced by numbers[N], so that an input finds the
+ * tree's inodes whatever their numbers are. New. */
+GString *fuzz_world_fill_in(const struct fuzz_world *world, const char *text,
+                            size_t len);
+
+#endif
