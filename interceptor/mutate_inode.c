@@ -190,8 +190,12 @@ ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
                    int rwf_flags, bool kill_priv)
 {
     ssize_t n;
-    int rc = safeguard_enter(
-        ic, inode, rwf_flags & RWF_APPEND ? SAFEGUARD_NOTHING : offset);
+    int rc;
+
+    if (offset < 0 && !(rwf_flags & RWF_APPEND))
+        return -EINVAL; /* -1 would be the fd's own offset (pwritev2(2)) */
+    rc = safeguard_enter(ic, inode,
+                         rwf_flags & RWF_APPEND ? SAFEGUARD_NOTHING : offset);
 
     if (rc < 0)
         return rc;
