@@ -8,7 +8,8 @@
  * last saw it, checked against the tree, or for a directory what ".." and a
  * search there say. A file that is not found so (renamed from outside,
  * removed in an earlier step and still open) gets a link in the step's log
- * instead, which leads to it as well.
+ * instead, which leads to it as well; or, if the log is elsewhere, is searched
+ * for.
  */
 #include "interceptor/capture.h"
 
@@ -187,26 +188,45 @@ static int record_homes(struct wal *wal, GArray *places)
     return 0;
 }
 
+/* The place that the inode has now, if it is where it was before the step. 1,
+ * 0, or -errno. */
+static int find_home(struct wal *wal, struct ic_inode *inode,
+                     struct place *ret_place)
+{
+    int rc = find_place(wal, inode, ret_place);
+
+    if (rc <= 0 || is_home(wal, ret_place))
+        return rc;
+    place_clear(ret_place);
+    return 0;
+}
+
 static int find_homes(struct wal *wal, struct ic_inode *inode, GArray *places)
 {
     struct ic_inode *at = inode;
 
     while (!is_known(wal, at)) {
         struct place place;
-        int rc = find_place(wal, at, &place);
+        int rc = find_home(wal, at, &place);
 
         if (rc < 0)
             return rc;
-        if (rc == 0)
-            return places->len == 0 ? link_into_log(wal, inode) : -ESTALE;
-        g_array_append_val(places, place);
-        if (!is_home(wal, &place)) {
-            g_array_set_size(places, places->len - 1);
-            return places->len == 0 ? link_into_log(wal, inode) : -ESTALE;
+        if (rc == 0) {
+            if (places->len > 0)
+                return -ESTALE;
+            if (link_into_log(wal, inode) == 0)
+                return 0;
+            rc = capture_find_lost(wal, at);
+            if (rc == 0)
+                rc = find_home(wal, at, &place);
+            if (rc <= 0)
+                return rc == 0 || rc == -ENOENT ? -ESTALE : rc;
         }
-        at = place.parent; /* kept alive by the array */
     }
-    return 0;
+    g_array_append_val(places, place);
+    at = place.parent; /* kept alive by the array */
+}
+return 0;
 }
 
 int capture_inode(struct wal *wal, struct ic_inode *inode,
@@ -460,11 +480,24 @@ int capture_copy(struct wal *wal, struct ic_inode *dir, const char *name,
     if (rc < 0)
         return rc;
     known = step_find_inode(wal->step, now->st_ino);
-    if (!known)
-        return 0;
-    if (!S_ISDIR(now->st_mode) && st.st_nlink > 1) /* it lives on elsewhere */
-        return known->flags & STEP_DATA ? step_record_all(wal->step, known) : 0;
-    return step_record_retired(wal->step, known);
+    if (known && known->flags & STEP_DATA && st.st_nlink > 1)
+        return step_record_all(wal->step, known); /* it lives on elsewhere */
+    return 0;
+}
+
+void capture_note_gone(struct wal *wal, const struct stat *before)
+{
+    struct step_inode *known = step_find_inode(wal->step, before->st_ino);
+
+    if (!known || known->flags & STEP_KEPT ||
+        (!S_ISDIR(before->st_mode) && before->st_nlink > 1))
+        return; /* it lives on in the log or under another name */
+    if (known->flags & STEP_CREATED)
+        step_drop_created(wal->step, before->st_ino);
+    /* What cannot be written is true all the same. A loader without the record
+     * finds no such inode, and makes it anew. */
+    else if (step_record_retired(wal->step, known) < 0)
+        step_note_retired(wal->step, known);
 }
 
 bool capture_may_go(struct wal *wal, const struct stat *now)

@@ -33,6 +33,7 @@ struct wal {
     int64_t limit;              /* bytes that the step may copy */
     int64_t moved;              /* bytes that the inodes which it took occupy */
     struct inode_table *inodes; /* borrowed */
+    int root;                   /* the share; borrowed */
     struct held_links *held;    /* borrowed */
 };
 
@@ -81,6 +82,14 @@ void capture_clear(struct wal *wal);
  * the log: copy all of it. -EXFULL as above. */
 int capture_copy(struct wal *wal, struct ic_inode *dir, const char *name,
                  const struct stat *now);
+
+/* A name of the inode was removed, and was not moved into the log; before: its
+ * stat until then. If it was the last, the number may be used again. */
+void capture_note_gone(struct wal *wal, const struct stat *before);
+
+/* Search the share for a name that the file had before the step, and note it
+ * in the inode (inode_set_place()). 0, -ENOENT, or -errno. */
+int capture_find_lost(struct wal *wal, struct ic_inode *inode);
 
 /* Need the last name of this inode not be kept: has the step created it, or
  * does the step's log hold it already? */

@@ -332,14 +332,32 @@ int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
                                     : rc;
 }
 
+/* The links that the log holds are none for the client: what it removed cannot
+ * be linked again. But a file that never had a name can. */
+static int check_linkable(struct ic_inode *inode, bool *ret_unnamed)
+{
+    struct stat st;
+    int rc = S_ISDIR(inode->type) ? -EPERM : sys_stat_fd(inode->fd, &st);
+
+    if (rc < 0)
+        return rc;
+    *ret_unnamed = st.st_nlink == 0;
+    return st.st_nlink > 0 && st.st_nlink <= atomic_load(&inode->log_links)
+               ? -ENOENT
+               : 0;
+}
+
 int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
               const char *name, struct stat *ret_stat)
 {
+    bool unnamed = false;
     int rc = mutate_begin(ic, dir, name);
 
     if (rc < 0)
         return rc;
     rc = check_free(dir, name);
+    if (rc == 0)
+        rc = check_linkable(inode, &unnamed);
     /* Its home, while the tree still shows it: the new name is none. */
     if (rc == 0 && engine_captures(ic))
         rc = capture_link(&ic->wal, inode);
@@ -351,6 +369,9 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
         rc = sys_link_fd(inode->fd, dir->fd, name);
     if (rc == 0) {
         inode_set_place(inode, dir, name);
+        /* Made in an earlier step: to the tree it is new now. */
+        if (unnamed && engine_captures(ic))
+            capture_note_created(&ic->wal, inode);
         if (ret_stat)
             rc = ic_stat(ic, inode, ret_stat);
     }
@@ -434,8 +455,8 @@ static int remove_name(struct ic *ic, struct ic_inode *dir, const char *name,
             return rc;
     }
     rc = sys_unlinkat(dir->fd, name, flags);
-    if (rc == 0 && (flags & AT_REMOVEDIR || now->st_nlink == 1))
-        step_drop_created(ic->wal.step, now->st_ino);
+    if (rc == 0)
+        capture_note_gone(&ic->wal, now);
     return rc;
 }
 

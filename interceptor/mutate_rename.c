@@ -110,8 +110,8 @@ static int replace(struct ic *ic, const struct rename_end *from,
             return rc;
     }
     rc = sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name, 0);
-    if (rc == 0 && (S_ISDIR(to->st.st_mode) || to->st.st_nlink == 1))
-        step_drop_created(ic->wal.step, to->st.st_ino);
+    if (rc == 0)
+        capture_note_gone(&ic->wal, &to->st);
     return rc;
 }
 

@@ -7,7 +7,7 @@
 
 #include "common/fd.h"
 #include "interceptor/restore_names.h"
-#include "interceptor/restore_search.h"
+#include "interceptor/search.h"
 #include "interceptor/sys.h"
 
 /* Where the nth inode that is made anew waits. */
@@ -129,6 +129,19 @@ static int place(struct attacher *a, int from_dir, const char *from,
     return rc;
 }
 
+struct staged_link {
+    const struct restore *r;
+    const char *name;
+};
+
+/* An inode that lives on under a name that no record has was found there. */
+static int link_staged(int dirfd, const char *name, void *opaque)
+{
+    const struct staged_link *link = opaque;
+
+    return sys_linkat(dirfd, name, link->r->staging, link->name);
+}
+
 /* Where the inode waits: in staging, in the log, or, with a name that the step
  * does not know, in the tree, from where it gets a link in staging. 1, 0 if
  * nowhere, or -errno. */
@@ -136,6 +149,7 @@ static int find_waiting(struct attacher *a, const struct step_inode *inode,
                         int *ret_dirfd, struct staged_name *ret_name)
 {
     struct restore *r = a->r;
+    struct staged_link link = { r, ret_name->text };
     int rc;
 
     *ret_dirfd = r->staging;
@@ -157,7 +171,7 @@ static int find_waiting(struct attacher *a, const struct step_inode *inode,
     }
     if (rc != 0)
         return rc;
-    rc = restore_search(r->root, inode->ino, r->staging, ret_name->text);
+    rc = search_file(r->root, inode->ino, link_staged, &link);
     /* Where it cannot be linked it is made anew. */
     return rc == 0                                          ? 1
            : rc == -ENOENT || rc == -EPERM || rc == -EMLINK ? 0

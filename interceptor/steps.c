@@ -40,6 +40,7 @@ int steps_begin(struct ic *ic, int64_t id, enum ic_step_type type,
     wal->step = step_new(id, undo_log_next_seq(ic->log), type, command,
                          ic->root->ino);
     wal->inodes = ic->inodes;
+    wal->root = ic->root->fd;
     wal->held = ic->held;
     wal->epoch = ++ic->last_epoch;
     wal->limit = limits_of_step(ic);

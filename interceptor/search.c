@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore_search - see restore_search.h.
+ * search - see search.h.
  */
-#include "interceptor/restore_search.h"
+#include "interceptor/search.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -12,8 +12,8 @@
 
 struct search {
     uint64_t ino;
-    int dirfd;
-    const char *name;
+    search_found *found;
+    void *opaque;
 };
 
 /* 0 would go on. */
@@ -30,17 +30,17 @@ static int look_at(int dirfd, const struct dirent *entry, void *opaque)
         if (rc < 0 && rc != -ENOENT && rc != -EACCES)
             return rc;
         if (rc == 0 && st.st_ino == s->ino && !S_ISDIR(st.st_mode)) {
-            rc = sys_linkat(dirfd, entry->d_name, s->dirfd, s->name);
-            return rc < 0 ? rc : FOUND;
+            rc = s->found(dirfd, entry->d_name, s->opaque);
+            return rc == 0 ? FOUND : rc == -ENOENT ? TREE_SKIP : rc;
         }
     }
     return entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN ? TREE_ENTER
                                                                   : TREE_SKIP;
 }
 
-int restore_search(int top, uint64_t ino, int dirfd, const char *name)
+int search_file(int top, uint64_t ino, search_found *found, void *opaque)
 {
-    struct search s = { ino, dirfd, name };
+    struct search s = { ino, found, opaque };
     int rc = tree_walk(top, look_at, NULL, &s);
 
     return rc == FOUND ? 0 : rc == 0 ? -ENOENT : rc;
