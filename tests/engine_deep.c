@@ -12,7 +12,9 @@
 
 /* Beyond PATH_MAX in the quick run; the kernel's own work for a rename grows
  * with depth. -m slow for more. */
-enum { QUICK_LEVELS = 2500, LEVELS = 10000, SPARE_FDS = 2000 };
+enum { QUICK_LEVELS = 1000, LEVELS = 10000, SPARE_FDS = 2000 };
+
+#define DEEP "deep"
 
 /* The engine holds an fd for each inode that the client holds: what we hold
  * here, by standing at the bottom. */
@@ -29,7 +31,8 @@ static unsigned levels(void)
     return wanted;
 }
 
-/* d/d/d..., made on the host, with a file at the bottom and half-way. */
+/* deep/deep/deep..., made on the host, with a file at the bottom and half-way.
+ */
 static void fill_deep(struct world *w)
 {
     unsigned count = levels();
@@ -39,8 +42,8 @@ static void fill_deep(struct world *w)
     for (unsigned i = 0; i < count; i++) {
         int next;
 
-        g_assert_cmpint(mkdirat(at, "d", 0755), ==, 0);
-        next = openat(at, "d", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        g_assert_cmpint(mkdirat(at, DEEP, 0755), ==, 0);
+        next = openat(at, DEEP, O_PATH | O_DIRECTORY | O_CLOEXEC);
         g_assert_cmpint(next, >=, 0);
         if (i == count / 2 || i == count - 1)
             close(openat(next, "file", O_CREAT | O_WRONLY | O_CLOEXEC, 0640));
@@ -53,14 +56,14 @@ static void fill_deep(struct world *w)
 static void go_down(struct world *w, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        DO(chdir, "d");
+        DO(chdir, DEEP);
 }
 
 static void make_deep(struct world *w)
 {
     for (unsigned i = levels(); i > 0; i--) {
-        DO(mkdir, "d", 0755);
-        DO(chdir, "d");
+        DO(mkdir, DEEP, 0755);
+        DO(chdir, DEEP);
     }
     CREATE("file", "at the bottom");
     DO(chdir, NULL);
@@ -91,7 +94,7 @@ static void deep_remove(struct world *w)
         if (i == count / 2 + 1)
             DO(unlink, "file");
         DO(chdir, "..");
-        DO(rmdir, "d");
+        DO(rmdir, DEEP);
     }
     DO(chdir, NULL);
 }
@@ -107,13 +110,14 @@ static void check_remove(struct world *w, json_t *report)
 
 static void deep_rename(struct world *w)
 {
-    DO(rename, "d", "src/moved", 0);
-    DO(rename, "src/moved/d", "half", 0);
+    DO(rename, DEEP, "src/moved", 0);
+    DO(rename, "src/moved/" DEEP, "half", 0);
 }
 
 static void check_rename(struct world *w, json_t *report)
 {
-    world_assert_affected(report, "d", "d/d", "half", "src/moved", NULL);
+    world_assert_affected(report, DEEP, DEEP "/" DEEP, "half", "src/moved",
+                          NULL);
 }
 
 /* What changes at the bottom has a home that is as deep. */
@@ -122,7 +126,7 @@ static void deep_change(struct world *w)
     unsigned count = levels();
 
     go_down(w, count / 2);
-    DO(rename, "d", "e", 0);
+    DO(rename, DEEP, "e", 0);
     DO(chdir, "e");
     go_down(w, count - count / 2 - 1);
     OK(engine_put(w, "file", O_TRUNC, "changed"));
@@ -131,7 +135,7 @@ static void deep_change(struct world *w)
     DO(chmod, "file", 0600);
     DO(rename, "file", "dir/file", 0);
     DO(chdir, NULL);
-    DO(rename, "d", "src/moved", 0);
+    DO(rename, DEEP, "src/moved", 0);
 }
 
 /* One deep tree becomes the bottom of another, new one, and that goes into it
@@ -147,8 +151,8 @@ static void deep_into_deep(struct world *w)
     DO(chdir, NULL);
     for (unsigned i = 0; i < count; i++) {
         DO(mkdir, "m", 0755);
-        DO(rename, "d", "m/d", 0);
-        DO(rename, "m", "d", 0);
+        DO(rename, DEEP, "m/" DEEP, 0);
+        DO(rename, "m", DEEP, 0);
     }
     go_down(w, count / 2);
     DO(mkdir, "side", 0755);
