@@ -209,24 +209,21 @@ static int find_homes(struct wal *wal, struct ic_inode *inode, GArray *places)
         struct place place;
         int rc = find_home(wal, at, &place);
 
-        if (rc < 0)
-            return rc;
-        if (rc == 0) {
-            if (places->len > 0)
-                return -ESTALE;
-            if (link_into_log(wal, inode) == 0)
-                return 0;
-            rc = capture_find_lost(wal, at);
+        if (rc == 0 && places->len == 0) {
+            rc = link_into_log(wal, inode);
             if (rc == 0)
-                rc = find_home(wal, at, &place);
-            if (rc <= 0)
-                return rc == 0 || rc == -ENOENT ? -ESTALE : rc;
+                return 0;
+            if (rc == -ESTALE)
+                rc = capture_find_lost(wal, inode);
+            if (rc == 0)
+                rc = find_home(wal, inode, &place);
         }
+        if (rc <= 0)
+            return rc == 0 || rc == -ENOENT ? -ESTALE : rc;
+        g_array_append_val(places, place);
+        at = place.parent; /* kept alive by the array */
     }
-    g_array_append_val(places, place);
-    at = place.parent; /* kept alive by the array */
-}
-return 0;
+    return 0;
 }
 
 int capture_inode(struct wal *wal, struct ic_inode *inode,

@@ -16,8 +16,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "tests/oracle_map.h"
+
 /* Paths in the lines are cut beyond this: a hash stands for the folder. */
-enum { MAX_SHOWN = 1500, CHUNK = 1 << 18 };
+enum { MAX_SHOWN = 1500 };
 
 /* A folder whose entries are being read. */
 struct level {
@@ -33,7 +35,6 @@ struct snapshot {
     GString *trouble;
     GPtrArray *levels; /* of struct level, from the top to where it is */
     int fd;            /* the last level's folder */
-    guchar *chunk;
 };
 
 /* An entry of the folder at hand. */
@@ -93,35 +94,6 @@ static void add_xattrs(struct snapshot *s, GString *line, const struct entry *e)
         g_string_append(line, g_ptr_array_index(found, i));
 }
 
-/* Where the file has data, and a hash of that. */
-static void add_data(struct snapshot *s, GString *line, const struct entry *e,
-                     int fd)
-{
-    GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA1);
-    off_t at = 0, size = e->st.st_size;
-
-    g_string_append(line, " data:");
-    while (at < size && (at = lseek(fd, at, SEEK_DATA)) >= 0) {
-        off_t hole = lseek(fd, at, SEEK_HOLE);
-
-        g_string_append_printf(line, "%jd-%jd,", (intmax_t)at,
-                               (intmax_t)MIN(hole, size));
-        while (at < hole) {
-            ssize_t n = pread(fd, s->chunk, (size_t)MIN(hole - at, CHUNK), at);
-
-            if (n < 0)
-                trouble(s, e->shown, "read");
-            if (n <= 0)
-                break;
-            g_checksum_update(sum, s->chunk, n);
-            at += n;
-        }
-        at = MAX(at, hole);
-    }
-    g_string_append_printf(line, " %s", g_checksum_get_string(sum));
-    g_checksum_free(sum);
-}
-
 static void add_content(struct snapshot *s, GString *line,
                         const struct entry *e)
 {
@@ -132,7 +104,8 @@ static void add_content(struct snapshot *s, GString *line,
         trouble(s, e->shown, "open");
         return;
     }
-    add_data(s, line, e, fd);
+    if (oracle_map_append(line, fd, e->st.st_size) < 0)
+        trouble(s, e->shown, "read");
     close(fd);
 }
 
@@ -339,7 +312,6 @@ GPtrArray *oracle_snapshot(const char *path, char **ret_trouble)
         .trouble = g_string_new(NULL),
         .levels = g_ptr_array_new_with_free_func(level_free),
         .fd = -1,
-        .chunk = g_malloc(CHUNK),
     };
     gboolean ok;
 
@@ -348,7 +320,6 @@ GPtrArray *oracle_snapshot(const char *path, char **ret_trouble)
         close(s.fd);
     g_hash_table_unref(s.first_names);
     g_ptr_array_unref(s.levels);
-    g_free(s.chunk);
     ok = s.trouble->len == 0;
     if (ok) {
         g_string_free(s.trouble, TRUE);
@@ -362,25 +333,32 @@ GPtrArray *oracle_snapshot(const char *path, char **ret_trouble)
     return NULL;
 }
 
-static GHashTable *line_set(GPtrArray *lines)
+/* By what is equal in equal lines. */
+static GHashTable *index_lines(GPtrArray *lines)
 {
-    GHashTable *set = g_hash_table_new(g_str_hash, g_str_equal);
+    GHashTable *index = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                              NULL);
 
-    for (guint i = 0; i < lines->len; i++)
-        g_hash_table_add(set, g_ptr_array_index(lines, i));
-    return set;
+    for (guint i = 0; i < lines->len; i++) {
+        char *line = g_ptr_array_index(lines, i);
+
+        g_hash_table_insert(index, oracle_map_strip(line), line);
+    }
+    return index;
 }
 
 static void add_missing(GString *out, const char *mark, GPtrArray *from,
                         GPtrArray *in)
 {
-    g_autoptr(GHashTable) set = line_set(in);
+    g_autoptr(GHashTable) index = index_lines(in);
     guint shown = 0;
 
     for (guint i = 0; i < from->len && shown < 40; i++) {
         const char *line = g_ptr_array_index(from, i);
+        g_autofree char *key = oracle_map_strip(line);
+        const char *other = g_hash_table_lookup(index, key);
 
-        if (!g_hash_table_contains(set, line)) {
+        if (!other || !oracle_map_equal(line, other)) {
             g_string_append_printf(out, "%s %s\n", mark, line);
             shown++;
         }

@@ -4,10 +4,10 @@
  *
  * One line for each path, sorted by bytes: type, mode, owner, size, mtime in
  * ns, device, symlink target, extended attributes, which parts are data and
- * which are holes, a hash of the content, and, where an inode has several
- * names in the tree, the first of them. Not atime, ctime and inode numbers.
- * Trees may be of any depth; the lines' paths are cut (by a hash) if they are
- * long.
+ * which are holes (oracle_map.h), a hash of the content, and, where an inode
+ * has several names in the tree, the first of them. Not atime, ctime and inode
+ * numbers. Trees may be of any depth; the lines' paths are cut (by a hash) if
+ * they are long.
  */
 #ifndef TESTS_ORACLE_H
 #define TESTS_ORACLE_H

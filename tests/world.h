@@ -56,12 +56,23 @@ struct world_backend {
      * that it was, ".." or NULL for the share itself. */
     int (*chdir)(struct world *w, const char *name);
 
-    /* A handle that stays open over other operations. */
+    /* A handle that stays open over other operations; NULL and errno. */
     void *(*open)(struct world *w, const char *path, int flags);
+    /* O_TMPFILE: a file without a name. */
+    void *(*tmpfile)(struct world *w, const char *dir, int flags);
     int (*write)(struct world *w, void *handle, const void *data, size_t len,
                  off_t offset);
+    int (*handle_truncate)(struct world *w, void *handle, off_t size);
+    int (*handle_link)(struct world *w, void *handle, const char *path);
     int (*handle_stat)(struct world *w, void *handle, struct stat *ret_stat);
     void (*close)(struct world *w, void *handle);
+
+    /* As a user without rights, so that suid bits go (needs root). */
+    int (*write_as)(struct world *w, const char *path, uid_t uid,
+                    const void *data, size_t len, off_t offset);
+    /* Through a shared mapping; -EOPNOTSUPP, -ENODEV: not here. */
+    int (*mmap_write)(struct world *w, const char *path, const void *data,
+                      size_t len, off_t offset);
 
     /* The control protocol's requests: a new payload, or NULL and error. */
     json_t *(*request)(struct world *w, const char *type, json_t *payload,

@@ -11,19 +11,7 @@
 #include "common/fd.h"
 #include "interceptor/engine.h"
 #include "tests/control_client.h"
-#include "tests/world.h"
-
-struct folder {
-    struct ic *ic;
-    struct control_client *client;
-    struct ic_cred cred;
-    GPtrArray *way; /* of references: from the root to where chdir went */
-};
-
-struct handle {
-    struct ic_inode *inode;
-    int fd;
-};
+#include "tests/world_folder.h"
 
 static struct folder *open_folder(struct world *w, bool no_timer,
                                   GError **error)
@@ -110,7 +98,7 @@ static struct ic_inode *here(struct folder *f)
                            : ic_root(f->ic);
 }
 
-static int resolve(struct folder *f, const char *path,
+int folder_resolve(struct folder *f, const char *path,
                    struct ic_inode **ret_inode)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);
@@ -132,7 +120,7 @@ static int resolve(struct folder *f, const char *path,
     return 0;
 }
 
-static int resolve_parent(struct folder *f, const char *path,
+int folder_resolve_parent(struct folder *f, const char *path,
                           struct ic_inode **ret_dir, const char **ret_name)
 {
     const char *slash = strrchr(path, '/');
@@ -140,7 +128,7 @@ static int resolve_parent(struct folder *f, const char *path,
                                  : g_strdup("");
 
     *ret_name = slash ? slash + 1 : path;
-    return resolve(f, dir, ret_dir);
+    return folder_resolve(f, dir, ret_dir);
 }
 
 static int folder_chdir(struct world *w, const char *name)
@@ -154,7 +142,7 @@ static int folder_chdir(struct world *w, const char *name)
     } else if (strcmp(name, "..") == 0) {
         g_ptr_array_set_size(f->way, (gint)f->way->len - 1);
     } else {
-        rc = resolve(f, name, &next);
+        rc = folder_resolve(f, name, &next);
         if (rc < 0)
             return rc;
         g_ptr_array_add(f->way, next);
@@ -177,7 +165,7 @@ static int folder_put(struct world *w, const char *path, int flags,
     struct iovec iov = { (void *)data, len };
     struct ic_inode *dir, *inode;
     const char *name;
-    int fd, rc = resolve_parent(f, path, &dir, &name);
+    int fd, rc = folder_resolve_parent(f, path, &dir, &name);
 
     if (rc < 0)
         return rc;
@@ -211,7 +199,7 @@ static int folder_mkdir(struct world *w, const char *path, mode_t mode)
     struct folder *f = w->state;
     struct ic_inode *dir, *inode;
     const char *name;
-    int rc = resolve_parent(f, path, &dir, &name);
+    int rc = folder_resolve_parent(f, path, &dir, &name);
 
     if (rc < 0)
         return rc;
@@ -227,7 +215,7 @@ static int folder_mknod(struct world *w, const char *path, mode_t mode,
     struct folder *f = w->state;
     struct ic_inode *dir, *inode;
     const char *name;
-    int rc = resolve_parent(f, path, &dir, &name);
+    int rc = folder_resolve_parent(f, path, &dir, &name);
 
     if (rc < 0)
         return rc;
@@ -242,7 +230,7 @@ static int folder_symlink(struct world *w, const char *target, const char *path)
     struct folder *f = w->state;
     struct ic_inode *dir, *inode;
     const char *name;
-    int rc = resolve_parent(f, path, &dir, &name);
+    int rc = folder_resolve_parent(f, path, &dir, &name);
 
     if (rc < 0)
         return rc;
@@ -257,11 +245,11 @@ static int folder_link(struct world *w, const char *from, const char *path)
     struct folder *f = w->state;
     struct ic_inode *dir, *inode;
     const char *name;
-    int rc = resolve(f, from, &inode);
+    int rc = folder_resolve(f, from, &inode);
 
     if (rc < 0)
         return rc;
-    rc = resolve_parent(f, path, &dir, &name);
+    rc = folder_resolve_parent(f, path, &dir, &name);
     if (rc == 0) {
         rc = ic_linkat(f->ic, inode, dir, name, NULL);
         ic_inode_unref(dir);
@@ -274,7 +262,7 @@ static int remove_path(struct folder *f, const char *path, int flags)
 {
     struct ic_inode *dir;
     const char *name;
-    int rc = resolve_parent(f, path, &dir, &name);
+    int rc = folder_resolve_parent(f, path, &dir, &name);
 
     if (rc < 0)
         return rc;
@@ -299,11 +287,11 @@ static int folder_rename(struct world *w, const char *from, const char *to,
     struct folder *f = w->state;
     struct ic_inode *from_dir, *to_dir;
     const char *from_name, *to_name;
-    int rc = resolve_parent(f, from, &from_dir, &from_name);
+    int rc = folder_resolve_parent(f, from, &from_dir, &from_name);
 
     if (rc < 0)
         return rc;
-    rc = resolve_parent(f, to, &to_dir, &to_name);
+    rc = folder_resolve_parent(f, to, &to_dir, &to_name);
     if (rc == 0) {
         rc = ic_renameat2(f->ic, from_dir, from_name, to_dir, to_name, flags);
         ic_inode_unref(to_dir);
@@ -319,7 +307,7 @@ static int set_attr(struct world *w, const char *path,
 {
     struct folder *f = w->state;
     struct ic_inode *inode;
-    int rc = resolve(f, path, &inode);
+    int rc = folder_resolve(f, path, &inode);
 
     if (rc < 0)
         return rc;
@@ -366,7 +354,7 @@ static int folder_setxattr(struct world *w, const char *path, const char *name,
 {
     struct folder *f = w->state;
     struct ic_inode *inode;
-    int rc = resolve(f, path, &inode);
+    int rc = folder_resolve(f, path, &inode);
 
     if (rc < 0)
         return rc;
@@ -380,7 +368,7 @@ static int folder_removexattr(struct world *w, const char *path,
 {
     struct folder *f = w->state;
     struct ic_inode *inode;
-    int rc = resolve(f, path, &inode);
+    int rc = folder_resolve(f, path, &inode);
 
     if (rc < 0)
         return rc;
@@ -389,103 +377,11 @@ static int folder_removexattr(struct world *w, const char *path,
     return rc;
 }
 
-int world_folder_open_file(struct world *w, const char *path, int flags,
-                           void **ret_handle)
-{
-    struct folder *f = w->state;
-    struct handle handle;
-    int rc = resolve(f, path, &handle.inode);
-
-    if (rc < 0)
-        return rc;
-    rc = ic_open(f->ic, handle.inode, flags, &handle.fd);
-    if (rc < 0)
-        ic_inode_unref(handle.inode);
-    else
-        *ret_handle = g_memdup2(&handle, sizeof(handle));
-    return rc;
-}
-
-static void *folder_open(struct world *w, const char *path, int flags)
-{
-    void *handle = NULL;
-
-    g_assert_cmpint(world_folder_open_file(w, path, flags, &handle), ==, 0);
-    return handle;
-}
-
-static int folder_write(struct world *w, void *opaque, const void *data,
-                        size_t len, off_t offset)
-{
-    struct folder *f = w->state;
-    struct handle *handle = opaque;
-    struct iovec iov = { (void *)data, len };
-    ssize_t n = ic_pwritev(f->ic, handle->inode, handle->fd, &iov, 1, offset, 0,
-                           false);
-
-    return n < 0 ? (int)n : 0;
-}
-
-static int folder_handle_stat(struct world *w, void *opaque,
-                              struct stat *ret_stat)
-{
-    struct folder *f = w->state;
-    struct handle *handle = opaque;
-
-    return ic_stat(f->ic, handle->inode, ret_stat);
-}
-
-static void folder_close(struct world *w, void *opaque)
-{
-    struct handle *handle = opaque;
-
-    close(handle->fd);
-    ic_inode_unref(handle->inode);
-    g_free(handle);
-}
-
-static int folder_fallocate(struct world *w, const char *path, int mode,
-                            off_t offset, off_t len)
-{
-    struct folder *f = w->state;
-    struct handle *handle;
-    void *opened;
-    int rc = world_folder_open_file(w, path, O_RDWR, &opened);
-
-    if (rc < 0)
-        return rc;
-    handle = opened;
-    rc = ic_fallocate(f->ic, handle->inode, handle->fd, mode, offset, len);
-    folder_close(w, handle);
-    return rc;
-}
-
-static int folder_copy_range(struct world *w, const char *from, const char *to,
-                             off_t from_offset, off_t to_offset, size_t len)
-{
-    struct folder *f = w->state;
-    void *in, *opened;
-    ssize_t n = world_folder_open_file(w, from, O_RDONLY, &in);
-
-    if (n < 0)
-        return (int)n;
-    n = world_folder_open_file(w, to, O_RDWR, &opened);
-    if (n == 0) {
-        struct handle *out = opened;
-
-        n = ic_copy_file_range(f->ic, ((struct handle *)in)->fd, from_offset,
-                               out->inode, out->fd, to_offset, len, 0);
-        folder_close(w, out);
-    }
-    folder_close(w, in);
-    return n < 0 ? (int)n : 0;
-}
-
 static int folder_stat(struct world *w, const char *path, struct stat *ret_stat)
 {
     struct folder *f = w->state;
     struct ic_inode *inode;
-    int rc = resolve(f, path, &inode);
+    int rc = folder_resolve(f, path, &inode);
 
     if (rc < 0)
         return rc;
@@ -539,9 +435,12 @@ static json_t *folder_wait_event(struct world *w, const char *type)
     .truncate = folder_truncate, .setxattr = folder_setxattr,                  \
     .removexattr = folder_removexattr, .fallocate = folder_fallocate,          \
     .copy_range = folder_copy_range, .stat = folder_stat,                      \
-    .chdir = folder_chdir, .open = folder_open, .write = folder_write,         \
-    .handle_stat = folder_handle_stat, .close = folder_close,                  \
-    .request = folder_request, .event = folder_event,                          \
+    .chdir = folder_chdir, .open = folder_open, .tmpfile = folder_tmpfile,     \
+    .write = folder_write, .write_as = folder_write_as,                        \
+    .mmap_write = folder_mmap_write,                                           \
+    .handle_truncate = folder_handle_truncate,                                 \
+    .handle_link = folder_handle_link, .handle_stat = folder_handle_stat,      \
+    .close = folder_close, .request = folder_request, .event = folder_event,   \
     .wait_event = folder_wait_event, .error_data = folder_error_data,          \
     .engine = folder_engine
 

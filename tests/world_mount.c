@@ -7,9 +7,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -159,7 +161,7 @@ static int mount_put(struct world *w, const char *path, int flags,
                      const void *data, size_t len, off_t offset)
 {
     g_autofree char *full = at(w, path);
-    fd_auto int fd = open(full, flags | O_RDWR | O_CLOEXEC, 0644);
+    fd_auto int fd = open(full, flags | O_RDWR | O_CLOEXEC | O_NONBLOCK, 0644);
     ssize_t n;
 
     if (fd < 0)
@@ -270,7 +272,7 @@ static int mount_fallocate(struct world *w, const char *path, int mode,
                            off_t offset, off_t len)
 {
     g_autofree char *full = at(w, path);
-    fd_auto int fd = open(full, O_RDWR | O_CLOEXEC);
+    fd_auto int fd = open(full, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 
     return fd < 0 ? -errno : RESULT(fallocate(fd, mode, offset, len));
 }
@@ -279,8 +281,8 @@ static int mount_copy_range(struct world *w, const char *from, const char *to,
                             off_t from_offset, off_t to_offset, size_t len)
 {
     g_autofree char *full_from = at(w, from), *full_to = at(w, to);
-    fd_auto int in = open(full_from, O_RDONLY | O_CLOEXEC);
-    fd_auto int out = open(full_to, O_RDWR | O_CLOEXEC);
+    fd_auto int in = open(full_from, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    fd_auto int out = open(full_to, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 
     if (in < 0 || out < 0)
         return -errno;
@@ -307,30 +309,100 @@ static int mount_chdir(struct world *w, const char *name)
     return 0;
 }
 
+/* A handle is an fd + 1: NULL is an error. */
+static void *to_handle(int fd)
+{
+    return fd < 0 ? NULL : GINT_TO_POINTER(fd + 1);
+}
+
+static int to_fd(void *handle)
+{
+    return GPOINTER_TO_INT(handle) - 1;
+}
+
 static void *mount_open(struct world *w, const char *path, int flags)
 {
     g_autofree char *full = at(w, path);
-    int fd = open(full, flags | O_CLOEXEC);
 
-    g_assert_cmpint(fd, >=, 0);
-    return GINT_TO_POINTER(fd);
+    return to_handle(open(full, flags | O_CLOEXEC | O_NONBLOCK));
+}
+
+static void *mount_tmpfile(struct world *w, const char *dir, int flags)
+{
+    g_autofree char *full = at(w, dir);
+
+    return to_handle(open(full, flags | O_TMPFILE | O_CLOEXEC, 0640));
 }
 
 static int mount_write(struct world *w, void *handle, const void *data,
                        size_t len, off_t offset)
 {
-    return RESULT(pwrite(GPOINTER_TO_INT(handle), data, len, offset));
+    return RESULT(pwrite(to_fd(handle), data, len, offset));
+}
+
+static int mount_handle_truncate(G_GNUC_UNUSED struct world *w, void *handle,
+                                 off_t size)
+{
+    return RESULT(ftruncate(to_fd(handle), size));
+}
+
+static int mount_handle_link(struct world *w, void *handle, const char *path)
+{
+    g_autofree char *full = at(w, path);
+    g_autofree char *from = g_strdup_printf("/proc/self/fd/%d", to_fd(handle));
+
+    return RESULT(linkat(AT_FDCWD, from, AT_FDCWD, full, AT_SYMLINK_FOLLOW));
+}
+
+/* In a process of its own, which gives up its rights. */
+static int mount_write_as(struct world *w, const char *path, uid_t uid,
+                          const void *data, size_t len, off_t offset)
+{
+    g_autofree char *full = at(w, path);
+    fd_auto int fd = open(full, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    pid_t pid = fd < 0 ? -1 : fork();
+    int status;
+
+    if (pid == 0) {
+        if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||
+            setresuid(uid, uid, uid) < 0)
+            _exit(errno);
+        _exit(pwrite(fd, data, len, offset) < 0 ? errno : 0);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return -errno;
+    return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
+}
+
+static int mount_mmap_write(struct world *w, const char *path, const void *data,
+                            size_t len, off_t offset)
+{
+    g_autofree char *full = at(w, path);
+    fd_auto int fd = open(full, O_RDWR | O_CLOEXEC);
+    size_t size = len + (size_t)offset;
+    char *map;
+    int rc;
+
+    if (fd < 0)
+        return -errno;
+    map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED)
+        return -errno;
+    memcpy(map + offset, data, len);
+    rc = RESULT(msync(map, size, MS_SYNC));
+    munmap(map, size);
+    return rc;
 }
 
 static int mount_handle_stat(struct world *w, void *handle,
                              struct stat *ret_stat)
 {
-    return RESULT(fstat(GPOINTER_TO_INT(handle), ret_stat));
+    return RESULT(fstat(to_fd(handle), ret_stat));
 }
 
 static void mount_close(struct world *w, void *handle)
 {
-    close(GPOINTER_TO_INT(handle));
+    close(to_fd(handle));
 }
 
 static json_t *mount_request(struct world *w, const char *type, json_t *payload,
@@ -391,7 +463,12 @@ const struct world_backend world_mount = {
     .stat = mount_stat,
     .chdir = mount_chdir,
     .open = mount_open,
+    .tmpfile = mount_tmpfile,
     .write = mount_write,
+    .handle_truncate = mount_handle_truncate,
+    .handle_link = mount_handle_link,
+    .write_as = mount_write_as,
+    .mmap_write = mount_mmap_write,
     .handle_stat = mount_handle_stat,
     .close = mount_close,
     .request = mount_request,

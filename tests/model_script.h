@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * model_script - the operations of a run of the model test, as data.
+ *
+ * A list of operations means something whatever is left out of it: those that
+ * cannot be done fail and change nothing. So a list that shows an error can be
+ * made shorter as long as it still shows it. As text it is a line an
+ * operation: a word, one or two names in quotes (C escapes), numbers.
+ *
+ *     step
+ *     rename "a" "b/c" 0
+ *     undo 1
+ */
+#ifndef TESTS_MODEL_SCRIPT_H
+#define TESTS_MODEL_SCRIPT_H
+
+#include <glib.h>
+#include <stdint.h>
+
+enum model_kind {
+    /* The frame: all that is not between step and close is ambient. */
+    MODEL_STEP,
+    MODEL_CLOSE,
+    MODEL_ABORT,
+    MODEL_CRASH,   /* SIGKILL, and a new start */
+    MODEL_RESTART, /* SIGTERM, and a new start */
+    MODEL_UNDO,    /* count */
+
+    MODEL_PUT,      /* path; flags, length, offset, pattern */
+    MODEL_PUT_USER, /* path; length, offset */
+    MODEL_MKDIR,    /* path; mode */
+    MODEL_DEEP,     /* path; levels */
+    MODEL_MKNOD,    /* path; mode, device */
+    MODEL_SYMLINK,  /* target, path */
+    MODEL_LINK,     /* from, path */
+    MODEL_REMOVE,   /* path */
+    MODEL_RMTREE,   /* path */
+    MODEL_RENAME,   /* from, to; flags */
+    MODEL_CHMOD,    /* path; mode */
+    MODEL_CHOWN,    /* path; uid, gid */
+    MODEL_UTIMES,   /* path; seconds, nanoseconds */
+    MODEL_TRUNCATE, /* path; size */
+    MODEL_SETXATTR, /* path, name; length, pattern */
+    MODEL_ACL,      /* path, name; number of entries */
+    MODEL_RMXATTR,  /* path, name */
+    MODEL_ALLOCATE, /* path; mode, offset, length */
+    MODEL_COPY,     /* from, to; offsets, length */
+    MODEL_OPEN,     /* path; slot, flags */
+    MODEL_TMPFILE,  /* folder; slot */
+    MODEL_HWRITE,   /* slot, length, offset, pattern */
+    MODEL_HTRUNC,   /* slot, size */
+    MODEL_HLINK,    /* path; slot */
+    MODEL_HCLOSE,   /* slot */
+    MODEL_KINDS,
+};
+
+enum { MODEL_NAMES = 2, MODEL_NUMBERS = 4 };
+
+struct model_op {
+    enum model_kind kind;
+    char *names[MODEL_NAMES]; /* owned; NULL: fewer */
+    int64_t numbers[MODEL_NUMBERS];
+};
+
+void model_op_free(gpointer op);
+
+/* Is it of the frame, and not a change of the tree? */
+gboolean model_op_is_frame(const struct model_op *op);
+
+/* Its line, without the end of it. */
+char *model_op_to_text(const struct model_op *op);
+
+/* A list of owned operations; what is no operation (an empty line, "# ...", a
+ * line that was cut) is left out. */
+GPtrArray *model_script_parse(const char *text);
+char *model_script_to_text(GPtrArray *ops);
+
+#endif
