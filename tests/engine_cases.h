@@ -33,6 +33,12 @@ extern const size_t engine_cases_count;
 extern const struct undo_case engine_deep_cases[];
 extern const size_t engine_deep_cases_count;
 
+extern const struct undo_case engine_odd_cases[];
+extern const size_t engine_odd_cases_count;
+
+extern const struct undo_case engine_many_cases[];
+extern const size_t engine_many_cases_count;
+
 /* Parts that other tests use too. */
 void engine_fill_small(struct world *w);
 void engine_fill_links(struct world *w);
