@@ -224,6 +224,7 @@ static const struct {
     { "step.abort", handle_step_abort },
     { "rollback", NULL, control_outside_rollback },
     { "redo", NULL, control_outside_redo },
+    { "preview", NULL, control_outside_preview },
     { "history", handle_history },
     { "configure", handle_configure },
     { "discard", handle_discard },

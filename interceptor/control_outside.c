@@ -24,7 +24,7 @@ static json_t *texts_to_json(GPtrArray *texts)
     return list;
 }
 
-/* ic_rollback_steps() or ic_redo(). */
+/* ic_rollback_steps(), ic_redo() or ic_preview(). */
 typedef gboolean go_back(struct ic *ic, unsigned steps, bool force,
                          struct ic_rollback_result **ret_result,
                          GError **error);
@@ -66,6 +66,12 @@ json_t *control_outside_redo(struct ic *ic, json_t *payload, json_t **ret_data,
                              GError **error)
 {
     return carry_out(ic, ic_redo, payload, ret_data, error);
+}
+
+json_t *control_outside_preview(struct ic *ic, json_t *payload,
+                                json_t **ret_data, GError **error)
+{
+    return carry_out(ic, ic_preview, payload, ret_data, error);
 }
 
 gboolean control_outside_configure(struct ic *ic, json_t *payload,

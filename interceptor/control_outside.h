@@ -17,6 +17,8 @@ json_t *control_outside_rollback(struct ic *ic, json_t *payload,
                                  json_t **ret_data, GError **error);
 json_t *control_outside_redo(struct ic *ic, json_t *payload, json_t **ret_data,
                              GError **error);
+json_t *control_outside_preview(struct ic *ic, json_t *payload,
+                                json_t **ret_data, GError **error);
 
 /* The part of "configure": external_modification_policy. */
 gboolean control_outside_configure(struct ic *ic, json_t *payload,

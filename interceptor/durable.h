@@ -5,11 +5,12 @@
  * A kill loses nothing that was written, so by default nothing is waited for.
  * With IC_DURABILITY_POWER:
  *
- * D1  What a change destroys and the record of it are on disk before the change
- *     is made. So the step that a power cut interrupts is taken back at the
- * next start as after a kill. D2  When a step is committed, what it changed is
- * on disk, and the commit. D3  When a step is taken back, what that restored is
- * on disk before the step is removed.
+ * D1  What a change destroys and the record of it are on disk before the
+ *     change is made. So the step that a power cut interrupts is taken back at
+ *     the next start as after a kill.
+ * D2  When a step is committed, what it changed is on disk, and the commit.
+ * D3  When a step is taken back, what that restored is on disk before the step
+ *     is removed.
  *
  * What is moved into the log is not waited for: a rename or a link and the
  * change that follows it are in the file system's journal in this order. That

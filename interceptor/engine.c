@@ -267,6 +267,7 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     ic->read_only = options->read_only;
     ic->outside_policy = options->outside_policy;
     ic->switch_ids = geteuid() == 0;
+    ic->progress_ms = options->progress_ms;
     ic->ambient_ms = options->ambient_ms ? options->ambient_ms : AMBIENT_MS;
     ic->wal.dir = ic->wal.blobs = -1;
     gate_init(&ic->gate);

@@ -39,7 +39,7 @@ struct ic {
     bool read_only;
     bool switch_ids;                       /* may create as other users */
     enum ic_outside_policy outside_policy; /* with the gate locked */
-    unsigned ambient_ms;
+    unsigned ambient_ms, progress_ms;
     struct durable durable;
     struct ic_limits limits; /* under the gate, none is 0 but min_free */
     bool drain;              /* the end waits for what is being removed */

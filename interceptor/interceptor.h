@@ -144,6 +144,11 @@ struct ic_options {
      * default, 5000. */
     unsigned ambient_ms;
 
+    /* How long a rollback or redo takes before it sends "event.progress"
+     * {"operation":"rollback"|"redo","step_id","done","total"}, in ms; 0: the
+     * default, 1000. Then one comes every half second, and one at the end. */
+    unsigned progress_ms;
+
     enum ic_outside_policy outside_policy;
 
     /* Do not watch the share: edits from outside are then noticed by comparing
@@ -510,6 +515,15 @@ void ic_rollback_result_free(struct ic_rollback_result *result);
 gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
                            struct ic_rollback_result **ret_result,
                            GError **error);
+
+/* What ic_rollback_steps() would do, without doing it (but an open ambient step
+ * is closed): ->steps are those that would be taken back, newest first, with
+ * the changes that this would make, e.g. IC_CREATED for a file that the step
+ * deleted. Of the newest step they are made out from the folder as it is now,
+ * of others from what they noted. *ret_result is set in any case; FALSE and
+ * error: what the rollback would refuse with. */
+gboolean ic_preview(struct ic *ic, unsigned steps, bool force,
+                    struct ic_rollback_result **ret_result, GError **error);
 
 /* Redo the newest rollbacks, newest first: the folder is again what it was
  * before them, and the steps are in the history again. Possible until the next

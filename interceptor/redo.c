@@ -14,6 +14,7 @@
 #include "interceptor/inverse.h"
 #include "interceptor/outside.h"
 #include "interceptor/post_state.h"
+#include "interceptor/progress.h"
 #include "interceptor/report.h"
 #include "interceptor/rollback.h"
 #include "interceptor/steps.h"
@@ -182,8 +183,11 @@ static int commit(struct ic *ic, int dir, struct step *step,
         .seq = target->seq,
         .moved = json_integer_value(json_object_get(step->end, "moved")),
     };
-    int rc = add_post_state(ic, target);
+    int rc = durable_sync_share(ic);
 
+    if (rc < 0)
+        return rc;
+    rc = add_post_state(ic, target);
     verify_note_undone(ic->log, step, ic->root->fd, blobs);
     if (rc < 0) /* a full disk; outside edits of the step are not found */
         log_warn(LOG_UNDO, "redo: %s", g_strerror(-rc));
@@ -201,6 +205,7 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
 {
     g_autoptr(restore_auto) restore = restore_new(
         ic->log, step, dir, ic->root->fd, ic->held, flags, error);
+    struct progress progress;
     int rc;
 
     *ret_untouched = target->dir < 0;
@@ -211,13 +216,18 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
                                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
 
         rc = blobs < 0 ? blobs : redo_make(ic, step, blobs, restore, 0, target);
+        if (rc == 0)
+            rc = durable_sync_share(ic); /* the inverse, too */
         if (rc < 0)
             return steps_fail(error, ERROR_IO_ERROR, "redo", rc);
     }
     *ret_untouched = false;
     restore_set_keep(restore, target->blobs);
+    progress_start(&progress, ic->events, "redo", step->id, ic->progress_ms);
+    restore_set_progress(restore, &progress);
     if (!restore_run(restore, error))
         return FALSE;
+    progress_end(&progress);
     rc = commit(ic, dir, step, target);
     if (rc < 0)
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);

@@ -38,6 +38,12 @@ struct ic_step_info *report_of_damaged(int64_t id);
 /* The members of a manifest's end record, and back. */
 json_t *report_to_end_record(const struct ic_step_info *info);
 
+/* An empty one, of this step. */
+struct ic_step_info *report_new(const struct step *step);
+
+/* Make it say what undoing the step does. */
+void report_turn_round(struct ic_step_info *info);
+
 /* A new array of the reports of these struct ic_step_info. */
 json_t *report_list_to_json(const GPtrArray *infos);
 

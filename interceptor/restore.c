@@ -14,6 +14,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/progress.h"
 #include "interceptor/restore_content.h"
 #include "interceptor/restore_lost.h"
 #include "interceptor/restore_names.h"
@@ -222,10 +223,35 @@ static gboolean run_fail(struct restore *r, GError **error, const char *what,
                 r->trouble->len > 0 ? r->trouble->str : what, rc);
 }
 
+static void count_work(struct restore *r)
+{
+    struct step *step = r->step;
+    GHashTableIter iter;
+    gpointer value;
+
+    if (!r->progress)
+        return;
+    r->progress->total = g_hash_table_size(step->bindings);
+    g_hash_table_iter_init(&iter, step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        unsigned flags = ((const struct step_inode *)value)->flags;
+
+        r->progress->total += (flags & STEP_META ? 1 : 0) +
+                              (flags & STEP_DATA ? 1 : 0);
+    }
+}
+
+void restore_note_progress(struct restore *r)
+{
+    if (r->progress)
+        progress_step(r->progress);
+}
+
 gboolean restore_run(struct restore *r, GError **error)
 {
     int rc = open_staging(r);
 
+    count_work(r);
     if (rc < 0)
         return run_fail(r, error, "staging folder", rc);
     rc = restore_detach(r);
@@ -331,4 +357,14 @@ bool restore_has_remade(const struct restore *r)
 bool restore_can_keep(const struct restore *r)
 {
     return r->staging_dir == r->dir;
+}
+
+gboolean restore_check_log(struct restore *r, GError **error)
+{
+    return restore_check_content(r, error);
+}
+
+void restore_set_progress(struct restore *r, struct progress *progress)
+{
+    r->progress = progress;
 }

@@ -33,6 +33,7 @@
 #include "interceptor/survey.h"
 #include "interceptor/undo_log.h"
 
+struct progress;
 struct restore;
 
 enum restore_flags {
@@ -50,6 +51,12 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
 /* Is everything there that is needed? Nothing is changed but the manifest.
  * ERROR_PREIMAGE_MISSING, ERROR_PREIMAGE_CORRUPT, ERROR_IO_ERROR. */
 gboolean restore_check(struct restore *restore, GError **error);
+
+/* The part of restore_check() that does not look at the tree. */
+gboolean restore_check_log(struct restore *restore, GError **error);
+
+/* Tell how it goes; borrowed. */
+void restore_set_progress(struct restore *restore, struct progress *progress);
 
 /* What restore_check() saw of the tree: borrowed; NULL if it could not be seen
  * or is half-way to what it was. */

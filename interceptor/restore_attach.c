@@ -277,6 +277,7 @@ int restore_attach(struct restore *r)
         const struct step_binding *binding = g_ptr_array_index(bindings, i);
 
         rc = attach_binding(&a, binding);
+        restore_note_progress(r);
         if (rc < 0) {
             g_autofree char *path = step_path_before(r->step, binding->dir,
                                                      binding->name);

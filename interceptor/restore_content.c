@@ -216,8 +216,10 @@ static int use_file(struct contents *c, struct file *file)
     if (rc < 0)
         return rc;
     g_queue_push_tail(&c->open, file);
-    if (!file->started)
+    if (!file->started) {
         rc = set_size(file);
+        restore_note_progress(c->r);
+    }
     file->started = true;
     return rc;
 }

@@ -15,6 +15,8 @@
 #include "interceptor/undo_log.h"
 #include "interceptor/walker.h"
 
+struct progress;
+
 /* A restore at work; fds and pointers are borrowed but staging and trouble. */
 struct restore {
     struct step *step;
@@ -30,11 +32,12 @@ struct restore {
     struct survey *survey; /* of the check; or NULL */
     bool remade;           /* inodes have other numbers now */
     int rc;                /* of the error, or 0 */
-    struct walker walker;  /* over homes, from the root */
-    bool damaged_too;      /* restore what there is */
-    bool edited_too;       /* do without what is lost */
-    GPtrArray *lost;       /* the paths of that */
-    GString *trouble;      /* the path at which an error happened */
+    struct progress *progress; /* or NULL */
+    struct walker walker;      /* over homes, from the root */
+    bool damaged_too;          /* restore what there is */
+    bool edited_too;           /* do without what is lost */
+    GPtrArray *lost;           /* the paths of that */
+    GString *trouble;          /* the path at which an error happened */
 };
 
 /* 1 if the inode is in staging or in the log, 0 if not, or -errno. */
@@ -68,6 +71,9 @@ int restore_rename(int dirfd, const char *name, int to, const char *to_name);
 /* Make a directory that we own writable for ourselves; its recorded metadata
  * is set at the end. */
 void restore_relax(int dirfd);
+
+/* One more of what was counted is done. */
+void restore_note_progress(struct restore *r);
 
 int restore_detach(struct restore *r);
 int restore_attach(struct restore *r);

@@ -105,6 +105,7 @@ int restore_metadata(struct restore *r)
         fd_auto int fd = restore_open_inode(r, inode);
 
         rc = fd < 0 ? fd : meta_apply(inode->meta, fd);
+        restore_note_progress(r);
         if (rc < 0)
             restore_note_trouble(r, inode);
         if (rc == -EPERM && is_of_another(fd)) {

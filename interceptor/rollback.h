@@ -18,10 +18,30 @@ bool rollback_recover(struct ic *ic, GError **error);
 gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
                            GError **error);
 
+/* Are there so many steps that can be taken back? Else ERROR_NOTHING_TO_UNDO
+ * or why not. */
+gboolean rollback_check_steps(struct ic *ic, unsigned steps, bool force,
+                              GError **error);
+
+/* Read a step's record from its folder. damaged_too: also if it has bad lines;
+ * what they say is then not restored. */
+gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
+                            struct step **ret_step, GError **error);
+
 /* The gate, write-locked, for as long as it takes: changes that come are
  * parked. */
 void rollback_lock_gate(struct ic *ic);
 void rollback_unlock_gate(struct ic *ic);
+
+/* Beside enum restore_flags: with all barriers after the step. */
+enum { ROLLBACK_CROSS = 1 << 8 };
+
+/* Take back the step in wal/in_progress, whose folder is dir, and remove it.
+ * ret_info (may be NULL): what the step had done. result (may be NULL): for
+ * warnings. flags: RESTORE_* and ROLLBACK_CROSS. */
+gboolean rollback_undo_step(struct ic *ic, int dir, struct step *step,
+                            unsigned flags, struct ic_rollback_result *result,
+                            struct ic_step_info **ret_info, GError **error);
 
 /* Make the error ERROR_STEP_UNPROTECTED, for this step. */
 void rollback_set_unprotected(int64_t id, GError **error);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * redo-test - undo taken back: over several steps, over restarts, until the
- * next change. engine-test redoes each of its cases as well.
+ * redo-test - rollback as a service: undo taken back, over several steps, over
+ * restarts, until the next change (engine-test redoes each of its cases as
+ * well); what an undo would do; how far it is.
  */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "interceptor/interceptor.h"
 #include "tests/engine_cases.h"
 #include "tests/oracle.h"
 #include "tests/world.h"
@@ -213,13 +215,149 @@ static void open_step(gconstpointer data)
     world_free(w);
 }
 
+/* ---- preview ------------------------------------------------------------- */
+
+static json_t *find_change(json_t *answer, size_t step, const char *path)
+{
+    json_t *changes = json_object_get(
+        json_array_get(json_object_get(answer, "steps"), step), "changes");
+    json_t *change;
+    size_t i;
+
+    json_array_foreach(changes, i, change)
+    {
+        if (g_strcmp0(json_string_value(json_object_get(change, "path")),
+                      path) == 0)
+            return change;
+    }
+    return NULL;
+}
+
+static void assert_change(json_t *answer, size_t step, const char *path,
+                          const char *kind, const char *from)
+{
+    json_t *change = find_change(answer, step, path);
+
+    g_assert_nonnull(change);
+    g_assert_cmpstr(json_string_value(json_object_get(change, "change")), ==,
+                    kind);
+    g_assert_cmpstr(json_string_value(json_object_get(change, "from")), ==,
+                    from);
+}
+
+static void preview(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autoptr(GPtrArray) before = NULL;
+    json_t *answer;
+    int64_t id;
+
+    engine_fill_small(w);
+    if (world_start(w)) {
+        id = world_step(w);
+        DO(rename, "run.sh", "walk.sh", 0);
+        json_decref(world_close_step(w, id));
+        id = world_step(w);
+        WRITE("small.txt", "longer than it was before");
+        DO(unlink, "empty.txt");
+        CREATE("new", "new");
+        json_decref(world_close_step(w, id));
+        before = world_snapshot(w);
+        answer = world_request(w, "preview", json_pack("{s:i}", "steps", 2));
+        world_assert_equal(w, before); /* nothing is done */
+        g_assert_cmpuint(world_history_count(w), ==, 2);
+        assert_change(answer, 0, "small.txt", "modified", NULL);
+        assert_change(answer, 0, "empty.txt", "created", NULL);
+        assert_change(answer, 0, "new", "deleted", NULL);
+        assert_change(answer, 1, "run.sh", "renamed", "walk.sh");
+        json_decref(answer);
+        json_decref(world_undo(w, 2)); /* it is in nobody's way */
+    }
+    world_free(w);
+}
+
+static void preview_refused(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autoptr(GError) error = NULL;
+    int64_t id;
+
+    engine_fill_small(w);
+    if (world_start(w)) {
+        g_assert_null(w->backend->request(w, "preview", NULL, &error));
+        g_assert_cmpint(error->code, ==, 3000);
+        g_clear_error(&error);
+        id = world_step(w);
+        WRITE("small.txt", "of the step");
+        json_decref(world_close_step(w, id));
+        world_host_file(w, "small.txt", "from outside");
+        g_assert_null(w->backend->request(w, "preview", NULL, &error));
+        g_assert_cmpint(error->code, ==, 3001);
+    }
+    world_free(w);
+}
+
+/* ---- progress ------------------------------------------------------------ */
+
+static int64_t last_done, last_total;
+
+static void on_event(const char *type, const char *payload, void *opaque)
+{
+    json_t *object = json_loads(payload, 0, NULL);
+    int64_t done = json_integer_value(json_object_get(object, "done"));
+
+    if (strcmp(type, "event.progress") == 0) {
+        g_assert_cmpint(done, >=, last_done);
+        last_done = done;
+        last_total = json_integer_value(json_object_get(object, "total"));
+    }
+    json_decref(object);
+}
+
+/* A rollback that takes more than the clock's tick tells of itself. */
+static void progress(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    struct ic_options options = {
+        .share = w->share,
+        .undo_dir = w->undo_dir,
+        .progress_ms = 1,
+        .event = on_event,
+    };
+    enum { FILES = 4000 };
+    struct ic *ic;
+
+    for (int i = 0; i < FILES; i++) {
+        g_autofree char *name = g_strdup_printf("%d", i);
+
+        world_host_file(w, name, "x");
+    }
+    ic = ic_open_share(&options, NULL);
+    g_assert_true(ic_step_open(ic, 1, IC_STEP_COMMAND, NULL, NULL));
+    for (int i = 0; i < FILES; i++) {
+        g_autofree char *name = g_strdup_printf("%d", i);
+
+        OK(ic_unlinkat(ic, ic_root(ic), name, 0));
+    }
+    g_assert_true(ic_step_close(ic, 1, 0, 0, 0, NULL, NULL));
+    g_assert_true(ic_rollback(ic, 1, false, NULL, NULL));
+    ic_close(ic);
+    g_assert_cmpint(last_done, ==, last_total);
+    g_assert_cmpint(last_total, >=, FILES);
+    world_free(w);
+}
+
 static const struct {
     const char *id;
     void (*run)(gconstpointer backend);
 } cases[] = {
-    { "to-and-fro", to_and_fro },     { "restarted", restarted },
-    { "then-another", then_another }, { "dropped", dropped },
+    { "to-and-fro", to_and_fro },
+    { "restarted", restarted },
+    { "then-another", then_another },
+    { "dropped", dropped },
     { "open-step", open_step },
+    { "preview", preview },
+    { "preview-refused", preview_refused },
 };
 
 int main(int argc, char **argv)
@@ -236,5 +374,6 @@ int main(int argc, char **argv)
             g_test_add_data_func(path, backends[b], cases[i].run);
         }
     }
+    g_test_add_data_func("/redo/folder/progress", &world_folder, progress);
     return g_test_run();
 }

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * preview - what taking steps back would do (ic_preview()).
+ *
+ * The newest step is compared with the tree as it is now. Of older ones the
+ * tree tells nothing as long as newer ones lie on top; so what they noted at
+ * their end is turned round, and of their log only what is kept is checked.
+ */
+#include <fcntl.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "interceptor/outside.h"
+#include "interceptor/report.h"
+#include "interceptor/restore.h"
+#include "interceptor/rollback.h"
+#include "interceptor/steps.h"
+#include "interceptor/survey.h"
+#include "interceptor/sys.h"
+
+/* What was done to the tree by the step, as far as it is still to be seen. */
+static struct ic_step_info *describe_now(struct ic *ic, struct step *step,
+                                         int dir)
+{
+    fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
+                                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    struct ic_step_info *noted = report_from_step(step), *info;
+    g_autoptr(survey_auto) survey = NULL;
+
+    if (blobs < 0 || survey_make(step, ic->root->fd, true, &survey) < 0)
+        return noted;
+    info = report_make(step, survey, blobs);
+    info->exit_code = noted->exit_code;
+    info->ended_us = noted->ended_us;
+    info->undoable = noted->undoable;
+    ic_step_info_free(noted);
+    return info;
+}
+
+static gboolean check(struct ic *ic, struct step *step, int dir, bool force,
+                      bool newest, struct ic_rollback_result *result,
+                      GError **error)
+{
+    g_autoptr(restore_auto)
+        restore = restore_new(ic->log, step, dir, ic->root->fd, ic->held,
+                              force ? RESTORE_DAMAGED : 0, error);
+
+    if (!restore)
+        return FALSE;
+    if (!newest)
+        return restore_check_log(restore, error);
+    return outside_check_step(ic, step, force, result, error) &&
+           (force || restore_check(restore, error));
+}
+
+static gboolean preview_step(struct ic *ic, int64_t id, bool force, bool newest,
+                             struct ic_rollback_result *result, GError **error)
+{
+    fd_auto int dir = undo_log_open_step(ic->log, id);
+    g_autoptr(step_auto) step = NULL;
+    struct ic_step_info *info;
+
+    if (!rollback_load_step(ic, dir, force, &step, error))
+        return FALSE;
+    info = newest ? describe_now(ic, step, dir) : report_from_step(step);
+    report_turn_round(info);
+    g_ptr_array_add(result->steps, info);
+    return check(ic, step, dir, force, newest, result, error);
+}
+
+static gboolean preview_locked(struct ic *ic, unsigned steps, bool force,
+                               struct ic_rollback_result *result,
+                               GError **error)
+{
+    const struct undo_log_entry *entries;
+    g_autoptr(GError) cause = NULL;
+    size_t count;
+
+    if (!steps_check_none(ic, error) ||
+        !steps_close_ambient_locked(ic, error) ||
+        !rollback_check_steps(ic, steps, force, error))
+        return FALSE;
+    if (ic->broken)
+        return steps_fail(error, ERROR_IO_ERROR,
+                          "a rollback is unfinished; roll back again to "
+                          "finish it",
+                          ic->broken);
+    entries = undo_log_entries(ic->log, &count);
+    outside_check_barriers(ic, entries[count - steps].seq, force, result,
+                           &cause);
+    /* All steps are shown, the first thing that is in the way is told. */
+    for (unsigned i = 1; i <= steps; i++)
+        preview_step(ic, entries[count - i].id, force, i == 1, result,
+                     cause ? NULL : &cause);
+    if (!cause)
+        return TRUE;
+    g_propagate_error(error, g_steal_pointer(&cause));
+    return FALSE;
+}
+
+gboolean ic_preview(struct ic *ic, unsigned steps, bool force,
+                    struct ic_rollback_result **ret_result, GError **error)
+{
+    gboolean ok;
+
+    *ret_result = outside_result_new();
+    watch_sync(ic->watch);
+    rollback_lock_gate(ic);
+    ok = steps_check_log(ic, error) &&
+         preview_locked(ic, steps, force, *ret_result, error);
+    rollback_unlock_gate(ic);
+    return ok;
+}

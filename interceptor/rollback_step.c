@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rollback_step - see rollback.h: taking back the one step in wal/in_progress.
+ */
+#include "interceptor/rollback.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "interceptor/outside.h"
+#include "interceptor/progress.h"
+#include "interceptor/redo.h"
+#include "interceptor/report.h"
+#include "interceptor/restore.h"
+#include "interceptor/steps.h"
+#include "interceptor/sys.h"
+#include "interceptor/verify.h"
+
+/* What a step did: as it was committed, or what is to be seen of one that was
+ * not. */
+static struct ic_step_info *describe(struct ic *ic, struct step *step, int dir)
+{
+    fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
+                                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    g_autoptr(survey_auto) survey = NULL;
+
+    if (step->end || blobs < 0 ||
+        survey_make(step, ic->root->fd, true, &survey) < 0)
+        return report_from_step(step);
+    return report_make(step, survey, blobs);
+}
+
+void rollback_set_unprotected(int64_t id, GError **error)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_STEP_UNPROTECTED,
+                "step %" G_GINT64_FORMAT
+                " changed more than could be kept of it: neither it nor what "
+                "is older can be undone",
+                id);
+}
+
+gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
+                            struct step **ret_step, GError **error)
+{
+    g_autoptr(step_auto) step = NULL;
+    int rc = dir < 0 ? dir : step_load(dir, undo_log_alias, ic->log, &step);
+
+    if (rc < 0)
+        return steps_fail(error, ERROR_PREIMAGE_CORRUPT,
+                          "the record of the step cannot be read", rc);
+    if (step->unprotected) {
+        rollback_set_unprotected(step->id, error);
+        return FALSE;
+    }
+    /* Committed, and cut off since. */
+    if (!step->end && !damaged_too)
+        step->damaged = true;
+    if (step->damaged && !damaged_too) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT,
+                    "the record of step %" G_GINT64_FORMAT
+                    " is damaged; with force, what is left of it is undone",
+                    step->id);
+        return FALSE;
+    }
+    if (step->damaged)
+        log_warn(LOG_UNDO,
+                 "step %" G_GINT64_FORMAT
+                 ": its record is damaged; not everything may be restored",
+                 step->id);
+    *ret_step = g_steal_pointer(&step);
+    return TRUE;
+}
+
+static bool is_unknown(struct step *step, int blobs, const char *name)
+{
+    struct stat st;
+
+    return name[0] == 'i' &&
+           !step_find_inode(step, g_ascii_strtoull(name + 1, NULL, 10)) &&
+           sys_stat_name(blobs, name, &st) == 0 &&
+           (S_ISDIR(st.st_mode) || st.st_nlink == 1);
+}
+
+/* Does the log hold an inode of which the record does not say whose it is, and
+ * is it the only one that does? Lines of the record are missing, then. */
+static bool has_unknown(struct step *step, int blobs)
+{
+    int fd = sys_openat(blobs, ".", O_RDONLY | O_DIRECTORY, 0);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    bool found = false;
+
+    while (dir && !found && (entry = readdir(dir)))
+        found = is_unknown(step, fd, entry->d_name);
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+/* Removing it would destroy what nobody has a copy of. */
+static int keep_rest(struct ic *ic, const struct step *step)
+{
+    events_warn(ic->events,
+                "step %" G_GINT64_FORMAT
+                ": lines of its record are missing; files that it had removed "
+                "are left in %s/damaged",
+                step->id, ic->undo_dir);
+    return undo_log_set_aside(ic->log, step->id, step->seq);
+}
+
+/* Everything is restored: note it, and remove the step. */
+static int discard_undone(struct ic *ic, int dir, struct step *step,
+                          bool crosses)
+{
+    fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
+                                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    int rc = durable_sync_share(ic);
+
+    if (rc < 0)
+        return rc;
+    verify_note_undone(ic->log, step, ic->root->fd, blobs);
+    if (crosses)
+        rc = undo_log_cross_barriers(ic->log, step->seq);
+    if (rc < 0)
+        return rc;
+    if (blobs >= 0 && has_unknown(step, blobs))
+        return keep_rest(ic, step);
+    return undo_log_discard_wal(ic->log, step->id, step->seq, true);
+}
+
+/* Once more without what a redo would need: room. */
+static gboolean run_without_redo(struct ic *ic, struct step *step, int dir,
+                                 unsigned flags, struct redo_target *target)
+{
+    g_autoptr(restore_auto) restore = NULL;
+
+    redo_drop(ic, target);
+    undo_log_drain_trash(ic->log);
+    restore = restore_new(ic->log, step, dir, ic->root->fd, ic->held, flags,
+                          NULL);
+    return restore && restore_run(restore, NULL);
+}
+
+static void prepare_redo(struct ic *ic, const struct step *step, int dir,
+                         struct restore *restore, struct redo_target *target)
+{
+    fd_auto int blobs = -1;
+    int rc = 0;
+
+    redo_find(ic, target); /* of a rollback that was interrupted */
+    if (target->dir < 0 && step->end && !ic->broken) {
+        blobs = sys_openat(dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+                           0);
+        rc = blobs < 0 ? blobs
+                       : redo_make(ic, step, blobs, restore,
+                                   ic->limits.max_single_step_size, target);
+    }
+    if (rc < 0) /* R2 */
+        log_info(LOG_UNDO,
+                 "step %" G_GINT64_FORMAT
+                 ": taking it back cannot be redone: %s",
+                 step->id, g_strerror(-rc));
+    restore_set_keep(restore, target->blobs);
+}
+
+/* flags: RESTORE_*, and ROLLBACK_CROSS: with all barriers after it. result (may
+ * be NULL): for its warnings. */
+static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
+                    struct ic_rollback_result *result, GError **error)
+{
+    g_autoptr(restore_auto) restore = restore_new(
+        ic->log, step, dir, ic->root->fd, ic->held, flags, error);
+    g_autoptr(GError) cause = NULL;
+    struct redo_target target;
+    struct progress progress;
+    int rc;
+
+    if (!restore || !restore_check(restore, error))
+        return FALSE;
+    prepare_redo(ic, step, dir, restore, &target);
+    progress_start(&progress, ic->events, "rollback", step->id,
+                   ic->progress_ms);
+    restore_set_progress(restore, &progress);
+    if (!restore_run(restore, &cause) &&
+        (restore_errno(restore) != -ENOSPC || target.dir < 0 ||
+         !run_without_redo(ic, step, dir, flags, &target))) {
+        redo_close(&target);
+        g_propagate_error(error, g_steal_pointer(&cause));
+        return FALSE;
+    }
+    progress_end(&progress);
+    if (result)
+        outside_warn_lost(result, step->id, restore_lost(restore));
+    rc = discard_undone(ic, dir, step, flags & ROLLBACK_CROSS);
+    if (rc == 0)
+        redo_keep(ic, &target, restore);
+    redo_close(&target);
+    return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+}
+
+gboolean rollback_undo_step(struct ic *ic, int dir, struct step *step,
+                            unsigned flags, struct ic_rollback_result *result,
+                            struct ic_step_info **ret_info, GError **error)
+{
+    struct ic_step_info *info = describe(ic, step, dir);
+
+    undo_log_release_reserve(ic->log);
+    if (!run(ic, dir, step, flags, result, error)) {
+        ic_step_info_free(info);
+        return FALSE;
+    }
+    undo_log_take_reserve(ic->log);
+    log_info(LOG_UNDO, "step %" G_GINT64_FORMAT " taken back", step->id);
+    if (ret_info)
+        *ret_info = info;
+    else
+        ic_step_info_free(info);
+    return TRUE;
+}
+
+gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
+                           GError **error)
+{
+    fd_auto int dir = undo_log_open_wal(ic->log);
+    g_autoptr(step_auto) step = NULL;
+
+    return rollback_load_step(ic, dir, true, &step, error) &&
+           rollback_undo_step(ic, dir, step, RESTORE_DAMAGED | RESTORE_EDITED,
+                              NULL, ret_info, error);
+}
