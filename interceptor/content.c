@@ -17,14 +17,13 @@
 
 enum { WORD = 64 };
 
-/* Only a file with fewer blocks than bytes can have holes. */
+/* How many blocks the file has does not say that it has no hole: attributes are
+ * counted, and what is allocated beyond its end. */
 static off_t find_tail(const struct stat *st)
 {
     off_t block = st->st_blksize > 0 ? st->st_blksize : 4096;
 
-    if (st->st_size % block == 0 || st->st_blocks * 512 >= st->st_size)
-        return -1;
-    return st->st_size - st->st_size % block;
+    return st->st_size % block == 0 ? -1 : st->st_size - st->st_size % block;
 }
 
 struct content *content_new(int64_t number, const struct stat *st)
@@ -222,19 +221,24 @@ static bool fits(const struct content *content,
     return sys_stat_fd(file, &st) == 0 && st.st_blocks * 512 <= store->room;
 }
 
+/* All of the last block, and not that part alone: it would be kept again with
+ * the block, when something may have been appended. */
 static int keep_tail(struct content *content, const struct content_store *store,
                      int inode_fd)
 {
     fd_auto int file = open_file(inode_fd);
-    int rc;
+    size_t last = content->blocks - 1;
+    int rc = 0;
 
+    if (file == -EACCES) /* one that may only be appended to, say */
+        content->tail = -1;
     if (file < 0)
-        return file;
-    if (lseek(file, content->size - 1, SEEK_DATA) == content->size - 1)
-        rc = 0; /* no hole */
-    else
-        rc = pack_save(store->pack, content->number, file, content->tail,
-                       content->size);
+        return file == -EACCES ? 0 : file;
+    if (lseek(file, content->size - 1, SEEK_DATA) != content->size - 1) {
+        if (!fits(content, store, file, last, content->blocks))
+            return -EXFULL;
+        rc = keep_blocks(content, store, file, last, content->blocks);
+    }
     if (rc == 0)
         content->tail = -1;
     return rc;
