@@ -38,7 +38,7 @@ static void report(const struct world_backend *backend,
 
     g_test_message("%s", result->failure);
     if (seconds > 0)
-        model_shrink(backend, result->ops, seconds);
+        model_shrink(backend, result->ops, result->failure, seconds);
     text = model_script_to_text(result->ops);
     g_test_message("a script that fails (STEPBACK_MODEL_SCRIPT=FILE):\n%s",
                    text);
@@ -54,10 +54,8 @@ static void run_script(const struct world_backend *backend, const char *path)
     g_file_get_contents(path, &text, NULL, &error);
     g_assert_no_error(error);
     result.ops = model_script_parse(text);
-    if (!model_child_run(backend, result.ops, 0, 0, &result.failure)) {
-        g_test_message("%s", result.failure);
-        g_test_fail();
-    }
+    if (!model_child_run(backend, result.ops, 0, 0, &result.failure))
+        report(backend, &result);
     model_result_clear(&result);
 }
 

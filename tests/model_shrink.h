@@ -10,8 +10,8 @@
 
 /* Leave out of ops what it fails without: parts of it, whole steps first, each
  * tried in a fresh world. Ends when no single operation can be left out, or
- * after so many seconds. */
+ * after so many seconds. failure: of the whole list. */
 void model_shrink(const struct world_backend *backend, GPtrArray *ops,
-                  guint seconds);
+                  const char *failure, guint seconds);
 
 #endif

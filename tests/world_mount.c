@@ -157,6 +157,14 @@ static void mount_kill(struct world *w)
 
 /* ---- operations ---------------------------------------------------------- */
 
+/* What is written to a node goes nowhere, and may wait there. */
+static bool is_file(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 static int mount_put(struct world *w, const char *path, int flags,
                      const void *data, size_t len, off_t offset)
 {
@@ -166,6 +174,8 @@ static int mount_put(struct world *w, const char *path, int flags,
 
     if (fd < 0)
         return -errno;
+    if (!is_file(fd))
+        return -ENXIO;
     if (len == 0)
         return 0;
     n = flags & O_APPEND ? write(fd, data, len) : pwrite(fd, data, len, offset);
@@ -360,9 +370,14 @@ static int mount_write_as(struct world *w, const char *path, uid_t uid,
 {
     g_autofree char *full = at(w, path);
     fd_auto int fd = open(full, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-    pid_t pid = fd < 0 ? -1 : fork();
     int status;
+    pid_t pid;
 
+    if (fd < 0)
+        return -errno;
+    if (!is_file(fd))
+        return -ENXIO;
+    pid = fork();
     if (pid == 0) {
         if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||
             setresuid(uid, uid, uid) < 0)
