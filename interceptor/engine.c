@@ -282,7 +282,7 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     ic->packer = packer_new();
     ic->drain = options->no_timer;
     if (!limits_set(&ic->limits, &options->limits, error) ||
-        !outside_check_policy(ic->outside_policy, error) ||
+        !ic_outside_policy_check(ic->outside_policy, error) ||
         !open_root(ic, error) ||
         (ic->undo_dir && !open_log(ic, options->control_socket, error))) {
         ic_close(ic);

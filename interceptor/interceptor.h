@@ -479,7 +479,10 @@ gboolean ic_outside_policy_parse(const char *name,
                                  enum ic_outside_policy *ret_policy,
                                  GError **error);
 
-/* From now on. ERROR_INVALID_FIELD: it cannot be enforced. */
+/* Can it be enforced? ERROR_INVALID_FIELD if not. */
+gboolean ic_outside_policy_check(enum ic_outside_policy policy, GError **error);
+
+/* From now on; likewise. */
 gboolean ic_set_outside_policy(struct ic *ic, enum ic_outside_policy policy,
                                GError **error);
 

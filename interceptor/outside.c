@@ -37,7 +37,7 @@ gboolean ic_outside_policy_parse(const char *name,
 /* The kernel can ask a daemon before a file is opened (FAN_OPEN_PERM), but not
  * before one is renamed, removed, made or truncated by its path, and what was
  * open before it does not ask for either. A lock with such holes is none. */
-gboolean outside_check_policy(enum ic_outside_policy policy, GError **error)
+gboolean ic_outside_policy_check(enum ic_outside_policy policy, GError **error)
 {
     if (policy != IC_OUTSIDE_LOCK)
         return TRUE;
@@ -52,7 +52,7 @@ gboolean outside_check_policy(enum ic_outside_policy policy, GError **error)
 gboolean ic_set_outside_policy(struct ic *ic, enum ic_outside_policy policy,
                                GError **error)
 {
-    if (!outside_check_policy(policy, error))
+    if (!ic_outside_policy_check(policy, error))
         return FALSE;
     pthread_rwlock_wrlock(&ic->gate);
     ic->outside_policy = policy;

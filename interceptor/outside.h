@@ -13,9 +13,6 @@
 
 #include "interceptor/engine.h"
 
-/* Can the policy be enforced? ERROR_INVALID_FIELD. */
-gboolean outside_check_policy(enum ic_outside_policy policy, GError **error);
-
 struct ic_rollback_result *outside_result_new(void);
 
 /* The newest steps of the log are about to be taken back, down to the one

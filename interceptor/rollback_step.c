@@ -76,27 +76,44 @@ gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
     return TRUE;
 }
 
-static bool is_unknown(struct step *step, int blobs, const char *name)
+static bool has_lost(struct step *step)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const struct step_inode *inode = value;
+
+        if (inode->flags & STEP_LOST)
+            return true;
+    }
+    return false;
+}
+
+static bool is_left(struct step *step, bool lost, int blobs, const char *name)
 {
     struct stat st;
 
     return name[0] == 'i' &&
-           !step_find_inode(step, g_ascii_strtoull(name + 1, NULL, 10)) &&
+           (lost ||
+            !step_find_inode(step, g_ascii_strtoull(name + 1, NULL, 10))) &&
            sys_stat_name(blobs, name, &st) == 0 &&
            (S_ISDIR(st.st_mode) || st.st_nlink == 1);
 }
 
-/* Does the log hold an inode of which the record does not say whose it is, and
- * is it the only one that does? Lines of the record are missing, then. */
-static bool has_unknown(struct step *step, int blobs)
+/* Does the log alone hold an inode that was not put back? Lines of the record
+ * are missing then, or its folder is lost (restore_lost.h). */
+static bool has_left(struct step *step, int blobs)
 {
+    bool lost = has_lost(step);
     int fd = sys_openat(blobs, ".", O_RDONLY | O_DIRECTORY, 0);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
     bool found = false;
 
     while (dir && !found && (entry = readdir(dir)))
-        found = is_unknown(step, fd, entry->d_name);
+        found = is_left(step, lost, fd, entry->d_name);
     if (dir)
         closedir(dir);
     return found;
@@ -107,8 +124,8 @@ static int keep_rest(struct ic *ic, const struct step *step)
 {
     events_warn(ic->events,
                 "step %" G_GINT64_FORMAT
-                ": lines of its record are missing; files that it had removed "
-                "are left in %s/damaged",
+                ": not everything that it had removed could be put back; the "
+                "rest is left in %s/damaged",
                 step->id, ic->undo_dir);
     return undo_log_set_aside(ic->log, step->id, step->seq);
 }
@@ -128,7 +145,7 @@ static int discard_undone(struct ic *ic, int dir, struct step *step,
         rc = undo_log_cross_barriers(ic->log, step->seq);
     if (rc < 0)
         return rc;
-    if (blobs >= 0 && has_unknown(step, blobs))
+    if (blobs >= 0 && has_left(step, blobs))
         return keep_rest(ic, step);
     return undo_log_discard_wal(ic->log, step->id, step->seq, true);
 }
