@@ -163,6 +163,8 @@ static char **build_argv(const struct backend_config *config,
         g_ptr_array_add(argv, g_strdup("--undo-dir"));
         g_ptr_array_add(argv, g_strdup(config->undo_dir));
     }
+    if (config->outside_policy == IC_OUTSIDE_WARN)
+        g_ptr_array_add(argv, g_strdup("--external-modification-policy=warn"));
     if (config->read_only)
         g_ptr_array_add(argv, g_strdup("--readonly"));
     g_ptr_array_add(argv, NULL);

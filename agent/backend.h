@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "agent/control_link.h"
+#include "interceptor/interceptor.h"
 
 #define BACKEND_PROGRAM "stepback-virtiofsd"
 
@@ -21,6 +22,7 @@ struct backend_config {
     const char *shared_dir;
     const char *undo_dir; /* NULL: no undo */
     bool read_only;
+    enum ic_outside_policy outside_policy;
     const char *fs_socket;      /* vhost-user: QEMU connects there */
     const char *control_socket; /* the undo engine's */
     const char *log_level;

@@ -358,6 +358,7 @@ static gboolean start_backend(struct machine *machine, GError **error)
         .shared_dir = config->path,
         .undo_dir = machine->launch->undo_dir,
         .read_only = config->read_only,
+        .outside_policy = config->outside_policy,
         .fs_socket = machine->launch->fs_socket,
         .control_socket = machine->launch->control_socket,
         .log_level = machine->log_level,

@@ -196,6 +196,19 @@ static gboolean parse_vm(struct session_config *config, json_t *payload,
     return TRUE;
 }
 
+static gboolean parse_outside_policy(struct session_config *config,
+                                     json_t *payload, GError **error)
+{
+    const char *name = NULL;
+
+    if (!message_get_optional_string(payload, "external_modification_policy",
+                                     &name, error))
+        return FALSE;
+    return !name ||
+           (ic_outside_policy_parse(name, &config->outside_policy, error) &&
+            ic_outside_policy_check(config->outside_policy, error));
+}
+
 struct session_config *session_config_parse(json_t *payload, GError **error)
 {
     struct session_config *config = g_new0(struct session_config, 1);
@@ -205,6 +218,7 @@ struct session_config *session_config_parse(json_t *payload, GError **error)
     if (want_value(payload, "vm_mode", "ephemeral", error) &&
         want_value(payload, "backend", "virtiofs", error) &&
         parse_network(config, payload, error) &&
+        parse_outside_policy(config, payload, error) &&
         parse_vm(config, payload, error) &&
         parse_directories(config, payload, error))
         return config;

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "agent/accel.h"
+#include "interceptor/interceptor.h"
 
 struct session_config {
     char *path; /* of the working folder, absolute, symlinks resolved */
@@ -20,6 +21,7 @@ struct session_config {
     char *undo_dir; /* NULL: the default place, or none if read-only */
     bool read_only;
     bool network;
+    enum ic_outside_policy outside_policy;
 
     unsigned memory_mb, boot_timeout_s;
     unsigned cpus; /* 0: as many as suit the accelerator */

@@ -150,6 +150,7 @@ static gboolean run(const struct options *options, int stop_fd, GError **error)
         .read_only = options->server.read_only,
         .limits = options->limits,
         .durability = options->durability,
+        .outside_policy = options->outside_policy,
     };
     struct ic *ic = ic_open_share(&ic_options, error);
     struct fuse_server *server;

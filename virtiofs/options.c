@@ -9,6 +9,7 @@
 /* What GLib fills in, before it is checked. */
 struct raw_options {
     char *cache, *log_level;
+    char *outside_policy;
     char *max_log_size, *max_step_size, *durability;
     int max_steps;
     char **sub_options;
@@ -192,6 +193,14 @@ static gboolean check(const struct options *options, GError **error)
     return TRUE;
 }
 
+static gboolean parse_outside_policy(struct options *options, const char *name,
+                                     GError **error)
+{
+    return !name ||
+           (ic_outside_policy_parse(name, &options->outside_policy, error) &&
+            ic_outside_policy_check(options->outside_policy, error));
+}
+
 static gboolean apply_raw(struct options *options,
                           const struct raw_options *raw, GError **error)
 {
@@ -205,7 +214,8 @@ static gboolean apply_raw(struct options *options,
         return FALSE;
     if (raw->log_level && !set_log_level(options, raw->log_level, error))
         return FALSE;
-    return set_limits(options, raw, error) &&
+    return parse_outside_policy(options, raw->outside_policy, error) &&
+           set_limits(options, raw, error) &&
            set_durability(options, raw->durability, error) &&
            check(options, error);
 }
@@ -238,6 +248,11 @@ static gboolean parse_arguments(struct options *options,
           "What undo survives: process (default: the daemon's end) or power (a "
           "power cut, too)",
           "WHAT" },
+        { "external-modification-policy", 0, 0, G_OPTION_ARG_STRING,
+          &raw->outside_policy,
+          "What a change of the folder by others does: barrier (default: undo "
+          "over it needs force), warn, lock (refused: no host enforces it)",
+          "POLICY" },
         { "interceptor-socket", 0, 0, G_OPTION_ARG_FILENAME,
           &options->interceptor_socket,
           "Listen for the undo control protocol on this Unix socket", "PATH" },
@@ -287,6 +302,7 @@ struct options *options_parse(int argc, char **argv, GError **error)
     ok = parse_arguments(options, &raw, argc, argv, error);
     g_free(raw.cache);
     g_free(raw.log_level);
+    g_free(raw.outside_policy);
     g_free(raw.max_log_size);
     g_free(raw.max_step_size);
     g_free(raw.durability);

@@ -20,9 +20,10 @@ struct options {
     char *socket_path; /* one of these three is set: */
     int listen_fd;     /* -1: none */
     char *mount_dir;
-    char *undo_dir;           /* NULL: no undo */
-    struct ic_limits limits;  /* 0: default */
+    char *undo_dir;          /* NULL: no undo */
+    struct ic_limits limits; /* 0: default */
     enum ic_durability durability;
+    enum ic_outside_policy outside_policy;
     char *interceptor_socket; /* NULL: none */
     int interceptor_fd;       /* -1: none */
     enum log_level log_level;
