@@ -20,6 +20,7 @@
 #include "interceptor/watch_parts.h"
 
 enum {
+    BARRIERS_IN_A_ROW = 100, /* with no step between them */
     PAUSE_MS = 20,
     MERGE_MS = 1000,
     SCAN_DIRS = 64,     /* between two looks at the queue */
@@ -78,19 +79,34 @@ void watch_lose_locked(struct watch *watch)
 
 /* ---- barriers ------------------------------------------------------------ */
 
+/* One is enough to stop an undo. Of an endless row of them, made by something
+ * that works in the share all day, the log keeps the first. */
+static bool is_crowded(struct ic *ic, const struct undo_log_entry *newest)
+{
+    const GPtrArray *barriers = undo_log_barriers(ic->log);
+    int64_t seq = ic->wal.step ? ic->wal.step->seq : newest->seq;
+    const struct ic_barrier *first;
+
+    if (barriers->len < BARRIERS_IN_A_ROW)
+        return false;
+    first = g_ptr_array_index(barriers, barriers->len - BARRIERS_IN_A_ROW);
+    return first->seq > seq;
+}
+
 /* Takes the barrier. Without a step before it, it could never be crossed. */
 static void keep_barrier(struct ic *ic, struct ic_barrier *barrier)
 {
     bool kept = false;
+    const struct undo_log_entry *entries = NULL;
     size_t count = 0;
     int rc = 0;
 
     pthread_rwlock_rdlock(&ic->gate);
     pthread_mutex_lock(&ic->names);
     if (ic->log)
-        undo_log_entries(ic->log, &count);
+        entries = undo_log_entries(ic->log, &count);
     if (ic->outside_policy == IC_OUTSIDE_BARRIER &&
-        (count > 0 || ic->wal.step)) {
+        (count > 0 || ic->wal.step) && !is_crowded(ic, entries + count - 1)) {
         rc = undo_log_add_barrier(ic->log, barrier);
         kept = true;
     }

@@ -22,6 +22,7 @@ struct watch_dir {
     char *name;
     bool gone;           /* not in the share; so is all that is below it */
     bool removed;        /* out of the table */
+    bool queued;         /* for the scan */
     unsigned generation; /* of the scan that has read it, or will */
 };
 

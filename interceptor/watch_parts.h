@@ -18,6 +18,8 @@
 #include "interceptor/watch.h"
 #include "interceptor/watch_dirs.h"
 
+enum { WATCH_MAX_DIRS = 1 << 18 };
+
 struct watch_source {
     const char *name;
 

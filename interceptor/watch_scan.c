@@ -66,6 +66,11 @@ void watch_add_dir(struct watch *watch, int dirfd, struct watch_dir *parent,
 
     if (fstat(dirfd, &st) < 0 || st.st_dev != watch->ic->dev)
         return;
+    /* Each mark keeps an inode in the kernel's memory. */
+    if (g_hash_table_size(watch->dirs) >= WATCH_MAX_DIRS) {
+        warn_full(watch, -ENOSPC);
+        return;
+    }
     key = watch->source->mark(watch, dirfd, &rc);
     if (!key) {
         if (rc == -ENOSPC || rc == -ENOMEM)
@@ -75,9 +80,10 @@ void watch_add_dir(struct watch *watch, int dirfd, struct watch_dir *parent,
         return;
     }
     dir = watch_dirs_put(watch->dirs, key, parent, name, &is_new);
-    if (dir->generation == watch->generation)
+    if (dir->generation == watch->generation || dir->queued)
         return;
     dir->generation = watch->generation;
+    dir->queued = true;
     dir->refs++;
     g_ptr_array_add(watch->unread, dir);
 }
@@ -129,6 +135,7 @@ void watch_scan(struct watch *watch, unsigned count)
         struct watch_dir *dir = g_ptr_array_steal_index_fast(
             watch->unread, watch->unread->len - 1);
 
+        dir->queued = false;
         if (!dir->removed)
             read_dir(watch, dir);
         watch_dir_unref(dir);
