@@ -213,6 +213,36 @@ def undo_with_and_without_daemon(place):
 
 
 @test
+def changes_from_outside(place):
+    """undo stops at what somebody else has changed, and says so"""
+    with open(place.share + "/old", "w") as file:
+        file.write("old")
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo new > old")
+        with open(place.share + "/old", "w") as file:
+            file.write("mine")
+        out = call(place, "history", "-C", place.share)[1].decode()
+        contains(out.splitlines()[0], "changed from outside: old")
+        status, out, err = call(place, "undo", "-C", place.share)
+        equal((status, out), (1, b""))
+        contains(err, "changed from outside: old")
+        contains(err, "--force")
+    finally:
+        daemon.end()
+    # Nobody watches now, and it is not forgotten.
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal(status, 1)
+    contains(err, "changed from outside: old")
+    equal(open(place.share + "/old").read(), "mine")
+    status, out, err = call(place, "undo", "--force", "-C", place.share)
+    equal(status, 0)
+    contains(out.decode(), "undone: 1")
+    contains(err, "warning: ")
+    equal(open(place.share + "/old").read(), "old")
+
+
+@test
 def recovery_is_told(place):
     """a step that a crash interrupted is taken back, and that is said"""
     daemon = Daemon(place)
