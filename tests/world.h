@@ -88,7 +88,7 @@ struct world_backend {
      * was not taken yet: its payload, a new reference; or NULL. */
     json_t *(*event)(struct world *w, const char *type);
 
-    /* Wait for an event of its: the payload, new. */
+    /* Wait for an event of this type: the payload, new. */
     json_t *(*wait_event)(struct world *w, const char *type);
 };
 
