@@ -22,8 +22,8 @@ struct fixture {
     struct ic_inode *file, *dir;
     int fd; /* of file */
 
-    GMutex lock;
-    GCond cond;
+    pthread_mutex_t lock; /* which ThreadSanitizer knows, unlike GLib's */
+    pthread_cond_t cond;
     char *id; /* of the last event.safeguard_triggered */
     unsigned released, denied;
 };
@@ -34,12 +34,12 @@ static void on_event(const char *type, const char *payload, void *opaque)
     json_t *object = json_loads(payload, 0, NULL);
 
     if (g_strcmp0(type, "event.safeguard_triggered") == 0) {
-        g_mutex_lock(&f->lock);
+        pthread_mutex_lock(&f->lock);
         g_free(f->id);
         f->id = g_strdup(
             json_string_value(json_object_get(object, "safeguard_id")));
-        g_cond_signal(&f->cond);
-        g_mutex_unlock(&f->lock);
+        pthread_cond_signal(&f->cond);
+        pthread_mutex_unlock(&f->lock);
     }
     json_decref(object);
 }
@@ -58,11 +58,11 @@ static char *wait_triggered(struct fixture *f)
 {
     char *id;
 
-    g_mutex_lock(&f->lock);
+    pthread_mutex_lock(&f->lock);
     while (!f->id)
-        g_cond_wait(&f->cond, &f->lock);
+        pthread_cond_wait(&f->cond, &f->lock);
     id = g_steal_pointer(&f->id);
-    g_mutex_unlock(&f->lock);
+    pthread_mutex_unlock(&f->lock);
     return id;
 }
 
@@ -96,6 +96,8 @@ static void stop(struct fixture *f)
 
 static void set_up(struct fixture *f, gconstpointer data)
 {
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->cond, NULL);
     f->world = world_new(&world_folder);
     f->cred = (struct ic_cred){ getuid(), getgid(), 022 };
     world_host_dir(f->world, "dir/sub");
@@ -109,6 +111,8 @@ static void tear_down(struct fixture *f, gconstpointer data)
     stop(f);
     world_free(f->world);
     g_free(f->id);
+    pthread_cond_destroy(&f->cond);
+    pthread_mutex_destroy(&f->lock);
 }
 
 /* The first deletion of the step is held. */

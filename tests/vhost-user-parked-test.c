@@ -14,7 +14,7 @@
 
 enum {
     FLOOD = PARKED_MAX + 2000,
-    GROWTH_KB = 32 << 10, /* what a flood may cost the daemon */
+    GROWTH_KB = 64 << 10, /* what a flood may cost the daemon */
     FEW = 100,
 };
 
