@@ -129,9 +129,7 @@ static void run_job(gpointer data, gpointer user_data)
     GSource *source = g_idle_source_new();
 
     handover_take(job);
-    parking_thread_waits(true);
     job->answer = control_ops_carry_out(control->ic, job->request);
-    parking_thread_waits(false);
     g_source_set_callback(source, job_done, job, job_free);
     handover_give(job);
     g_source_attach(source, control->context);

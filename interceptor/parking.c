@@ -33,9 +33,12 @@ void ic_set_unparked(struct ic *ic, void (*unparked)(int verdict, void *opaque),
     pthread_mutex_unlock(&parking->lock);
 }
 
-void parking_thread_waits(bool waits)
+bool parking_thread_waits(bool waits)
 {
+    bool before = thread_waits;
+
     thread_waits = waits;
+    return before;
 }
 
 /* ---- who waits ----------------------------------------------------------- */

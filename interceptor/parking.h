@@ -45,8 +45,8 @@ void parking_init(struct parking *parking);
 void parking_clear(struct parking *parking);
 
 /* This thread's changes wait in the call, whatever the server registered: for
- * threads of the engine's own. */
-void parking_thread_waits(bool waits);
+ * what the engine does itself. Returns what it was before. */
+bool parking_thread_waits(bool waits);
 
 /* The holds that stand; one relaxed load. */
 static inline unsigned parking_holds(const struct parking *parking)

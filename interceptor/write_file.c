@@ -227,6 +227,28 @@ static gboolean run_plain(struct ic *ic, const struct ic_file_write *request,
     return TRUE;
 }
 
+/* What a client did meanwhile belongs to the step, too, and may be held or have
+ * been denied: the write is lost with it. */
+static gboolean close_step(struct ic *ic, int64_t id, const char *path,
+                           struct ic_step_info **ret_info, GError **error)
+{
+    struct ic_step_info *info;
+
+    if (!ic_step_close(ic, id, 0, 0, 0, &info, error)) {
+        ic_step_abort(ic, id, NULL);
+        return FALSE;
+    }
+    if (info->denied) {
+        ic_step_info_free(info);
+        return fail_errno(error, path, -EPERM);
+    }
+    if (ret_info)
+        *ret_info = info;
+    else
+        ic_step_info_free(info);
+    return TRUE;
+}
+
 static gboolean run(struct ic *ic, const struct ic_file_write *request,
                     struct target *target, struct ic_step_info **ret_info,
                     GError **error)
@@ -250,7 +272,7 @@ static gboolean run(struct ic *ic, const struct ic_file_write *request,
         g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;
     }
-    return ic_step_close(ic, id, 0, 0, 0, ret_info, error);
+    return close_step(ic, id, request->path, ret_info, error);
 }
 
 gboolean ic_write_file(struct ic *ic, const struct ic_file_write *request,
@@ -258,14 +280,17 @@ gboolean ic_write_file(struct ic *ic, const struct ic_file_write *request,
 {
     struct target target = { 0 };
     gboolean ok;
+    bool waited;
 
     if (request->mode < -1 || request->mode > 07777)
         return fail(error, ERROR_INVALID_FIELD, request->path,
                     "a mode is a number from 0 to 07777");
     if (ic->read_only)
         return fail_errno(error, request->path, -EROFS);
+    waited = parking_thread_waits(true);
     ok = find_target(ic, request->path, &target, error) &&
          run(ic, request, &target, ret_info, error);
+    parking_thread_waits(waited);
     target_clear(&target);
     return ok;
 }

@@ -5,7 +5,9 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/errors.h"
@@ -336,6 +338,73 @@ static void refused(struct fixture *f, gconstpointer data)
     all_return(f, -EPERM);
 }
 
+/* ---- the engine's own changes -------------------------------------------- */
+
+/* The responses to the requests "1" and "2", in any order; events are passed
+ * over. */
+static void read_responses(FILE *in, json_t *ret_responses[2])
+{
+    g_autofree char *line = NULL;
+    size_t size = 0;
+    ssize_t len;
+
+    ret_responses[0] = ret_responses[1] = NULL;
+    while (!ret_responses[0] || !ret_responses[1]) {
+        json_t *message;
+        const char *id;
+
+        len = getline(&line, &size, in);
+        g_assert_cmpint(len, >, 0);
+        message = json_loadb(line, (size_t)len, 0, NULL);
+        id = json_string_value(json_object_get(message, "request_id"));
+        if (id)
+            ret_responses[id[0] - '1'] = message;
+        else
+            json_decref(message);
+    }
+}
+
+static const char *status_of(json_t *response)
+{
+    json_t *error = json_object_get(response, "error");
+
+    return error ? json_string_value(json_object_get(error, "code"))
+                 : json_string_value(json_object_get(response, "status"));
+}
+
+/* A write by the agent is held like a command's, and waits in its thread; the
+ * answer to the question overtakes it on the same connection. */
+static void write_file(struct fixture *f, gconstpointer data)
+{
+    struct ic_safeguard_rules rules = { .timeout_ms = 600000 };
+    bool allow = GPOINTER_TO_INT(data);
+    g_autofree char *id = NULL, *text = NULL;
+    json_t *responses[2];
+    int pair[2];
+    FILE *in;
+
+    OK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
+    in = fdopen(pair[0], "r+");
+    g_assert_true(ic_control_attach(f->ic, pair[1], NULL));
+    g_assert_true(ic_safeguard_configure(f->ic, &rules, NULL));
+    dprintf(pair[0], "{\"type\":\"write_file\",\"request_id\":\"1\","
+                     "\"payload\":{\"path\":\"file\",\"content\":\"new\"}}\n");
+    id = wait_triggered(f);
+    dprintf(pair[0],
+            "{\"type\":\"safeguard.confirm\",\"request_id\":\"2\","
+            "\"payload\":{\"safeguard_id\":\"%s\",\"action\":\"%s\"}}\n",
+            id, allow ? "allow" : "deny");
+    read_responses(in, responses);
+    g_assert_cmpstr(status_of(responses[0]), ==, allow ? "ok" : "denied");
+    g_assert_cmpstr(status_of(responses[1]), ==, "ok");
+    text = world_read(f->world, "file");
+    g_assert_cmpstr(text, ==, allow ? "new" : "content");
+    OK(call(f, 1)); /* no step is left open */
+    json_decref(responses[0]);
+    json_decref(responses[1]);
+    fclose(in);
+}
+
 /* ---- rollbacks ----------------------------------------------------------- */
 
 static void rollback_runs(struct fixture *f, gconstpointer data)
@@ -418,6 +487,8 @@ static const struct {
     { "/parking/denial-fails", denial_fails },
     { "/parking/verdicts", verdicts },
     { "/parking/refused", refused },
+    { "/parking/write-file/allowed", write_file, GINT_TO_POINTER(1) },
+    { "/parking/write-file/denied", write_file },
     { "/parking/rollback-runs", rollback_runs },
     { "/parking/rollback-tells", rollback_tells },
     { "/parking/close/pending", close_engine },
