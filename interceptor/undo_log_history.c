@@ -47,6 +47,9 @@ static int read_history_record(json_t *record, void *opaque)
         note_alias(
             log, (uint64_t)json_integer_value(json_object_get(record, "from")),
             &alias);
+        /* Numbers that nothing else tells of may have been used by then. */
+        if (alias.at >= 0 && alias.at <= STEP_MAX_NUMBER)
+            undo_log_use(log, 0, alias.at);
     } else {
         int64_t id = json_integer_value(json_object_get(record, "id"));
 
