@@ -229,7 +229,17 @@ static int mount_rename(struct world *w, const char *from, const char *to,
                         unsigned flags)
 {
     g_autofree char *full_from = at(w, from), *full_to = at(w, to);
+    struct stat st;
+    int rc = RESULT(renameat2(AT_FDCWD, full_from, AT_FDCWD, full_to, flags));
 
+    if (rc != -ESTALE)
+        return rc;
+    /* A directory that undo has put elsewhere: while it renames, the kernel
+     * cannot take back where it thought that to be. Programs look first. */
+    if (lstat(full_from, &st) < 0)
+        return -errno;
+    if (lstat(full_to, &st) < 0 && errno != ENOENT)
+        return -errno;
     return RESULT(renameat2(AT_FDCWD, full_from, AT_FDCWD, full_to, flags));
 }
 
