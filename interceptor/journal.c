@@ -21,8 +21,9 @@ enum { SUM_TAIL = sizeof(SUM_KEY) - 1 + 8 + 2 }; /* with '"}' */
 struct journal {
     int fd;
     off_t size;
-    bool torn;     /* there is a part of a line after size */
-    GString *line; /* scratch */
+    off_t reserved; /* end of the room that it has; 0: none is wanted */
+    bool torn;      /* there is a part of a line after size */
+    GString *line;  /* scratch */
 };
 
 /* The length of the file up to its last newline, and of all of it. */
@@ -104,9 +105,13 @@ int journal_append_text(struct journal *journal, const char *text, size_t len)
         return rc;
     rc = sys_write_all(journal->fd, line->str, line->len);
     journal->torn = rc < 0 && sys_ftruncate(journal->fd, journal->size) < 0;
-    if (rc == 0)
-        journal->size += (off_t)line->len;
-    return rc;
+    if (rc < 0)
+        return rc;
+    journal->size += (off_t)line->len;
+    if (journal->reserved &&
+        journal->size > journal->reserved - JOURNAL_RESERVE)
+        journal_reserve(journal); /* for later lines, if it can */
+    return 0;
 }
 
 int journal_append(struct journal *journal, json_t *record)
@@ -120,6 +125,23 @@ int journal_append(struct journal *journal, json_t *record)
     rc = journal_append_text(journal, text, strlen(text) - 1);
     free(text);
     return rc;
+}
+
+int journal_reserve(struct journal *journal)
+{
+    int rc = sys_fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, journal->size,
+                           2 * JOURNAL_RESERVE);
+
+    if (rc == 0)
+        journal->reserved = journal->size + 2 * JOURNAL_RESERVE;
+    return rc == -ENOSPC || rc == -EDQUOT ? rc : 0;
+}
+
+void journal_trim(struct journal *journal)
+{
+    if (journal->reserved)
+        sys_ftruncate(journal->fd, journal->size);
+    journal->reserved = 0;
 }
 
 int64_t journal_size(const struct journal *journal)

@@ -24,6 +24,7 @@
 enum {
     JOURNAL_MAX_FILE = 1 << 30, /* bytes; a longer file is not ours */
     JOURNAL_MAX_LINE = 1 << 24,
+    JOURNAL_RESERVE = 64 << 10,
 };
 
 struct journal;
@@ -40,6 +41,15 @@ int journal_append_text(struct journal *journal, const char *text, size_t len);
 
 /* Append an object (taken). */
 int journal_append(struct journal *journal, json_t *record);
+
+/* From now on have room on the disk for the next lines, JOURNAL_RESERVE bytes
+ * and more, so that what is removed on a full disk can be recorded. 0, or
+ * -ENOSPC or -EDQUOT: there is not so much. Other filesystems than those that
+ * can reserve do without. */
+int journal_reserve(struct journal *journal);
+
+/* Give up what is reserved: nothing more will be written. */
+void journal_trim(struct journal *journal);
 
 /* Bytes. */
 int64_t journal_size(const struct journal *journal);

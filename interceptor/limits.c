@@ -296,3 +296,17 @@ bool limits_make_room(struct ic *ic, ssize_t rc)
     pthread_rwlock_unlock(&ic->gate);
     return again;
 }
+
+bool limits_make_room_to_remove(struct ic *ic, ssize_t rc)
+{
+    bool again;
+
+    if (limits_make_room(ic, rc))
+        return true;
+    if (rc != -ENOSPC && rc != -EDQUOT)
+        return false;
+    pthread_rwlock_wrlock(&ic->gate);
+    again = ic->log && is_full(ic, rc) && undo_log_release_reserve(ic->log);
+    pthread_rwlock_unlock(&ic->gate);
+    return again;
+}

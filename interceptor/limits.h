@@ -52,7 +52,11 @@ void limits_apply_locked(struct ic *ic);
  * to be made durable. Nothing may be held. */
 bool limits_make_room(struct ic *ic, ssize_t rc);
 
-/* The same with the gate write-locked. */
+/* The same for a removal, which may have what the log keeps for bad times:
+ * without it a full disk could stay full. */
+bool limits_make_room_to_remove(struct ic *ic, ssize_t rc);
+
+/* As limits_make_room(), with the gate write-locked. */
 bool limits_make_room_locked(struct ic *ic, ssize_t rc);
 
 #endif

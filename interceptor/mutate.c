@@ -497,6 +497,7 @@ int ic_unlinkat(struct ic *ic, struct ic_inode *dir, const char *name,
     do {
         seq = parking_seq(&ic->parking);
         rc = unlink_once(ic, dir, name, flags);
-    } while (parking_again(&ic->parking, seq, &rc) || limits_make_room(ic, rc));
+    } while (parking_again(&ic->parking, seq, &rc) ||
+             limits_make_room_to_remove(ic, rc));
     return rc;
 }

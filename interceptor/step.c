@@ -451,7 +451,8 @@ int step_create_manifest(struct step *step, int dirfd)
         json_decref(record);
         return rc;
     }
-    return journal_append(step->journal, record);
+    rc = journal_append(step->journal, record);
+    return rc < 0 ? rc : journal_reserve(step->journal);
 }
 
 /* ---- paths --------------------------------------------------------------- */

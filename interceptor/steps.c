@@ -28,15 +28,14 @@ gboolean steps_fail(GError **error, int code, const char *what, int rc)
 
 /* ---- the open step ------------------------------------------------------- */
 
-int steps_begin(struct ic *ic, int64_t id, enum ic_step_type type,
-                const char *command)
+static int begin(struct ic *ic, int64_t id, enum ic_step_type type,
+                 const char *command)
 {
     struct wal *wal = &ic->wal;
     int rc = undo_log_create_wal(ic->log, &wal->dir);
 
     if (rc < 0)
         return rc;
-    undo_log_take_reserve(ic->log); /* if the disk was full until now */
     wal->step = step_new(id, undo_log_next_seq(ic->log), type, command,
                          ic->root->ino);
     wal->inodes = ic->inodes;
@@ -49,14 +48,27 @@ int steps_begin(struct ic *ic, int64_t id, enum ic_step_type type,
     rc = wal->blobs < 0 ? wal->blobs
                         : step_create_manifest(wal->step, wal->dir);
     if (rc < 0) {
-        int64_t seq = wal->step->seq;
-
         capture_clear(wal);
-        undo_log_discard_wal(ic->log, id, seq, false);
+        undo_log_remove_begun(ic->log);
         return rc;
     }
     atomic_store(&ic->epoch, wal->epoch);
     return 0;
+}
+
+int steps_begin(struct ic *ic, int64_t id, enum ic_step_type type,
+                const char *command)
+{
+    int rc = begin(ic, id, type, command);
+
+    /* On a full disk, of what is kept for bad times: a step that removes things
+     * is the way out. */
+    if (rc == -ENOSPC || rc == -EDQUOT) {
+        undo_log_release_reserve(ic->log);
+        rc = begin(ic, id, type, command);
+    }
+    undo_log_take_reserve(ic->log); /* what of it there can be */
+    return rc;
 }
 
 /* Nothing was changed: the step leaves no trace but its id. */
@@ -158,6 +170,8 @@ static int write_commit(struct ic *ic, const struct survey *survey,
         rc = durable_sync_share(ic);
     if (rc == 0)
         rc = write_end(step, survey, info, entry.moved);
+    if (rc == 0)
+        journal_trim(step->journal);
     if (rc == 0)
         rc = durable_sync_step(ic);
     return rc < 0 ? rc : undo_log_commit(ic->log, &entry);

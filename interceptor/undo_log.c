@@ -143,6 +143,11 @@ static int drop_half_made(struct undo_log *log)
     return undo_log_move_to_trash(log, log->wal, UNDO_LOG_IN_PROGRESS, 0);
 }
 
+void undo_log_remove_begun(struct undo_log *log)
+{
+    sys_remove_tree(log->wal, UNDO_LOG_IN_PROGRESS);
+}
+
 int undo_log_create_wal(struct undo_log *log, int *ret_dirfd)
 {
     fd_auto int dir = -1;
@@ -159,8 +164,10 @@ int undo_log_create_wal(struct undo_log *log, int *ret_dirfd)
     if (dir < 0)
         return dir;
     rc = sys_mkdirat(dir, STEP_BLOBS, 0700);
-    if (rc < 0)
+    if (rc < 0) {
+        undo_log_remove_begun(log);
         return rc;
+    }
     *ret_dirfd = fd_steal(&dir);
     return 0;
 }

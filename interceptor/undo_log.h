@@ -113,6 +113,11 @@ int undo_log_open_wal(struct undo_log *log);
  * -errno; -EEXIST if there is one. */
 int undo_log_create_wal(struct undo_log *log, int *ret_dirfd);
 
+/* wal/in_progress was made, and nothing is kept in it: remove it, without any
+ * block of a disk that may be full. What fails is tried again by the next
+ * undo_log_create_wal(). */
+void undo_log_remove_begun(struct undo_log *log);
+
 /* wal/in_progress becomes steps/<entry->id>; entry->copied is measured. */
 int undo_log_commit(struct undo_log *log, const struct undo_log_entry *entry);
 
@@ -201,7 +206,7 @@ int undo_log_sync_folders(struct undo_log *log);
 /* Some room kept for bad times: a step that fills the disk could not be taken
  * back if that needed a block. Give it up before a rollback, take it again
  * after it. */
-void undo_log_release_reserve(struct undo_log *log);
+bool undo_log_release_reserve(struct undo_log *log); /* was there any? */
 void undo_log_take_reserve(struct undo_log *log);
 
 /* Aliases. */

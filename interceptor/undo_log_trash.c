@@ -398,12 +398,12 @@ void undo_log_each_trash(struct undo_log *log,
 
 /* ---- reserve ------------------------------------------------------------- */
 
-enum { RESERVE_BYTES = 1 << 20 };
+enum { RESERVE_BYTES = 1 << 20, RESERVE_LEAST = 128 << 10 };
 
-void undo_log_release_reserve(struct undo_log *log)
+bool undo_log_release_reserve(struct undo_log *log)
 {
-    sys_unlinkat(log->dir, "reserve", 0);
     log->has_reserve = false;
+    return sys_unlinkat(log->dir, "reserve", 0) == 0;
 }
 
 void undo_log_take_reserve(struct undo_log *log)
@@ -413,6 +413,11 @@ void undo_log_take_reserve(struct undo_log *log)
     if (log->has_reserve)
         return;
     fd = sys_openat(log->dir, "reserve", O_WRONLY | O_CREAT | O_NOFOLLOW, 0600);
-    /* Without it a rollback may want for room, no more. */
-    log->has_reserve = fd >= 0 && sys_fallocate(fd, 0, 0, RESERVE_BYTES) == 0;
+    /* With less, or without it, a rollback may want for room, no more. */
+    for (off_t bytes = RESERVE_BYTES; fd >= 0 && bytes >= RESERVE_LEAST;
+         bytes /= 2) {
+        log->has_reserve = sys_fallocate(fd, 0, 0, bytes) == 0;
+        if (log->has_reserve)
+            return;
+    }
 }

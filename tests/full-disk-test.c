@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * full-disk-test - what happens when there is no room: for the log, and because
+ * of the log.
+ *
+ * Each world lies on a filesystem of its own, a small tmpfs; without the right
+ * to mount one the tests are skipped.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "tests/world.h"
+
+#define MIB      ((off_t)1 << 20)
+#define OK(call) g_assert_cmpint((call), ==, 0)
+
+static const struct world_backend *const backends[] = { &world_folder,
+                                                        &world_mount };
+
+/* ---- common -------------------------------------------------------------- */
+
+static void host_file(struct world *w, const char *name, off_t size)
+{
+    g_autofree char *path = world_host_path(w, name);
+    int fd = open(path, O_WRONLY | O_CREAT, 0644);
+
+    g_assert_cmpint(fd, >=, 0);
+    OK(fallocate(fd, 0, 0, size));
+    close(fd);
+}
+
+/* A world with files "a" and "b" of 16 MiB each, on 64 MiB. */
+static struct world *start_world(gconstpointer backend)
+{
+    struct world *w = world_new(backend);
+
+    if (mount("tmpfs", w->base, "tmpfs", 0, "size=64m,mode=0755") < 0) {
+        g_test_skip("no right to mount");
+        world_free(w);
+        return NULL;
+    }
+    OK(mkdir(w->share, 0755));
+    OK(mkdir(w->mount, 0755));
+    host_file(w, "a", 16 * MIB);
+    host_file(w, "b", 16 * MIB);
+    if (world_start(w))
+        return w;
+    umount2(w->base, MNT_DETACH);
+    world_free(w);
+    return NULL;
+}
+
+static void end_world(struct world *w)
+{
+    w->backend->stop(w);
+    OK(umount2(w->base, MNT_DETACH));
+    world_free(w);
+}
+
+static void configure(struct world *w, const char *name, int64_t value)
+{
+    json_decref(world_request(w, "configure",
+                              json_pack("{s:I}", name, (json_int_t)value)));
+}
+
+static void unlink_step(struct world *w, const char *name)
+{
+    int64_t id = world_step(w);
+
+    OK(w->backend->unlink(w, name));
+    json_decref(world_close_step(w, id));
+}
+
+/* A write of which a part had room is an error of the world's (EIO); then page
+ * by page, as a client would go on. */
+static int write_piece(struct world *w, const char *name, int flags,
+                       const char *data, off_t offset)
+{
+    int rc = w->backend->put(w, name, flags, data, 1 << 20, offset);
+
+    if (rc != -EIO)
+        return rc;
+    rc = 0;
+    for (off_t at = 0; rc == 0 && at < MIB; at += 4096)
+        rc = w->backend->put(w, name, 0, data, 4096, offset + at);
+    return rc;
+}
+
+/* Write up to so many MiB; how many there was room for. */
+static int write_much(struct world *w, const char *name, int count)
+{
+    g_autofree char *data = g_strnfill(1 << 20, 'x');
+
+    for (int i = 0; i < count; i++) {
+        int rc = write_piece(w, name, i == 0 ? O_CREAT : 0, data, i * MIB);
+
+        if (rc < 0) {
+            g_assert_cmpint(rc, ==, -ENOSPC);
+            return i;
+        }
+    }
+    return count;
+}
+
+/* The steps of the next event of eviction; 0: there is none. */
+static int64_t evicted(struct world *w, const char *reason)
+{
+    int64_t id = 0;
+    json_t *event;
+
+    json_decref(world_request(w, "status", NULL));
+    while (id == 0 && (event = w->backend->event(w, "event.warning"))) {
+        if (g_strcmp0(json_string_value(json_object_get(event, "reason")),
+                      reason) == 0)
+            id = json_integer_value(
+                json_array_get(json_object_get(event, "step_ids"), 0));
+        json_decref(event);
+    }
+    return id;
+}
+
+/* Whatever else there is room for, it is none of ours. */
+static void fill_disk(struct world *w)
+{
+    g_autofree char *path = g_build_filename(w->base, "filling", NULL);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    char block[4096] = "x";
+
+    g_assert_cmpint(fd, >=, 0);
+    while (write(fd, block, sizeof(block)) > 0)
+        ;
+    g_assert_cmpint(errno, ==, ENOSPC);
+    close(fd);
+}
+
+/* ---- a full disk --------------------------------------------------------- */
+
+/* The log holds what a client needs: the oldest steps give way to it. */
+static void gives_way(gconstpointer data)
+{
+    struct world *w = start_world(data);
+    int64_t id;
+
+    if (!w)
+        return;
+    configure(w, "min_free_bytes", -1);
+    unlink_step(w, "a");
+    unlink_step(w, "b");
+    id = world_step(w);
+    g_assert_cmpint(write_much(w, "new", 44), ==, 44);
+    json_decref(world_close_step(w, id));
+    g_assert_cmpint(evicted(w, "disk_full"), ==, 1);
+    g_assert_cmpint(evicted(w, "disk_full"), ==, 0); /* 2 is left */
+    json_decref(world_undo(w, 2));
+    g_assert_null(world_read(w, "new"));
+    end_world(w);
+}
+
+/* Nothing is left to give way: the client is told, and can undo. */
+static void no_room(gconstpointer data)
+{
+    struct world *w = start_world(data);
+    g_autoptr(GPtrArray) before = NULL;
+    int64_t id;
+    int count;
+
+    if (!w)
+        return;
+    before = world_snapshot(w);
+    id = world_step(w);
+    count = write_much(w, "new", 100);
+    g_assert_cmpint(count, >, 20);
+    g_assert_cmpint(count, <, 40);
+    json_decref(world_close_step(w, id));
+    json_decref(world_undo(w, 1));
+    world_assert_equal(w, before);
+    end_world(w);
+}
+
+/* Removing is the way out of a full disk: it must not need room itself. */
+static void removes(gconstpointer data)
+{
+    struct world *w = start_world(data);
+    g_autoptr(GPtrArray) before = NULL;
+    int64_t id;
+
+    if (!w)
+        return;
+    w->backend->stop(w);
+    for (int i = 0; i < 300; i++) {
+        g_autofree char *name = g_strdup_printf(
+            "a-name-of-which-some-fill-a-block-%d", i);
+
+        host_file(w, name, 4096);
+    }
+    g_assert_true(world_start(w));
+    before = world_snapshot(w);
+    fill_disk(w);
+    id = world_step(w);
+    for (int i = 0; i < 300; i++) {
+        g_autofree char *name = g_strdup_printf(
+            "a-name-of-which-some-fill-a-block-%d", i);
+
+        OK(w->backend->unlink(w, name));
+    }
+    json_decref(world_close_step(w, id));
+    g_assert_cmpuint(world_history_count(w), ==, 1);
+    json_decref(world_undo(w, 1));
+    world_assert_equal(w, before);
+    end_world(w);
+}
+
+/* ---- little room --------------------------------------------------------- */
+
+static void min_free(gconstpointer data)
+{
+    struct world *w = start_world(data);
+    g_autoptr(GPtrArray) before = NULL;
+
+    if (!w)
+        return;
+    configure(w, "min_free_bytes", 40 * MIB);
+    unlink_step(w, "a");
+    g_assert_cmpint(evicted(w, "min_free"), ==, 0); /* never the newest */
+    before = world_snapshot(w);
+    unlink_step(w, "b");
+    g_assert_cmpint(evicted(w, "min_free"), ==, 1);
+    g_assert_cmpuint(world_history_count(w), ==, 1);
+    json_decref(world_undo(w, 1));
+    world_assert_equal(w, before);
+    end_world(w);
+}
+
+/* Other things fill the disk: forgetting small steps would not help. */
+static void min_free_of_others(gconstpointer data)
+{
+    struct world *w = start_world(data);
+
+    if (!w)
+        return;
+    configure(w, "min_free_bytes", (int64_t)1 << 40);
+    for (int i = 0; i < 4; i++) {
+        int64_t id = world_step(w);
+
+        OK(w->backend->chmod(w, "a", i % 2 ? 0600 : 0644));
+        OK(w->backend->put(w, "small", O_CREAT, "x", 1, i));
+        json_decref(world_close_step(w, id));
+    }
+    g_assert_cmpint(evicted(w, "min_free"), ==, 0);
+    g_assert_cmpuint(world_history_count(w), ==, 4);
+    end_world(w);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(gconstpointer backend);
+} cases[] = {
+    { "gives-way", gives_way },
+    { "no-room", no_room },
+    { "removes", removes },
+    { "min-free", min_free },
+    { "min-free-of-others", min_free_of_others },
+};
+
+int main(int argc, char **argv)
+{
+    umask(022);
+    g_test_init(&argc, &argv, NULL);
+    /* So that nothing stays mounted, whatever happens. */
+    if (unshare(CLONE_NEWNS) == 0)
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
+        for (size_t j = 0; j < G_N_ELEMENTS(cases); j++) {
+            g_autofree char *path = g_strdup_printf(
+                "/full-disk/%s/%s", backends[i]->name, cases[j].name);
+
+            g_test_add_data_func(path, backends[i], cases[j].run);
+        }
+    }
+    return g_test_run();
+}
