@@ -73,11 +73,11 @@ void bench_check(ssize_t rc, const char *what)
 
 /* ---- the engine ---------------------------------------------------------- */
 
-static void check_error(gboolean ok, GError *error)
+static void check_error(gboolean ok, GError **error)
 {
     if (ok)
         return;
-    fprintf(stderr, "bench-engine: %s\n", error->message);
+    fprintf(stderr, "bench-engine: %s\n", (*error)->message);
     exit(1);
 }
 
@@ -89,7 +89,7 @@ struct ic *bench_open(const char *share, const char *undo)
 
     ic_set_log(1, "bench-engine");
     ic = ic_open_share(&options, &error);
-    check_error(ic != NULL, error);
+    check_error(ic != NULL, &error);
     last_step = ic_last_step_id(ic);
     return ic;
 }
@@ -99,21 +99,21 @@ void bench_step_open(struct ic *ic)
     GError *error = NULL;
 
     check_error(ic_step_open(ic, ++last_step, IC_STEP_COMMAND, "bench", &error),
-                error);
+                &error);
 }
 
 void bench_step_close(struct ic *ic)
 {
     GError *error = NULL;
 
-    check_error(ic_step_close(ic, last_step, 0, 0, 0, NULL, &error), error);
+    check_error(ic_step_close(ic, last_step, 0, 0, 0, NULL, &error), &error);
 }
 
 void bench_rollback(struct ic *ic)
 {
     GError *error = NULL;
 
-    check_error(ic_rollback(ic, 1, false, NULL, &error), error);
+    check_error(ic_rollback(ic, 1, false, NULL, &error), &error);
 }
 
 struct ic_inode *bench_lookup(struct ic *ic, struct ic_inode *dir,

@@ -86,9 +86,12 @@ static void write_it(struct ic *ic, struct ic_inode *dir, const char *name,
 static void chmod_it(struct ic *ic, struct ic_inode *dir, const char *name,
                      bool is_dir)
 {
-    struct ic_setattr attr = { .valid = IC_SET_MODE, .mode = 0755 };
-    struct ic_inode *inode = bench_lookup(ic, dir, name);
+    struct ic_setattr attr = { .valid = IC_SET_MODE };
+    struct ic_inode *inode;
+    struct stat st;
 
+    bench_check(ic_lookup(ic, dir, name, &inode, &st), name);
+    attr.mode = (st.st_mode ^ S_IXOTH) & 07777; /* another one each time */
     bench_check(ic_setattr(ic, inode, -1, &attr, NULL), name);
     ic_inode_unref(inode);
 }
@@ -177,7 +180,8 @@ void bench_paths(const char *kind, unsigned files, const char *share,
 
         if (strcmp(kind, kinds[i].kind) != 0)
             continue;
-        bench_make_tree(tree, files, 1000, 1000);
+        if (access(tree, F_OK) < 0)
+            bench_make_tree(tree, files, 1000, 1000);
         measure(share, undo, act_walk, &visit);
         return;
     }
