@@ -71,8 +71,14 @@ enum ic_error {
     IC_ERROR_PREIMAGE_MISSING = 3004, /* what the log held is gone */
     IC_ERROR_PREIMAGE_CORRUPT = 3005, /* or is not what it was */
     IC_ERROR_STEP_ACTIVE = 3006,
+    IC_ERROR_NOTHING_TO_REDO = 3007,
+    IC_ERROR_PATH_OUTSIDE_ROOT = 4000,
+    IC_ERROR_NOT_FOUND = 4001,
+    IC_ERROR_READ_ONLY_DIRECTORY = 4002,
+    IC_ERROR_TOO_LARGE = 4003,
     IC_ERROR_IO_ERROR = 4004,
     IC_ERROR_UNKNOWN_SAFEGUARD = 5000,
+    IC_ERROR_DENIED = 5001,
     IC_ERROR_BUSY = 6000,
     IC_ERROR_INTERNAL = 9000,
 };
@@ -155,10 +161,11 @@ struct ic_options {
      * alone, when a step is taken back (for the command line). */
     bool no_watch;
 
-    /* Called for each event of the design's section 2.9 ("event.warning",
-     * "event.recovery" ...) with its payload, a JSON object; both borrowed for
-     * the call. From any thread, ic_open_share() included, and with the
-     * engine's locks held: it must not call the engine. May be NULL. */
+    /* Called for each event with its payload, a JSON object: event.warning,
+     * .recovery, .progress, .safeguard_triggered, .external_modification,
+     * .undo_version_mismatch, and later ones; both borrowed for the call. From
+     * any thread, ic_open_share() included, and with the engine's locks held:
+     * it must not call the engine. May be NULL. */
     void (*event)(const char *type, const char *payload, void *opaque);
     void *event_opaque;
 };
