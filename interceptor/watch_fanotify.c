@@ -222,16 +222,25 @@ static void read_event(struct watch *watch,
 
 static void drain(struct watch *watch)
 {
-    g_autofree char *buffer = g_malloc(BUFFER);
+    g_autofree char *buffer = g_malloc(BUFFER), *event = g_malloc(BUFFER);
     ssize_t len;
 
     while ((len = read(watch->fd, buffer, BUFFER)) > 0 ||
            (len < 0 && errno == EINTR)) {
-        const struct fanotify_event_metadata *metadata = (const void *)buffer;
+        const char *at = buffer;
 
-        for (; len > 0 && FAN_EVENT_OK(metadata, len);
-             metadata = FAN_EVENT_NEXT(metadata, len))
-            read_event(watch, metadata);
+        /* They follow each other without regard to their alignment. */
+        while (len >= (ssize_t)sizeof(struct fanotify_event_metadata)) {
+            struct fanotify_event_metadata head;
+
+            memcpy(&head, at, sizeof(head));
+            if (head.event_len < sizeof(head) || head.event_len > (size_t)len)
+                break;
+            memcpy(event, at, head.event_len);
+            read_event(watch, (const void *)event);
+            at += head.event_len;
+            len -= head.event_len;
+        }
     }
 }
 
