@@ -134,6 +134,7 @@ static void run_job(gpointer data, gpointer user_data)
     handover_give(job);
     g_source_attach(source, control->context);
     g_source_unref(source);
+    handover_give(control);
 }
 
 static bool is_urgent(json_t *request)
@@ -328,6 +329,7 @@ void control_free(struct control *control)
     g_thread_join(control->thread);
     g_thread_pool_free(control->urgent, FALSE, TRUE);
     g_thread_pool_free(control->pool, FALSE, TRUE);
+    handover_take(control);
     if (control->accept_source) {
         g_source_destroy(control->accept_source);
         g_source_unref(control->accept_source);
