@@ -314,7 +314,7 @@ static void prepare(struct crash *c)
     drop_states(c, 1);
     if (!crash_open(c))
         return;
-    for (unsigned i = 0; i < c->act->before; i++) {
+    for (unsigned i = 0; i < c->act->before + c->act->undone; i++) {
         if (!crash_open_step(c))
             break;
         crash_change(c, i);
@@ -322,6 +322,8 @@ static void prepare(struct crash *c)
             break;
         add_state(c, c->shared->id, world_snapshot(c->w));
     }
+    if (c->act->undone)
+        crash_roll_back(c, c->act->undone);
     crash_close(c);
     c->shared->has_after = false;
     c->shared->refused = 0;
@@ -416,6 +418,26 @@ static bool start_again(struct crash *c, bool recovers)
     return true;
 }
 
+/* What a rollback has kept for it must lead to where it came from. */
+static guint redo_all(struct crash *c, guint count, bool had_errors)
+{
+    for (;;) {
+        struct ic_rollback_result *result;
+        g_autoptr(GError) error = NULL;
+        gboolean ok = ic_redo(engine(c), 1, false, &result, &error);
+
+        ic_rollback_result_free(result);
+        if (ok) {
+            compare(c, ++count, "redoing all");
+            continue;
+        }
+        if (error_code_of(error) != ERROR_NOTHING_TO_REDO &&
+            !(had_errors && error_code_of(error) == ERROR_UNDO_BARRIER))
+            add_trouble(c, "redo: %s", error->message);
+        return count;
+    }
+}
+
 /* Back to the first state. */
 static void unwind(struct crash *c, guint count, bool had_errors)
 {
@@ -458,7 +480,7 @@ static void look_after(struct crash *c, bool done)
     compare(c, count, "after the second start");
     if (check_history(c) != count)
         add_trouble(c, "a second start changes the history");
-    unwind(c, count, had_errors);
+    unwind(c, redo_all(c, count, had_errors), had_errors);
     crash_close(c);
 }
 

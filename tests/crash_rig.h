@@ -10,9 +10,9 @@
  *     the tree must be what it was after the newest step in the history,
  *
  * with as many steps in the history as the act may leave; starting it once
- * more must change nothing; and undoing all of them, one by one, must lead
- * through the trees that there were, to the first. That leaves everything as
- * it was for the next point.
+ * more must change nothing; what can be redone must lead to the trees that
+ * there were; and undoing all of it, one by one, must lead through them, to
+ * the first. That leaves everything as it was for the next point.
  *
  * One thread; the processes share a page of memory for what the act reports.
  */
@@ -38,6 +38,7 @@ struct crash_tree {
 struct crash_act {
     const char *name;
     unsigned before, after; /* steps in the history: at the start, done */
+    unsigned undone;        /* more steps, made and taken back before it */
     void (*run)(struct crash *c);
 
     /* The act has met an error that lasts no longer. Each way to go on must
