@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cli_undo - "stepback history" and "stepback undo".
+ * cli_undo - "stepback history", "stepback undo" and "stepback redo".
  */
 #include <glib.h>
 #include <jansson.h>
@@ -14,6 +14,7 @@
 #include "agent/cli_summary.h"
 #include "agent/undo_client.h"
 #include "common/errors.h"
+#include "common/json_bytes.h"
 #include "interceptor/interceptor.h"
 
 enum { MAX_STEPS = 1000000 };
@@ -168,16 +169,45 @@ int cli_history(int argc, char **argv)
     return exit_code;
 }
 
-static void print_undone(json_t *answer)
+/* What a command asks for, and how its answer is told. */
+struct verb {
+    const char *request, *done;
+    bool lists; /* also the changes */
+};
+
+static const struct verb verb_undo = { "rollback", "undone", false };
+static const struct verb verb_redo = { "redo", "redone", false };
+static const struct verb verb_preview = { "preview", "would be undone", true };
+
+/* Names are printed so that none can do anything to a terminal. */
+static void print_change(json_t *change)
 {
-    json_t *steps = json_object_get(answer, "steps"), *report;
-    size_t i;
+    g_autofree char *path = json_bytes_get(change, "path", NULL);
+    g_autofree char *from = json_bytes_get(change, "from", NULL);
+    g_autofree char *shown = g_strescape(path ? path : "?", NULL);
+    g_autofree char *shown_from = from ? g_strescape(from, NULL) : NULL;
+
+    printf("    %-8s %s%s%s\n",
+           json_string_value(json_object_get(change, "change")), shown,
+           from ? ", from " : "", from ? shown_from : "");
+}
+
+static void print_done(const struct verb *verb, json_t *answer)
+{
+    json_t *steps = json_object_get(answer, "steps"), *report, *change;
+    size_t i, j;
 
     json_array_foreach(steps, i, report)
     {
         g_autofree char *line = cli_summary_history(report);
 
-        printf("undone: %s\n", g_strchug(line));
+        printf("%s: %s\n", verb->done, g_strchug(line));
+        if (!verb->lists)
+            continue;
+        json_array_foreach(json_object_get(report, "changes"), j, change)
+            print_change(change);
+        if (json_is_true(json_object_get(report, "truncated")))
+            puts("    and more");
     }
 }
 
@@ -192,13 +222,13 @@ static void print_warnings(json_t *answer)
 
 /* Nothing but somebody else's edits is in the way: say which, and what to do.
  */
-static int refused(json_t *data)
+static int refused(const struct verb *verb, json_t *data)
 {
     json_t *barrier;
     size_t i;
 
     if (json_array_size(json_object_get(data, "steps")) > 0)
-        print_undone(data);
+        print_done(verb, data);
     fprintf(stderr, CLI_PROGRAM ": changed from outside since, so that undo "
                                 "stops here:\n");
     json_array_foreach(json_object_get(data, "barriers"), i, barrier)
@@ -212,12 +242,13 @@ static int refused(json_t *data)
     return CLI_FAILED;
 }
 
-static int undo(const struct place *place, gint64 steps, bool force, bool json)
+static int go(const struct verb *verb, const struct place *place, gint64 steps,
+              bool force, bool json)
 {
     g_autoptr(GError) error = NULL;
     json_t *data = NULL;
     json_t *answer = ask(
-        place, "rollback",
+        place, verb->request,
         json_pack("{s:I, s:b}", "steps", (json_int_t)steps, "force", force),
         &data, &error);
     int exit_code = CLI_OK;
@@ -225,9 +256,9 @@ static int undo(const struct place *place, gint64 steps, bool force, bool json)
     if (answer && json)
         print_json(answer);
     else if (answer)
-        print_undone(answer);
+        print_done(verb, answer);
     else if (error_code_of(error) == ERROR_UNDO_BARRIER && data)
-        exit_code = refused(data);
+        exit_code = refused(verb, data);
     else
         exit_code = failed(error);
     if (answer)
@@ -252,7 +283,7 @@ static int discard(const struct place *place)
 int cli_undo(int argc, char **argv)
 {
     struct place place = { 0 };
-    gboolean force = FALSE, json = FALSE, forget = FALSE;
+    gboolean force = FALSE, json = FALSE, forget = FALSE, dry = FALSE;
     int exit_code = CLI_USAGE;
     guint64 steps = 1;
     const GOptionEntry entries[] = {
@@ -263,6 +294,8 @@ int cli_undo(int argc, char **argv)
         { "force", 0, 0, G_OPTION_ARG_NONE, &force,
           "over changes from outside, and if a step's record is damaged",
           NULL },
+        { "dry-run", 'n', 0, G_OPTION_ARG_NONE, &dry,
+          "change nothing, tell what would change", NULL },
         { "discard", 0, 0, G_OPTION_ARG_NONE, &forget,
           "forget all steps in place of undoing one; the folder stays as it is",
           NULL },
@@ -277,12 +310,46 @@ int cli_undo(int argc, char **argv)
         else if (argc > 1 && !g_ascii_string_to_unsigned(
                                  argv[1], 10, 1, MAX_STEPS, &steps, NULL))
             cli_options_wrong("undo: '%s' is no number of steps", argv[1]);
-        else if (forget && (argc > 1 || force))
+        else if (forget && (argc > 1 || force || dry))
             cli_options_wrong("undo: --discard undoes no steps");
         else if (forget)
             exit_code = discard(&place);
         else
-            exit_code = undo(&place, (gint64)steps, force, json);
+            exit_code = go(dry ? &verb_preview : &verb_undo, &place,
+                           (gint64)steps, force, json);
+    }
+    g_free(place.dir);
+    g_free(place.undo_dir);
+    return exit_code;
+}
+
+int cli_redo(int argc, char **argv)
+{
+    struct place place = { 0 };
+    gboolean force = FALSE, json = FALSE;
+    int exit_code = CLI_USAGE;
+    guint64 steps = 1;
+    const GOptionEntry entries[] = {
+        { "directory", 'C', 0, G_OPTION_ARG_FILENAME, &place.dir,
+          "the working folder (default: the current one)", "DIR" },
+        { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &place.undo_dir,
+          "where its undo log is", "DIR" },
+        { "force", 0, 0, G_OPTION_ARG_NONE, &force, "over changes from outside",
+          NULL },
+        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON", NULL },
+        { NULL },
+    };
+
+    if (cli_options_parse("[N] - bring back what was undone last, or the last "
+                          "N, as long as nothing else has changed",
+                          entries, false, &argc, &argv)) {
+        if (argc > 2)
+            cli_options_wrong("redo: '%s' is one argument too many", argv[2]);
+        else if (argc > 1 && !g_ascii_string_to_unsigned(
+                                 argv[1], 10, 1, MAX_STEPS, &steps, NULL))
+            cli_options_wrong("redo: '%s' is no number of steps", argv[1]);
+        else
+            exit_code = go(&verb_redo, &place, (gint64)steps, force, json);
     }
     g_free(place.dir);
     g_free(place.undo_dir);

@@ -22,6 +22,7 @@ static const struct {
     { "run", cli_run, "run a command in a virtual machine over a folder" },
     { "history", cli_history, "list the steps that can be undone" },
     { "undo", cli_undo, "take back the newest steps" },
+    { "redo", cli_redo, "bring back what was undone last" },
     { "agent", cli_agent, "serve a frontend on stdin and stdout" },
     { "image", cli_image, "build a guest image: stepback image build" },
     { "doctor", cli_doctor, "check that everything needed is there" },
