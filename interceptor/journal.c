@@ -144,6 +144,15 @@ void journal_trim(struct journal *journal)
     journal->reserved = 0;
 }
 
+int journal_truncate(struct journal *journal, int64_t size)
+{
+    int rc = sys_ftruncate(journal->fd, size);
+
+    if (rc == 0)
+        journal->size = size;
+    return rc;
+}
+
 int64_t journal_size(const struct journal *journal)
 {
     return journal ? journal->size : 0;

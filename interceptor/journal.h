@@ -51,6 +51,9 @@ int journal_reserve(struct journal *journal);
 /* Give up what is reserved: nothing more will be written. */
 void journal_trim(struct journal *journal);
 
+/* Take back all that was appended since it had this size. 0 or -errno. */
+int journal_truncate(struct journal *journal, int64_t size);
+
 /* Bytes. */
 int64_t journal_size(const struct journal *journal);
 

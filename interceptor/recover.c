@@ -223,7 +223,7 @@ static void recover_inverse(struct ic *ic)
     struct redo_target target;
     int rc;
 
-    redo_find(ic, &target);
+    redo_find(ic, 0, &target);
     if (target.dir < 0)
         return;
     rc = undo_log_keep_inverse(ic->log, target.seq);

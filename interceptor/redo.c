@@ -38,13 +38,13 @@ void redo_drop(struct ic *ic, struct redo_target *target)
 }
 
 /* Complete, if it has an end record anywhere: post states may follow it. */
-static bool is_complete(struct ic *ic, struct redo_target *target)
+static bool is_complete(struct ic *ic, struct redo_target *target, int64_t id)
 {
     g_autoptr(step_auto) step = NULL;
 
     if (target->dir < 0 ||
         step_load(target->dir, undo_log_alias, ic->log, &step) < 0 ||
-        !step->end)
+        !step->end || (id && step->id != id))
         return false;
     target->seq = step->seq;
     target->blobs = sys_openat(target->dir, STEP_BLOBS,
@@ -52,11 +52,11 @@ static bool is_complete(struct ic *ic, struct redo_target *target)
     return target->blobs >= 0;
 }
 
-void redo_find(struct ic *ic, struct redo_target *ret_target)
+void redo_find(struct ic *ic, int64_t id, struct redo_target *ret_target)
 {
     *ret_target = REDO_TARGET_NONE;
     ret_target->dir = undo_log_open_inverse(ic->log);
-    if (!is_complete(ic, ret_target))
+    if (!is_complete(ic, ret_target, id))
         redo_drop(ic, ret_target);
 }
 
@@ -125,10 +125,18 @@ static int add_post_state(struct ic *ic, const struct redo_target *target)
 {
     g_autoptr(step_auto) step = NULL;
     int rc = step_load(target->dir, undo_log_alias, ic->log, &step);
+    int64_t size;
 
     if (rc == 0)
         rc = journal_open(target->dir, STEP_MANIFEST, &step->journal);
-    return rc < 0 ? rc : write_post_state(ic, step);
+    if (rc < 0)
+        return rc;
+    size = journal_size(step->journal);
+    rc = write_post_state(ic, step);
+    /* The end record has to be the last. */
+    if (rc < 0 && journal_truncate(step->journal, size) < 0)
+        rc = -ENOTRECOVERABLE;
+    return rc;
 }
 
 void redo_keep(struct ic *ic, struct redo_target *target,
@@ -146,8 +154,12 @@ void redo_keep(struct ic *ic, struct redo_target *target,
     rc = add_post_state(ic, target);
     if (rc == 0)
         rc = undo_log_keep_inverse(ic->log, target->seq);
-    if (rc < 0)
+    if (rc < 0) {
         log_warn(LOG_UNDO, "this undo cannot be redone: %s", g_strerror(-rc));
+        redo_drop(ic, target);
+        /* Those below it lead from where nobody can get to any more. */
+        redo_drop_all(ic);
+    }
     redo_close(target);
 }
 
@@ -189,6 +201,8 @@ static int commit(struct ic *ic, int dir, struct step *step,
         return rc;
     rc = add_post_state(ic, target);
     verify_note_undone(ic->log, step, ic->root->fd, blobs);
+    if (rc == -ENOTRECOVERABLE)
+        return rc;
     if (rc < 0) /* a full disk; outside edits of the step are not found */
         log_warn(LOG_UNDO, "redo: %s", g_strerror(-rc));
     rc = undo_log_commit_inverse(ic->log, &entry);
@@ -263,7 +277,7 @@ gboolean redo_finish(struct ic *ic, const struct step *summary,
         rc = undo_log_finish_redo(ic->log); /* all but this was done */
         return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     }
-    redo_find(ic, &target);
+    redo_find(ic, summary->id, &target);
     if (target.dir >= 0) {
         fd_auto int dir = undo_log_open_wal(ic->log);
         g_autoptr(step_auto) step = NULL;

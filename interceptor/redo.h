@@ -25,9 +25,10 @@ struct redo_target {
 
 #define REDO_TARGET_NONE ((struct redo_target){ .dir = -1, .blobs = -1 })
 
-/* The inverse that an interrupted rollback has left, if it is complete; else
- * what there is of it is dropped, and the target is none. */
-void redo_find(struct ic *ic, struct redo_target *ret_target);
+/* The inverse that an interrupted rollback of step id (0: of any) has left, if
+ * it is complete; else what there is of it is dropped, and the target is none.
+ */
+void redo_find(struct ic *ic, int64_t id, struct redo_target *ret_target);
 
 /* After restore_check(): make the inverse of the step, whose blobs/ is given.
  * max_bytes: of content that is to be copied; 0: no limit. 0 or -errno. */

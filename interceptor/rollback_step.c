@@ -169,7 +169,7 @@ static void prepare_redo(struct ic *ic, const struct step *step, int dir,
     fd_auto int blobs = -1;
     int rc = 0;
 
-    redo_find(ic, target); /* of a rollback that was interrupted */
+    redo_find(ic, step->id, target); /* of a rollback that was interrupted */
     if (target->dir < 0 && step->end && !ic->broken) {
         blobs = sys_openat(dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
                            0);

@@ -32,6 +32,7 @@ struct undo_log {
     struct own *own;
     GArray *entries;     /* of undo_log_entry, by seq */
     GArray *redos;       /* of int64_t: seqs, rising */
+    bool has_inverse;    /* wal/inverse exists, maybe */
     GHashTable *aliases; /* owned uint64_t from -> GArray of alias */
     GPtrArray *barriers;
     GHashTable *seqs; /* owned int64_t id -> owned int64_t seq: "done" notes */

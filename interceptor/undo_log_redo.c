@@ -24,10 +24,12 @@ static int compare_seqs(gconstpointer a, gconstpointer b)
 
 int undo_log_find_redos(struct undo_log *log)
 {
+    struct stat st;
     int fd = sys_openat(log->dir, REDO, UNDO_LOG_DIR_FLAGS, 0);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
 
+    log->has_inverse = sys_stat_name(log->wal, INVERSE, &st) == 0;
     if (!dir)
         return fd == -ENOENT ? 0 : fd < 0 ? fd : -errno;
     while ((entry = readdir(dir))) {
@@ -73,6 +75,7 @@ int undo_log_create_inverse(struct undo_log *log, int *ret_dirfd)
 
     if (rc < 0)
         return rc;
+    log->has_inverse = true;
     dir = undo_log_open_inverse(log);
     if (dir < 0)
         return dir;
@@ -86,14 +89,15 @@ int undo_log_drop_inverse(struct undo_log *log)
 {
     int rc = undo_log_move_to_trash(log, log->wal, INVERSE, 0);
 
-    return rc == -ENOENT ? 0 : rc;
+    if (rc == -ENOENT)
+        rc = 0;
+    log->has_inverse = rc < 0;
+    return rc;
 }
 
 bool undo_log_has_inverse(struct undo_log *log)
 {
-    struct stat st;
-
-    return sys_stat_name(log->wal, INVERSE, &st) == 0;
+    return log->has_inverse;
 }
 
 int undo_log_keep_inverse(struct undo_log *log, int64_t seq)
@@ -104,6 +108,7 @@ int undo_log_keep_inverse(struct undo_log *log, int64_t seq)
                                              undo_log_name(seq).text);
 
     if (rc == 0) {
+        log->has_inverse = false;
         g_array_append_val(log->redos, seq);
         g_array_sort(log->redos, compare_seqs);
         undo_log_use(log, 0, seq);
@@ -114,7 +119,11 @@ int undo_log_keep_inverse(struct undo_log *log, int64_t seq)
 int undo_log_commit_inverse(struct undo_log *log,
                             const struct undo_log_entry *entry)
 {
-    return undo_log_commit_from(log, INVERSE, entry);
+    int rc = undo_log_commit_from(log, INVERSE, entry);
+
+    if (rc == 0)
+        log->has_inverse = false;
+    return rc;
 }
 
 /* ---- being used ---------------------------------------------------------- */
@@ -158,6 +167,9 @@ int undo_log_drop_redos(struct undo_log *log)
 {
     fd_auto int redo = sys_openat(log->dir, REDO, UNDO_LOG_DIR_FLAGS, 0);
 
+    /* One that could not be kept, nor dropped. */
+    if (log->has_inverse && undo_log_drop_inverse(log) < 0)
+        return -EIO;
     /* The one that is to be redone last goes first: killed in between, those
      * that are left can still be redone. */
     while (log->redos->len > 0) {
