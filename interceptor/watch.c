@@ -106,7 +106,8 @@ static void keep_barrier(struct ic *ic, struct ic_barrier *barrier)
     if (ic->log)
         entries = undo_log_entries(ic->log, &count);
     if (ic->outside_policy == IC_OUTSIDE_BARRIER &&
-        (count > 0 || ic->wal.step) && !is_crowded(ic, entries + count - 1)) {
+        (count > 0 || ic->wal.step) &&
+        !is_crowded(ic, count > 0 ? &entries[count - 1] : NULL)) {
         rc = undo_log_add_barrier(ic->log, barrier);
         kept = true;
     }
@@ -151,7 +152,7 @@ static void scan_long(struct watch *watch)
         watch_scan(watch, SCAN_DIRS);
 }
 
-/* ---- noting ------------------------------------------------------------- */
+/* ---- noting -------------------------------------------------------------- */
 
 static void flush(struct watch *watch, bool all)
 {
