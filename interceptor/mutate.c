@@ -17,53 +17,15 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/fd.h"
 #include "interceptor/limits.h"
+#include "interceptor/as_user.h"
 #include "interceptor/mutate.h"
 #include "interceptor/sys.h"
-
-/* ---- creating as another user -------------------------------------------- */
-
-/* The raw calls: glibc's would change all threads. Real ids stay 0, so that
- * the way back is open. The client's kernel has checked its user's rights
- * already, with groups that are not known here; so the right to pass over
- * permission bits is kept. */
-static int become(const struct ic *ic, const struct ic_cred *cred)
-{
-    struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
-    struct __user_cap_data_struct caps[2];
-
-    if (!ic->switch_ids || (cred->uid == 0 && cred->gid == 0))
-        return 0;
-    if (syscall(SYS_setresgid, -1, cred->gid, -1) < 0)
-        return -errno;
-    if (syscall(SYS_setresuid, -1, cred->uid, -1) < 0) {
-        int rc = -errno;
-
-        syscall(SYS_setresgid, -1, 0, -1);
-        return rc;
-    }
-    if (cred->uid != 0 && syscall(SYS_capget, &header, caps) == 0) {
-        caps[0].effective = caps[0].permitted & CAP_TO_MASK(CAP_DAC_OVERRIDE);
-        caps[1].effective = 0;
-        syscall(SYS_capset, &header, caps);
-    }
-    return 0;
-}
-
-static void become_self(const struct ic *ic, const struct ic_cred *cred)
-{
-    if (!ic->switch_ids || (cred->uid == 0 && cred->gid == 0))
-        return;
-    syscall(SYS_setresuid, -1, 0, -1);
-    syscall(SYS_setresgid, -1, 0, -1);
-}
 
 /* ---- the frame of a change of names -------------------------------------- */
 
@@ -118,7 +80,7 @@ static int make_node(struct ic *ic, const struct ic_cred *cred, int dirfd,
                      const char *name, const struct node *node)
 {
     mode_t mode = node->mode & ~cred->umask;
-    int rc = become(ic, cred);
+    int rc = as_user_begin(ic, cred);
 
     if (rc < 0)
         return rc;
@@ -128,7 +90,7 @@ static int make_node(struct ic *ic, const struct ic_cred *cred, int dirfd,
         rc = sys_symlinkat(node->target, dirfd, name);
     else
         rc = sys_mknodat(dirfd, name, mode, node->rdev);
-    become_self(ic, cred);
+    as_user_end(ic, cred);
     return rc;
 }
 
@@ -212,12 +174,12 @@ static int create_file(struct ic *ic, const struct ic_cred *cred,
                        struct ic_inode *dir, const char *name, int flags,
                        mode_t mode)
 {
-    int fd = become(ic, cred);
+    int fd = as_user_begin(ic, cred);
 
     if (fd < 0)
         return fd;
     fd = sys_openat(dir->fd, name, flags, mode & 07777 & ~cred->umask);
-    become_self(ic, cred);
+    as_user_end(ic, cred);
     return fd;
 }
 

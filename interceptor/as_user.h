@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * as_user - create as the client's user.
+ *
+ * Only the calling thread changes. Between the two calls it may pass over
+ * permission bits, and has no other capability.
+ */
+#ifndef INTERCEPTOR_AS_USER_H
+#define INTERCEPTOR_AS_USER_H
+
+#include "interceptor/engine.h"
+
+/* 0 or -errno; then nothing has changed. */
+int as_user_begin(const struct ic *ic, const struct ic_cred *cred);
+void as_user_end(const struct ic *ic, const struct ic_cred *cred);
+
+#endif
