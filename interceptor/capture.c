@@ -230,9 +230,11 @@ int capture_copy(struct wal *wal, struct ic_inode *dir, const char *name,
     if (rc < 0)
         return rc;
     known = step_find_inode(wal->step, now->st_ino);
-    if (known && known->flags & STEP_DATA && st.st_nlink > 1)
-        return step_record_all(wal->step, known); /* it lives on elsewhere */
-    return 0;
+    if (!known)
+        return 0;
+    if (!S_ISDIR(st.st_mode) && st.st_nlink > 1) /* it lives on elsewhere */
+        return known->flags & STEP_DATA ? step_record_all(wal->step, known) : 0;
+    return step_record_retiring(wal->step, known);
 }
 
 void capture_note_gone(struct wal *wal, const struct stat *before)
@@ -244,9 +246,7 @@ void capture_note_gone(struct wal *wal, const struct stat *before)
         return; /* it lives on in the log or under another name */
     if (known->flags & STEP_CREATED)
         step_drop_created(wal->step, before->st_ino);
-    /* What cannot be written is true all the same. A loader without the record
-     * finds no such inode, and makes it anew. */
-    else if (step_record_retired(wal->step, known) < 0)
+    else if (known->flags & STEP_RETIRING)
         step_note_retired(wal->step, known);
 }
 

@@ -71,16 +71,17 @@ enum { STEP_FORMAT = 1 };
 #define STEP_MAX_NUMBER (INT64_MAX / 4)
 
 enum step_inode_flags {
-    STEP_CREATED = 1 << 0, /* by this step; in memory only */
-    STEP_META = 1 << 1,    /* .meta is what it was */
-    STEP_DATA = 1 << 2,    /* content is kept, as data_number */
-    STEP_KEPT = 1 << 3,    /* blobs/i<ino> is the inode or a link to it */
-    STEP_RETIRED = 1 << 4, /* the number is no longer its identity */
-    STEP_CLONE = 1 << 5,   /* content is kept in blobs/f<data_number> */
-    STEP_SEEN = 1 << 6,    /* .seen is what it was at the first touch */
-    STEP_EDITED = 1 << 7,  /* from outside, since; in memory only */
-    STEP_ALL = 1 << 8,     /* with STEP_DATA: all content is kept */
-    STEP_LOST = 1 << 9,    /* taken away from outside (restore_lost.h) */
+    STEP_CREATED = 1 << 0,   /* by this step; in memory only */
+    STEP_META = 1 << 1,      /* .meta is what it was */
+    STEP_DATA = 1 << 2,      /* content is kept, as data_number */
+    STEP_KEPT = 1 << 3,      /* blobs/i<ino> is the inode or a link to it */
+    STEP_RETIRED = 1 << 4,   /* the number is no longer its identity */
+    STEP_CLONE = 1 << 5,     /* content is kept in blobs/f<data_number> */
+    STEP_SEEN = 1 << 6,      /* .seen is what it was at the first touch */
+    STEP_EDITED = 1 << 7,    /* from outside, since; in memory only */
+    STEP_ALL = 1 << 8,       /* with STEP_DATA: all content is kept */
+    STEP_RETIRING = 1 << 10, /* so recorded, about to be; in memory only */
+    STEP_LOST = 1 << 9,      /* taken away from outside (restore_lost.h) */
 };
 
 struct step_inode {
@@ -183,7 +184,12 @@ int step_record_seen(struct step *step, struct step_inode *inode,
                      const struct stat *now);
 int step_record_all(struct step *step, struct step_inode *inode);
 int step_record_lost(struct step *step, struct step_inode *inode);
-int step_record_retired(struct step *step, struct step_inode *inode);
+
+/* The inode is about to lose its last name, and all of it is kept. Recorded
+ * before that: its number may be another's right after. step_note_retired()
+ * follows when it is gone; if it stays after all, undo makes it anew. */
+int step_record_retiring(struct step *step, struct step_inode *inode);
+
 int step_record_staging(struct step *step, const char *name);
 int step_record_unprotected(struct step *step, int64_t bytes);
 

@@ -192,12 +192,15 @@ int step_record_lost(struct step *step, struct step_inode *inode)
     return rc;
 }
 
-int step_record_retired(struct step *step, struct step_inode *inode)
+int step_record_retiring(struct step *step, struct step_inode *inode)
 {
-    int rc = append_inode(step, "r", inode);
+    int rc;
 
+    if (inode->flags & (STEP_RETIRING | STEP_CREATED))
+        return 0;
+    rc = append_inode(step, "r", inode);
     if (rc == 0)
-        step_note_retired(step, inode);
+        inode->flags |= STEP_RETIRING;
     return rc;
 }
 

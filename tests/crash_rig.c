@@ -117,12 +117,22 @@ bool crash_close_step(struct crash *c)
     return true;
 }
 
-bool crash_roll_back(struct crash *c, unsigned steps)
+static bool roll_back(struct crash *c, unsigned steps, bool force)
 {
     g_autoptr(GError) error = NULL;
 
-    ic_rollback(engine(c), steps, false, NULL, &error);
+    ic_rollback(engine(c), steps, force, NULL, &error);
     return crash_check_error(c, "rollback", error);
+}
+
+bool crash_roll_back(struct crash *c, unsigned steps)
+{
+    return roll_back(c, steps, false);
+}
+
+bool crash_roll_back_forced(struct crash *c, unsigned steps)
+{
+    return roll_back(c, steps, true);
 }
 
 void crash_close_ambient(struct crash *c)
@@ -421,6 +431,9 @@ static bool start_again(struct crash *c, bool recovers)
 /* What a rollback has kept for it must lead to where it came from. */
 static guint redo_all(struct crash *c, guint count, bool had_errors)
 {
+    /* Nothing was changed before the act: then it is of the last round. */
+    if (c->act->before + c->act->undone == 0)
+        return count;
     for (;;) {
         struct ic_rollback_result *result;
         g_autoptr(GError) error = NULL;

@@ -104,6 +104,7 @@ bool crash_open_step(struct crash *c);
 void crash_change(struct crash *c, unsigned number);
 bool crash_close_step(struct crash *c);
 bool crash_roll_back(struct crash *c, unsigned steps);
+bool crash_roll_back_forced(struct crash *c, unsigned steps);
 
 /* Close the share, and with it the ambient step. */
 void crash_close_ambient(struct crash *c);

@@ -136,7 +136,8 @@ static struct step *write_all_records(int dirfd, const char *folder)
     inode = step_get_inode(step, 11);
     OK(step_record_home(step, inode, dir, "other home"));
     OK(step_record_data(step, inode, 0, 13, false));
-    OK(step_record_retired(step, inode));
+    OK(step_record_retiring(step, inode));
+    step_note_retired(step, inode);
     OK(step_record_staging(step, ".stepback-x"));
     OK(step_record_unprotected(step, 1234));
     return step;
