@@ -109,16 +109,14 @@ static int change_entry(int dirfd, const struct dirent *entry, void *opaque)
 int held_links_change_kept(struct held_links *held, int blobs, uint64_t ino,
                            int delta)
 {
-    struct step_name name = step_inode_blob(ino);
     struct kept kept = { held, delta };
-    fd_auto int fd = -1;
-    struct stat st;
+    fd_auto int fd = sys_openat(blobs, step_inode_blob(ino).text,
+                                O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
 
+    if (fd < 0 && fd != -ENOTDIR && fd != -ENOENT && fd != -ELOOP)
+        return fd;
     held_links_change(held, ino, delta);
-    if (sys_stat_name(blobs, name.text, &st) < 0 || !S_ISDIR(st.st_mode))
-        return 0;
-    fd = sys_openat(blobs, name.text, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
-    return fd < 0 ? fd : tree_walk(fd, change_entry, NULL, &kept);
+    return fd < 0 ? 0 : tree_walk(fd, change_entry, NULL, &kept);
 }
 
 int held_links_change_all(struct held_links *held, int blobs, int delta)

@@ -26,9 +26,9 @@ static void count_links(int blobs, void *opaque)
     held_links_change_all(opaque, blobs, 1);
 }
 
-static void forget_link(int blobs, uint64_t ino, void *opaque)
+static int forget_link(int blobs, uint64_t ino, void *opaque)
 {
-    held_links_change_kept(opaque, blobs, ino, -1);
+    return held_links_change_kept(opaque, blobs, ino, -1);
 }
 
 static void count_folder(struct ic *ic, int folder)

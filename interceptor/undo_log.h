@@ -153,9 +153,9 @@ int undo_log_discard_wal(struct undo_log *log, int64_t id, int64_t seq,
  * at once. The rest, which may be a million files, is left to a thread.
  *
  * Called, by any thread, for each inode that is about to leave the log, as
- * i<ino> in blobs. */
+ * i<ino> in blobs. If it says -errno, that stays until another time. */
 void undo_log_on_forget(struct undo_log *log,
-                        void (*forget)(int blobs, uint64_t ino, void *opaque),
+                        int (*forget)(int blobs, uint64_t ino, void *opaque),
                         void *opaque);
 
 /* A start: remove what an earlier process left in wal/trash. */

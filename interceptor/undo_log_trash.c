@@ -32,7 +32,7 @@ enum {
 };
 
 struct trash {
-    void (*forget)(int blobs, uint64_t ino, void *opaque);
+    int (*forget)(int blobs, uint64_t ino, void *opaque);
     void *opaque;
     int64_t next_name; /* under the engine's locks, as the log is */
 
@@ -84,8 +84,9 @@ static int remove_blobs(struct trash *trash, int folder, struct budget *budget)
             break;
         }
         if (name[0] == 'i' && trash->forget)
-            trash->forget(fd, strtoull(name + 1, NULL, 10), trash->opaque);
-        rc = sys_remove_tree(fd, name);
+            rc = trash->forget(fd, strtoull(name + 1, NULL, 10), trash->opaque);
+        if (rc == 0)
+            rc = sys_remove_tree(fd, name);
     }
     if (dir)
         closedir(dir);
@@ -309,7 +310,7 @@ void undo_log_trash_free(struct trash *trash)
 }
 
 void undo_log_on_forget(struct undo_log *log,
-                        void (*forget)(int blobs, uint64_t ino, void *opaque),
+                        int (*forget)(int blobs, uint64_t ino, void *opaque),
                         void *opaque)
 {
     log->trash->forget = forget;
