@@ -99,6 +99,7 @@ struct world {
     char *undo_dir;
     char *mount;         /* where it is mounted (mount backend) */
     unsigned ambient_ms; /* 0: default */
+    int fault_fd;        /* > 0: the mounting daemon's STEPBACK_FAULT_FD */
     int64_t next_id;
     json_t *recovery; /* payload of event.recovery at the last start */
     void *state;      /* the backend's */
@@ -130,6 +131,10 @@ struct ic *world_folder_ic(struct world *world); /* NULL: not open */
 /* As their open(), which asserts success. */
 int world_folder_open_file(struct world *world, const char *path, int flags,
                            void **ret_handle);
+
+/* The mount backend: start the daemon, which may be killed at that. False: it
+ * was; the world is not started. */
+bool world_mount_try_start(struct world *world);
 
 /* Steps; all assert success. Ids are given in order. */
 int64_t world_step(struct world *world);
