@@ -362,7 +362,6 @@ int undo_log_drop_blobs(struct undo_log *log, int64_t bytes)
     if (rc < 0)
         return rc;
     drop_links_of(log, trash, name.text);
-    drop_links_of(log, trash, name.text);
     atomic_fetch_add(&log->trash->bytes, bytes);
     undo_log_empty_trash(log);
     return 0;
