@@ -7,14 +7,13 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-static struct fault_plan plan;
-static atomic_uint changes, looks;
+static struct fault_board own_board, *board = &own_board;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* This thread is in the call that the plan means. */
@@ -66,45 +65,60 @@ static bool parse(const char *text, struct fault_plan *ret_plan)
     return false;
 }
 
+static struct fault_board *map_board(const char *text)
+{
+    char *end;
+    int fd = (int)strtol(text, &end, 10);
+    void *map = *end ? MAP_FAILED
+                     : mmap(NULL, sizeof(struct fault_board),
+                            PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    return map == MAP_FAILED ? NULL : map;
+}
+
 /* A plan that is not understood must not look like a test that passed. */
 static void read_environment(void)
 {
     const char *text = getenv("STEPBACK_FAULT");
+    const char *fd = getenv("STEPBACK_FAULT_FD");
+    struct fault_plan plan;
 
-    if (text && !parse(text, &plan)) {
-        fprintf(stderr, "STEPBACK_FAULT=%s is not understood\n", text);
+    if ((text && !parse(text, &plan)) || (fd && !(board = map_board(fd)))) {
+        fprintf(stderr, "STEPBACK_FAULT=%s: not understood\n",
+                text ? text : fd);
         abort();
     }
+    if (text)
+        fault_set(board, &plan);
 }
 
 /* ---- the plan ------------------------------------------------------------ */
 
-void fault_set(const struct fault_plan *wanted)
+void fault_set(struct fault_board *on, const struct fault_plan *wanted)
+{
+    atomic_store(&on->armed, false);
+    atomic_store(&on->changes, 0);
+    atomic_store(&on->looks, 0);
+    on->plan = wanted ? *wanted : (struct fault_plan){ .action = FAULT_NONE };
+    if (wanted) {
+        atomic_store(&on->fired, 0);
+        atomic_store(&on->armed, true);
+    }
+}
+
+void fault_use(struct fault_board *wanted)
 {
     pthread_once(&once, read_environment);
-    plan = wanted ? *wanted : (struct fault_plan){ .action = FAULT_NONE };
-    atomic_store(&changes, 0);
-    atomic_store(&looks, 0);
-    is_here = false;
-}
-
-unsigned fault_count(void)
-{
-    return atomic_load(&changes);
-}
-
-unsigned fault_look_count(void)
-{
-    return atomic_load(&looks);
+    board = wanted;
 }
 
 static void tell(unsigned point, const char *call, const char *name)
 {
-    if (plan.fired)
-        plan.fired(point, call, name, plan.opaque);
-    else
-        fprintf(stderr, "fault: point %u: %s %s\n", point, call,
-                name ? name : "");
+    snprintf(board->call, sizeof(board->call), "%s", call);
+    snprintf(board->name, sizeof(board->name), "%s", name ? name : "");
+    atomic_store(&board->fired, point);
+    if (board == &own_board)
+        fprintf(stderr, "fault: point %u: %s %s\n", point, call, board->name);
 }
 
 static void die(void)
@@ -115,39 +129,43 @@ static void die(void)
 
 static bool fail(void)
 {
-    errno = plan.error;
+    errno = board->plan.error;
     return true;
+}
+
+/* What is planned; *ret_point: for which point of this kind. */
+static enum fault_action count_point(bool looks, unsigned *ret_point)
+{
+    pthread_once(&once, read_environment);
+    *ret_point = 1 +
+                 atomic_fetch_add(looks ? &board->looks : &board->changes, 1);
+    return atomic_load(&board->armed) ? board->plan.action : FAULT_NONE;
 }
 
 bool fault_fails(const char *call, const char *name)
 {
     unsigned point;
+    enum fault_action action = count_point(false, &point);
 
-    pthread_once(&once, read_environment);
-    point = atomic_fetch_add(&changes, 1) + 1;
-    is_here = point == plan.point;
-    if (plan.action == FAULT_ERRNO_FROM && point > plan.point)
+    is_here = point == board->plan.point;
+    if (action == FAULT_ERRNO_FROM && point > board->plan.point)
         return fail();
-    if (plan.action == FAULT_TORN_ERRNO && point == plan.point + 1)
+    if (action == FAULT_TORN_ERRNO && point == board->plan.point + 1)
         return fail();
-    if (!is_here || plan.action == FAULT_NONE ||
-        plan.action == FAULT_LOOK_ERRNO)
+    if (!is_here || action == FAULT_NONE || action == FAULT_LOOK_ERRNO)
         return false;
     tell(point, call, name);
-    if (plan.action == FAULT_KILL_BEFORE)
+    if (action == FAULT_KILL_BEFORE)
         die();
-    return plan.action == FAULT_ERRNO || plan.action == FAULT_ERRNO_FROM
-               ? fail()
-               : false;
+    return action == FAULT_ERRNO || action == FAULT_ERRNO_FROM ? fail() : false;
 }
 
 bool fault_look_fails(const char *call, const char *name)
 {
     unsigned point;
 
-    pthread_once(&once, read_environment);
-    point = atomic_fetch_add(&looks, 1) + 1;
-    if (plan.action != FAULT_LOOK_ERRNO || point != plan.point)
+    if (count_point(true, &point) != FAULT_LOOK_ERRNO ||
+        point != board->plan.point)
         return false;
     tell(point, call, name);
     return fail();
@@ -155,16 +173,16 @@ bool fault_look_fails(const char *call, const char *name)
 
 size_t fault_cut(size_t len)
 {
-    bool torn = is_here &&
-                (plan.action == FAULT_TORN || plan.action == FAULT_TORN_ERRNO);
+    bool torn = is_here && (board->plan.action == FAULT_TORN ||
+                            board->plan.action == FAULT_TORN_ERRNO);
 
     return torn && len > 1 ? len / 2 : len;
 }
 
 ssize_t fault_done(ssize_t result)
 {
-    if (is_here &&
-        (plan.action == FAULT_KILL_AFTER || plan.action == FAULT_TORN))
+    if (is_here && (board->plan.action == FAULT_KILL_AFTER ||
+                    board->plan.action == FAULT_TORN))
         die();
     return result;
 }

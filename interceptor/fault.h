@@ -20,11 +20,18 @@
  *     STEPBACK_FAULT=errno-from:17:ENOSPC  all fail from the 17th
  *     STEPBACK_FAULT=look-errno:17:EMFILE  the 17th look fails
  *
- * Threads: points may be met by any thread; a plan is set while none is met.
+ * or from outside, while it runs: the plan is on a board, and that may be
+ * memory which another process shares,
+ *
+ *     STEPBACK_FAULT_FD=9                  the board is this inherited fd
+ *
+ * Threads: points may be met by any thread. A plan that is set while some are
+ * being met takes effect at any one of them.
  */
 #ifndef INTERCEPTOR_FAULT_H
 #define INTERCEPTOR_FAULT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -44,22 +51,31 @@ struct fault_plan {
     enum fault_action action;
     unsigned point; /* from 1 */
     int error;      /* an errno, for the actions that need one */
+};
 
-    /* Called when it happens, first; NULL: a line on stderr. call and name
-     * (may be NULL) are borrowed for the call. */
-    void (*fired)(unsigned point, const char *call, const char *name,
-                  void *opaque);
-    void *opaque;
+/* All zeroes: no plan. */
+struct fault_board {
+    struct fault_plan plan;
+    atomic_bool armed; /* the plan is whole */
+
+    /* Points met since it was set: those that change, and those that look. */
+    atomic_uint changes, looks;
+
+    /* The point at which it happened, 0: not yet; the call, and the name that
+     * it was about. */
+    atomic_uint fired;
+    char call[32], name[256];
 };
 
 #ifdef STEPBACK_FAULT_INJECTION
 
-/* Begin to count anew, with this plan (copied; NULL: none). */
-void fault_set(const struct fault_plan *plan);
+/* Begin to count anew, with this plan (copied), and forget what has fired.
+ * NULL: no plan, and what has fired stays to be read. */
+void fault_set(struct fault_board *board, const struct fault_plan *plan);
 
-/* Points met since: those that change, and those that look. */
-unsigned fault_count(void);
-unsigned fault_look_count(void);
+/* This process goes by that board (borrowed) from now on; what happens is then
+ * told there alone, else on stderr. */
+void fault_use(struct fault_board *board);
 
 /* For the macros. True: fail; errno is set. */
 bool fault_fails(const char *call, const char *name);

@@ -8,181 +8,28 @@
  * /crash/errors   each such call fails: once, or with all that follow; each
  *                 call that looks fails (CR-02, CR-03)
  *
- * Each for every act (below), with the log beside the folder and on another
- * filesystem. STEPBACK_CRASH_STRIDE=N takes every Nth point only, and of the
- * errors, which are many, every 3Nth; STEPBACK_CRASH_SEED=S chooses others.
- * STEPBACK_CRASH_FULL=1 runs all combinations of the errors. Everything takes
- * some ten minutes.
+ * Each for every act (crash_acts.c), with the log beside the folder and on
+ * another filesystem. STEPBACK_CRASH_STRIDE=N takes every Nth point only, and
+ * of the errors, which are many, every 3Nth; STEPBACK_CRASH_SEED=S chooses
+ * others. STEPBACK_CRASH_FULL=1 runs all combinations of the errors. Everything
+ * takes some ten minutes.
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "common/errors.h"
 #include "common/log.h"
-#include "tests/crash_rig.h"
+#include "tests/crash_acts.h"
+#include "tests/crash_points.h"
 #include "tests/crash_trees.h"
 
 enum { MAX_FAILURES = 5 };
 
-/* ---- acts ---------------------------------------------------------------- */
-
-static struct ic *engine(struct crash *c)
-{
-    return world_folder_ic(c->w);
-}
-
-static void run_step(struct crash *c)
-{
-    if (!crash_open(c))
-        return;
-    if (crash_open_step(c)) {
-        crash_change(c, c->act->before);
-        crash_close_step(c);
-    }
-    if (!c->step_is_open)
-        crash_close(c);
-}
-
-static bool abort_step(struct crash *c)
-{
-    g_autoptr(GError) error = NULL;
-
-    ic_step_abort(engine(c), c->shared->id, &error);
-    if (!crash_check_error(c, "aborting the step", error))
-        return false;
-    c->step_is_open = false;
-    return true;
-}
-
-/* What the agent may do when a step met an error: take it back, go on and
- * complete it, or end. */
-static void go_on_step(struct crash *c, unsigned way)
-{
-    if (!engine(c) || !c->step_is_open || way == 2)
-        return;
-    if (way == 0)
-        abort_step(c);
-    else
-        crash_close_step(c);
-    crash_close(c);
-}
-
-static void run_abort(struct crash *c)
-{
-    if (!crash_open(c))
-        return;
-    if (crash_open_step(c)) {
-        crash_change(c, c->act->before);
-        abort_step(c);
-    }
-    if (!c->step_is_open)
-        crash_close(c);
-}
-
-/* An abort that failed is finished by a rollback. */
-static void go_on_abort(struct crash *c, unsigned way)
-{
-    if (!engine(c) || !c->step_is_open || way == 2)
-        return;
-    crash_roll_back(c, 1);
-    crash_close(c);
-}
-
-static void run_ambient(struct crash *c)
-{
-    if (!crash_open(c))
-        return;
-    crash_change(c, c->act->before);
-    crash_close_ambient(c);
-}
-
-static void run_rollback(struct crash *c)
-{
-    if (!crash_open(c))
-        return;
-    if (crash_roll_back(c, c->act->before - c->act->after))
-        crash_close(c);
-}
-
-/* An error may have kept the engine from noting what it restored; then it
- * takes that for an edit from outside, and wants force. */
-static void go_on_rollback(struct crash *c, unsigned way)
-{
-    g_autoptr(GError) error = NULL;
-
-    if (!engine(c) || way == 2)
-        return;
-    if (!ic_rollback(engine(c), 1, false, NULL, &error) &&
-        g_error_matches(error, STEPBACK_ERROR, ERROR_UNDO_BARRIER))
-        crash_roll_back_forced(c, 1);
-    else
-        crash_check_error(c, "rollback", error);
-    crash_close(c);
-}
-
-static void run_redo(struct crash *c)
-{
-    struct ic_rollback_result *result;
-    g_autoptr(GError) error = NULL;
-
-    if (!crash_open(c))
-        return;
-    ic_redo(engine(c), c->act->after - c->act->before, false, &result, &error);
-    ic_rollback_result_free(result);
-    if (crash_check_error(c, "redo", error))
-        crash_close(c);
-}
-
-static const struct crash_act acts[] = {
-    { "first-step", 0, 1, 0, run_step, go_on_step },
-    { "second-step", 1, 2, 0, run_step, go_on_step },
-    { "third-step", 2, 3, 0, run_step, go_on_step },
-    { "ambient-step", 0, 1, 0, run_ambient, NULL },
-    { "abort", 2, 2, 0, run_abort, go_on_abort },
-    { "rollback-first", 1, 0, 0, run_rollback, go_on_rollback },
-    { "rollback-second", 2, 1, 0, run_rollback, go_on_rollback },
-    { "rollback-third", 3, 2, 0, run_rollback, go_on_rollback },
-    { "rollback-all", 3, 0, 0, run_rollback, go_on_rollback },
-    { "redo-first", 0, 1, 1, run_redo, NULL },
-    { "redo-third", 2, 3, 1, run_redo, NULL },
-    { "redo-all", 0, 3, 3, run_redo, NULL },
-};
-
 /* ---- which points -------------------------------------------------------- */
-
-static unsigned number_from(const char *variable, unsigned otherwise)
-{
-    const char *text = g_getenv(variable);
-    unsigned number = text ? (unsigned)strtoul(text, NULL, 10) : 0;
-
-    return number ? number : otherwise;
-}
-
-/* The points that a test takes: from the first one, every stride-th. */
-struct points {
-    unsigned first, stride;
-};
-
-static struct points choose_points(unsigned factor)
-{
-    unsigned stride = number_from("STEPBACK_CRASH_STRIDE", 1);
-    unsigned seed = number_from("STEPBACK_CRASH_SEED", 1);
-
-    stride *= stride > 1 ? factor : 1;
-    return (struct points){ 1 + seed % stride, stride };
-}
 
 static bool goes_on(struct crash *c)
 {
     return c->failures < MAX_FAILURES;
-}
-
-static bool is_write(const struct crash *c)
-{
-    return strstr(c->shared->call, "write") ||
-           strcmp(c->shared->call, "copy_file_range") == 0;
 }
 
 /* A run without a fault; how many points it meets. */
@@ -201,7 +48,7 @@ static unsigned measure(struct crash *c)
 
 static void kill_everywhere(struct crash *c)
 {
-    struct points points = choose_points(1);
+    struct crash_points points = crash_choose_points(c, 1);
     unsigned killed = 0;
 
     measure(c);
@@ -212,7 +59,7 @@ static void kill_everywhere(struct crash *c)
             break;
         killed++;
         plan.action = FAULT_TORN;
-        if (is_write(c)) {
+        if (crash_at_write(c)) {
             crash_round(c, &plan, 1);
             killed++;
         }
@@ -224,7 +71,7 @@ static void kill_everywhere(struct crash *c)
 
 static void kill_recovery(struct crash *c, unsigned point)
 {
-    struct points points = choose_points(2);
+    struct crash_points points = crash_choose_points(c, 2);
     struct fault_plan plans[2] = { { FAULT_KILL_BEFORE, point },
                                    { FAULT_KILL_BEFORE, points.first } };
 
@@ -236,7 +83,7 @@ static void kill_recovery(struct crash *c, unsigned point)
 
 static void kill_pairs(struct crash *c, unsigned points, GRand *rand)
 {
-    unsigned pairs = 30 / choose_points(1).stride;
+    unsigned pairs = 30 / crash_choose_points(c, 1).stride;
 
     for (unsigned i = 0; i < pairs && goes_on(c); i++) {
         struct fault_plan plans[3] = {
@@ -253,8 +100,7 @@ static void kill_pairs(struct crash *c, unsigned points, GRand *rand)
 static void kill_twice(struct crash *c)
 {
     enum { CHOSEN = 3 };
-    g_autoptr(GRand)
-        rand = g_rand_new_with_seed(number_from("STEPBACK_CRASH_SEED", 1));
+    g_autoptr(GRand) rand = g_rand_new_with_seed(crash_seed());
     unsigned points = measure(c);
 
     for (unsigned i = 0; i < CHOSEN && goes_on(c); i++)
@@ -269,9 +115,10 @@ static const struct {
     enum fault_action action;
     int error;
 } errors[] = {
-    { FAULT_ERRNO, EIO },         { FAULT_ERRNO_FROM, ENOSPC },
-    { FAULT_ERRNO, ENOSPC },      { FAULT_TORN_ERRNO, ENOSPC },
-    { FAULT_LOOK_ERRNO, EMFILE }, { FAULT_LOOK_ERRNO, EIO },
+    { FAULT_ERRNO, EIO },      { FAULT_ERRNO_FROM, ENOSPC },
+    { FAULT_ERRNO, ENOSPC },   { FAULT_TORN_ERRNO, ENOSPC },
+    { FAULT_ERRNO, EDQUOT },   { FAULT_LOOK_ERRNO, EMFILE },
+    { FAULT_LOOK_ERRNO, EIO },
 };
 
 enum { WAYS = 3 };
@@ -280,7 +127,7 @@ enum { WAYS = 3 };
  * each point. */
 static void fail_with(struct crash *c, size_t kind, unsigned way)
 {
-    struct points points = choose_points(3);
+    struct crash_points points = crash_choose_points(c, 3);
     unsigned rounds = 0;
 
     for (unsigned point = points.first; goes_on(c); point += points.stride) {
@@ -300,7 +147,7 @@ static void fail_with(struct crash *c, size_t kind, unsigned way)
 
 static void fail_everywhere(struct crash *c)
 {
-    bool full = g_getenv("STEPBACK_CRASH_FULL") != NULL;
+    bool full = c->act->go_on && g_getenv("STEPBACK_CRASH_FULL") != NULL;
 
     measure(c);
     for (size_t kind = 0; kind < G_N_ELEMENTS(errors); kind++) {
@@ -320,6 +167,8 @@ struct run {
     void (*test)(struct crash *c);
 };
 
+static unsigned tried;
+
 static void run_test(gconstpointer data)
 {
     const struct run *run = data;
@@ -335,6 +184,7 @@ static void run_test(gconstpointer data)
     }
     c = crash_new(run->tree, run->act, run->backend);
     run->test(c);
+    tried += c->tried;
     crash_free(c);
 }
 
@@ -350,25 +200,38 @@ static void add(const char *name, void (*test)(struct crash *c),
     g_test_add_data_func_full(path, run, run_test, g_free);
 }
 
+static void add_all(const struct run *run)
+{
+    if (run->tree->sparse) {
+        if (run->act->forgets)
+            add("kill", kill_everywhere, run);
+        return;
+    }
+    add("kill", kill_everywhere, run);
+    add("twice", kill_twice, run);
+    add("errors", fail_everywhere, run);
+}
+
 int main(int argc, char **argv)
 {
     const struct world_backend *backends[] = { &world_folder,
                                                &world_folder_copy };
+    int rc;
 
     umask(022);
     g_test_init(&argc, &argv, NULL);
     log_set_level(g_test_verbose() ? LOG_LEVEL_INFO : LOG_LEVEL_NONE);
     for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
         for (size_t j = 0; j < crash_trees_count; j++) {
-            for (size_t k = 0; k < G_N_ELEMENTS(acts); k++) {
-                struct run run = { &crash_trees[j], &acts[k], backends[i],
+            for (size_t k = 0; k < crash_acts_count; k++) {
+                struct run run = { &crash_trees[j], &crash_acts[k], backends[i],
                                    NULL };
 
-                add("kill", kill_everywhere, &run);
-                add("twice", kill_twice, &run);
-                add("errors", fail_everywhere, &run);
+                add_all(&run);
             }
         }
     }
-    return g_test_run();
+    rc = g_test_run();
+    g_test_message("a fault was met in %u rounds", tried);
+    return rc;
 }

@@ -12,9 +12,13 @@
  * with as many steps in the history as the act may leave; starting it once
  * more must change nothing; what can be redone must lead to the trees that
  * there were; and undoing all of it, one by one, must lead through them, to
- * the first. That leaves everything as it was for the next point.
+ * the first, or to that before the oldest step that was not forgotten. If none
+ * was, that leaves everything as it was for the next point.
  *
- * One thread; the processes share a page of memory for what the act reports.
+ * crash_rig.c has the rounds and the act's process, crash_try.c single
+ * operations, crash_look.c what there must be afterwards.
+ *
+ * One thread; the processes share memory for what the act reports.
  */
 #ifndef TESTS_CRASH_RIG_H
 #define TESTS_CRASH_RIG_H
@@ -31,14 +35,17 @@ struct crash;
 
 struct crash_tree {
     const char *name;
+    unsigned sparse; /* of its points, take every so-manieth, and only kill */
     void (*fill)(struct world *w); /* on the host */
     void (*changes[CRASH_STEPS])(struct crash *c);
 };
 
 struct crash_act {
     const char *name;
-    unsigned before, after; /* steps in the history: at the start, done */
+    unsigned before, after; /* steps made: at the start, done */
     unsigned undone;        /* more steps, made and taken back before it */
+    unsigned forgets;       /* the oldest of them, which the log forgets */
+    bool other_version;     /* the log may be of another version after it */
     void (*run)(struct crash *c);
 
     /* The act has met an error that lasts no longer. Each way to go on must
@@ -48,14 +55,11 @@ struct crash_act {
 
 /* What the act's process tells. */
 struct crash_shared {
-    unsigned fired;  /* the point; 0: not reached */
-    unsigned points; /* met in all, if the act came to its end */
-    unsigned looks;  /* likewise */
-    char call[32];   /* the call at that point, and what it was about */
-    char about[256];
-    int refused;        /* errno of the first change that failed */
-    char trouble[4096]; /* what is wrong; empty: nothing */
-    gint64 id;          /* of the step that it makes; 0: none */
+    struct fault_board board; /* first: a daemon maps this alone */
+    unsigned points, looks;   /* met in all, if the act came to its end */
+    int refused;              /* errno of the first change that failed */
+    char trouble[4096];       /* what is wrong; empty: nothing */
+    gint64 id;                /* of the step that it makes; 0: none */
 
     /* Points and looks met when the nth operation of the changes was done, in
      * a run without a fault. */
@@ -70,15 +74,19 @@ struct crash {
     const struct crash_act *act;
     struct world *w;
     struct crash_shared *shared;
+    int shared_fd;
     GPtrArray *states; /* of GPtrArray *: the tree after as many steps */
     GArray *ids;       /* of gint64: the steps' ids */
     unsigned way;      /* for go_on() */
     unsigned failures, rounds;
-    int last_error; /* of the round's last plan */
+    unsigned tried;   /* rounds in which the last plan's fault happened */
+    unsigned forgets; /* so many may be forgotten after this plan */
+    int last_error;   /* of the round's last plan */
 
     /* In the act's process. */
     const struct fault_plan *plan;
-    bool errors; /* the plan makes calls fail: changes may be refused */
+    bool errors;  /* the plan makes calls fail: changes may be refused */
+    bool may_die; /* changes are made by another process, which is killed */
     bool step_is_open;
     unsigned tries;    /* operations begun */
     GPtrArray *before; /* the tree before this one; NULL: not looked */
@@ -95,6 +103,11 @@ void crash_free(struct crash *c);
  * anew. */
 bool crash_round(struct crash *c, const struct fault_plan *plans, size_t count);
 
+/* What that consists of: a fresh world, filled; a failed round's report. */
+void crash_make_world(struct crash *c);
+void crash_report(struct crash *c, const struct fault_plan *plans,
+                  size_t count);
+
 /* For the acts: open and close the share, open and close the step with the
  * tree's changes (number from 0). Errors may only be the plan's. False: could
  * not. */
@@ -109,6 +122,31 @@ bool crash_roll_back_forced(struct crash *c, unsigned steps);
 /* Close the share, and with it the ambient step. */
 void crash_close_ambient(struct crash *c);
 bool crash_check_error(struct crash *c, const char *what, GError *error);
+
+/* ---- what there must be -------------------------------------------------- */
+
+/* Where the history leads: its steps are those from state base to state at. */
+struct crash_place {
+    guint base, at;
+};
+
+void crash_trouble(struct crash *c, const char *format, ...)
+    G_GNUC_PRINTF(2, 3);
+
+/* Keep the first so many states; add one (lines are taken). */
+void crash_drop_states(struct crash *c, guint keep);
+void crash_add_state(struct crash *c, int64_t id, GPtrArray *lines);
+void crash_compare(struct crash *c, guint state, const char *when);
+
+/* ids (of gint64): of the history, newest first. */
+struct crash_place crash_find_place(struct crash *c, const GArray *ids);
+void crash_check_place(struct crash *c, struct crash_place place, bool done);
+
+/* All of it, after an act in a process. Returns how many steps are forgotten:
+ * the tree is what it was before the next one. */
+guint crash_look_after(struct crash *c, bool done);
+
+/* ---- changes ------------------------------------------------------------- */
 
 /* For the changes: note what an operation said. whole: if it is refused,
  * nothing of it may be seen. */

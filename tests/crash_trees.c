@@ -183,15 +183,16 @@ static void change_names(struct crash *c)
 
 static int unlink_then_write(struct crash *c, const char *path)
 {
-    void *handle;
-    int rc = world_folder_open_file(c->w, path, O_RDWR, &handle);
+    const struct world_backend *backend = c->w->backend;
+    void *handle = backend->open(c->w, path, O_RDWR);
+    int rc;
 
-    if (rc < 0)
-        return rc;
-    rc = c->w->backend->unlink(c->w, path);
+    if (!handle)
+        return -errno;
+    rc = backend->unlink(c->w, path);
     if (rc == 0)
-        rc = c->w->backend->write(c->w, handle, "written later", 13, 2);
-    c->w->backend->close(c->w, handle);
+        rc = backend->write(c->w, handle, "written later", 13, 2);
+    backend->close(c->w, handle);
     return rc;
 }
 
@@ -241,20 +242,16 @@ static void change_contents(struct crash *c)
 
 static int use_tmpfile(struct crash *c, const char *name)
 {
-    struct ic *ic = world_folder_ic(c->w);
-    struct ic_cred cred = { .uid = getuid(), .gid = getgid() };
-    struct iovec iov = { (void *)"unnamed", 7 };
-    struct ic_inode *inode;
-    ssize_t n;
-    int fd, rc = ic_tmpfile(ic, &cred, ic_root(ic), O_RDWR, 0644, &inode, NULL,
-                            &fd);
+    const struct world_backend *backend = c->w->backend;
+    void *handle = backend->tmpfile(c->w, ".", O_RDWR);
+    int rc;
 
-    if (rc < 0)
-        return rc;
-    n = ic_pwritev(ic, inode, fd, &iov, 1, 0, 0, false);
-    rc = n < 0 ? (int)n : ic_linkat(ic, inode, ic_root(ic), name, NULL);
-    close(fd);
-    ic_inode_unref(inode);
+    if (!handle)
+        return -errno;
+    rc = backend->write(c->w, handle, "unnamed", 7, 0);
+    if (rc == 0)
+        rc = backend->handle_link(c->w, handle, name);
+    backend->close(c->w, handle);
     return rc;
 }
 
@@ -289,7 +286,41 @@ static void change_again(struct crash *c)
     TRY(rename, "remade/deep", "made", 0);
 }
 
+/* ---- more files than the log removes at once ----------------------------- */
+
+enum { MANY = 300 };
+
+static void fill_many(struct world *w)
+{
+    world_host_dir(w, "many");
+    for (int i = 0; i < MANY; i++) {
+        g_autofree char *path = g_strdup_printf("many/%d", i);
+
+        world_host_file(w, path, path);
+    }
+}
+
+static void remove_many(struct crash *c)
+{
+    for (int i = 0; i < MANY; i++) {
+        g_autofree char *path = g_strdup_printf("many/%d", i);
+
+        TRY(unlink, path);
+    }
+}
+
+static void make_new(struct crash *c)
+{
+    TRY_PARTS(put, "many/new", O_CREAT | O_EXCL, "new", 3, 0);
+}
+
+static void change_new(struct crash *c)
+{
+    TRY(put, "many/new", 0, "old", 3, 0);
+}
+
 const struct crash_tree crash_trees[] = {
-    { "mixed", fill_mixed, { change_names, change_contents, change_again } },
+    { "mixed", 0, fill_mixed, { change_names, change_contents, change_again } },
+    { "many", 13, fill_many, { remove_many, make_new, change_new } },
 };
 const size_t crash_trees_count = G_N_ELEMENTS(crash_trees);

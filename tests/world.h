@@ -128,10 +128,6 @@ struct ic;
 bool world_folder_open(struct world *world, GError **error);
 struct ic *world_folder_ic(struct world *world); /* NULL: not open */
 
-/* As their open(), which asserts success. */
-int world_folder_open_file(struct world *world, const char *path, int flags,
-                           void **ret_handle);
-
 /* The mount backend: start the daemon, which may be killed at that. False: it
  * was; the world is not started. */
 bool world_mount_try_start(struct world *world);

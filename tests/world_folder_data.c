@@ -25,8 +25,8 @@ static struct handle *handle_new(struct ic_inode *inode, int fd, int flags)
     return handle;
 }
 
-int world_folder_open_file(struct world *w, const char *path, int flags,
-                           void **ret_handle)
+static int open_file(struct world *w, const char *path, int flags,
+                     void **ret_handle)
 {
     struct folder *f = w->state;
     struct ic_inode *inode;
@@ -46,7 +46,7 @@ void *folder_open(struct world *w, const char *path, int flags)
 {
     void *handle = NULL;
 
-    errno = -world_folder_open_file(w, path, flags, &handle);
+    errno = -open_file(w, path, flags, &handle);
     return handle;
 }
 
