@@ -11,6 +11,7 @@
 
 #include "common/fd.h"
 #include "interceptor/pack.h"
+#include "interceptor/pack_format.h"
 #include "interceptor/sys.h"
 
 enum {
@@ -77,6 +78,7 @@ static int compress(struct compressor *c)
     if (!c->zstd)
         return -ENOMEM;
     ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_compressionLevel, LEVEL);
+    ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_windowLog, PACK_WINDOW_LOG);
     ZSTD_CCtx_setParameter(c->zstd, ZSTD_c_checksumFlag, 1);
     c->written_size = ZSTD_CStreamOutSize();
     c->written = g_malloc(c->written_size);

@@ -11,6 +11,9 @@
 
 enum { PACK_MAGIC_SIZE = 8 };
 
+/* Of the compressed form: what a reader has to have room for (2 MiB). */
+enum { PACK_WINDOW_LOG = 21 };
+
 enum pack_kind { PACK_DATA = 1, PACK_HOLE = 2, PACK_END = 3 };
 
 struct pack_header {

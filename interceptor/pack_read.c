@@ -40,6 +40,16 @@ static int open_regular(int blobs, const char *name)
     return S_ISREG(st.st_mode) ? fd_steal(&fd) : -EBADMSG;
 }
 
+/* A pack is not trusted: its header names a window, which is allocated. */
+static ZSTD_DCtx *new_context(void)
+{
+    ZSTD_DCtx *zstd = ZSTD_createDCtx();
+
+    if (zstd)
+        ZSTD_DCtx_setParameter(zstd, ZSTD_d_windowLogMax, PACK_WINDOW_LOG);
+    return zstd;
+}
+
 static int stream_open(struct stream *s, int blobs)
 {
     *s = (struct stream){ .fd = open_regular(blobs, PACK_NAME), .hint = 1 };
@@ -48,7 +58,7 @@ static int stream_open(struct stream *s, int blobs)
     } else {
         s->fd = open_regular(blobs, PACK_COMPRESSED);
         s->in_size = ZSTD_DStreamInSize();
-        s->zstd = s->fd < 0 ? NULL : ZSTD_createDCtx();
+        s->zstd = s->fd < 0 ? NULL : new_context();
         if (s->fd >= 0 && !s->zstd)
             return -ENOMEM;
     }
