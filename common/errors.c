@@ -43,7 +43,9 @@ static const struct {
     { ERROR_INTERNAL, "internal" },
 };
 
-G_DEFINE_QUARK(stepback - error - quark, stepback_error)
+/* clang-format off */
+G_DEFINE_QUARK(stepback-error-quark, stepback_error)
+/* clang-format on */
 
 const char *error_code_name(int code)
 {
