@@ -17,7 +17,7 @@ struct lost {
 };
 
 /* A name that the step has made is not what is looked for. */
-static int found_name(int dirfd, const char *name, void *opaque)
+static int found_name(int dirfd, const char *name, uint64_t ino, void *opaque)
 {
     const struct lost *lost = opaque;
     fd_auto int fd = sys_openat(dirfd, ".", O_PATH | O_DIRECTORY, 0);
