@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inverse - see inverse.h.
- *
- * "source" is the step that is to be taken back, "inverse" the one that is
- * written; a step_inode belongs to either.
+ * inverse - see inverse.h, inverse_parts.h.
  */
 #include "interceptor/inverse.h"
 
@@ -11,43 +8,13 @@
 #include <fcntl.h>
 
 #include "common/fd.h"
-#include "interceptor/content.h"
-#include "interceptor/pack.h"
+#include "interceptor/inverse_parts.h"
 #include "interceptor/sys.h"
-
-struct inverter {
-    const struct inverse_source *source;
-    struct step *step; /* the inverse */
-    struct walker walker;
-    struct pack *pack;
-    struct content_store store;
-    atomic_bool no_clones;
-    GHashTable *kept; /* &number in the source's pack -> owned kept */
-    const struct kept *last;
-    int last_fd; /* of last */
-};
-
-/* A file whose content will change. */
-struct kept {
-    const struct step_inode *inode;   /* of the source */
-    const struct survey_entry *entry; /* NULL: the log leads to it */
-    struct content *content;
-};
-
-static void kept_free(gpointer data)
-{
-    struct kept *kept = data;
-
-    content_free(kept->content);
-    g_free(kept);
-}
 
 /* ---- names --------------------------------------------------------------- */
 
-/* The inverse's record of what is at the entry, with a home for it and all
- * directories above it. */
-static int add_homes(struct inverter *v, const struct survey_entry *entry,
-                     struct step_inode **ret_inode)
+int inverse_add_homes(struct inverter *v, const struct survey_entry *entry,
+                      struct step_inode **ret_inode)
 {
     g_autoptr(GPtrArray) missing = g_ptr_array_new();
     int rc = 0;
@@ -68,15 +35,28 @@ static int add_homes(struct inverter *v, const struct survey_entry *entry,
     return rc;
 }
 
+/* What got one more name is found at its first one when no link is kept. */
+static int add_lasting_home(struct inverter *v, const struct survey_entry *now)
+{
+    struct step_inode *inode = step_find_inode(v->source->step, now->st.st_ino);
+    const struct survey_entry *entry =
+        inode ? g_hash_table_lookup(v->source->survey->inodes, inode) : NULL;
+
+    return entry ? inverse_add_homes(v, entry, &inode) : 0;
+}
+
 static int add_binding(struct inverter *v, const struct survey_entry *dir,
                        const char *name, const struct survey_entry *now)
 {
     struct step_inode *parent, *before = NULL;
-    int rc = add_homes(v, dir, &parent);
+    int rc = inverse_add_homes(v, dir, &parent);
 
     if (rc < 0 || step_find_binding(v->step, parent, name))
         return rc;
     if (now) {
+        rc = v->source->copies ? add_lasting_home(v, now) : 0;
+        if (rc < 0)
+            return rc;
         before = step_get_inode(v->step, now->st.st_ino);
         if (!S_ISDIR(now->st.st_mode))
             step_note_seen(before, before->ino, meta_time(&now->st.st_ctim));
@@ -114,8 +94,7 @@ static int invert_bindings(struct inverter *v)
 
 /* ---- metadata ------------------------------------------------------------ */
 
-/* An O_PATH fd of what is at the entry. */
-static int open_entry(struct inverter *v, const struct survey_entry *entry)
+int inverse_open_entry(struct inverter *v, const struct survey_entry *entry)
 {
     fd_auto int fd = -1;
     struct stat st;
@@ -132,7 +111,7 @@ static int open_entry(struct inverter *v, const struct survey_entry *entry)
     return fd_steal(&fd);
 }
 
-static int record_meta(struct inverter *v, struct step_inode *inode, int fd)
+int inverse_record_meta(struct inverter *v, struct step_inode *inode, int fd)
 {
     struct meta *meta;
     int rc = fd < 0 ? fd : meta_read(fd, &meta);
@@ -144,12 +123,12 @@ static int add_meta(struct inverter *v, const struct survey_entry *entry)
 {
     fd_auto int fd = -1;
     struct step_inode *inode;
-    int rc = add_homes(v, entry, &inode);
+    int rc = inverse_add_homes(v, entry, &inode);
 
     if (rc < 0 || inode->flags & STEP_META)
         return rc;
-    fd = open_entry(v, entry);
-    return record_meta(v, inode, fd);
+    fd = inverse_open_entry(v, entry);
+    return inverse_record_meta(v, inode, fd);
 }
 
 /* What the step moved or linked into a directory that it created is taken out
@@ -191,7 +170,7 @@ static int invert_metadata(struct inverter *v)
  * The source's log holds a link of it, which the rollback will use up; so the
  * inverse gets one as well, which leads to the file. */
 
-static int open_linked(struct inverter *v, uint64_t ino)
+int inverse_open_linked(struct inverter *v, uint64_t ino)
 {
     return sys_openat(v->store.blobs, step_inode_blob(ino).text,
                       O_PATH | O_NOFOLLOW, 0);
@@ -221,8 +200,8 @@ static int invert_linked(struct inverter *v, const struct step_inode *inode,
     held_links_change(v->source->held, inode->ino, 1);
     if (!(inode->flags & STEP_META) || mine->flags & STEP_META)
         return 0;
-    fd = open_linked(v, inode->ino);
-    return record_meta(v, mine, fd);
+    fd = inverse_open_linked(v, inode->ino);
+    return inverse_record_meta(v, mine, fd);
 }
 
 /* The rollback will change the ctime of each inode of the step, so the inverse
@@ -244,119 +223,12 @@ static int invert_seen(struct inverter *v)
             if (has_other_names(v, value, &now))
                 rc = invert_linked(v, value, &now);
         } else if (!S_ISDIR(entry->st.st_mode)) {
-            rc = add_homes(v, entry, &mine);
+            rc = inverse_add_homes(v, entry, &mine);
             if (rc == 0 && !(mine->flags & STEP_SEEN))
                 rc = step_record_seen(v->step, mine, &entry->st);
         }
     }
     return rc;
-}
-
-/* ---- content ------------------------------------------------------------- */
-
-static int keep(struct inverter *v, const struct kept *kept, off_t offset,
-                off_t length)
-{
-    int64_t max = v->source->max_bytes;
-
-    v->store.room = max > 0 ? MAX(max - pack_size(v->pack), 0) : INT64_MAX;
-    if (v->last != kept) {
-        fd_close(&v->last_fd);
-        v->last = NULL;
-        v->last_fd = kept->entry ? open_entry(v, kept->entry)
-                                 : open_linked(v, kept->inode->ino);
-        if (v->last_fd < 0)
-            return v->last_fd;
-        v->last = kept;
-    }
-    return content_keep(kept->content, &v->store, v->last_fd, offset, length);
-}
-
-static int keep_entry(const struct pack_entry *entry, void *opaque)
-{
-    struct inverter *v = opaque;
-    const struct kept *kept = g_hash_table_lookup(v->kept, &entry->number);
-
-    if (!kept || kept->inode->flags & STEP_CLONE)
-        return 0;
-    return keep(v, kept, entry->offset, entry->length);
-}
-
-/* What comes back from a clone comes back whole. */
-static int keep_rest(struct inverter *v, const struct kept *kept)
-{
-    off_t from = kept->inode->flags & STEP_CLONE ? 0 : kept->inode->data_size;
-
-    return keep(v, kept, from, INT64_MAX);
-}
-
-static int add_kept(struct inverter *v, const struct step_inode *inode)
-{
-    int64_t number = (int64_t)g_hash_table_size(v->kept) + 1;
-    const struct survey_entry *entry = g_hash_table_lookup(
-        v->source->survey->inodes, inode);
-    struct kept *kept;
-    struct stat st;
-
-    if (!(inode->flags & STEP_DATA))
-        return 0;
-    if (entry)
-        st = entry->st;
-    else if (sys_stat_name(v->store.blobs, step_inode_blob(inode->ino).text,
-                           &st) < 0)
-        return 0; /* it is not in the tree */
-    if (!S_ISREG(st.st_mode))
-        return 0;
-    kept = g_new0(struct kept, 1);
-    kept->inode = inode;
-    kept->entry = entry;
-    kept->content = content_new(number, &st);
-    g_hash_table_insert(v->kept, (gpointer)&inode->data_number, kept);
-    return kept->content ? 0 : -ENOMEM;
-}
-
-static int record_kept(struct inverter *v, const struct kept *kept)
-{
-    struct step_inode *inode = step_get_inode(v->step, kept->inode->ino);
-    int rc = kept->entry ? add_homes(v, kept->entry, &inode) : 0;
-
-    return rc < 0 ? rc
-                  : step_record_data(v->step, inode, kept->content->size,
-                                     kept->content->number,
-                                     content_is_cloned(kept->content));
-}
-
-static int keep_all(struct inverter *v)
-{
-    GHashTableIter iter;
-    gpointer value;
-    int rc = pack_read(v->source->blobs, true, keep_entry, v);
-
-    if (rc == -ENOENT)
-        rc = 0; /* all of them are clones */
-    g_hash_table_iter_init(&iter, v->kept);
-    while (rc == 0 && g_hash_table_iter_next(&iter, NULL, &value)) {
-        rc = keep_rest(v, value);
-        if (rc == 0)
-            rc = record_kept(v, value);
-    }
-    return rc < 0 ? rc : pack_seal(v->pack);
-}
-
-static int invert_content(struct inverter *v)
-{
-    GHashTableIter iter;
-    gpointer value;
-    int rc = 0;
-
-    g_hash_table_iter_init(&iter, v->source->step->inodes);
-    while (rc == 0 && g_hash_table_iter_next(&iter, NULL, &value))
-        rc = add_kept(v, value);
-    if (rc < 0 || g_hash_table_size(v->kept) == 0)
-        return rc;
-    rc = pack_create(v->store.blobs, &v->pack);
-    v->store.pack = v->pack;
-    return rc < 0 ? rc : keep_all(v);
 }
 
 /* ---- all of it ----------------------------------------------------------- */
@@ -381,10 +253,16 @@ static int invert(struct inverter *v, int dirfd)
         rc = invert_arrivals(v);
     if (rc == 0)
         rc = invert_metadata(v);
+    if (rc == 0 && v->source->copies)
+        rc = inverse_copy_unnamed(v);
     if (rc == 0)
         rc = invert_seen(v);
     if (rc == 0)
-        rc = invert_content(v);
+        rc = inverse_add_content(v);
+    if (rc == 0 && v->source->copies)
+        rc = inverse_copy_created(v);
+    if (rc == 0 && v->pack)
+        rc = pack_seal(v->pack);
     return rc < 0 ? rc : copy_end(v);
 }
 
@@ -395,9 +273,6 @@ int inverse_make(const struct inverse_source *source, int dirfd)
         .source = source,
         .step = step_new(step->id, source->seq, step->type, step->command,
                          step->root->ino),
-        .kept = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL,
-                                      kept_free),
-        .last_fd = -1,
     };
     int rc;
 
@@ -408,10 +283,8 @@ int inverse_make(const struct inverse_source *source, int dirfd)
     survey_walker_init(&v.walker, source->survey, step, source->root);
     rc = v.store.blobs < 0 ? v.store.blobs : invert(&v, dirfd);
     walker_clear(&v.walker);
-    fd_close(&v.last_fd);
     fd_close(&v.store.blobs);
     pack_close(v.pack);
-    g_hash_table_unref(v.kept);
     step_free(v.step);
     return rc;
 }

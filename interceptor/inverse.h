@@ -10,11 +10,13 @@
  * in the tree before it is complete.
  *
  * What a rollback puts aside moves into the inverse's blobs/, so undo and redo
- * cost time and room in proportion to what changed, not to its size.
+ * cost time and room in proportion to what changed, not to its size. Where it
+ * cannot be moved (the log is elsewhere) it is copied.
  */
 #ifndef INTERCEPTOR_INVERSE_H
 #define INTERCEPTOR_INVERSE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "interceptor/held.h"
@@ -22,13 +24,14 @@
 #include "interceptor/survey.h"
 
 struct inverse_source {
-    const struct step *step; /* what is to be taken back; has its end record */
-    int blobs;               /* its kept content */
+    struct step *step; /* what is to be taken back; has its end record */
+    int blobs;         /* its kept content */
     const struct survey *survey;
     int root; /* the share */
     struct held_links *held;
     int64_t seq;       /* the inverse's own */
     int64_t max_bytes; /* of content to be copied; 0: no limit */
+    bool copies;       /* what the rollback removes, since it cannot be moved */
 };
 
 /* Write the inverse into dirfd, a new folder with an empty blobs/. 0, -EXFULL

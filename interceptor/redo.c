@@ -73,7 +73,7 @@ static int make(struct ic *ic, struct redo_target *target,
     return rc < 0 ? rc : inverse_make(source, target->dir);
 }
 
-int redo_make(struct ic *ic, const struct step *step, int blobs,
+int redo_make(struct ic *ic, struct step *step, int blobs,
               const struct restore *restore, int64_t max_bytes,
               struct redo_target *ret_target)
 {
@@ -86,10 +86,11 @@ int redo_make(struct ic *ic, const struct step *step, int blobs,
         .held = ic->held,
         .seq = undo_log_next_seq(ic->log),
         .max_bytes = max_bytes,
+        .copies = !restore_can_keep(restore),
     };
     int rc;
 
-    if (!source.survey || !step->end || !restore_can_keep(restore))
+    if (!source.survey || !step->end)
         return -EOPNOTSUPP;
     target.seq = source.seq;
     rc = make(ic, &target, &source);
@@ -137,6 +138,12 @@ static int add_post_state(struct ic *ic, const struct redo_target *target)
     if (rc < 0 && journal_truncate(step->journal, size) < 0)
         rc = -ENOTRECOVERABLE;
     return rc;
+}
+
+void redo_set_keep(struct restore *restore, const struct redo_target *target)
+{
+    if (restore_can_keep(restore))
+        restore_set_keep(restore, target->blobs);
 }
 
 void redo_keep(struct ic *ic, struct redo_target *target,
@@ -236,7 +243,7 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
             return steps_fail(error, ERROR_IO_ERROR, "redo", rc);
     }
     *ret_untouched = false;
-    restore_set_keep(restore, target->blobs);
+    redo_set_keep(restore, target);
     progress_start(&progress, ic->events, "redo", step->id, ic->progress_ms);
     restore_set_progress(restore, &progress);
     if (!restore_run(restore, error))

@@ -32,16 +32,19 @@ void redo_find(struct ic *ic, int64_t id, struct redo_target *ret_target);
 
 /* After restore_check(): make the inverse of the step, whose blobs/ is given.
  * max_bytes: of content that is to be copied; 0: no limit. 0 or -errno. */
-int redo_make(struct ic *ic, const struct step *step, int blobs,
+int redo_make(struct ic *ic, struct step *step, int blobs,
               const struct restore *restore, int64_t max_bytes,
               struct redo_target *ret_target);
+
+/* What the rollback puts aside goes there, if it can. */
+void redo_set_keep(struct restore *restore, const struct redo_target *target);
 
 /* It is not to be had after all. */
 void redo_drop(struct ic *ic, struct redo_target *target);
 
 /* The rollback is done: redo/ gets it, with what the rollback left noted; not
- * if inodes had to be made anew, by whose old numbers all in redo/ would look
- * for them. */
+ * if inodes that others took away had to be made anew, by whose old numbers all
+ * in redo/ would look for them. */
 void redo_keep(struct ic *ic, struct redo_target *target,
                const struct restore *restore);
 

@@ -79,7 +79,8 @@ gboolean restore_run(struct restore *restore, GError **error);
 /* The errno of the error of restore_run(), negative; 0 if there was none. */
 int restore_errno(const struct restore *restore);
 
-/* Did inodes have to be made anew, so that they have other numbers now? */
+/* Did inodes have to be made anew of which no record says that they are gone?
+ * They have other numbers now. */
 bool restore_has_remade(const struct restore *restore);
 
 void restore_free(struct restore *restore);

@@ -69,6 +69,7 @@ struct attacher {
     GHashTable *remade;  /* step_inode -> number of its remade_name() */
     const struct step_inode *dir; /* whose fd is dirfd */
     int dirfd;
+    bool searched;
 };
 
 /* Each directory before what is below it; the lost ones of a damaged log last.
@@ -105,9 +106,9 @@ static int remake(struct attacher *a, struct step_inode *inode,
         g_hash_table_steal(r->step->inodes, &inode->ino);
         g_ptr_array_add(r->step->retired, inode);
         inode->flags |= STEP_RETIRED;
+        r->remade = true;
     }
     inode->now = st.st_ino;
-    r->remade = true;
     g_hash_table_insert(a->remade, inode, GUINT_TO_POINTER(number));
     return 0;
 }
@@ -129,36 +130,24 @@ static int place(struct attacher *a, int from_dir, const char *from,
     return rc;
 }
 
-struct staged_link {
-    const struct restore *r;
-    const char *name;
-};
-
-/* An inode that lives on under a name that no record has was found there. */
-static int link_staged(int dirfd, const char *name, void *opaque)
+/* A name of an inode that lives on where no record knows. It gets a link in
+ * staging; where it cannot be linked it is made anew. */
+static int link_staged(int dirfd, const char *name, uint64_t ino, void *opaque)
 {
-    const struct staged_link *link = opaque;
+    const struct restore *r = opaque;
+    int rc = sys_linkat(dirfd, name, r->staging, restore_staged_name(ino).text);
 
-    return sys_linkat(dirfd, name, link->r->staging, link->name);
+    return rc == -EPERM || rc == -EMLINK || rc == -EEXIST ? 0 : rc;
 }
 
-/* Where the inode waits: in staging, in the log, or, with a name that the step
- * does not know, in the tree, from where it gets a link in staging. 1, 0 if
- * nowhere, or -errno. */
-static int find_waiting(struct attacher *a, const struct step_inode *inode,
-                        int *ret_dirfd, struct staged_name *ret_name)
+/* Does it wait in staging or in the log, under its own number? 1, 0, -errno. */
+static int is_waiting(struct attacher *a, const struct step_inode *inode,
+                      int *ret_dirfd, struct staged_name *ret_name)
 {
     struct restore *r = a->r;
-    struct staged_link link = { r, ret_name->text };
     int rc;
 
     *ret_dirfd = r->staging;
-    if (inode->flags & STEP_RETIRED) {
-        *ret_name = remade_name(
-            GPOINTER_TO_UINT(g_hash_table_lookup(a->remade, inode)));
-        return inode->now ? is_there(r->staging, ret_name->text, inode->now)
-                          : 0;
-    }
     *ret_name = restore_staged_name(inode->ino);
     rc = is_there(r->staging, ret_name->text, inode->ino);
     if (rc != 0)
@@ -169,13 +158,70 @@ static int find_waiting(struct attacher *a, const struct step_inode *inode,
         g_strlcpy(ret_name->text, step_inode_blob(inode->ino).text,
                   sizeof(ret_name->text));
     }
+    return rc;
+}
+
+/* A file that lost one name only is at its home. 1, 0 or -errno. */
+static int link_from_home(struct attacher *a, const struct step_inode *inode)
+{
+    fd_auto int dir = inode->home ? restore_open_dir(a->r, inode->home) : -1;
+    int rc = dir < 0 ? 0 : is_there(dir, inode->home_name, inode->ino);
+
+    if (rc > 0)
+        rc = link_staged(dir, inode->home_name, inode->ino, a->r);
+    return rc;
+}
+
+/* One walk through the tree for all that may have to be found there. */
+static int search_missing(struct attacher *a)
+{
+    g_autoptr(GHashTable) wanted = search_set_new();
+    struct staged_name name;
+    GHashTableIter iter;
+    gpointer key;
+    int dirfd, rc;
+
+    a->searched = true;
+    g_hash_table_iter_init(&iter, a->missing);
+    while (g_hash_table_iter_next(&iter, &key, NULL)) {
+        const struct step_inode *inode = key;
+
+        if (inode->flags & STEP_RETIRED)
+            continue;
+        rc = is_waiting(a, inode, &dirfd, &name);
+        if (rc < 0)
+            return rc;
+        if (rc == 0)
+            search_set_add(wanted, inode->ino);
+    }
+    return search_files(a->r->root, wanted, link_staged, a->r);
+}
+
+/* Where the inode waits: in staging, in the log, or, with a name that the step
+ * does not know, in the tree, from where it gets a link in staging. 1, 0 if
+ * nowhere, or -errno. */
+static int find_waiting(struct attacher *a, const struct step_inode *inode,
+                        int *ret_dirfd, struct staged_name *ret_name)
+{
+    int rc;
+
+    if (inode->flags & STEP_RETIRED) {
+        *ret_dirfd = a->r->staging;
+        *ret_name = remade_name(
+            GPOINTER_TO_UINT(g_hash_table_lookup(a->remade, inode)));
+        return inode->now ? is_there(*ret_dirfd, ret_name->text, inode->now)
+                          : 0;
+    }
+    rc = is_waiting(a, inode, ret_dirfd, ret_name);
     if (rc != 0)
         return rc;
-    rc = search_file(r->root, inode->ino, link_staged, &link);
-    /* Where it cannot be linked it is made anew. */
-    return rc == 0                                          ? 1
-           : rc == -ENOENT || rc == -EPERM || rc == -EMLINK ? 0
-                                                            : rc;
+    rc = link_from_home(a, inode);
+    if (rc == 0)
+        rc = is_waiting(a, inode, ret_dirfd, ret_name);
+    if (rc != 0 || a->searched)
+        return rc;
+    rc = search_missing(a);
+    return rc < 0 ? rc : is_waiting(a, inode, ret_dirfd, ret_name);
 }
 
 static int bring_back(struct attacher *a, const struct step_binding *binding,

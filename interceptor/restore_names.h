@@ -30,7 +30,7 @@ struct restore {
     const char *staging_name;
     int keep;              /* a blobs/ for what is detached; -1: remove it */
     struct survey *survey; /* of the check; or NULL */
-    bool remade;           /* inodes have other numbers now */
+    bool remade;           /* see restore_has_remade() */
     int rc;                /* of the error, or 0 */
     struct progress *progress; /* or NULL */
     struct walker walker;      /* over homes, from the root */

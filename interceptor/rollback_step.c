@@ -163,7 +163,7 @@ static gboolean run_without_redo(struct ic *ic, struct step *step, int dir,
     return restore && restore_run(restore, NULL);
 }
 
-static void prepare_redo(struct ic *ic, const struct step *step, int dir,
+static void prepare_redo(struct ic *ic, struct step *step, int dir,
                          struct restore *restore, struct redo_target *target)
 {
     fd_auto int blobs = -1;
@@ -182,7 +182,7 @@ static void prepare_redo(struct ic *ic, const struct step *step, int dir,
                  "step %" G_GINT64_FORMAT
                  ": taking it back cannot be redone: %s",
                  step->id, g_strerror(-rc));
-    restore_set_keep(restore, target->blobs);
+    redo_set_keep(restore, target);
 }
 
 /* flags: RESTORE_*, and ROLLBACK_CROSS: with all barriers after it. result (may

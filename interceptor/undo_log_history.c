@@ -189,6 +189,8 @@ static int64_t oldest_seq(struct undo_log *log)
     for (guint i = 0; i < log->entries->len; i++)
         oldest = MIN(oldest,
                      g_array_index(log->entries, struct undo_log_entry, i).seq);
+    for (guint i = 0; i < log->redos->len; i++)
+        oldest = MIN(oldest, g_array_index(log->redos, int64_t, i));
     return oldest;
 }
 

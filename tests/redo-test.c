@@ -362,7 +362,9 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    const struct world_backend *backends[] = { &world_folder, &world_mount };
+    const struct world_backend *backends[] = { &world_folder,
+                                               &world_folder_copy,
+                                               &world_mount };
 
     umask(022);
     g_test_init(&argc, &argv, NULL);

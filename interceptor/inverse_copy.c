@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * inverse_copy - see inverse_parts.h.
+ *
+ * Where names can be moved into the log, what a rollback puts aside waits
+ * there. Elsewhere it is removed; so it is copied first, as a step copies what
+ * it is about to remove (capture_copy()): it is retired in the inverse, which
+ * makes it anew.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/fd.h"
+#include "interceptor/inverse_parts.h"
+#include "interceptor/search.h"
+#include "interceptor/sys.h"
+
+/* ---- what the step created ----------------------------------------------- */
+
+static int copy_inode(struct inverter *v, const struct survey_entry *entry,
+                      struct step_inode *inode)
+{
+    fd_auto int fd = inverse_open_entry(v, entry);
+    int rc = inverse_record_meta(v, inode, fd);
+
+    if (rc == 0 && S_ISREG(entry->st.st_mode))
+        rc = inverse_keep_file(v, inode, fd, &entry->st);
+    return rc;
+}
+
+static int copy_entry(struct inverter *v, const struct survey_entry *entry,
+                      GPtrArray *copied)
+{
+    struct step_inode *inode, *dir;
+    int rc = 0;
+
+    /* It got one more name, and lives on. */
+    if (step_find_inode(v->source->step, entry->st.st_ino))
+        return 0;
+    inode = step_get_inode(v->step, entry->st.st_ino);
+    dir = step_get_inode(v->step, entry->dir->st.st_ino);
+    if (!step_find_binding(v->step, dir, entry->name))
+        rc = step_record_binding(v->step, dir, entry->name, inode);
+    if (rc < 0 || inode->flags & STEP_DATA ||
+        (inode->flags & STEP_META && !S_ISDIR(entry->st.st_mode)))
+        return rc; /* another name of it */
+    g_ptr_array_add(copied, inode);
+    if (!(inode->flags & STEP_META))
+        rc = copy_inode(v, entry, inode);
+    return rc;
+}
+
+int inverse_copy_created(struct inverter *v)
+{
+    GPtrArray *created = v->source->survey->created;
+    g_autoptr(GPtrArray) copied = g_ptr_array_new();
+    int rc = 0;
+
+    for (guint i = 0; rc == 0 && i < created->len; i++)
+        rc = copy_entry(v, g_ptr_array_index(created, i), copied);
+    /* Last, since other records mean them by their numbers. */
+    for (guint i = 0; rc == 0 && i < copied->len; i++)
+        rc = step_record_retiring(v->step, g_ptr_array_index(copied, i));
+    return rc;
+}
+
+/* ---- files under unknown names ------------------------------------------- */
+
+/* Where a directory above such a file is. */
+struct spot {
+    uint64_t ino, parent;
+    char *name; /* in parent */
+};
+
+static void spot_clear(gpointer data)
+{
+    g_free(((struct spot *)data)->name);
+}
+
+static int find_name(int parent, uint64_t ino, char **ret_name)
+{
+    int fd = sys_openat(parent, ".", O_RDONLY | O_DIRECTORY, 0);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    int rc = -ENOENT;
+
+    if (!dir)
+        return fd < 0 ? fd : -errno;
+    while (rc < 0 && (entry = readdir(dir))) {
+        if (entry->d_ino != ino || strcmp(entry->d_name, ".") == 0 ||
+            strcmp(entry->d_name, "..") == 0)
+            continue;
+        *ret_name = g_strdup(entry->d_name);
+        rc = 0;
+    }
+    closedir(dir);
+    return rc;
+}
+
+/* From the directory open as fd (taken) upwards, to one with a known place. */
+static int climb(struct inverter *v, int fd, GArray *spots)
+{
+    fd_auto int at = fd;
+    struct stat st;
+    int rc = sys_stat_fd(at, &st);
+
+    while (rc == 0 &&
+           !step_has_home(v->step, step_get_inode(v->step, st.st_ino))) {
+        fd_auto int parent = sys_openat(at, "..", O_PATH | O_DIRECTORY, 0);
+        struct spot spot = { .ino = st.st_ino };
+
+        rc = parent < 0 ? parent : sys_stat_fd(parent, &st);
+        if (rc == 0 && st.st_ino == spot.ino)
+            rc = -ESTALE; /* above the root: it is not in the share */
+        if (rc == 0)
+            rc = find_name(parent, spot.ino, &spot.name);
+        if (rc < 0)
+            return rc;
+        spot.parent = st.st_ino;
+        g_array_append_val(spots, spot);
+        fd_close(&at);
+        at = fd_steal(&parent);
+    }
+    return rc;
+}
+
+static int add_home(struct inverter *v, const struct spot *spot)
+{
+    return step_record_home(v->step, step_get_inode(v->step, spot->ino),
+                            step_get_inode(v->step, spot->parent), spot->name);
+}
+
+static int add_homes(struct inverter *v, int dirfd, const char *name,
+                     uint64_t ino)
+{
+    g_autoptr(GArray) spots = g_array_new(FALSE, FALSE, sizeof(struct spot));
+    int dir = sys_openat(dirfd, ".", O_PATH | O_DIRECTORY, 0);
+    struct spot last = { .ino = ino, .name = (char *)name };
+    struct stat st;
+    int rc = dir < 0 ? dir : sys_stat_fd(dir, &st);
+
+    g_array_set_clear_func(spots, spot_clear);
+    if (rc < 0) {
+        fd_close(&dir);
+        return rc;
+    }
+    last.parent = st.st_ino;
+    rc = climb(v, dir, spots);
+    for (guint i = spots->len; rc == 0 && i > 0; i--)
+        rc = add_home(v, &g_array_index(spots, struct spot, i - 1));
+    return rc < 0 ? rc : add_home(v, &last);
+}
+
+static int found_name(int dirfd, const char *name, uint64_t ino, void *opaque)
+{
+    struct inverter *v = opaque;
+    const struct step_inode *inode = step_find_inode(v->source->step, ino);
+    struct step_inode *mine = step_get_inode(v->step, ino);
+    fd_auto int fd = sys_openat(dirfd, name, O_PATH | O_NOFOLLOW, 0);
+    struct stat st;
+    int rc = fd < 0 ? fd : sys_stat_fd(fd, &st);
+
+    if (rc == 0 && st.st_ino != ino)
+        return -ENOENT;
+    if (rc == 0)
+        rc = add_homes(v, dirfd, name, ino);
+    if (rc == 0)
+        rc = step_record_seen(v->step, mine, &st);
+    if (rc == 0 && inode->flags & STEP_META)
+        rc = inverse_record_meta(v, mine, fd);
+    if (rc == 0 && inode->flags & STEP_DATA && S_ISREG(st.st_mode))
+        rc = inverse_keep_file(v, mine, fd, &st);
+    return rc;
+}
+
+int inverse_copy_unnamed(struct inverter *v)
+{
+    g_autoptr(GHashTable) wanted = search_set_new();
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, v->source->step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const struct step_inode *inode = value;
+
+        if (inode->names &&
+            !g_hash_table_contains(v->source->survey->inodes, inode))
+            search_set_add(wanted, inode->ino);
+    }
+    return search_files(v->source->root, wanted, found_name, v);
+}
