@@ -151,8 +151,11 @@ void redo_keep(struct ic *ic, struct redo_target *target,
 {
     int rc;
 
-    if (target->dir < 0)
+    /* Those that are kept lead from where nobody can get to any more. */
+    if (target->dir < 0) {
+        redo_drop_all(ic);
         return;
+    }
     if (restore_has_remade(restore)) {
         redo_drop(ic, target);
         redo_drop_all(ic);
@@ -164,7 +167,6 @@ void redo_keep(struct ic *ic, struct redo_target *target,
     if (rc < 0) {
         log_warn(LOG_UNDO, "this undo cannot be redone: %s", g_strerror(-rc));
         redo_drop(ic, target);
-        /* Those below it lead from where nobody can get to any more. */
         redo_drop_all(ic);
     }
     redo_close(target);

@@ -42,9 +42,10 @@ void redo_set_keep(struct restore *restore, const struct redo_target *target);
 /* It is not to be had after all. */
 void redo_drop(struct ic *ic, struct redo_target *target);
 
-/* The rollback is done: redo/ gets it, with what the rollback left noted; not
- * if inodes that others took away had to be made anew, by whose old numbers all
- * in redo/ would look for them. */
+/* The rollback of a committed step is done: redo/ gets its inverse, with what
+ * the rollback left noted. If there is none, or inodes that others took away had
+ * to be made anew, by whose old numbers all in redo/ would look for them, redo/
+ * is dropped. */
 void redo_keep(struct ic *ic, struct redo_target *target,
                const struct restore *restore);
 

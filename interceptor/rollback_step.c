@@ -214,7 +214,7 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
     if (result)
         outside_warn_lost(result, step->id, restore_lost(restore));
     rc = discard_undone(ic, dir, step, flags & ROLLBACK_CROSS);
-    if (rc == 0)
+    if (rc == 0 && (step->end || step->damaged))
         redo_keep(ic, &target, restore);
     redo_close(&target);
     return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);

@@ -196,6 +196,35 @@ static void dropped(gconstpointer data)
     world_free(w);
 }
 
+/* What an undo cannot keep for its redo ends that of earlier undos, too: their
+ * redo leads from where nobody gets to any more. */
+static void not_kept(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autoptr(GPtrArray) before = NULL;
+    int64_t id;
+
+    engine_fill_small(w);
+    if (world_start(w)) {
+        before = world_snapshot(w);
+        id = world_step(w);
+        WRITE("small.txt", "the first step");
+        json_decref(world_close_step(w, id));
+        id = world_step(w);
+        DO(chmod, "run.sh", 0700);
+        json_decref(world_close_step(w, id));
+        json_decref(world_undo(w, 1));
+        json_decref(
+            world_request(w, "configure",
+                          json_pack("{s:i}", "max_single_step_size_bytes", 1)));
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+        expect_nothing(w);
+        world_assert_equal(w, before);
+    }
+    world_free(w);
+}
+
 static void open_step(gconstpointer data)
 {
     struct world *w = world_new(data);
@@ -355,6 +384,7 @@ static const struct {
     { "restarted", restarted },
     { "then-another", then_another },
     { "dropped", dropped },
+    { "not-kept", not_kept },
     { "open-step", open_step },
     { "preview", preview },
     { "preview-refused", preview_refused },
