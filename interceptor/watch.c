@@ -81,10 +81,9 @@ void watch_lose_locked(struct watch *watch)
 
 /* One is enough to stop an undo. Of an endless row of them, made by something
  * that works in the share all day, the log keeps the first. */
-static bool is_crowded(struct ic *ic, const struct undo_log_entry *newest)
+static bool is_crowded(struct ic *ic, int64_t seq)
 {
     const GPtrArray *barriers = undo_log_barriers(ic->log);
-    int64_t seq = ic->wal.step ? ic->wal.step->seq : newest->seq;
     const struct ic_barrier *first;
 
     if (barriers->len < BARRIERS_IN_A_ROW)
@@ -93,21 +92,34 @@ static bool is_crowded(struct ic *ic, const struct undo_log_entry *newest)
     return first->seq > seq;
 }
 
-/* Takes the barrier. Without a step before it, it could never be crossed. */
+/* Of the newest step, or of what can be redone, which is newer: without one
+ * before it a barrier would be in nobody's way. 0: there is none. */
+static int64_t newest_seq(struct ic *ic)
+{
+    const struct undo_log_entry *entries;
+    const int64_t *redos;
+    size_t count, redo_count;
+
+    if (ic->wal.step)
+        return ic->wal.step->seq;
+    entries = undo_log_entries(ic->log, &count);
+    redos = undo_log_redos(ic->log, &redo_count);
+    return MAX(count > 0 ? entries[count - 1].seq : 0,
+               redo_count > 0 ? redos[redo_count - 1] : 0);
+}
+
+/* Takes the barrier. */
 static void keep_barrier(struct ic *ic, struct ic_barrier *barrier)
 {
     bool kept = false;
-    const struct undo_log_entry *entries = NULL;
-    size_t count = 0;
+    int64_t seq;
     int rc = 0;
 
     pthread_rwlock_rdlock(&ic->gate);
     pthread_mutex_lock(&ic->names);
-    if (ic->log)
-        entries = undo_log_entries(ic->log, &count);
-    if (ic->outside_policy == IC_OUTSIDE_BARRIER &&
-        (count > 0 || ic->wal.step) &&
-        !is_crowded(ic, count > 0 ? &entries[count - 1] : NULL)) {
+    seq = ic->log ? newest_seq(ic) : 0;
+    if (ic->outside_policy == IC_OUTSIDE_BARRIER && seq > 0 &&
+        !is_crowded(ic, seq)) {
         rc = undo_log_add_barrier(ic->log, barrier);
         kept = true;
     }

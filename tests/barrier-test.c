@@ -521,6 +521,29 @@ static void own_changes(struct fixture *f)
     world_assert_equal(f->w, f->before);
 }
 
+/* Also when what can be redone is all there is. */
+static void before_redo(struct fixture *f)
+{
+    json_t *answer;
+
+    if (f->w->backend->log_elsewhere) {
+        g_test_skip("there is no redo");
+        return;
+    }
+    write_step(f, "file", "new");
+    undone(f);
+    shell(f, "echo mine > other");
+    world_refused(f->w, "redo", undo_payload(false), ERROR_UNDO_BARRIER);
+    assert_text(f, "file", "old");
+    answer = world_request(f->w, "redo", undo_payload(true));
+    g_assert_true(warns(answer, "other"));
+    json_decref(answer);
+    assert_text(f, "file", "new");
+    undone(f);
+    assert_text(f, "file", "old");
+    assert_text(f, "other", "mine\n");
+}
+
 static void several(struct fixture *f)
 {
     json_t *list;
@@ -680,6 +703,7 @@ static const struct {
     { "EB-04/history", visible },
     { "EB-05/own-changes", own_changes },
     { "EB-06/several", several },
+    { "EB-06/before-redo", before_redo },
     { "EB-07/overflow", overflow },
     { "EB-08/warn", policy_warn },
     { "EB-09/lock", policy_lock },
