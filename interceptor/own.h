@@ -55,7 +55,7 @@ void own_loosen(struct own *own, const struct own_state *state,
 void own_lose(struct own *own, int64_t last_seq);
 
 /* What a state that step seq left is now. True: exactly this one. False: its
- * ctime cannot be told. */
+ * ctime cannot be told; this is the last one that was known. */
 bool own_follow(struct own *own, int64_t seq, struct own_state *state);
 
 /* No step is left: nobody will ask. */

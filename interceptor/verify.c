@@ -194,7 +194,8 @@ static void note_inode(struct undo_log *log, const struct survey *survey,
                        int blobs, const struct step_inode *inode)
 {
     unsigned all = STEP_DATA | STEP_META;
-    struct own_state now;
+    struct own_state before = inode->seen, now;
+    struct own *own = undo_log_own(log);
     struct stat st;
 
     if (!(inode->flags & STEP_SEEN))
@@ -205,7 +206,10 @@ static void note_inode(struct undo_log *log, const struct survey *survey,
     if (!find_now(survey, blobs, inode, &st) || S_ISDIR(st.st_mode))
         return;
     now = (struct own_state){ st.st_ino, meta_time(&st.st_ctim) };
-    own_add(undo_log_own(log), &inode->seen, &now, undo_log_last_seq(log));
+    /* What the step found may be what it left: it kept the inode and did not
+     * change it. Then undo and redo both lead on from there. */
+    own_follow(own, 0, &before);
+    own_add(own, &before, &now, undo_log_last_seq(log));
 }
 
 void verify_note_undone(struct undo_log *log, struct step *step, int root,
