@@ -70,6 +70,8 @@ static bool run_end(struct model *m, FILE *script)
     static const struct model_op end[] = {
         { .kind = MODEL_CLOSE },
         { .kind = MODEL_UNDO, .numbers = { G_MAXINT } },
+        { .kind = MODEL_REDO, .numbers = { G_MAXINT } },
+        { .kind = MODEL_UNDO, .numbers = { G_MAXINT } },
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(end); i++) {
@@ -93,7 +95,6 @@ static void child(struct world *world, GPtrArray *ops, guint32 seed,
 
     g_assert_nonnull(script);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    g_assert_true(world_start(world));
     m = model_new(world);
     if (run_given(m, script, ops) && run_invented(m, script, seed, invent))
         run_end(m, script);

@@ -11,6 +11,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "tests/model_tree.h"
+
 enum {
     FEW = 20,        /* entries: then more is made than removed */
     MANY = 60,       /* the other way round */
@@ -29,7 +31,9 @@ struct maker {
     GPtrArray *known;  /* paths of the last snapshot */
     GPtrArray *recent; /* and of what was made since, in a ring */
     guint next_recent;
-    const void *seen; /* the snapshot that .known is of */
+    unsigned seen; /* number of the snapshot that .known is of */
+    unsigned edits;
+    guint length; /* of the open step, on the average */
 };
 
 static const char *const names[] = {
@@ -42,6 +46,7 @@ struct maker *maker_new(struct model *model, guint32 seed)
     struct maker *k = g_new0(struct maker, 1);
 
     k->m = model;
+    k->length = 1;
     k->rand = g_rand_new_with_seed(seed);
     k->long_name = g_strnfill(255, 'L');
     k->known = g_ptr_array_new_with_free_func(g_free);
@@ -67,36 +72,17 @@ static guint pick(struct maker *k, guint below)
 
 /* ---- paths --------------------------------------------------------------- */
 
-/* The path at the start of a snapshot's line. */
-static char *path_of_line(const char *line)
-{
-    static const char *const types[] = { " file ",  " dir ",  " symlink ",
-                                         " fifo ",  " char ", " block ",
-                                         " socket " };
-    const char *end = NULL;
-    g_autofree char *shown = NULL;
-
-    for (size_t i = 0; i < G_N_ELEMENTS(types); i++) {
-        const char *at = strstr(line, types[i]);
-
-        if (at && (!end || at < end))
-            end = at;
-    }
-    shown = g_strndup(line, end ? (gsize)(end - line) : 0);
-    return g_strcompress(shown);
-}
-
 static void refresh(struct maker *k)
 {
     GPtrArray *now = k->m->now;
 
-    if (!now || now == k->seen)
+    if (!now || k->m->looks == k->seen)
         return;
-    k->seen = now;
+    k->seen = k->m->looks;
     g_ptr_array_set_size(k->known, 0);
     g_ptr_array_set_size(k->recent, 0);
     for (guint i = 1; i < now->len; i++)
-        g_ptr_array_add(k->known, path_of_line(g_ptr_array_index(now, i)));
+        g_ptr_array_add(k->known, model_tree_path(g_ptr_array_index(now, i)));
 }
 
 static void remember(struct maker *k, const char *path)
@@ -417,28 +403,126 @@ static const struct recipe *choose_change(struct maker *k)
                                                : CHOOSE(k, changing);
 }
 
-static void invent_frame(struct maker *k, struct model_op *op)
+/* While a step is open. */
+static void invent_end(struct maker *k, struct model_op *op)
 {
-    guint history = k->m->before->len, at = pick(k, 100);
+    guint at = pick(k, 100);
 
-    if (k->m->step) {
-        op->kind = at < 88   ? MODEL_CLOSE
-                   : at < 92 ? MODEL_ABORT
-                   : at < 97 ? MODEL_CRASH
-                             : MODEL_RESTART;
-    } else if (at < 25 || history > MAX_HISTORY) {
-        op->kind = MODEL_UNDO;
-        op->numbers[0] = history > MAX_HISTORY ? MAX_HISTORY / 2
-                                               : 1 + pick(k, 4);
+    op->kind = at < 86   ? MODEL_CLOSE
+               : at < 90 ? MODEL_ABORT
+               : at < 94 ? MODEL_CRASH
+               : at < 96 ? MODEL_RESTART
+               : at < 98 ? MODEL_UNDO
+                         : MODEL_REDO;
+    op->numbers[0] = 1;
+}
+
+static int64_t when(struct maker *k)
+{
+    return pick(k, 3) ? MODEL_LIVE : pick(k, MODEL_WHENS);
+}
+
+static void invent_edit(struct maker *k, struct model_op *op)
+{
+    guint at = pick(k, 10);
+
+    if (at < 5) {
+        op->kind = MODEL_EDIT_NEW;
+        op->names[0] = g_strdup_printf("outside-%u", ++k->edits);
+        op->numbers[0] = pick(k, 4);
+        op->numbers[1] = when(k);
+    } else if (at < 9) {
+        op->kind = MODEL_EDIT_STEP;
+        op->numbers[0] = pick(k, 1000);
+        op->numbers[1] = pick(k, 5);
+        op->numbers[2] = when(k);
     } else {
-        op->kind = at < 28 ? MODEL_CRASH : at < 31 ? MODEL_RESTART : MODEL_STEP;
+        op->kind = MODEL_EDIT_ANY;
+        op->names[0] = either(k);
+        op->names[1] = either(k);
+        op->numbers[0] = pick(k, 10);
+        op->numbers[1] = when(k);
     }
 }
 
-/* A step has some fifty changes, what is between steps has few. */
+/* No middle size of all steps: how many are left then depends on how far they
+ * were compressed, and the seed would not tell what comes next. */
+static void invent_limits(struct maker *k, struct model_op *op)
+{
+    static const int64_t counts[] = { 0, 0, -1, 1, 3, 8 };
+    static const int64_t sizes[] = { -1, -1, 200 << 10, 40 << 10, 600 << 10 };
+
+    op->kind = MODEL_LIMITS;
+    op->numbers[0] = PICK(k, counts);
+    op->numbers[1] = PICK(k, sizes);
+    op->numbers[2] = pick(k, 15) ? -1 : 1;
+}
+
+static void invent_undo(struct maker *k, struct model_op *op)
+{
+    op->kind = MODEL_UNDO;
+    op->numbers[0] = pick(k, 10) ? 1 + pick(k, 4) : 100;
+    op->numbers[1] = pick(k, 4) ? MODEL_ASK : pick(k, MODEL_FORCES);
+}
+
+static void invent_redo(struct maker *k, struct model_op *op)
+{
+    op->kind = MODEL_REDO;
+    op->numbers[0] = pick(k, 5) ? 1 + pick(k, 3) : 100;
+}
+
+static void invent_file(struct maker *k, struct model_op *op)
+{
+    op->kind = MODEL_WRITE_FILE;
+    op->names[0] = pick(k, 3) ? fresh(k) : existing(k, 0);
+    op->numbers[0] = pick(k, 3) ? -1 : mode(k);
+    op->numbers[1] = length(k);
+    op->numbers[2] = pick(k, 26);
+}
+
+/* Limits that are set do not stay for long, nor do walls. */
+static bool is_time_for_limits(struct maker *k)
+{
+    const struct model *m = k->m;
+
+    return pick(k, m->limits.step >= 0 || m->limits.log >= 0 ? 10 : 30) == 0;
+}
+
+static void invent_frame(struct maker *k, struct model_op *op)
+{
+    static const guint lengths[] = { 2, 5, 20, 60 };
+    guint history = k->m->steps->len, at;
+
+    k->length = PICK(k, lengths);
+    if (history > MAX_HISTORY) {
+        op->kind = MODEL_LIMITS;
+        op->numbers[0] = MAX_HISTORY / 2;
+    } else if (k->m->redos->len > 0 && pick(k, 3) == 0) {
+        invent_redo(k, op);
+    } else if (is_time_for_limits(k)) {
+        invent_limits(k, op);
+    } else {
+        at = pick(k, 200);
+        if (at < 40)
+            invent_undo(k, op);
+        else if (at < 44)
+            invent_redo(k, op);
+        else if (at < 60)
+            invent_edit(k, op);
+        else if (at < 70)
+            invent_file(k, op);
+        else
+            op->kind = at < 75   ? MODEL_CRASH
+                       : at < 80 ? MODEL_RESTART
+                       : at < 81 ? MODEL_DISCARD
+                                 : MODEL_STEP;
+    }
+}
+
+/* What is between steps has few changes. */
 static gboolean is_time_for_frame(struct maker *k)
 {
-    return pick(k, k->m->step ? 50 : 4) == 0 ||
+    return pick(k, k->m->step ? k->length : 4) == 0 ||
            (!k->m->step && !k->m->ambient && pick(k, 8));
 }
 
@@ -449,7 +533,7 @@ struct model_op *maker_next(struct maker *k)
 
     refresh(k);
     if (is_time_for_frame(k)) {
-        invent_frame(k, op);
+        (k->m->step ? invent_end : invent_frame)(k, op);
         return op;
     }
     recipe = choose_change(k);

@@ -7,17 +7,33 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/oracle.h"
+#include "common/errors.h"
+#include "tests/model_history.h"
+#include "tests/model_tree.h"
 
-static void fail(struct model *m, const char *format, ...) G_GNUC_PRINTF(2, 3);
+enum {
+    DEFAULT_COUNT = 100, /* steps */
+    AMBIENT_MS = 600000, /* time is not to decide what is in a step */
+};
 
-static void fail(struct model *m, const char *format, ...)
+void model_fail(struct model *m, const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
     g_string_append_vprintf(m->failure, format, args);
     va_end(args);
+}
+
+/* The engine's defaults, but that it takes the disk as it is. */
+void model_reset_limits(struct model *m)
+{
+    m->limits.count = DEFAULT_COUNT;
+    m->limits.step = m->limits.log = -1;
+    json_decref(world_request(
+        m->w, "configure",
+        json_pack("{s:i, s:i, s:i}", "max_single_step_size_bytes", -1,
+                  "max_log_size_bytes", -1, "min_free_bytes", -1)));
 }
 
 struct model *model_new(struct world *world)
@@ -27,8 +43,11 @@ struct model *model_new(struct world *world)
     m->w = world;
     m->trace = g_getenv("STEPBACK_MODEL_TRACE") != NULL;
     m->failure = g_string_new(NULL);
-    m->before = g_ptr_array_new_with_free_func(
-        (GDestroyNotify)g_ptr_array_unref);
+    m->steps = model_steps_new();
+    m->redos = model_steps_new();
+    world->ambient_ms = AMBIENT_MS;
+    g_assert_true(world_start(world));
+    model_reset_limits(m);
     return m;
 }
 
@@ -37,8 +56,12 @@ void model_free(struct model *m)
     model_close_handles(m);
     g_clear_pointer(&m->pending, g_ptr_array_unref);
     g_clear_pointer(&m->now, g_ptr_array_unref);
-    g_ptr_array_unref(m->before);
+    g_clear_pointer(&m->pending_places, g_hash_table_unref);
+    g_clear_pointer(&m->places, g_hash_table_unref);
+    g_ptr_array_unref(m->steps);
+    g_ptr_array_unref(m->redos);
     g_string_free(m->failure, TRUE);
+    g_free(m->said);
     g_free(m);
 }
 
@@ -46,68 +69,68 @@ void model_free(struct model *m)
 
 GPtrArray *model_look(struct model *m)
 {
-    if (!m->now)
+    if (!m->now) {
         m->now = world_snapshot(m->w);
+        m->looks++;
+    }
     return g_ptr_array_ref(m->now);
 }
 
-static void forget_now(struct model *m)
+void model_forget_now(struct model *m)
 {
     g_clear_pointer(&m->now, g_ptr_array_unref);
 }
 
-static void set_pending(struct model *m, GPtrArray *tree /* taken, or NULL */)
+void model_expect(struct model *m, const char *after, GPtrArray *wanted,
+                  const char *loose)
 {
-    g_clear_pointer(&m->pending, g_ptr_array_unref);
-    m->pending = tree;
-}
+    g_autoptr(GPtrArray) now = model_look(m);
+    g_autofree char *diff = wanted ? model_tree_diff(wanted, now, loose) : NULL;
 
-/* The tree must be what it was; wanted is taken. */
-static void expect(struct model *m, const char *after, GPtrArray *wanted)
-{
-    g_autoptr(GPtrArray) now = NULL;
-    g_autofree char *diff = NULL;
-
-    forget_now(m);
-    now = model_look(m);
-    diff = oracle_diff(wanted, now);
     if (diff)
-        fail(m, "after %s the tree differs (- before, + now):\n%s", after,
-             diff);
-    g_ptr_array_unref(wanted);
+        model_fail(m, "after %s the tree differs (- before, + now):\n%s", after,
+                   diff);
 }
 
-static json_t *request(struct model *m, const char *type, json_t *payload)
+/* ---- requests ------------------------------------------------------------ */
+
+int model_request(struct model *m, const char *type, json_t *payload,
+                  json_t **ret_answer)
 {
     g_autoptr(GError) error = NULL;
     json_t *answer = m->w->backend->request(m->w, type, payload, &error);
 
+    if (m->trace)
+        g_test_message("  %s: %s", type, error ? error->message : "ok");
+    if (error) {
+        g_free(m->said);
+        m->said = g_strdup(error->message);
+    }
     if (!answer)
-        fail(m, "%s: %s\n", type, error->message);
-    return answer;
+        return error->code;
+    if (ret_answer)
+        *ret_answer = answer;
+    else
+        json_decref(answer);
+    return 0;
+}
+
+void model_expect_code(struct model *m, const char *what, int code, int wanted)
+{
+    if (code != wanted)
+        model_fail(m, "%s: code %d (%s), not %d\n", what, code,
+                   code ? m->said : "", wanted);
 }
 
 /* ---- steps --------------------------------------------------------------- */
 
-/* The step that was open is closed: is it in the history? */
-static void settle(struct model *m)
+/* From here on changes belong to a step. */
+static void begin(struct model *m)
 {
-    guint count = world_history_count(m->w);
-
-    m->ambient = false;
-    m->step = 0;
-    if (count == m->before->len + 1)
-        g_ptr_array_add(m->before, g_steal_pointer(&m->pending));
-    else if (count != m->before->len)
-        fail(m, "the history has %u steps, not %u or one more\n", count,
-             m->before->len);
-}
-
-/* Time may have closed the ambient step. */
-static void settle_late(struct model *m)
-{
-    if (m->ambient && world_history_count(m->w) > m->before->len)
-        settle(m);
+    g_clear_pointer(&m->pending, g_ptr_array_unref);
+    g_clear_pointer(&m->pending_places, g_hash_table_unref);
+    m->pending = model_look(m);
+    m->pending_places = model_tree_places(m->pending, m->w->share);
 }
 
 static void open_step(struct model *m)
@@ -118,8 +141,8 @@ static void open_step(struct model *m)
         return;
     id = world_step(m->w);
     if (m->ambient)
-        settle(m);
-    set_pending(m, model_look(m));
+        model_history_sync(m, MODEL_EVICTS_STEP);
+    begin(m);
     m->step = id;
 }
 
@@ -128,82 +151,156 @@ static void close_step(struct model *m)
     if (!m->step)
         return;
     json_decref(world_close_step(m->w, m->step));
-    settle(m);
+    model_history_sync(m, MODEL_EVICTS_STEP);
+}
+
+void model_end_ambient(struct model *m)
+{
+    int64_t id;
+
+    if (!m->ambient)
+        return;
+    id = world_step(m->w);
+    json_decref(world_close_step(m->w, id));
+    model_history_sync(m, MODEL_EVICTS_STEP);
+}
+
+/* The step ends as if it had not been, or, unprotected, stays. */
+static void undone_or_stays(struct model *m, const char *what,
+                            enum model_evicts evicts)
+{
+    if (model_history_has_new(m)) {
+        model_history_sync(m, evicts);
+        return;
+    }
+    m->step = 0;
+    m->ambient = false;
+    model_forget_now(m);
+    model_expect(m, what, m->pending, NULL);
+    model_history_sync(m, MODEL_EVICTS_NONE);
 }
 
 static void abort_step(struct model *m)
 {
-    json_t *answer;
+    int64_t id = m->step;
+    g_autoptr(GPtrArray) was = NULL;
+    int code;
 
-    if (!m->step)
+    if (!id)
         return;
-    answer = request(m, "step.abort",
-                     json_pack("{s:I}", "step_id", (json_int_t)m->step));
-    json_decref(answer);
-    m->step = 0;
-    if (answer)
-        expect(m, "an abort", g_steal_pointer(&m->pending));
+    was = model_look(m);
+    code = model_request(m, "step.abort",
+                         json_pack("{s:I}", "step_id", (json_int_t)id), NULL);
+    undone_or_stays(m, "an abort", MODEL_EVICTS_STEP);
+    if (code == 0)
+        return;
+    model_expect_code(m, "step.abort", code, ERROR_STEP_UNPROTECTED);
+    if (m->limits.step < 0 && m->limits.log < 0)
+        model_fail(m, "step.abort: the step is unprotected\n");
+    model_forget_now(m);
+    model_expect(m, "an abort that was refused", was, NULL);
 }
 
-static void start_again(struct model *m, const char *after)
+void model_stop(struct model *m, bool kill)
+{
+    model_close_handles(m);
+    if (kill)
+        m->w->backend->kill(m->w);
+    else
+        m->w->backend->stop(m->w);
+}
+
+void model_start(struct model *m)
+{
+    g_assert_true(world_start(m->w));
+    model_forget_now(m);
+}
+
+/* An open step is taken back; of one that went over its limits it is known
+ * that it cannot be. */
+static void recover(struct model *m, const char *after, GPtrArray *was)
 {
     bool open = m->step || m->ambient;
+    bool stays = open && model_history_has_new(m);
 
-    m->step = 0;
-    m->ambient = false;
-    g_assert_true(world_start(m->w));
-    expect(m, after, open ? g_steal_pointer(&m->pending) : model_look(m));
+    if (stays)
+        model_history_sync(m, MODEL_EVICTS_NONE);
+    if (!open || stays)
+        model_expect(m, after, was, NULL);
+    else
+        undone_or_stays(m, after, MODEL_EVICTS_NONE);
 }
 
 static void crash(struct model *m)
 {
-    g_autoptr(GPtrArray) now = NULL;
+    g_autoptr(GPtrArray) was = model_look(m);
 
-    settle_late(m);
-    now = model_look(m);
-    model_close_handles(m);
-    m->w->backend->kill(m->w);
-    start_again(m, "a crash");
+    if (m->ambient && model_history_has_new(m))
+        model_history_sync(m, MODEL_EVICTS_STEP); /* time has closed it */
+    model_stop(m, true);
+    model_start(m);
+    recover(m, "a crash", was);
+    model_reset_limits(m);
+    model_history_sync(m, MODEL_EVICTS_ALWAYS);
 }
 
 /* An open step is taken back, an ambient one is committed. */
 static void restart(struct model *m)
 {
-    g_autoptr(GPtrArray) now = model_look(m);
-    bool ambient = m->ambient && !m->step;
+    g_autoptr(GPtrArray) was = model_look(m);
 
-    model_close_handles(m);
-    m->w->backend->stop(m->w);
-    m->ambient = false;
-    start_again(m, "a restart");
-    if (ambient)
-        settle(m);
+    model_stop(m, false);
+    model_start(m);
+    if (m->ambient && !m->step) {
+        model_history_sync(m, MODEL_EVICTS_STEP);
+        model_expect(m, "a restart", was, NULL);
+    } else {
+        recover(m, "a restart", was);
+    }
+    model_reset_limits(m);
+    model_history_sync(m, MODEL_EVICTS_ALWAYS);
 }
 
-static void undo(struct model *m, gint64 steps)
+static void set_limits(struct model *m, const struct model_op *op)
 {
-    guint count;
-    json_t *answer;
+    const int64_t *n = op->numbers;
 
     if (m->step)
         return;
-    if (m->ambient) { /* closed by opening another */
-        json_decref(world_close_step(m->w, world_step(m->w)));
-        settle(m);
-    }
-    count = (guint)CLAMP(steps, 0, (gint64)m->before->len);
-    if (count == 0)
-        return;
-    answer = request(m, "rollback", json_pack("{s:i}", "steps", (int)count));
-    json_decref(answer);
-    if (!answer)
-        return;
-    count = m->before->len - count;
-    expect(m, "undo", g_ptr_array_ref(g_ptr_array_index(m->before, count)));
-    g_ptr_array_set_size(m->before, (gint)count);
+    model_end_ambient(m);
+    m->limits.count = n[0] ? n[0] : DEFAULT_COUNT;
+    m->limits.step = n[1] ? n[1] : -1;
+    m->limits.log = n[2] ? n[2] : -1;
+    model_expect_code(
+        m, "configure",
+        model_request(
+            m, "configure",
+            json_pack("{s:I, s:I, s:I}", "max_step_count",
+                      (json_int_t)m->limits.count, "max_single_step_size_bytes",
+                      (json_int_t)m->limits.step, "max_log_size_bytes",
+                      (json_int_t)m->limits.log),
+            NULL),
+        0);
+    model_history_sync(m, MODEL_EVICTS_ALWAYS);
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+static void discard(struct model *m)
+{
+    g_autoptr(GPtrArray) was = NULL;
+
+    if (m->step)
+        return;
+    model_end_ambient(m);
+    was = model_look(m);
+    model_expect_code(m, "discard", model_request(m, "discard", NULL, NULL), 0);
+    model_forget_now(m);
+    model_expect(m, "a discard", was, NULL);
+    model_redos_drop(m, true);
+    g_ptr_array_set_size(m->steps, 0);
+    model_history_sync(m, MODEL_EVICTS_NONE);
+}
+
+/* ---- changes ------------------------------------------------------------- */
 
 /* None of these has a place here: the engine would have refused what the
  * filesystem takes. */
@@ -219,16 +316,32 @@ static bool is_refusal(int rc)
     return false;
 }
 
+/* What is done may have been a change, and if the tree is another one, it was.
+ * was: the tree before, if that matters. */
+static void note_change(struct model *m, GPtrArray *was)
+{
+    g_autoptr(GPtrArray) now = NULL;
+    g_autofree char *diff = NULL;
+
+    model_forget_now(m);
+    if (!was)
+        return;
+    now = model_look(m);
+    diff = model_tree_diff(was, now, NULL);
+    model_redos_drop(m, diff != NULL);
+}
+
 static void change(struct model *m, const struct model_op *op)
 {
+    g_autoptr(GPtrArray) was = m->redos->len > 0 ? model_look(m) : NULL;
     int rc;
 
     if (!m->step && !m->ambient) {
-        set_pending(m, model_look(m));
+        begin(m);
         m->ambient = true;
     }
     rc = model_change(m, op);
-    forget_now(m);
+    note_change(m, was);
     if (m->trace) {
         g_autofree char *text = model_op_to_text(op);
 
@@ -237,9 +350,52 @@ static void change(struct model *m, const struct model_op *op)
     if (is_refusal(rc)) {
         g_autofree char *text = model_op_to_text(op);
 
-        fail(m, "%s: %s\n", text, g_strerror(-rc));
+        model_fail(m, "%s: %s\n", text, g_strerror(-rc));
     }
 }
+
+static json_t *file_request(const struct model_op *op, int64_t id)
+{
+    int64_t len = CLAMP(op->numbers[1], 0, 1 << 20);
+    g_autofree char *text = g_strnfill((gsize)len,
+                                       (char)('a' + op->numbers[2] % 26));
+    json_t *payload = json_pack("{s:s, s:s, s:I}", "path", op->names[0],
+                                "content", text, "step_id", (json_int_t)id);
+
+    if (op->numbers[0] >= 0)
+        json_object_set_new(payload, "mode", json_integer(op->numbers[0]));
+    return payload;
+}
+
+/* A step of its own, or, if it is refused, nothing at all. */
+static void write_file(struct model *m, const struct model_op *op)
+{
+    g_autoptr(GPtrArray) was = NULL;
+    int code;
+
+    if (!g_utf8_validate(op->names[0], -1, NULL))
+        return;
+    if (m->step) {
+        code = model_request(m, "write_file", file_request(op, m->w->next_id++),
+                             NULL);
+        if (code == 0 || code == ERROR_IO_ERROR)
+            model_fail(m, "write_file in a step: code %d\n", code);
+        return;
+    }
+    model_end_ambient(m);
+    begin(m);
+    was = g_ptr_array_ref(m->pending);
+    m->step = m->w->next_id++;
+    code = model_request(m, "write_file", file_request(op, m->step), NULL);
+    note_change(m, m->redos->len > 0 ? was : NULL);
+    if (code == ERROR_IO_ERROR || code == ERROR_INTERNAL)
+        model_fail(m, "write_file: code %d\n", code);
+    if (code)
+        model_expect(m, "a write_file that failed", was, NULL);
+    model_history_sync(m, MODEL_EVICTS_STEP);
+}
+
+/* ---- all of it ----------------------------------------------------------- */
 
 bool model_run(struct model *m, const struct model_op *op)
 {
@@ -265,7 +421,24 @@ bool model_run(struct model *m, const struct model_op *op)
         restart(m);
         break;
     case MODEL_UNDO:
-        undo(m, op->numbers[0]);
+        model_undo(m, op->numbers[0], (enum model_force)op->numbers[1]);
+        break;
+    case MODEL_REDO:
+        model_redo(m, op->numbers[0]);
+        break;
+    case MODEL_LIMITS:
+        set_limits(m, op);
+        break;
+    case MODEL_DISCARD:
+        discard(m);
+        break;
+    case MODEL_WRITE_FILE:
+        write_file(m, op);
+        break;
+    case MODEL_EDIT_NEW:
+    case MODEL_EDIT_STEP:
+    case MODEL_EDIT_ANY:
+        model_edit(m, op);
         break;
     default:
         change(m, op);

@@ -16,7 +16,14 @@ static const struct {
     [MODEL_ABORT] = { "abort", 0, 0 },
     [MODEL_CRASH] = { "crash", 0, 0 },
     [MODEL_RESTART] = { "restart", 0, 0 },
-    [MODEL_UNDO] = { "undo", 0, 1 },
+    [MODEL_UNDO] = { "undo", 0, 2 },
+    [MODEL_REDO] = { "redo", 0, 1 },
+    [MODEL_LIMITS] = { "limits", 0, 3 },
+    [MODEL_DISCARD] = { "discard", 0, 0 },
+    [MODEL_WRITE_FILE] = { "write-file", 1, 3 },
+    [MODEL_EDIT_NEW] = { "edit-new", 1, 2 },
+    [MODEL_EDIT_STEP] = { "edit-step", 0, 3 },
+    [MODEL_EDIT_ANY] = { "edit-any", 2, 2 },
     [MODEL_PUT] = { "put", 1, 4 },
     [MODEL_PUT_USER] = { "put-user", 1, 2 },
     [MODEL_MKDIR] = { "mkdir", 1, 1 },
@@ -55,7 +62,7 @@ void model_op_free(gpointer data)
 
 gboolean model_op_is_frame(const struct model_op *op)
 {
-    return op->kind <= MODEL_UNDO;
+    return op->kind < MODEL_PUT;
 }
 
 char *model_op_to_text(const struct model_op *op)

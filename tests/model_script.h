@@ -9,7 +9,7 @@
  *
  *     step
  *     rename "a" "b/c" 0
- *     undo 1
+ *     undo 1 0
  */
 #ifndef TESTS_MODEL_SCRIPT_H
 #define TESTS_MODEL_SCRIPT_H
@@ -24,7 +24,17 @@ enum model_kind {
     MODEL_ABORT,
     MODEL_CRASH,   /* SIGKILL, and a new start */
     MODEL_RESTART, /* SIGTERM, and a new start */
-    MODEL_UNDO,    /* count */
+    MODEL_UNDO,    /* count, enum model_force */
+    MODEL_REDO,    /* count */
+    MODEL_LIMITS,  /* steps, bytes of one step, bytes of all; -1: none */
+    MODEL_DISCARD,
+    MODEL_WRITE_FILE, /* path; mode, length, pattern: a step of its own */
+
+    /* Edits from outside, which end an ambient step and are not made in another
+     * one. The last number: enum model_when. */
+    MODEL_EDIT_NEW,  /* name; kind: what no step has to do with is made */
+    MODEL_EDIT_STEP, /* pick, kind: of what the newest step left */
+    MODEL_EDIT_ANY,  /* path, other; kind: anything at all */
 
     MODEL_PUT,      /* path; flags, length, offset, pattern */
     MODEL_PUT_USER, /* path; length, offset */
@@ -55,6 +65,15 @@ enum model_kind {
 };
 
 enum { MODEL_NAMES = 2, MODEL_NUMBERS = 4 };
+
+enum model_force {
+    MODEL_ASK,      /* and force if it is refused */
+    MODEL_FORCE,    /* at once */
+    MODEL_ASK_ONLY, /* not even then */
+    MODEL_FORCES,
+};
+
+enum model_when { MODEL_LIVE, MODEL_STOPPED, MODEL_KILLED, MODEL_WHENS };
 
 struct model_op {
     enum model_kind kind;

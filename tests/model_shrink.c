@@ -6,10 +6,9 @@
 
 #include <string.h>
 
-#include "tests/model_child.h"
-
 struct shrinker {
-    const struct world_backend *backend;
+    model_fails *fails;
+    void *opaque;
     GPtrArray *ops;
     const char *failure; /* what it is to be made short for */
     gint64 end;          /* monotonic time */
@@ -53,7 +52,7 @@ static bool leave_out(struct shrinker *s, guint first, guint count)
     g_autofree char *failure = NULL;
 
     s->tries++;
-    if (model_child_run(s->backend, rest, 0, 0, &failure) ||
+    if (!s->fails(rest, &failure, s->opaque) ||
         !is_alike(failure, s->failure)) {
         g_ptr_array_unref(rest);
         return false;
@@ -95,16 +94,16 @@ static void leave_out_steps(struct shrinker *s)
     }
 }
 
-void model_shrink(const struct world_backend *backend, GPtrArray *ops,
-                  const char *failure, guint seconds)
+guint model_shrink(GPtrArray *ops, const char *failure, guint seconds,
+                   model_fails *fails, void *opaque)
 {
     struct shrinker s = {
-        .backend = backend,
+        .fails = fails,
+        .opaque = opaque,
         .ops = ops,
         .failure = failure,
         .end = g_get_monotonic_time() + (gint64)seconds * G_USEC_PER_SEC,
     };
-    guint before = ops->len;
 
     for (guint count = ops->len / 2; count >= 64; count /= 2)
         leave_out_runs(&s, count);
@@ -113,6 +112,5 @@ void model_shrink(const struct world_backend *backend, GPtrArray *ops,
         leave_out_runs(&s, count);
     while (leave_out_runs(&s, 1) && !time_is_up(&s))
         ;
-    g_test_message("made %u operations of %u, in %u tries", ops->len, before,
-                   s.tries);
+    return s.tries;
 }
