@@ -29,7 +29,7 @@ static struct ic_step_info *describe_now(struct ic *ic, struct step *step,
 
     if (blobs < 0 || survey_make(step, ic->root->fd, true, &survey) < 0)
         return noted;
-    info = report_make(step, survey, blobs);
+    info = report_make(step, survey, blobs, true);
     info->exit_code = noted->exit_code;
     info->ended_us = noted->ended_us;
     info->undoable = noted->undoable;

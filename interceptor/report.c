@@ -4,9 +4,11 @@
  */
 #include "interceptor/report.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 
+#include "common/fd.h"
 #include "interceptor/sys.h"
 
 static void change_free(gpointer data)
@@ -47,6 +49,7 @@ struct reporter {
     struct step *step;
     const struct survey *survey;
     int blobs;
+    bool redone;
     struct ic_step_info *info;
     GHashTable *deleted; /* ic_change -> step_inode whose size is yet to be
                             found: only the changes that are listed need it */
@@ -106,6 +109,28 @@ static bool is_arrival_of_recorded(struct reporter *r,
     return inode && inode->names && !(inode->flags & STEP_CREATED);
 }
 
+/* What was in a folder that is in the log as a whole. */
+static void report_inside(struct reporter *r, const struct step_inode *before,
+                          const char *path)
+{
+    fd_auto int top = sys_openat(r->blobs, step_inode_blob(before->ino).text,
+                                 O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+    g_autoptr(survey_auto) inside = top < 0 ? NULL : survey_folder(top);
+
+    for (guint i = 0; inside && i < inside->created->len; i++) {
+        const struct survey_entry *entry = g_ptr_array_index(inside->created,
+                                                             i);
+        char *full = NULL;
+
+        if (path && strlen(path) + 1 + entry->path_length < PATH_MAX) {
+            g_autofree char *below = survey_path(entry);
+
+            full = g_strdup_printf("%s/%s", path, below);
+        }
+        add(r, IC_DELETED, full, size_of(&entry->st), -1);
+    }
+}
+
 /* A binding that names another inode than before, or none. */
 static void report_binding(struct reporter *r, struct step_binding *binding)
 {
@@ -119,6 +144,8 @@ static void report_binding(struct reporter *r, struct step_binding *binding)
         return; /* what is new is in survey->created */
     path = step_path_before(r->step, binding->dir, binding->name);
     moved = g_hash_table_lookup(r->survey->inodes, before);
+    if (!moved && r->redone)
+        report_inside(r, before, path);
     if (moved && before->names->len == 1) {
         struct ic_change *change = add(
             r, IC_RENAMED, path ? path_of(moved) : NULL, size_before(r, before),
@@ -226,10 +253,11 @@ static guint changes_that_fit(const struct ic_step_info *info)
 }
 
 struct ic_step_info *report_make(struct step *step, const struct survey *survey,
-                                 int blobs)
+                                 int blobs, bool redone)
 {
     g_autoptr(GHashTable) deleted = g_hash_table_new(NULL, NULL);
-    struct reporter r = { step, survey, blobs, report_new(step), deleted };
+    struct reporter r = { step,   survey,           blobs,
+                          redone, report_new(step), deleted };
     GHashTableIter iter;
     gpointer key, value;
 

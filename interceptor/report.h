@@ -20,9 +20,11 @@ enum {
     REPORT_MAX_BYTES = 1 << 20, /* of their paths */
 };
 
-/* What the step has done so far. blobs: its blobs folder. A new object. */
+/* What the step has done so far. blobs: its blobs folder. redone: it may hold
+ * folders that went as a whole, whose content no record knows; only a redo
+ * moves such. A new object. */
 struct ic_step_info *report_make(struct step *step, const struct survey *survey,
-                                 int blobs);
+                                 int blobs, bool redone);
 
 /* Is the tree what it was before the step, times included? Then there is
  * nothing to undo: everything that the step tried failed, say. */

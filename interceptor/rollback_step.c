@@ -32,7 +32,7 @@ static struct ic_step_info *describe(struct ic *ic, struct step *step, int dir)
     if (step->end || blobs < 0 ||
         survey_make(step, ic->root->fd, true, &survey) < 0)
         return report_from_step(step);
-    return report_make(step, survey, blobs);
+    return report_make(step, survey, blobs, false);
 }
 
 void rollback_set_unprotected(int64_t id, GError **error)

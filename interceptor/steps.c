@@ -98,7 +98,7 @@ static struct ic_step_info *make_info(struct ic *ic, int exit_code,
 
     *ret_nothing = step->records == 0;
     if (rc == 0) {
-        info = report_make(step, survey, ic->wal.blobs);
+        info = report_make(step, survey, ic->wal.blobs, false);
         *ret_nothing |= !step->unprotected &&
                         report_is_nothing(step, survey, info);
         info->undoable = !*ret_nothing && !step->unprotected;

@@ -272,20 +272,27 @@ void survey_walker_init(struct walker *walker, const struct survey *survey,
                 g_hash_table_lookup(survey->inodes, step->root));
 }
 
-int survey_make(struct step *step, int root, bool with_meta,
-                struct survey **ret_survey)
+static struct survey *survey_new(void)
 {
-    g_autoptr(GArray) tasks = g_array_new(FALSE, FALSE, sizeof(struct task));
-    g_autoptr(survey_auto) survey = g_new0(struct survey, 1);
-    struct surveyor s = { step, survey, tasks, with_meta };
-    struct spot spot = { NULL, NULL, ".", root, { 0 } };
-    int rc = sys_stat_fd(root, &spot.st);
+    struct survey *survey = g_new0(struct survey, 1);
 
     survey->inodes = g_hash_table_new_full(NULL, NULL, NULL, entry_free);
     survey->bindings = g_hash_table_new_full(NULL, NULL, NULL, entry_free);
     survey->created = g_ptr_array_new_with_free_func(entry_free);
     survey->others = g_ptr_array_new_with_free_func(entry_free);
     survey->arrivals = g_ptr_array_new_with_free_func(entry_free);
+    return survey;
+}
+
+int survey_make(struct step *step, int root, bool with_meta,
+                struct survey **ret_survey)
+{
+    g_autoptr(GArray) tasks = g_array_new(FALSE, FALSE, sizeof(struct task));
+    g_autoptr(survey_auto) survey = survey_new();
+    struct surveyor s = { step, survey, tasks, with_meta };
+    struct spot spot = { NULL, NULL, ".", root, { 0 } };
+    int rc = sys_stat_fd(root, &spot.st);
+
     if (rc == 0)
         rc = note_recorded(&s, &spot, step->root);
     if (rc == 0) {
@@ -298,6 +305,29 @@ int survey_make(struct step *step, int root, bool with_meta,
     if (rc == 0)
         *ret_survey = g_steal_pointer(&survey);
     return rc;
+}
+
+struct survey *survey_folder(int top)
+{
+    g_autoptr(GArray) tasks = g_array_new(FALSE, FALSE, sizeof(struct task));
+    struct survey *survey = survey_new();
+    struct spot spot = { NULL, NULL, ".", top, { 0 } };
+    struct task task = { NULL, NULL };
+    g_autoptr(step_auto) step = NULL;
+    struct walker walker;
+
+    if (sys_stat_fd(top, &spot.st) < 0)
+        return survey;
+    step = step_new(0, 0, IC_STEP_AMBIENT, NULL, spot.st.st_ino);
+    task.entry = entry_new(&spot);
+    /* The others lead to it; nobody looks it up. */
+    g_hash_table_insert(survey->inodes, survey, (gpointer)task.entry);
+    g_array_append_val(tasks, task);
+    walker_init(&walker, &entry_ops, top, task.entry);
+    while (tasks->len > 0) /* each error costs the folder that it is about */
+        visit_all(&(struct surveyor){ step, survey, tasks, false }, &walker);
+    walker_clear(&walker);
+    return survey;
 }
 
 void survey_free(struct survey *survey)

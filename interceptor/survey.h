@@ -56,6 +56,10 @@ void survey_walker_init(struct walker *walker, const struct survey *survey,
  * the survey fail. with_meta: compare metadata too. Free with survey_free(). */
 int survey_make(struct step *step, int root, bool with_meta,
                 struct survey **ret_survey);
+
+/* All that is below the directory top (any fd, O_PATH too), of which no step
+ * knows: ->created, as far as it can be read; their paths begin below top. */
+struct survey *survey_folder(int top);
 void survey_free(struct survey *survey);
 typedef struct survey survey_auto;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(survey_auto, survey_free)

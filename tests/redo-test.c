@@ -305,6 +305,40 @@ static void preview(gconstpointer data)
     world_free(w);
 }
 
+/* A redo moves what goes as a whole; what is in it is told all the same. */
+static void preview_redone(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autoptr(GPtrArray) before = NULL;
+    json_t *answer;
+    int64_t id;
+
+    world_host_dir(w, "d/sub");
+    world_host_file(w, "d/x", "content");
+    world_host_file(w, "d/sub/y", "y");
+    if (world_start(w)) {
+        before = world_snapshot(w);
+        id = world_step(w);
+        engine_remove_tree(w, "d");
+        DO(rmdir, "d");
+        json_decref(world_close_step(w, id));
+        json_decref(world_undo(w, 1));
+        json_decref(world_redo(w, 1));
+        answer = world_request(w, "preview", NULL);
+        assert_change(answer, 0, "d", "created", NULL);
+        assert_change(answer, 0, "d/sub", "created", NULL);
+        assert_change(answer, 0, "d/sub/y", "created", NULL);
+        assert_change(answer, 0, "d/x", "created", NULL);
+        g_assert_cmpint(json_integer_value(json_object_get(
+                            find_change(answer, 0, "d/x"), "size_after")),
+                        ==, 7);
+        json_decref(answer);
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+    }
+    world_free(w);
+}
+
 static void preview_refused(gconstpointer data)
 {
     struct world *w = world_new(data);
@@ -387,6 +421,7 @@ static const struct {
     { "not-kept", not_kept },
     { "open-step", open_step },
     { "preview", preview },
+    { "preview-redone", preview_redone },
     { "preview-refused", preview_refused },
 };
 
