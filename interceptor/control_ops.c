@@ -167,7 +167,8 @@ static json_t *handle_write_file(struct ic *ic, json_t *payload, GError **error)
         return NULL;
     }
     request.data = content;
-    request.mode = (int)mode;
+    request.set_mode = mode >= 0;
+    request.mode = request.set_mode ? (mode_t)mode : 0;
     request.step_id = id;
     if (!ic_write_file(ic, &request, &info, error))
         return NULL;

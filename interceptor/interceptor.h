@@ -440,7 +440,8 @@ struct ic_file_write {
     const char *path; /* relative to the share */
     const void *data;
     size_t len;
-    int mode;        /* permission bits; -1: as it is, 0644 for a new file */
+    bool set_mode;   /* to mode; else as it is, 0644 for a new file */
+    mode_t mode;     /* permission bits, with set_mode */
     int64_t step_id; /* as ic_step_open(); 0: the next one */
 };
 

@@ -147,8 +147,8 @@ static gboolean find_target(struct ic *ic, const char *path,
 
 /* As the folder's owner: a file of root's in somebody's project would be in
  * the way. */
-static int make_file(struct ic *ic, struct target *target, int mode,
-                     int *ret_fd)
+static int make_file(struct ic *ic, struct target *target,
+                     const struct ic_file_write *request, int *ret_fd)
 {
     struct ic_cred cred = { 0 };
     struct stat st;
@@ -159,20 +159,20 @@ static int make_file(struct ic *ic, struct target *target, int mode,
     cred.uid = st.st_uid;
     cred.gid = st.st_gid;
     return ic_create(ic, &cred, target->dir, target->name, O_WRONLY | O_EXCL,
-                     mode < 0 ? DEFAULT_MODE : (mode_t)mode, &target->file,
-                     NULL, ret_fd);
+                     request->set_mode ? request->mode : DEFAULT_MODE,
+                     &target->file, NULL, ret_fd);
 }
 
-static int open_file(struct ic *ic, struct target *target, int mode,
-                     int *ret_fd)
+static int open_file(struct ic *ic, struct target *target,
+                     const struct ic_file_write *request, int *ret_fd)
 {
-    struct ic_setattr attr = { .valid = IC_SET_MODE, .mode = (mode_t)mode };
+    struct ic_setattr attr = { .valid = IC_SET_MODE, .mode = request->mode };
     int rc;
 
     if (!target->file)
-        return make_file(ic, target, mode, ret_fd);
+        return make_file(ic, target, request, ret_fd);
     rc = ic_open(ic, target->file, O_WRONLY | O_TRUNC, ret_fd);
-    if (rc == 0 && mode >= 0)
+    if (rc == 0 && request->set_mode)
         rc = ic_setattr(ic, target->file, -1, &attr, NULL);
     return rc;
 }
@@ -199,7 +199,7 @@ static int write_target(struct ic *ic, struct target *target,
                         const struct ic_file_write *request)
 {
     fd_auto int fd = -1;
-    int rc = open_file(ic, target, request->mode, &fd);
+    int rc = open_file(ic, target, request, &fd);
 
     return rc < 0
                ? rc
@@ -282,7 +282,7 @@ gboolean ic_write_file(struct ic *ic, const struct ic_file_write *request,
     gboolean ok;
     bool waited;
 
-    if (request->mode < -1 || request->mode > 07777)
+    if (request->set_mode && request->mode > 07777)
         return fail(error, ERROR_INVALID_FIELD, request->path,
                     "a mode is a number from 0 to 07777");
     if (ic->read_only)
