@@ -20,7 +20,7 @@ static const char *const parts[] = {
 
 /* What else there may be. */
 static const char *const kept[] = { "version", "version.tmp", "lock",
-                                    UNDO_LOG_DISCARDED };
+                                    "lost+found", UNDO_LOG_DISCARDED };
 
 static bool is_in(const char *const *names, size_t count, const char *name)
 {
@@ -31,8 +31,7 @@ static bool is_in(const char *const *names, size_t count, const char *name)
     return false;
 }
 
-/* A folder with a file "version" in it need not be an undo log. */
-static int check_names(struct undo_log *log)
+int undo_log_check_names(struct undo_log *log)
 {
     int fd = sys_openat(log->dir, ".", UNDO_LOG_DIR_FLAGS, 0);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -77,7 +76,7 @@ static int discard_other(struct undo_log *log)
 {
     int64_t last_id = log->last_id;
     bool damaged = false;
-    int rc = check_names(log);
+    int rc = undo_log_check_names(log);
 
     if (rc == 0)
         rc = move_parts(log);

@@ -20,6 +20,8 @@
 #include "interceptor/step.h"
 #include "interceptor/sys.h"
 
+enum { MAX_LOCK_FILE = 64 << 10 };
+
 static bool fail(GError **error, int code, const char *path, int rc,
                  const char *what)
 {
@@ -37,10 +39,24 @@ int undo_log_open_subdir(int dirfd, const char *name)
     return sys_openat(dirfd, name, UNDO_LOG_DIR_FLAGS, 0);
 }
 
+/* The process that has the lock, as it has noted; 0: not known. */
+static int read_owner(struct undo_log *log)
+{
+    g_autofree char *text = NULL;
+    json_t *note = NULL;
+    size_t len;
+    int pid;
+
+    if (fd_read_file(log->dir, "lock", MAX_LOCK_FILE, &text, &len) == 0)
+        note = json_loadb(text, len, 0, NULL);
+    pid = (int)json_integer_value(json_object_get(note, "pid"));
+    json_decref(note);
+    return pid;
+}
+
 static bool take_lock(struct undo_log *log, const char *path,
                       const char *socket, GError **error)
 {
-    g_autofree char *owner = NULL;
     json_t *note;
     char *text;
     int rc;
@@ -50,10 +66,9 @@ static bool take_lock(struct undo_log *log, const char *path,
     if (log->lock < 0)
         return fail(error, ERROR_IO_ERROR, path, log->lock, "lock");
     if (flock(log->lock, LOCK_EX | LOCK_NB) < 0) {
-        fd_read_file(log->dir, "lock", 65536, &owner, NULL);
         g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
-                    "%s: this undo log is in use by another process: %s", path,
-                    owner ? g_strchomp(owner) : "?");
+                    "the undo log %s is in use by process %d; wait for its end",
+                    path, read_owner(log));
         return false;
     }
     note = json_pack("{s:i, s:s*}", "pid", (int)getpid(), "socket", socket);
@@ -97,6 +112,25 @@ static bool check_version(struct undo_log *log, const char *path,
     log->other_version = found ? g_utf8_make_valid(g_strstrip(found), -1)
                                : g_strdup("?");
     return true;
+}
+
+/* A folder of somebody else's files does not become a log. */
+static bool check_new(struct undo_log *log, const char *path, GError **error)
+{
+    struct stat st;
+    int rc = sys_stat_name(log->dir, "version", &st);
+
+    if (rc == -ENOENT)
+        rc = undo_log_check_names(log);
+    if (rc == 0)
+        return true;
+    if (rc != -EEXIST)
+        return fail(error, ERROR_IO_ERROR, path, rc, "undo log");
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                "%s: this folder holds files that belong to no undo log; "
+                "choose one that is empty or does not exist",
+                path);
+    return false;
 }
 
 const char *undo_log_other_version(const struct undo_log *log)
@@ -253,7 +287,8 @@ struct undo_log *undo_log_open(const char *path, const char *socket,
     if (log->dir < 0) {
         fail(error, ERROR_INVALID_DIRECTORY, path, log->dir,
              "cannot make the undo log's folder");
-    } else if (take_lock(log, path, socket, error) &&
+    } else if (check_new(log, path, error) &&
+               take_lock(log, path, socket, error) &&
                check_version(log, path, error) &&
                open_parts(log, path, error)) {
         return log;

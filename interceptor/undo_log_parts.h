@@ -94,6 +94,10 @@ int64_t undo_log_trash_bytes(const struct undo_log *log);
 int undo_log_commit_from(struct undo_log *log, const char *name,
                          const struct undo_log_entry *entry);
 
+/* -EEXIST if the log's folder holds what belongs to no log: a folder with a
+ * file "version" in it need not be one. 0 or -errno. */
+int undo_log_check_names(struct undo_log *log);
+
 /* Read the folder redo/. */
 int undo_log_find_redos(struct undo_log *log);
 
