@@ -89,7 +89,7 @@ char *cli_summary_recovery(json_t *report)
     const char *text = json_string_value(json_object_get(report, "message"));
     g_autofree char *command = printable_command(report);
 
-    if (text && !json_is_true(json_object_get(report, "undoable")))
+    if (text && !json_is_true(json_object_get(report, "taken_back")))
         return g_strdup(text);
     return g_strdup_printf("a step that did not end was taken back: %s "
                            "(%" G_GINT64_FORMAT " paths restored)",

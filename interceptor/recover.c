@@ -64,12 +64,16 @@ static void count_all_links(struct ic *ic, int wal)
 
 static void send_recovery(struct ic *ic, const char *message)
 {
-    const struct ic_step_info *info = ic->recovered;
-    json_t *payload = report_to_json(info);
+    struct ic_step_info *info = ic->recovered;
+    bool taken_back = !message;
+    json_t *payload;
 
+    info->undoable = false; /* not any more, or never */
+    payload = report_to_json(info);
+    json_object_set_new(payload, "taken_back", json_boolean(taken_back));
     json_object_set_new(
         payload, "restored_paths",
-        json_integer(info->undoable ? (json_int_t)info->affected : 0));
+        json_integer(taken_back ? (json_int_t)info->affected : 0));
     if (message)
         json_object_set_new(payload, "message", json_string(message));
     events_send(ic->events, "event.recovery", payload);

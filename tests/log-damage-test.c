@@ -344,7 +344,7 @@ static void run_wal(gconstpointer data)
         g_assert_nonnull(w->recovery);
         expect_canary(d);
         expect_not_lost(w);
-        if (json_is_false(json_object_get(w->recovery, "undoable"))) {
+        if (!json_is_true(json_object_get(w->recovery, "taken_back"))) {
             g_assert_nonnull(json_object_get(w->recovery, "message"));
             world_refused(w, "rollback", NULL, ERROR_STEP_UNPROTECTED);
         }

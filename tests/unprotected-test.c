@@ -132,6 +132,7 @@ static void ui17_killed(gconstpointer data)
     left = world_snapshot(w);
     world_start(w);
     g_assert_nonnull(w->recovery);
+    g_assert_true(json_is_false(json_object_get(w->recovery, "taken_back")));
     g_assert_true(json_is_false(json_object_get(w->recovery, "undoable")));
     g_assert_cmpint(
         json_integer_value(json_object_get(w->recovery, "restored_paths")), ==,
