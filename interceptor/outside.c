@@ -4,6 +4,8 @@
  */
 #include "interceptor/outside.h"
 
+#include <string.h>
+
 #include "common/errors.h"
 #include "common/log.h"
 #include "interceptor/barriers.h"
@@ -87,8 +89,7 @@ void ic_rollback_result_free(struct ic_rollback_result *result)
     g_free(result);
 }
 
-/* text is taken. */
-static void warn(struct ic_rollback_result *result, char *text)
+void outside_warn(struct ic_rollback_result *result, char *text)
 {
     log_warn(LOG_UNDO, "%s", text);
     g_ptr_array_add(result->warnings, text);
@@ -104,11 +105,11 @@ void outside_warn_lost(struct ic_rollback_result *result, int64_t id,
         barrier_add_path(all, g_ptr_array_index(paths, i));
     names = barrier_describe(all);
     if (paths->len > 0)
-        warn(result,
-             g_strdup_printf("step %" G_GINT64_FORMAT
-                             ": not restored, because they were removed or "
-                             "replaced from outside: %s",
-                             id, names));
+        outside_warn(result, g_strdup_printf(
+                                 "step %" G_GINT64_FORMAT
+                                 ": not restored, because they were removed or "
+                                 "replaced from outside: %s",
+                                 id, names));
     ic_barrier_free(all);
 }
 
@@ -168,7 +169,8 @@ static gboolean decide(struct ic_rollback_result *result, guint first,
             g_ptr_array_index(result->barriers, i));
 
         if (goes_on)
-            warn(result, g_strdup_printf("undone in spite of changes from "
+            outside_warn(result,
+                         g_strdup_printf("undone in spite of changes from "
                                          "outside: %s",
                                          text));
         g_string_append_printf(all, "%s%s", i > first ? "; " : "", text);
@@ -200,10 +202,28 @@ gboolean outside_check_barriers(struct ic *ic, int64_t seq, bool force,
                   error);
 }
 
+/* Has one of the result's barriers told of it already? */
+static bool is_told(const struct ic_rollback_result *result, const char *path)
+{
+    if (*path == '\0')
+        path = "."; /* as barrier_add_path() */
+    for (guint i = 0; i < result->barriers->len; i++) {
+        const struct ic_barrier *barrier = g_ptr_array_index(result->barriers,
+                                                             i);
+
+        for (guint j = 0; j < barrier->paths->len; j++) {
+            if (strcmp(g_ptr_array_index(barrier->paths, j), path) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 gboolean outside_check_step(struct ic *ic, struct step *step, bool force,
                             struct ic_rollback_result *result, GError **error)
 {
     g_autoptr(GPtrArray) paths = verify_step(ic->log, step, ic->root->fd);
+    bool goes_on = force || ic->outside_policy == IC_OUTSIDE_WARN;
     guint first = result->barriers->len;
     struct ic_barrier *barrier;
 
@@ -215,9 +235,16 @@ gboolean outside_check_step(struct ic *ic, struct step *step, bool force,
         return TRUE;
     barrier = barrier_new(g_get_real_time(), false);
     barrier->after_step = step->id;
-    for (guint i = 0; i < paths->len; i++)
-        barrier_add_path(barrier, g_ptr_array_index(paths, i));
+    for (guint i = 0; i < paths->len; i++) {
+        const char *path = g_ptr_array_index(paths, i);
+
+        if (!is_told(result, path))
+            barrier_add_path(barrier, path);
+    }
+    if (barrier->paths->len == 0 && barrier->more == 0) {
+        ic_barrier_free(barrier);
+        return goes_on || decide(result, 0, false, error);
+    }
     g_ptr_array_add(result->barriers, barrier);
-    return decide(result, first, force || ic->outside_policy == IC_OUTSIDE_WARN,
-                  error);
+    return decide(result, first, goes_on, error);
 }

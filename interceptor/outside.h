@@ -25,6 +25,9 @@ gboolean outside_check_barriers(struct ic *ic, int64_t seq, bool force,
 gboolean outside_check_step(struct ic *ic, struct step *step, bool force,
                             struct ic_rollback_result *result, GError **error);
 
+/* One more of the result's warnings, and a line of the log. text is taken. */
+void outside_warn(struct ic_rollback_result *result, char *text);
+
 /* These paths (restore_lost.h) were left as they are. */
 void outside_warn_lost(struct ic_rollback_result *result, int64_t id,
                        GPtrArray *paths);

@@ -58,10 +58,16 @@ static gboolean preview_step(struct ic *ic, int64_t id, bool force, bool newest,
 {
     fd_auto int dir = undo_log_open_step(ic->log, id);
     g_autoptr(step_auto) step = NULL;
+    g_autoptr(GError) cause = NULL;
     struct ic_step_info *info;
 
-    if (!rollback_load_step(ic, dir, force, &step, error))
+    if (!rollback_load_step(ic, dir, force, &step, &cause)) {
+        g_ptr_array_add(result->steps, report_of_damaged(id));
+        if (force && error_code_of(cause) == ERROR_PREIMAGE_CORRUPT)
+            return TRUE; /* it would be passed by */
+        g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;
+    }
     info = newest ? describe_now(ic, step, dir) : report_from_step(step);
     report_turn_round(info);
     g_ptr_array_add(result->steps, info);

@@ -256,8 +256,9 @@ struct ic_step_info *report_make(struct step *step, const struct survey *survey,
                                  int blobs, bool redone)
 {
     g_autoptr(GHashTable) deleted = g_hash_table_new(NULL, NULL);
-    struct reporter r = { step,   survey,           blobs,
-                          redone, report_new(step), deleted };
+    struct reporter r = {
+        step, survey, blobs, redone, report_new(step), deleted
+    };
     GHashTableIter iter;
     gpointer key, value;
 

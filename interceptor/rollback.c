@@ -23,6 +23,8 @@
 #include "interceptor/sys.h"
 #include "interceptor/verify.h"
 
+enum { TOLD_IDS = 20 };
+
 /* The open step cannot be taken back: it stays, as a wall. */
 static gboolean close_unprotected_locked(struct ic *ic, int64_t id,
                                          GError **error)
@@ -132,18 +134,29 @@ static gboolean pass_by(struct ic *ic, const struct undo_log_entry *entry,
                         GError **error)
 {
     int rc = undo_log_set_aside(ic->log, entry->id, entry->seq);
+    g_autofree char *text = NULL;
 
     if (rc < 0) {
         ic->broken = -EIO;
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     }
-    events_warn(ic->events,
-                "step %" G_GINT64_FORMAT
-                " cannot be undone and was passed by: %s; what the log has of "
-                "it is in %s/damaged",
-                entry->id, cause->message, ic->undo_dir);
+    text = g_strdup_printf(
+        "step %" G_GINT64_FORMAT
+        " cannot be undone and was passed by (%s): what it changed stays; what "
+        "the log has of it is in %s/damaged",
+        entry->id, cause->message, ic->undo_dir);
+    events_warn(ic->events, "%s", text);
+    g_ptr_array_add(result->warnings, g_steal_pointer(&text));
     g_ptr_array_add(result->steps, report_of_damaged(entry->id));
     return TRUE;
+}
+
+static int64_t newest_id(struct ic *ic)
+{
+    size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+
+    return count > 0 ? entries[count - 1].id : 0;
 }
 
 static gboolean pop_locked(struct ic *ic, bool force,
@@ -225,13 +238,37 @@ gboolean rollback_check_steps(struct ic *ic, unsigned steps, bool force,
     unsigned first = ic->broken ? 1 : 0;
     size_t count;
 
+    if (steps == 0) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "the number of steps is at least 1");
+        return FALSE;
+    }
     if (!check_steps(ic, steps > first ? steps - first : 0, force, error))
         return FALSE;
     undo_log_entries(ic->log, &count);
-    if (steps > 0 && steps <= count + first)
+    if (steps <= count + first)
         return TRUE;
     set_too_many(count + first, error);
     return FALSE;
+}
+
+/* Who is told that a later step failed must know that earlier ones did not. */
+static void tell_part(const struct ic_rollback_result *result, unsigned steps,
+                      int64_t id, GError **error)
+{
+    g_autoptr(GString) ids = g_string_new(NULL);
+    guint done = result->steps->len;
+
+    for (guint i = 0; i < MIN(done, TOLD_IDS); i++) {
+        const struct ic_step_info *info = g_ptr_array_index(result->steps, i);
+
+        g_string_append_printf(ids, "%s%" G_GINT64_FORMAT, i ? ", " : "",
+                               info->id);
+    }
+    if (done > 0)
+        g_prefix_error(
+            error, "%u of %u steps undone (%s%s); step %" G_GINT64_FORMAT ": ",
+            done, steps, ids->str, done > TOLD_IDS ? ", ..." : "", id);
 }
 
 static gboolean rollback_locked(struct ic *ic, unsigned steps, bool force,
@@ -255,9 +292,13 @@ static gboolean rollback_locked(struct ic *ic, unsigned steps, bool force,
      * for: who tries again means that one. */
     if (first && !finish_interrupted_locked(ic, result->steps, error))
         return FALSE;
-    for (steps -= first; steps > 0; steps--) {
-        if (!pop_locked(ic, force, result, error))
+    for (unsigned left = steps - first; left > 0; left--) {
+        int64_t id = newest_id(ic);
+
+        if (!pop_locked(ic, force, result, error)) {
+            tell_part(result, steps, id, error);
             return FALSE;
+        }
     }
     return TRUE;
 }

@@ -324,6 +324,12 @@ static gboolean open_locked(struct ic *ic, int64_t id, enum ic_step_type type,
 
     if (!steps_check_none(ic, error))
         return FALSE;
+    if (type != IC_STEP_COMMAND && type != IC_STEP_API) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "a step is of a command or of the API; ambient "
+                            "ones open by themselves");
+        return FALSE;
+    }
     if (id <= steps_last_id(ic)) {
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                     "step ids rise: %" G_GINT64_FORMAT

@@ -83,6 +83,21 @@ static char *log_path(struct fixture *f, const char *path)
     return g_build_filename(f->world->undo_dir, path, NULL);
 }
 
+static void overwrite_file(struct fixture *f)
+{
+    struct ic_inode *inode = lookup(f, ic_root(f->ic), "file");
+    struct iovec iov = { (void *)"new", 3 };
+    int fd;
+
+    open_step(f, 1);
+    OK(ic_open(f->ic, inode, O_RDWR, &fd));
+    g_assert_cmpint(ic_pwritev(f->ic, inode, fd, &iov, 1, 0, 0, false), ==, 3);
+    close(fd);
+    ic_inode_unref(inode);
+    OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0));
+    close_step(f, 1);
+}
+
 /* ---- ways out ------------------------------------------------------------ */
 
 static void names(struct fixture *f, gconstpointer data)
@@ -193,6 +208,64 @@ static void second_owner(struct fixture *f, gconstpointer data)
     g_assert_error(error, STEPBACK_ERROR, ERROR_BUSY);
 }
 
+/* Refused before a file is made in it. */
+static void log_among_files(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *dir = g_build_filename(f->world->base, "papers", NULL);
+    g_autofree char *file = g_build_filename(dir, "letter", NULL);
+    g_autofree char *lock = g_build_filename(dir, "lock", NULL);
+    struct ic_options options = { .share = f->world->share, .undo_dir = dir };
+    g_autoptr(GError) error = NULL;
+    struct ic *ic;
+
+    OK(mkdir(dir, 0700));
+    g_assert_true(g_file_set_contents(file, "Dear", -1, NULL));
+    g_assert_null(ic_open_share(&options, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY);
+    g_assert_false(g_file_test(lock, G_FILE_TEST_EXISTS));
+    OK(unlink(file));
+    ic = ic_open_share(&options, NULL); /* an empty one will do */
+    g_assert_nonnull(ic);
+    ic_close(ic);
+    g_assert_true(g_file_set_contents(file, "Dear", -1, NULL));
+    ic = ic_open_share(&options, NULL); /* and it is a log now */
+    g_assert_nonnull(ic);
+    ic_close(ic);
+}
+
+static void odd_requests(struct fixture *f, gconstpointer data)
+{
+    g_autoptr(GError) error = NULL;
+
+    g_assert_false(ic_step_open(f->ic, 1, IC_STEP_AMBIENT, NULL, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD);
+    g_clear_error(&error);
+    g_assert_false(ic_step_open(f->ic, 1, (enum ic_step_type)77, NULL, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD);
+    g_clear_error(&error);
+    overwrite_file(f);
+    g_assert_false(ic_rollback(f->ic, 0, false, NULL, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD);
+}
+
+/* A request that is all zeroes but for the content makes a usual file. */
+static void plain_write(struct fixture *f, gconstpointer data)
+{
+    struct ic_file_write request = { .path = "new", .data = "x", .len = 1 };
+    g_autofree char *path = world_host_path(f->world, "new");
+    struct stat st;
+
+    g_assert_true(ic_write_file(f->ic, &request, NULL, NULL));
+    OK(stat(path, &st));
+    g_assert_cmpuint(st.st_mode & 07777, ==, 0644);
+    request.set_mode = true;
+    g_assert_true(ic_write_file(f->ic, &request, NULL, NULL));
+    OK(stat(path, &st));
+    g_assert_cmpuint(st.st_mode & 07777, ==, 0);
+    request.mode = 010000;
+    g_assert_false(ic_write_file(f->ic, &request, NULL, NULL));
+}
+
 static void read_only(struct fixture *f, gconstpointer data)
 {
     struct ic_options options = { .share = f->world->share, .read_only = true };
@@ -212,21 +285,6 @@ static void read_only(struct fixture *f, gconstpointer data)
 }
 
 /* ---- logs that are not what they were ------------------------------------ */
-
-static void overwrite_file(struct fixture *f)
-{
-    struct ic_inode *inode = lookup(f, ic_root(f->ic), "file");
-    struct iovec iov = { (void *)"new", 3 };
-    int fd;
-
-    open_step(f, 1);
-    OK(ic_open(f->ic, inode, O_RDWR, &fd));
-    g_assert_cmpint(ic_pwritev(f->ic, inode, fd, &iov, 1, 0, 0, false), ==, 3);
-    close(fd);
-    ic_inode_unref(inode);
-    OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0));
-    close_step(f, 1);
-}
 
 static void flip_byte(const char *path, off_t offset)
 {
@@ -370,6 +428,51 @@ static void killed_while_detaching(struct fixture *f, gconstpointer data)
     world_assert_equal(f->world, before);
 }
 
+/* Two steps are asked for, and the older one cannot be undone. */
+static void half_of_two(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *made = world_host_path(f->world, "made");
+    g_autoptr(GError) error = NULL;
+    struct ic_rollback_result *result;
+    struct ic_inode *inode;
+
+    overwrite_file(f);
+    open_step(f, 2);
+    OK(ic_mkdirat(f->ic, &f->cred, ic_root(f->ic), "made", 0755, &inode, NULL));
+    ic_inode_unref(inode);
+    close_step(f, 2);
+    world_host_file(f->world, "file", "from outside, and longer");
+    g_assert_false(ic_rollback_steps(f->ic, 2, false, &result, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_UNDO_BARRIER);
+    g_test_message("%s", error->message);
+    g_assert_true(
+        g_str_has_prefix(error->message, "1 of 2 steps undone (2); step 1: "));
+    g_assert_cmpuint(result->steps->len, ==, 1);
+    ic_rollback_result_free(result);
+    g_assert_false(g_file_test(made, G_FILE_TEST_EXISTS));
+    g_assert_true(ic_rollback(f->ic, 1, true, NULL, NULL));
+}
+
+/* By force, it is passed by, and that is said. */
+static void passed_by(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *manifest = log_path(f, "steps/1/manifest.jsonl");
+    const struct ic_step_info *info;
+    struct ic_rollback_result *result;
+
+    overwrite_file(f);
+    OK(unlink(manifest));
+    g_assert_true(ic_preview(f->ic, 1, true, &result, NULL));
+    info = g_ptr_array_index(result->steps, 0);
+    g_assert_true(info->damaged);
+    ic_rollback_result_free(result);
+    g_assert_true(ic_rollback_steps(f->ic, 1, true, &result, NULL));
+    info = g_ptr_array_index(result->steps, 0);
+    g_assert_true(info->damaged && !info->undoable);
+    g_assert_cmpuint(result->warnings->len, ==, 1);
+    ic_rollback_result_free(result);
+}
+
 /* An obstacle stops a rollback half-way. Trying again once it is gone takes
  * back that step, not one more. */
 static void tried_again(struct fixture *f, gconstpointer data)
@@ -462,6 +565,9 @@ static const struct {
     { "/guard/moved-away", moved_away },
     { "/guard/log-in-share", log_in_share },
     { "/guard/second-owner", second_owner },
+    { "/guard/log-among-files", log_among_files },
+    { "/guard/odd-requests", odd_requests },
+    { "/guard/plain-write", plain_write },
     { "/guard/read-only", read_only },
     { "/guard/UL-08/corrupt-blob", corrupt_blob },
     { "/guard/UL-07/missing-blob", missing_blob },
@@ -469,6 +575,8 @@ static const struct {
     { "/guard/UL-06/damaged-line", damaged_line },
     { "/guard/rollback/killed-while-detaching", killed_while_detaching },
     { "/guard/rollback/tried-again", tried_again },
+    { "/guard/rollback/half-of-two", half_of_two },
+    { "/guard/rollback/passed-by", passed_by },
     { "/guard/huge-step-id", huge_step_id },
     { "/guard/long-paths", long_paths },
     { "/guard/huge-record", huge_record },
