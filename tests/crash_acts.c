@@ -4,8 +4,14 @@
  */
 #include "tests/crash_acts.h"
 
+#include <fcntl.h>
+
 #include "common/errors.h"
+#include "common/fd.h"
 #include "interceptor/engine.h"
+#include "interceptor/pack.h"
+#include "interceptor/step.h"
+#include "interceptor/sys.h"
 
 /* ---- steps --------------------------------------------------------------- */
 
@@ -116,6 +122,43 @@ static void run_redo(struct crash *c)
         crash_close(c);
 }
 
+/* Each record is on disk before what it is about is changed. */
+static void run_power_step(struct crash *c)
+{
+    if (!crash_open(c))
+        return;
+    ic_set_durability(engine(c), IC_DURABILITY_POWER);
+    if (crash_open_step(c)) {
+        crash_change(c, c->act->before);
+        crash_close_step(c);
+    }
+    if (!c->step_is_open)
+        crash_close(c);
+}
+
+/* What the thread does with each step's content once it is committed. */
+static void run_compress(struct crash *c)
+{
+    atomic_bool cancel = false;
+    size_t count;
+    const struct undo_log_entry *entries;
+
+    if (!crash_open(c))
+        return;
+    entries = undo_log_entries(engine(c)->log, &count);
+    for (size_t i = 0; i < count; i++) {
+        fd_auto int step = undo_log_open_step(engine(c)->log, entries[i].id);
+        fd_auto int blobs = step < 0 ? step
+                                     : sys_openat(step, STEP_BLOBS,
+                                                  O_RDONLY | O_DIRECTORY, 0);
+        int rc = blobs < 0 ? blobs : pack_compress(blobs, &cancel, true);
+
+        if (rc < 0 && !c->shared->board.fired)
+            crash_trouble(c, "compressing: %s", g_strerror(-rc));
+    }
+    crash_close(c);
+}
+
 /* ---- forgetting ---------------------------------------------------------- */
 
 static bool configure(struct crash *c, const struct ic_limits *limits)
@@ -159,16 +202,26 @@ static void evict_by_count(struct crash *c)
     configure(c, &limits);
 }
 
-/* Room for what the steps have copied that are to stay. */
+static int64_t size_of(struct crash *c, guint step, const char *name)
+{
+    g_autofree char *path = g_strdup_printf(
+        "%s/steps/%" G_GINT64_FORMAT "/%s", c->w->undo_dir,
+        g_array_index(c->ids, gint64, step), name);
+    struct stat st;
+
+    return stat(path, &st) == 0 ? st.st_size : 0;
+}
+
+/* Room for what the steps have copied that are to stay; measured here, as the
+ * engine's own measure may be spoilt by the fault. */
 static void evict_by_size(struct crash *c)
 {
     struct ic_limits limits = { .max_log_size = 0 };
-    size_t count;
-    const struct undo_log_entry *entries = undo_log_entries(engine(c)->log,
-                                                            &count);
 
-    for (size_t i = c->act->forgets; i < count; i++)
-        limits.max_log_size += entries[i].copied;
+    for (guint i = c->act->forgets; i < c->act->before; i++)
+        limits.max_log_size += size_of(c, i, STEP_MANIFEST) +
+                               size_of(c, i, STEP_BLOBS "/" PACK_NAME) +
+                               size_of(c, i, STEP_BLOBS "/" PACK_COMPRESSED);
     configure(c, &limits);
 }
 
@@ -241,6 +294,8 @@ const struct crash_act crash_acts[] = {
     { "first-step", 0, 1, 0, 0, false, run_step, go_on_step },
     { "second-step", 1, 2, 0, 0, false, run_step, go_on_step },
     { "third-step", 2, 3, 0, 0, false, run_step, go_on_step },
+    { "power-step", 1, 2, 0, 0, false, run_power_step, go_on_step },
+    { "compress", 3, 3, 0, 0, false, run_compress, NULL },
     { "ambient-step", 0, 1, 0, 0, false, run_ambient, NULL },
     { "abort", 2, 2, 0, 0, false, run_abort, go_on_abort },
     { "rollback-first", 1, 0, 0, 0, false, run_rollback, go_on_rollback },

@@ -57,6 +57,9 @@ static bool may_follow(const struct crash *c, const char *what, int rc)
                  g_str_has_prefix(what, "symlink");
 
     return rc == -ENOENT || rc == -ENOTEMPTY || (rc == -EEXIST && makes) ||
+           /* What a failed sync has left on disk nobody knows: then the step's
+            * changes all fail. */
+           strstr(c->shared->board.call, "sync") ||
            c->plan->action == FAULT_ERRNO_FROM ||
            c->plan->action == FAULT_TORN_ERRNO;
 }
