@@ -88,35 +88,43 @@ void held_links_change(struct held_links *held, uint64_t ino, int delta)
     }
 }
 
-struct kept {
-    struct held_links *held;
-    int delta;
-};
-
-static int change_entry(int dirfd, const struct dirent *entry, void *opaque)
+static int collect_entry(int dirfd, const struct dirent *entry, void *opaque)
 {
-    const struct kept *kept = opaque;
+    GArray *inos = opaque;
+    uint64_t ino;
     struct stat st;
+    int rc = sys_stat_name(dirfd, entry->d_name, &st);
 
-    if (sys_stat_name(dirfd, entry->d_name, &st) < 0)
-        return TREE_SKIP;
+    if (rc < 0)
+        return rc == -ENOENT ? TREE_SKIP : rc;
     if (S_ISDIR(st.st_mode))
         return TREE_ENTER;
-    held_links_change(kept->held, st.st_ino, kept->delta);
+    ino = st.st_ino;
+    g_array_append_val(inos, ino);
     return TREE_SKIP;
 }
 
+/* Given up is all or nothing: what could not be looked at stays and is given up
+ * another time, and a count that is one too high would hide the next file that
+ * gets this number. */
 int held_links_change_kept(struct held_links *held, int blobs, uint64_t ino,
                            int delta)
 {
-    struct kept kept = { held, delta };
-    fd_auto int fd = sys_openat(blobs, step_inode_blob(ino).text,
-                                O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+    g_autoptr(GArray) inos = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    fd_auto int fd = blobs < 0
+                         ? -ENOENT
+                         : sys_openat(blobs, step_inode_blob(ino).text,
+                                      O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+    int rc = 0;
 
     if (fd < 0 && fd != -ENOTDIR && fd != -ENOENT && fd != -ELOOP)
         return fd;
-    held_links_change(held, ino, delta);
-    return fd < 0 ? 0 : tree_walk(fd, change_entry, NULL, &kept);
+    g_array_append_val(inos, ino);
+    if (fd >= 0)
+        rc = tree_walk(fd, collect_entry, NULL, inos);
+    for (guint i = 0; (rc == 0 || delta > 0) && i < inos->len; i++)
+        held_links_change(held, g_array_index(inos, uint64_t, i), delta);
+    return rc;
 }
 
 int held_links_change_all(struct held_links *held, int blobs, int delta)

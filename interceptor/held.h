@@ -28,7 +28,8 @@ void held_links_set_table(struct held_links *held, struct inode_table *table);
 void held_links_change(struct held_links *held, uint64_t ino, int delta);
 
 /* The log took or gave up blobs/i<ino>, and, if that is (still) there and a
- * directory, what is in it. 0 or -errno. */
+ * directory, what is in it; blobs -1: one link that is none. 0 or -errno, and
+ * then nothing was given up. */
 int held_links_change_kept(struct held_links *held, int blobs, uint64_t ino,
                            int delta);
 

@@ -153,7 +153,8 @@ int undo_log_discard_wal(struct undo_log *log, int64_t id, int64_t seq,
  * at once. The rest, which may be a million files, is left to a thread.
  *
  * Called, by any thread, for each inode that is about to leave the log, as
- * i<ino> in blobs. If it says -errno, that stays until another time. */
+ * i<ino> in blobs, or as a link of another name, then blobs is -1. If it says
+ * -errno, that stays until another time. */
 void undo_log_on_forget(struct undo_log *log,
                         int (*forget)(int blobs, uint64_t ino, void *opaque),
                         void *opaque);

@@ -66,13 +66,19 @@ static bool spend(struct budget *budget, int dirfd, const char *name)
     return true;
 }
 
+/* Opening said so; or there is something else of that name. */
+static bool is_absent(int fd)
+{
+    return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP;
+}
+
 /* 1: the budget is spent, or the log is being closed. */
 static int remove_blobs(struct trash *trash, int folder, struct budget *budget)
 {
     int fd = sys_openat(folder, STEP_BLOBS, UNDO_LOG_DIR_FLAGS, 0);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
-    int rc = 0;
+    int rc = dir || is_absent(fd) ? 0 : fd < 0 ? fd : -errno;
 
     while (rc == 0 && dir && (entry = readdir(dir))) {
         const char *name = entry->d_name;
@@ -98,7 +104,9 @@ static int remove_folder(struct trash *trash, int fd, const char *name,
 {
     fd_auto int folder = sys_openat(fd, name, UNDO_LOG_DIR_FLAGS, 0);
     struct stat st;
-    int rc = folder < 0 ? 0 : remove_blobs(trash, folder, budget);
+    int rc = folder >= 0         ? remove_blobs(trash, folder, budget)
+             : is_absent(folder) ? 0
+                                 : folder;
 
     /* A whole log that was discarded: who knows how much. */
     if (rc == 0 && budget && folder >= 0 &&
@@ -223,7 +231,7 @@ static void drop_link(struct undo_log *log, int blobs, const char *name)
     if (sys_unlinkat(blobs, name, 0) < 0)
         return;
     if (log->trash->forget)
-        log->trash->forget(blobs, st.st_ino, log->trash->opaque);
+        log->trash->forget(-1, st.st_ino, log->trash->opaque);
     if (sys_stat_fd(fd, &st) < 0)
         return;
     after = (struct own_state){ st.st_ino, meta_time(&st.st_ctim) };
