@@ -166,21 +166,21 @@ int undo_log_finish_redo(struct undo_log *log)
 int undo_log_drop_redos(struct undo_log *log)
 {
     fd_auto int redo = sys_openat(log->dir, REDO, UNDO_LOG_DIR_FLAGS, 0);
-
     /* One that could not be kept, nor dropped. */
-    if (log->has_inverse && undo_log_drop_inverse(log) < 0)
-        return -EIO;
+    int rc = log->has_inverse ? undo_log_drop_inverse(log) : 0;
+
     /* The one that is to be redone last goes first: killed in between, those
      * that are left can still be redone. */
-    while (log->redos->len > 0) {
+    while (rc == 0 && log->redos->len > 0) {
         int64_t seq = g_array_index(log->redos, int64_t, 0);
-        int rc = redo < 0 ? redo
-                          : undo_log_move_to_trash(log, redo,
-                                                   undo_log_name(seq).text, 0);
 
-        if (rc < 0 && rc != -ENOENT)
-            return rc;
-        g_array_remove_index(log->redos, 0);
+        rc = redo < 0 ? redo
+                      : undo_log_move_to_trash(log, redo,
+                                               undo_log_name(seq).text, 0);
+        if (rc == -ENOENT)
+            rc = 0;
+        if (rc == 0)
+            g_array_remove_index(log->redos, 0);
     }
-    return 0;
+    return rc;
 }
