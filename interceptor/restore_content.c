@@ -165,21 +165,32 @@ gboolean restore_check_content(struct restore *r, GError **error)
 
 /* ---- opening ------------------------------------------------------------- */
 
+/* A FIFO or a device would not be what the record means, and must not be
+ * written to, nor waited for. */
+static int check_file(int fd)
+{
+    struct stat st;
+    int rc = sys_stat_fd(fd, &st);
+
+    return rc < 0 ? rc : S_ISREG(st.st_mode) ? 0 : -ESTALE;
+}
+
 static int open_file(struct contents *c, struct file *file)
 {
     fd_auto int fd = restore_open_inode(c->r, file->inode);
+    int rc = fd < 0 ? fd : check_file(fd);
 
-    if (fd < 0)
-        return fd;
-    file->fd = sys_reopen(fd, O_WRONLY);
-    if (file->fd == -EACCES && sys_chmod_fd(fd, 0600) == 0)
-        file->fd = sys_reopen(fd, O_WRONLY); /* ours; its mode is set later */
+    if (rc < 0)
+        return rc;
+    file->fd = sys_reopen(fd, O_WRONLY | O_NONBLOCK);
+    if (file->fd == -EACCES && sys_chmod_fd(fd, 0600) == 0) /* ours; its mode
+                                                               is set later */
+        file->fd = sys_reopen(fd, O_WRONLY | O_NONBLOCK);
     file->read_only = file->fd < 0;
     /* A file that may not be written: the step could not write it either, it
      * only tried to, if it has the content that it had. */
     if (file->read_only) {
-        int rc = file->fd;
-
+        rc = file->fd;
         file->fd = sys_reopen(fd, O_RDONLY | O_NONBLOCK);
         if (file->fd < 0)
             return rc;
