@@ -6,10 +6,10 @@
  * step has changed that binding, the binding's record leads back to the inode
  * and nothing is to be done. Else the inode is still there: where the server
  * last saw it, checked against the tree, or for a directory what ".." and a
- * search there say. A file that is not found so (renamed from outside,
- * removed in an earlier step and still open) gets a link in the step's log
- * instead, which leads to it as well; or, if the log is elsewhere, is searched
- * for.
+ * search there say. A file that is not found so (renamed from outside, removed
+ * in an earlier step and still open, or by a redo together with its directory)
+ * gets a link in the step's log instead, which leads to it as well; or, if the
+ * log is elsewhere, is searched for.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -198,22 +198,42 @@ static int find_home(struct wal *wal, struct ic_inode *inode,
     return 0;
 }
 
+/* By the log, or by a search. 1: the log leads to it, 0: it has a place, or
+ * -errno. */
+static int find_otherwise(struct wal *wal, struct ic_inode *inode)
+{
+    int rc = link_into_log(wal, inode);
+
+    if (rc == 0)
+        return 1;
+    return rc == -ESTALE ? capture_find_lost(wal, inode) : rc;
+}
+
+/* No way up leads into the share; one through the log, where a redo has put the
+ * whole directory, may end anywhere. */
+static bool is_outside(int rc)
+{
+    return rc == 0 || rc == -EACCES;
+}
+
 static int find_homes(struct wal *wal, struct ic_inode *inode, GArray *places)
 {
     struct ic_inode *at = inode;
+    bool again = false;
 
     while (!is_known(wal, at)) {
         struct place place;
         int rc = find_home(wal, at, &place);
 
-        if (rc == 0 && places->len == 0) {
-            rc = link_into_log(wal, inode);
+        if (is_outside(rc) && !again) {
+            again = true;
+            g_array_set_size(places, 0);
+            at = inode;
+            rc = find_otherwise(wal, inode);
             if (rc == 0)
+                continue;
+            if (rc > 0)
                 return 0;
-            if (rc == -ESTALE)
-                rc = capture_find_lost(wal, inode);
-            if (rc == 0)
-                rc = find_home(wal, inode, &place);
         }
         if (rc <= 0)
             return rc == 0 || rc == -ENOENT ? -ESTALE : rc;
