@@ -13,7 +13,8 @@
  *     {"t":"own","i":12,"c":T,"j":99,"d":U}   (12, T), as a step found it at
  *         its first touch, is (99, U) since that step was taken back
  *     {"t":"loose","i":12,"c":T}              the log has given up its link of
- *         (12, T), so its ctime may be another; "own" follows, or we died
+ *         (12, T), or has got one, so its ctime may be another; "own" follows,
+ *         or we died
  *     {"t":"lost","seq":9}                    lines of the steps up to seq 9
  *         are missing: do not go by ctimes for these
  *
@@ -47,7 +48,7 @@ void own_free(struct own *own);
 void own_add(struct own *own, const struct own_state *from,
              const struct own_state *to, int64_t last_seq);
 
-/* About to unlink a link of an inode in this state. */
+/* About to unlink a link of an inode in this state, or one was made. */
 void own_loosen(struct own *own, const struct own_state *state,
                 int64_t last_seq);
 

@@ -52,12 +52,43 @@ static bool is_complete(struct ic *ic, struct redo_target *target, int64_t id)
     return target->blobs >= 0;
 }
 
+/* A link that it has got changed the ctime of its inode, and nothing is noted
+ * of that until the inverse is used. */
+static void loosen_links(struct ic *ic, const struct redo_target *target)
+{
+    fd_auto int blobs = sys_openat(target->dir, STEP_BLOBS,
+                                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    g_autoptr(step_auto) step = NULL;
+    GHashTableIter iter;
+    gpointer value;
+
+    if (blobs < 0 || step_load(target->dir, undo_log_alias, ic->log, &step) < 0)
+        return;
+    g_hash_table_iter_init(&iter, step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const struct step_inode *inode = value;
+        struct stat st;
+
+        if (inode->flags & STEP_SEEN &&
+            sys_stat_name(blobs, step_inode_blob(inode->ino).text, &st) == 0)
+            own_loosen(undo_log_own(ic->log), &inode->seen,
+                       undo_log_last_seq(ic->log));
+    }
+}
+
+static void drop_unfinished(struct ic *ic, struct redo_target *target)
+{
+    if (target->dir >= 0)
+        loosen_links(ic, target);
+    redo_drop(ic, target);
+}
+
 void redo_find(struct ic *ic, int64_t id, struct redo_target *ret_target)
 {
     *ret_target = REDO_TARGET_NONE;
     ret_target->dir = undo_log_open_inverse(ic->log);
     if (!is_complete(ic, ret_target, id))
-        redo_drop(ic, ret_target);
+        drop_unfinished(ic, ret_target);
 }
 
 static int make(struct ic *ic, struct redo_target *target,
@@ -95,7 +126,7 @@ int redo_make(struct ic *ic, struct step *step, int blobs,
     target.seq = source.seq;
     rc = make(ic, &target, &source);
     if (rc < 0) {
-        redo_drop(ic, &target);
+        drop_unfinished(ic, &target);
         return rc;
     }
     *ret_target = target;
