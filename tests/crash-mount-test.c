@@ -12,6 +12,9 @@
  * /crash-mount/recovery  once in the act's middle, and then at each point of
  *                        the next start
  *
+ * Each for a tree that one process changes, and one that a crowd does: there a
+ * point is another moment in each round.
+ *
  * STEPBACK_CRASH_STRIDE=N takes every Nth point; all take some minutes.
  */
 #include <signal.h>
@@ -19,6 +22,7 @@
 #include "common/errors.h"
 #include "common/log.h"
 #include "tests/crash_points.h"
+#include "tests/crash_random.h"
 #include "tests/crash_trees.h"
 
 enum { MAX_FAILURES = 5, FRESH_EVERY = 100 };
@@ -309,6 +313,7 @@ static void kill_recovery(struct crash *c)
 }
 
 struct run {
+    const struct crash_tree *tree;
     const struct crash_act *act;
     void (*test)(struct crash *c);
 };
@@ -318,7 +323,7 @@ static unsigned tried;
 static void run_test(gconstpointer data)
 {
     const struct run *run = data;
-    struct crash *c = crash_new(&crash_trees[0], run->act, &world_mount);
+    struct crash *c = crash_new(run->tree, run->act, &world_mount);
 
     if (world_start(c->w)) {
         run->test(c);
@@ -327,15 +332,23 @@ static void run_test(gconstpointer data)
     crash_free(c);
 }
 
-static void add(const char *name, const struct crash_act *act,
-                void (*test)(struct crash *c))
+static void add(const char *name, const struct crash_tree *tree,
+                const struct crash_act *act, void (*test)(struct crash *c))
 {
     struct run *run = g_new(struct run, 1);
-    g_autofree char *path = g_strdup_printf("/crash-mount/%s/%s", name,
-                                            act->name);
+    g_autofree char *path = g_strdup_printf("/crash-mount/%s/%s/%s", name,
+                                            tree->name, act->name);
 
-    *run = (struct run){ act, test };
+    *run = (struct run){ tree, act, test };
     g_test_add_data_func_full(path, run, run_test, g_free);
+}
+
+static void add_all(const struct crash_tree *tree)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(acts); i++) {
+        add("kill", tree, &acts[i], kill_everywhere);
+        add("recovery", tree, &acts[i], kill_recovery);
+    }
 }
 
 int main(int argc, char **argv)
@@ -346,10 +359,8 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN); /* the control socket of who was killed */
     g_test_init(&argc, &argv, NULL);
     log_set_level(g_test_verbose() ? LOG_LEVEL_INFO : LOG_LEVEL_NONE);
-    for (size_t i = 0; i < G_N_ELEMENTS(acts); i++)
-        add("kill", &acts[i], kill_everywhere);
-    for (size_t i = 0; i < G_N_ELEMENTS(acts); i++)
-        add("recovery", &acts[i], kill_recovery);
+    add_all(&crash_trees[0]);
+    add_all(&crash_crowd);
     rc = g_test_run();
     g_test_message("the daemon was killed in %u rounds", tried);
     return rc;

@@ -21,6 +21,7 @@
 #include "common/log.h"
 #include "tests/crash_acts.h"
 #include "tests/crash_points.h"
+#include "tests/crash_random.h"
 #include "tests/crash_trees.h"
 
 enum { MAX_FAILURES = 5 };
@@ -196,16 +197,20 @@ static void add(const char *name, void (*test)(struct crash *c),
     g_test_add_data_func_full(path, run, run_test, g_free);
 }
 
-static void add_all(const struct run *run)
+static void add_acts(const struct crash_tree *tree,
+                     const struct world_backend *backend)
 {
-    if (run->tree->sparse) {
-        if (run->act->forgets)
-            add("kill", kill_everywhere, run);
-        return;
+    for (size_t i = 0; i < crash_acts_count; i++) {
+        struct run run = { tree, &crash_acts[i], backend, NULL };
+
+        if (tree->sparse && !run.act->forgets)
+            continue;
+        add("kill", kill_everywhere, &run);
+        if (tree->only_killed)
+            continue;
+        add("twice", kill_twice, &run);
+        add("errors", fail_everywhere, &run);
     }
-    add("kill", kill_everywhere, run);
-    add("twice", kill_twice, run);
-    add("errors", fail_everywhere, run);
 }
 
 int main(int argc, char **argv)
@@ -218,14 +223,9 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     log_set_level(g_test_verbose() ? LOG_LEVEL_INFO : LOG_LEVEL_NONE);
     for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
-        for (size_t j = 0; j < crash_trees_count; j++) {
-            for (size_t k = 0; k < crash_acts_count; k++) {
-                struct run run = { &crash_trees[j], &crash_acts[k], backends[i],
-                                   NULL };
-
-                add_all(&run);
-            }
-        }
+        for (size_t j = 0; j < crash_trees_count; j++)
+            add_acts(&crash_trees[j], backends[i]);
+        add_acts(&crash_random, backends[i]);
     }
     rc = g_test_run();
     g_test_message("a fault was met in %u rounds", tried);

@@ -250,10 +250,10 @@ void crash_report(struct crash *c, const struct fault_plan *plans, size_t count)
         g_string_append_printf(text, "%sfault %d at point %u", i ? ", " : "",
                                (int)plans[i].action, plans[i].point);
     about = g_strescape(c->shared->board.name, NULL);
-    g_test_message("%s, %s, %s: %s, errno %d, way %u, at %s %s:\n%s",
-                   c->w->backend->name, c->tree->name, c->act->name, text->str,
-                   plans[count - 1].error, c->way, c->shared->board.call, about,
-                   c->shared->trouble);
+    g_test_message("%s, %s, %s: round %u, %s, errno %d, way %u, at %s %s:\n%s",
+                   c->w->backend->name, c->tree->name, c->act->name, c->rounds,
+                   text->str, plans[count - 1].error, c->way,
+                   c->shared->board.call, about, c->shared->trouble);
     g_test_fail();
     c->failures++;
     crash_make_world(c);

@@ -35,7 +35,8 @@ struct crash;
 
 struct crash_tree {
     const char *name;
-    unsigned sparse; /* of its points, take every so-manieth, and only kill */
+    unsigned sparse;               /* of its points, take every so-manieth */
+    bool only_killed;              /* no call is made to fail */
     void (*fill)(struct world *w); /* on the host */
     void (*changes[CRASH_STEPS])(struct crash *c);
 };

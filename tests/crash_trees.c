@@ -320,7 +320,11 @@ static void change_new(struct crash *c)
 }
 
 const struct crash_tree crash_trees[] = {
-    { "mixed", 0, fill_mixed, { change_names, change_contents, change_again } },
-    { "many", 13, fill_many, { remove_many, make_new, change_new } },
+    { "mixed",
+      0,
+      false,
+      fill_mixed,
+      { change_names, change_contents, change_again } },
+    { "many", 13, true, fill_many, { remove_many, make_new, change_new } },
 };
 const size_t crash_trees_count = G_N_ELEMENTS(crash_trees);
