@@ -85,6 +85,9 @@ int cli_agent(int argc, char **argv)
     if (!cli_options_parse("- serve a frontend on stdin and stdout", entries,
                            false, &argc, &argv))
         return CLI_USAGE;
+    if (argc > 1)
+        return cli_options_wrong("agent: '%s' is one argument too many",
+                                 argv[1]);
     /* GLib does not free what an option replaces: so no default before. */
     if (!log_level)
         log_level = g_strdup("info");

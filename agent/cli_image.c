@@ -24,6 +24,7 @@ static int build(char **argv)
                                   "has it as guest/build");
     if (shim)
         g_setenv("STEPBACK_SHIM", shim, FALSE);
+    g_setenv("STEPBACK_BUILD_NAME", CLI_PROGRAM " image build", TRUE);
     argv[0] = builder;
     execv(builder, argv);
     return cli_options_failed("cannot run %s: %s", builder, g_strerror(errno));

@@ -9,8 +9,9 @@
 
 #include "agent/cli.h"
 
-bool cli_options_parse(const char *summary, const GOptionEntry *entries,
-                       bool strict, int *argc, char ***argv)
+bool cli_options_parse_with(const char *summary, const char *details,
+                            const GOptionEntry *entries, bool strict, int *argc,
+                            char ***argv)
 {
     g_autofree char *program = g_strdup_printf(CLI_PROGRAM " %s", (*argv)[0]);
     GOptionContext *context = g_option_context_new(summary);
@@ -19,6 +20,7 @@ bool cli_options_parse(const char *summary, const GOptionEntry *entries,
 
     /* The usage line names the program by its prgname. */
     g_set_prgname(program);
+    g_option_context_set_description(context, details);
     g_option_context_add_main_entries(context, entries, NULL);
     g_option_context_set_strict_posix(context, strict);
     ok = g_option_context_parse(context, argc, argv, &error);
@@ -35,10 +37,17 @@ bool cli_options_parse(const char *summary, const GOptionEntry *entries,
     return true;
 }
 
+bool cli_options_parse(const char *summary, const GOptionEntry *entries,
+                       bool strict, int *argc, char ***argv)
+{
+    return cli_options_parse_with(summary, NULL, entries, strict, argc, argv);
+}
+
 static void print(const char *format, va_list args)
 {
     g_autofree char *text = g_strdup_vprintf(format, args);
 
+    fflush(stdout); /* in the order in which it happened */
     fprintf(stderr, CLI_PROGRAM ": %s\n", text);
 }
 

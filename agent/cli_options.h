@@ -15,6 +15,11 @@
 bool cli_options_parse(const char *summary, const GOptionEntry *entries,
                        bool strict, int *argc, char ***argv);
 
+/* The same; --help says details, too. */
+bool cli_options_parse_with(const char *summary, const char *details,
+                            const GOptionEntry *entries, bool strict, int *argc,
+                            char ***argv);
+
 /* Print what is wrong with the command line; CLI_USAGE. */
 int cli_options_wrong(const char *format, ...) G_GNUC_PRINTF(1, 2);
 

@@ -20,13 +20,15 @@
 
 #include "agent/cli.h"
 #include "agent/cli_options.h"
+#include "agent/cli_place.h"
 #include "agent/cli_summary.h"
+#include "agent/guest_image.h"
+#include "agent/machine.h"
 #include "agent/session.h"
 #include "common/json_bytes.h"
 #include "common/log.h"
 
 enum {
-    EXIT_TIMED_OUT = 124, /* as timeout(1) */
     EXIT_INTERRUPTED = 128 + SIGINT,
     WRITE_CHUNK = 4096, /* PIPE_BUF: after POLLOUT it cannot block */
     WRITE_POLL_MS = 200,
@@ -140,6 +142,13 @@ static void take_recovery(json_t *payload)
     fprintf(stderr, CLI_PROGRAM ": %s\n", text);
 }
 
+/* "doctor" says it; at every command it would be a nuisance. */
+static bool is_slow(json_t *payload)
+{
+    return g_strcmp0(json_string_value(json_object_get(payload, "code")),
+                     MACHINE_SLOW) == 0;
+}
+
 static bool on_event(const char *type, json_t *payload, bool droppable,
                      void *opaque)
 {
@@ -155,7 +164,7 @@ static bool on_event(const char *type, json_t *payload, bool droppable,
     } else if (strcmp(type, "event.recovery") == 0) {
         take_recovery(payload);
     } else if (strcmp(type, "event.warning") == 0 && text &&
-               !log_enabled(LOG_LEVEL_WARN)) {
+               !log_enabled(LOG_LEVEL_WARN) && !is_slow(payload)) {
         fprintf(stderr, CLI_PROGRAM ": warning: %s\n", text);
     }
     json_decref(payload);
@@ -190,11 +199,11 @@ static void on_executed(json_t *report, const GError *error, json_t *data,
         run->exit_code = (int)json_integer_value(
             json_object_get(report, "exit_code"));
     else if (error && error_code_of(error) == ERROR_TIMEOUT)
-        run->exit_code = EXIT_TIMED_OUT;
+        run->exit_code = CLI_TIMED_OUT;
     else if (error && error_code_of(error) == ERROR_CANCELLED)
         run->exit_code = run->output_broken ? 128 + SIGPIPE : EXIT_INTERRUPTED;
     else if (error)
-        run->exit_code = CLI_FAILED;
+        run->exit_code = CLI_RUN_FAILED;
     if (error && run->exit_code != 128 + SIGPIPE &&
         run->exit_code != EXIT_INTERRUPTED)
         cli_options_failed("%s", error->message);
@@ -211,8 +220,10 @@ static void on_started(json_t *payload, const GError *error, json_t *data,
     };
 
     if (error) {
-        if (run->exit_code != EXIT_INTERRUPTED)
-            run->exit_code = cli_options_failed("%s", error->message);
+        if (run->exit_code != EXIT_INTERRUPTED) {
+            cli_options_failed("%s", error->message);
+            run->exit_code = CLI_RUN_FAILED;
+        }
         g_main_loop_quit(run->loop);
         return;
     }
@@ -227,19 +238,19 @@ static void on_started(json_t *payload, const GError *error, json_t *data,
 /* ---- the command line ---------------------------------------------------- */
 
 struct run_options {
-    char *dir, *image, *accel, *kernel, *initrd, *undo_dir;
+    struct cli_place place;
+    char *image, *accel, *kernel, *initrd;
     gint64 memory, timeout;
     gboolean no_network, verbose;
 };
 
 static void run_options_clear(struct run_options *options)
 {
-    g_free(options->dir);
+    cli_place_clear(&options->place);
     g_free(options->image);
     g_free(options->accel);
     g_free(options->kernel);
     g_free(options->initrd);
-    g_free(options->undo_dir);
 }
 
 static void set_string(json_t *object, const char *key, const char *value)
@@ -258,10 +269,11 @@ static char *absolute(const char *path)
  * one place. */
 static json_t *build_payload(const struct run_options *options)
 {
-    g_autofree char *dir = absolute(options->dir ? options->dir : ".");
+    g_autofree char *dir = absolute(options->place.dir ? options->place.dir
+                                                       : ".");
     g_autofree char *kernel = absolute(options->kernel);
     g_autofree char *initrd = absolute(options->initrd);
-    g_autofree char *undo_dir = absolute(options->undo_dir);
+    g_autofree char *undo_dir = absolute(options->place.undo_dir);
     json_t *vm = json_object(), *folder = json_object();
 
     set_string(vm, "image", options->image);
@@ -277,43 +289,35 @@ static json_t *build_payload(const struct run_options *options)
                      options->no_network ? "disabled" : "open");
 }
 
-/* As it would be typed. */
-static char *quote_word(const char *word)
-{
-    size_t plain = strspn(word, "abcdefghijklmnopqrstuvwxyz"
-                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-");
-
-    return *word && word[plain] == '\0' ? g_strdup(word) : g_shell_quote(word);
-}
-
 /* One word is shell text; several are the words of one command. */
 static char *build_command(int count, char **words)
 {
     GString *command = g_string_new(count == 1 ? words[0] : NULL);
 
     for (int i = 0; count > 1 && i < count; i++) {
-        g_autofree char *word = quote_word(words[i]);
+        g_autofree char *word = cli_place_quote(words[i]);
 
         g_string_append_printf(command, "%s%s", i ? " " : "", word);
     }
     return g_string_free(command, FALSE);
 }
 
-static char *undo_hint(const struct run_options *options)
+/* Its log tells of this folder's changes as somebody else's. */
+static void warn_of_log_above(const struct run_options *options)
 {
-    GString *hint = g_string_new(CLI_PROGRAM " undo");
+    g_autofree char *above = options->place.undo_dir
+                                 ? NULL
+                                 : cli_place_above(options->place.dir
+                                                       ? options->place.dir
+                                                       : ".");
 
-    if (options->dir) {
-        g_autofree char *dir = quote_word(options->dir);
-
-        g_string_append_printf(hint, " -C %s", dir);
-    }
-    if (options->undo_dir) {
-        g_autofree char *dir = quote_word(options->undo_dir);
-
-        g_string_append_printf(hint, " --undo-dir %s", dir);
-    }
-    return g_string_free(hint, FALSE);
+    if (above)
+        fprintf(stderr,
+                CLI_PROGRAM ": warning: %s, above this folder, has an undo log "
+                            "of its own. What is run here is a step of this "
+                            "folder's log, and an edit from outside for that "
+                            "one.\n",
+                above);
 }
 
 static int run_command(struct run *run, const struct run_options *options)
@@ -323,17 +327,20 @@ static int run_command(struct run *run, const struct run_options *options)
     struct session_config *config = session_config_parse(payload, &error);
 
     json_decref(payload);
-    if (!config)
-        return cli_options_failed("%s", error->message);
+    if (!config) {
+        cli_options_failed("%s", error->message);
+        return CLI_RUN_FAILED;
+    }
     if (!catch_signals(run)) {
         session_config_free(config);
-        return cli_options_failed("cannot make an eventfd: %s",
-                                  g_strerror(errno));
+        cli_options_failed("cannot make an eventfd: %s", g_strerror(errno));
+        return CLI_RUN_FAILED;
     }
+    warn_of_log_above(options);
     run->loop = g_main_loop_new(NULL, FALSE);
     run->session = session_new(options->verbose ? "info" : "error", &callbacks,
                                run);
-    run->undo_hint = undo_hint(options);
+    run->undo_hint = cli_place_command(&options->place, "undo");
     run->chatty = options->verbose || isatty(STDERR_FILENO);
     run->timeout = options->timeout;
     if (run->chatty)
@@ -346,43 +353,73 @@ static int run_command(struct run *run, const struct run_options *options)
     return run->exit_code;
 }
 
+static bool check_options(const struct run_options *options)
+{
+    g_autofree char *image = NULL;
+    enum accel accel;
+
+    if (options->timeout < 0 || options->timeout > G_MAXINT32)
+        cli_options_wrong("run: --timeout is a number of seconds");
+    else if (options->memory && (options->memory < SESSION_MEMORY_MIN_MB ||
+                                 options->memory > SESSION_MEMORY_MAX_MB))
+        cli_options_wrong("run: --memory is a number of megabytes from %d to "
+                          "%d",
+                          SESSION_MEMORY_MIN_MB, SESSION_MEMORY_MAX_MB);
+    else if (options->accel && !accel_parse(options->accel, &accel))
+        cli_options_wrong("run: --accel is auto, kvm or tcg, and not '%s'",
+                          options->accel);
+    else if (options->image && !(image = guest_image_dir(options->image, NULL)))
+        cli_options_wrong("run: --image is the name of an image, such as "
+                          "minimal, and not '%s'",
+                          options->image);
+    else
+        return true;
+    return false;
+}
+
 static int parse_and_run(int argc, char **argv, struct run_options *options)
 {
     const GOptionEntry entries[] = {
-        { "directory", 'C', 0, G_OPTION_ARG_FILENAME, &options->dir,
+        { "directory", 'C', 0, G_OPTION_ARG_FILENAME, &options->place.dir,
           "the working folder (default: the current one)", "DIR" },
         { "image", 0, 0, G_OPTION_ARG_STRING, &options->image,
-          "the guest image (default: minimal)", "NAME" },
+          "the guest image: minimal (default), debian", "NAME" },
         { "accel", 0, 0, G_OPTION_ARG_STRING, &options->accel,
-          "auto, kvm or tcg", "ACCEL" },
+          "auto (default), kvm or tcg, which emulates", "ACCEL" },
         { "memory", 0, 0, G_OPTION_ARG_INT64, &options->memory,
-          "the guest's memory", "MB" },
+          "the guest's memory (default: 1024)", "MB" },
         { "timeout", 0, 0, G_OPTION_ARG_INT64, &options->timeout,
-          "stop the command after so many seconds", "S" },
+          "stop the command after so many seconds (exit code 124)", "S" },
         { "kernel", 0, 0, G_OPTION_ARG_FILENAME, &options->kernel,
           "boot this kernel", "FILE" },
         { "initrd", 0, 0, G_OPTION_ARG_FILENAME, &options->initrd,
           "with this initramfs", "FILE" },
-        { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->undo_dir,
+        { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->place.undo_dir,
           "keep the undo log there", "DIR" },
         { "no-network", 0, 0, G_OPTION_ARG_NONE, &options->no_network,
-          "give the guest no network", NULL },
+          "give the guest no network; it has one otherwise", NULL },
         { "verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,
           "say what is done", NULL },
         { NULL },
     };
+    static const char details[] =
+        "One argument after -- is a line for the guest's shell, as in\n"
+        "  stepback run -- 'make && ./test > log'\n"
+        "Several are one command's words, and no shell reads them.\n\n"
+        "The exit code is the command's; or 124 (--timeout), 125 (stepback "
+        "failed),\n130 (interrupted), 2 (a wrong command line).";
     struct run run = { 0 };
     int exit_code;
 
-    if (!cli_options_parse("-- CMD [ARG...] - run a command in a virtual "
-                           "machine over a folder",
-                           entries, true, &argc, &argv))
+    if (!cli_options_parse_with("-- CMD [ARG...] - run a command in a virtual "
+                                "machine over a folder",
+                                details, entries, true, &argc, &argv))
         return CLI_USAGE;
     if (argc < 2)
         return cli_options_wrong("run: what is to be run? For example: "
                                  "stepback run -- make");
-    if (options->timeout < 0 || options->timeout > G_MAXINT32)
-        return cli_options_wrong("run: --timeout is a number of seconds");
+    if (!check_options(options))
+        return CLI_USAGE;
     log_set_human(CLI_PROGRAM);
     log_set_level(options->verbose ? LOG_LEVEL_INFO : LOG_LEVEL_NONE);
     run.command = build_command(argc - 1, argv + 1);

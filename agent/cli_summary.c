@@ -44,6 +44,8 @@ static char *describe_changes(json_t *report)
     gint64 affected = member(report, "affected");
     g_autofree char *counts = count_changes(report);
 
+    if (json_is_true(json_object_get(report, "unprotected")))
+        return g_strdup("changed more than could be kept");
     if (affected == 0)
         return g_strdup("nothing changed");
     return g_strdup_printf("%" G_GINT64_FORMAT " path%s changed (%s)", affected,
@@ -54,7 +56,8 @@ char *cli_summary_step(json_t *report, const char *undo_hint)
 {
     g_autofree char *changes = describe_changes(report);
 
-    if (member(report, "affected") == 0)
+    if (member(report, "affected") == 0 &&
+        !json_is_true(json_object_get(report, "unprotected")))
         return g_steal_pointer(&changes);
     if (!json_is_true(json_object_get(report, "undoable")))
         return g_strdup_printf("%s; this cannot be undone", changes);
@@ -97,13 +100,24 @@ char *cli_summary_recovery(json_t *report)
                            member(report, "restored_paths"));
 }
 
+/* A time of the protocol as the clock on the wall shows it. */
+static char *local_time(json_t *report, const char *key)
+{
+    const char *text = json_string_value(json_object_get(report, key));
+    g_autoptr(GDateTime) utc = text ? g_date_time_new_from_iso8601(text, NULL)
+                                    : NULL;
+    g_autoptr(GDateTime) local = utc ? g_date_time_to_local(utc) : NULL;
+
+    return local ? g_date_time_format(local, "%Y-%m-%d %H:%M:%S")
+                 : g_strdup("?");
+}
+
 char *cli_summary_history(json_t *report)
 {
     const char *type = json_string_value(json_object_get(report, "type"));
-    const char *when = json_string_value(json_object_get(report, "started"));
     g_autofree char *changes = describe_changes(report);
     g_autofree char *command = printable_command(report);
-    g_autofree char *time = g_strndup(when ? when : "", 19);
+    g_autofree char *time = local_time(report, "started");
     gint64 exit_code = member(report, "exit_code");
     g_autofree char *end = exit_code > 0
                                ? g_strdup_printf("  [exit %d]", (int)exit_code)
@@ -113,6 +127,10 @@ char *cli_summary_history(json_t *report)
                            ? "  [cannot be undone]"
                            : "";
 
+    if (json_is_true(json_object_get(report, "damaged")))
+        return g_strdup_printf("%5" G_GINT64_FORMAT
+                               "  (its record cannot be read)",
+                               member(report, "step_id"));
     return g_strdup_printf("%5" G_GINT64_FORMAT "  %s  %s  %s%s%s",
                            member(report, "step_id"), time,
                            *command ? command
@@ -157,8 +175,7 @@ static void append_who(GString *line, json_t *barrier)
 
 char *cli_summary_barrier(json_t *barrier)
 {
-    const char *when = json_string_value(json_object_get(barrier, "timestamp"));
-    g_autofree char *time = g_strndup(when ? when : "", 19);
+    g_autofree char *time = local_time(barrier, "timestamp");
     json_t *paths = json_object_get(barrier, "paths"), *path;
     gint64 more = member(barrier, "more");
     GString *line = g_string_new(NULL);

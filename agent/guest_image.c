@@ -81,6 +81,19 @@ static gboolean read_append(struct guest_image *image, const char *dir,
     return ok;
 }
 
+static void set_no_image(const char *name, const char *dir, GError **error)
+{
+    const char *how = "; build it with: stepback image build";
+
+    if (strcmp(name, "debian") == 0)
+        how = "; build it with: stepback image build --flavour=debian";
+    else if (strcmp(name, GUEST_IMAGE_DEFAULT) != 0)
+        how = ": there are minimal and debian, and what was built there with: "
+              "stepback image build --output=DIR";
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "there is no guest image '%s' in %s%s", name, dir, how);
+}
+
 static gboolean read_image(struct guest_image *image, const char *name,
                            GError **error)
 {
@@ -91,13 +104,7 @@ static gboolean read_image(struct guest_image *image, const char *name,
     if (!image->kernel)
         image->kernel = find_file(dir, "vmlinuz");
     if (!image->kernel) {
-        bool is_default = strcmp(name, GUEST_IMAGE_DEFAULT) == 0;
-
-        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                    "there is no kernel image in %s; build it with: stepback "
-                    "image build%s%s",
-                    dir,
-                    is_default ? "" : " --flavour=", is_default ? "" : name);
+        set_no_image(name, dir, error);
         return FALSE;
     }
     if (!image->initrd)

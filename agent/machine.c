@@ -84,11 +84,14 @@ static void fail_with(struct machine *machine, enum error_code code,
     fail(machine, error);
 }
 
-static void warn(struct machine *machine, const char *text)
+/* code (may be NULL): which warning it is. */
+static void warn(struct machine *machine, const char *code, const char *text)
 {
     log_warn(LOG_SESSION, "%s", text);
     machine->callbacks->event(
-        "event.warning", json_pack("{s:s}", "message", text), machine->opaque);
+        "event.warning",
+        json_pack("{s:s, s:s*}", "message", text, "code", code),
+        machine->opaque);
 }
 
 static gboolean tell_stopped(gpointer data)
@@ -204,8 +207,9 @@ static void fall_back(struct machine *machine)
     g_clear_handle_id(&machine->watchdog, g_source_remove);
     machine->stage = FALLING_BACK;
     machine->accel = ACCEL_TCG;
-    warn(machine, "the guest does not come up with KVM; it is started again "
-                  "with TCG, which is slow");
+    warn(machine, NULL,
+         "the guest does not come up with KVM; it is started again "
+         "with TCG, which is slow");
     vm_kill(machine->vm);
     fall_back_further(machine);
 }
@@ -421,7 +425,7 @@ struct machine *machine_new(const struct session_config *config,
     }
     machine->accel = accel_choose(config->accel, &slow);
     if (slow)
-        warn(machine, slow);
+        warn(machine, MACHINE_SLOW, slow);
     machine->boot_timer = g_timeout_add_seconds(config->boot_timeout_s,
                                                 on_boot_timeout, machine);
     return machine;

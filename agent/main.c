@@ -32,13 +32,41 @@ static void print_usage(FILE *out)
 {
     fprintf(out,
             "Usage: " CLI_PROGRAM " COMMAND [OPTIONS]\n"
-            "       " CLI_PROGRAM " --help | --version\n\n"
+            "       " CLI_PROGRAM " help [COMMAND] | --help | --version\n\n"
             "Runs commands in a virtual machine over a folder of yours, and "
             "takes back what\nthey did to it.\n\nCommands:\n");
     for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
     fprintf(out, "\n'" CLI_PROGRAM " COMMAND --help' lists a command's "
-                 "options.\n");
+                 "options.\n\n"
+                 "Exit codes: 0 done; 1 failed or refused; 2 a wrong command "
+                 "line. Those of\n\"run\" are the command's, or 124: its "
+                 "--timeout has passed, 125: " CLI_PROGRAM " itself\nfailed, "
+                 "130: interrupted.\n");
+}
+
+static int run_command(int argc, char **argv)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
+        if (strcmp(argv[0], commands[i].name) == 0)
+            return commands[i].run(argc, argv);
+    }
+    return cli_options_wrong(
+        "unknown command '%s'; try '" CLI_PROGRAM " --help'", argv[0]);
+}
+
+/* "help COMMAND" is "COMMAND --help". */
+static int help(int argc, char **argv)
+{
+    char *words[] = { argc > 1 ? argv[1] : NULL, (char *)"--help", NULL };
+
+    if (argc > 2)
+        return cli_options_wrong("help: '%s' is one argument too many",
+                                 argv[2]);
+    if (argc == 2)
+        return run_command(2, words);
+    print_usage(stdout);
+    return CLI_OK;
 }
 
 int main(int argc, char **argv)
@@ -53,14 +81,11 @@ int main(int argc, char **argv)
         print_usage(stdout);
         return CLI_OK;
     }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (strcmp(argv[1], "help") == 0)
+        return help(argc - 1, argv + 1);
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
         printf(CLI_PROGRAM " " PACKAGE_VERSION "\n");
         return CLI_OK;
     }
-    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
-    }
-    return cli_options_wrong(
-        "unknown command '%s'; try '" CLI_PROGRAM " --help'", argv[1]);
+    return run_command(argc - 1, argv + 1);
 }

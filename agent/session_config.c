@@ -15,9 +15,7 @@
 #include "common/message.h"
 
 enum {
-    MEMORY_MIN_MB = 64,
     MEMORY_DEFAULT_MB = 1024,
-    MEMORY_MAX_MB = 1 << 20,
     CPUS_MAX = 255,
     BOOT_TIMEOUT_DEFAULT_S = 120,
     BOOT_TIMEOUT_MAX_S = 3600,
@@ -181,7 +179,7 @@ static gboolean parse_vm(struct session_config *config, json_t *payload,
         return invalid(error, "vm", "must be an object");
     if (!message_get_optional_string(vm, "accel", &accel, error) ||
         !message_get_optional_string(vm, "image", &image, error) ||
-        !parse_size(vm, "memory_mb", MEMORY_MIN_MB, MEMORY_MAX_MB,
+        !parse_size(vm, "memory_mb", SESSION_MEMORY_MIN_MB, SESSION_MEMORY_MAX_MB,
                     &config->memory_mb, error) ||
         !parse_size(vm, "cpus", 1, CPUS_MAX, &config->cpus, error) ||
         !parse_size(vm, "boot_timeout_seconds", 1, BOOT_TIMEOUT_MAX_S,

@@ -15,6 +15,8 @@
 #include "agent/accel.h"
 #include "interceptor/interceptor.h"
 
+enum { SESSION_MEMORY_MIN_MB = 64, SESSION_MEMORY_MAX_MB = 1 << 20 };
+
 struct session_config {
     char *path; /* of the working folder, absolute, symlinks resolved */
     char *label;

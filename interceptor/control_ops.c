@@ -83,9 +83,10 @@ static json_t *handle_history(struct ic *ic, json_t *payload, GError **error)
     infos = ic_history(ic, (unsigned)limit, error);
     if (!infos)
         return NULL;
-    return json_pack("{s:o, s:o, s:I}", "steps", report_list_to_json(infos),
-                     "barriers", control_outside_barriers(ic), "last_step_id",
-                     (json_int_t)ic_last_step_id(ic));
+    return json_pack(
+        "{s:o, s:o, s:I, s:i}", "steps", report_list_to_json(infos), "barriers",
+        control_outside_barriers(ic), "last_step_id",
+        (json_int_t)ic_last_step_id(ic), "redoable", (int)ic_redoable(ic));
 }
 
 static bool parse_durability(const char *name, enum ic_durability *ret_value)

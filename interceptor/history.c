@@ -50,6 +50,17 @@ int64_t ic_last_step_id(struct ic *ic)
     return id;
 }
 
+unsigned ic_redoable(struct ic *ic)
+{
+    size_t count = 0;
+
+    pthread_rwlock_wrlock(&ic->gate);
+    if (ic->log)
+        undo_log_redos(ic->log, &count);
+    pthread_rwlock_unlock(&ic->gate);
+    return (unsigned)count;
+}
+
 struct ic_step_info *ic_recovered(struct ic *ic)
 {
     return g_steal_pointer(&ic->recovered);

@@ -546,6 +546,9 @@ gboolean ic_preview(struct ic *ic, unsigned steps, bool force,
 gboolean ic_redo(struct ic *ic, unsigned steps, bool force,
                  struct ic_rollback_result **ret_result, GError **error);
 
+/* How many steps ic_redo() can bring back now; 0 without an undo log. */
+unsigned ic_redoable(struct ic *ic);
+
 /* The newest limit steps, newest first. A new array of struct ic_step_info *.
  * ERROR_NOTHING_TO_UNDO if there is no undo log. */
 GPtrArray *ic_history(struct ic *ic, unsigned limit, GError **error);

@@ -170,9 +170,8 @@ static gboolean decide(struct ic_rollback_result *result, guint first,
 
         if (goes_on)
             outside_warn(result,
-                         g_strdup_printf("undone in spite of changes from "
-                                         "outside: %s",
-                                         text));
+                         g_strdup_printf(
+                             "this goes over changes from outside: %s", text));
         g_string_append_printf(all, "%s%s", i > first ? "; " : "", text);
     }
     if (goes_on || result->barriers->len == first)

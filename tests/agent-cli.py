@@ -3,6 +3,7 @@
 """The command line: run over a fake QEMU, history and undo over real logs."""
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -47,7 +48,7 @@ def run(place, *words):
 class Daemon:
     """The real daemon, serving the folder to this host."""
 
-    def __init__(self, place):
+    def __init__(self, place, *options):
         self.place = place
         self.seen = place.root + "/seen"
         self.socket = place.root + "/control.sock"
@@ -55,7 +56,7 @@ class Daemon:
         self.process = subprocess.Popen(
             [BUILDDIR + "/stepback-virtiofsd", "--shared-dir", place.share,
              "--mount", self.seen, "--interceptor-socket", self.socket,
-             "--undo-dir", place.root + "/.stepback/share"],
+             "--undo-dir", place.root + "/.stepback/share", *options],
             stderr=subprocess.DEVNULL)
         if not eventually(lambda: os.path.ismount(self.seen) or
                           self.process.poll() is not None, 10) or \
@@ -90,13 +91,24 @@ class Daemon:
 def usage(place):
     """wrong command lines exit with 2, --help and --version with 0"""
     for words in ((), ("fly",), ("run",), ("run", "--nope", "--", "x"),
-                  ("history", "x"), ("history", "-n", "0"), ("undo", "x"),
+                  ("history", "x"), ("history", "--limit", "0"), ("history", "-n", "1"), ("undo", "x"),
                   ("undo", "0"), ("undo", "1", "2"), ("image",),
-                  ("agent", "--log-level", "loud"), ("doctor", "x")):
+                  ("agent", "--log-level", "loud"), ("agent", "x"),
+                  ("doctor", "x"), ("help", "fly"), ("help", "undo", "x"),
+                  ("run", "--memory", "1", "--", "x"),
+                  ("run", "--accel", "foo", "--", "x"),
+                  ("run", "--image", "a/b", "--", "x"),
+                  ("undo", "--yes"), ("undo", "--discard", "-n"),
+                  ("image", "build", "--bogus"),
+                  ("image", "build", "--flavour")):
         status, out, err = call(place, *words)
         equal((words, status, out, err != ""), (words, 2, b"", True))
-    for words in (("--help",), ("--version",), ("run", "--help"),
-                  ("undo", "--help"), ("image", "--help")):
+    contains(call(place, "run", "--memory", "1", "--", "x")[2], "--memory")
+    contains(call(place, "image", "build", "--bogus")[2],
+             "stepback image build: unknown option --bogus")
+    for words in (("--help",), ("--version",), ("-V",), ("help",),
+                  ("help", "redo"), ("run", "--help"), ("undo", "--help"),
+                  ("image", "--help"), ("image", "build", "--help")):
         status, out, err = call(place, *words)
         equal((words, status, err, out != b""), (words, 0, "", True))
 
@@ -108,7 +120,10 @@ def exit_codes(place):
         status, out, err = run(place, "--", "exit %d" % code)
         equal((status, out), (code, b""))
         equal(err, "stepback: nothing changed\n")
-    equal(run(place, "-C", place.root + "/none", "--", "x")[0], 1)
+    equal(run(place, "-C", place.root + "/none", "--", "x")[0], 125)
+    status, out, err = run(place, "--image", "foo", "--", "x")
+    equal(status, 125)
+    contains(err, "--output=DIR")
     equal(run(place, "--timeout", "1", "--", "sleep")[0], 124)
 
 
@@ -172,7 +187,8 @@ def no_history(place):
     equal(call(place, "history", "-C", place.share)[:2],
           (0, b"There is nothing to undo.\n"))
     status, out, err = call(place, "history", "--json", "-C", place.share)
-    equal(json.loads(out), {"steps": [], "last_step_id": 0})
+    equal(json.loads(out), {"steps": [], "barriers": [], "last_step_id": 0,
+                            "redoable": 0})
     status, out, err = call(place, "undo", "-C", place.share)
     equal((status, out), (1, b""))
     contains(err, "no undo log")
@@ -201,10 +217,12 @@ def undo_with_and_without_daemon(place):
     equal([s["step_id"] for s in json.loads(out)["steps"]], [2, 1])
     equal([s["step_id"] for s in json.loads(owned[1])["steps"]], [3, 2, 1])
     equal(json.loads(out)["steps"], json.loads(owned[1])["steps"][1:])
-    out = call(place, "history", "-n", "1", "-C", place.share)[1].decode()
+    out = call(place, "history", "--limit", "1", "-C", place.share)[1].decode()
     contains(out, "rm old")
     contains(out, "1 path changed (1 deleted)")
-    equal(len(out.splitlines()), 1)
+    equal(len(out.splitlines()), 2)
+    contains(out.splitlines()[0],
+             "1 undone step can be brought back: stepback redo -C")
     equal(call(place, "undo", "3", "-C", place.share)[0], 1)
     equal(os.listdir(place.share), ["d"])
     equal(call(place, "undo", "2", "-C", place.share)[0], 0)
@@ -238,8 +256,117 @@ def changes_from_outside(place):
     status, out, err = call(place, "undo", "--force", "-C", place.share)
     equal(status, 0)
     contains(out.decode(), "undone: 1")
-    contains(err, "warning: ")
+    equal(err.count("warning: "), 1)
+    contains(err, "goes over changes from outside: old")
     equal(open(place.share + "/old").read(), "old")
+
+
+@test
+def half_way(place):
+    """undo of several steps that stops says what was undone and goes on"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.step(2, "echo 2 > two")
+    finally:
+        daemon.end()
+    with open(place.share + "/one", "w") as file:
+        file.write("from outside")
+    status, out, err = call(place, "undo", "-n", "2", "-C", place.share)
+    equal((status, err), (0, ""))
+    contains(out.decode(), "only when")
+    status, out, err = call(place, "undo", "2", "-C", place.share)
+    equal(status, 1)
+    contains(out.decode(), "undone: 2")
+    contains(err, "1 of 2 steps undone")
+    contains(err, "To go on: stepback undo -C %s 1 --force\n" % place.share)
+    status, out, err = call(place, "undo", "--json", "-C", place.share)
+    equal((status, err), (1, ""))
+    error = json.loads(out)["error"]
+    equal((error["code"], error["data"]["paths"]), ("undo_barrier", ["one"]))
+    status, out, err = call(place, "undo", "1", "--force", "-C", place.share)
+    equal((status, os.listdir(place.share)), (0, []))
+
+
+@test
+def unreadable_step(place):
+    """a step that cannot be read is passed by, loudly"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+    finally:
+        daemon.end()
+    step = place.root + "/.stepback/share/steps/1"
+    shutil.rmtree(step)
+    os.mkdir(step)
+    out = call(place, "history", "-C", place.share)[1].decode()
+    equal(out, "    1  (its record cannot be read)\n")
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "add --force")
+    out = call(place, "undo", "-n", "--force", "-C", place.share)[1]
+    equal(out, b"would be passed by: 1; what it changed stays\n")
+    status, out, err = call(place, "undo", "--force", "-C", place.share)
+    equal((status, out), (0, b"passed by: 1; what it changed stays\n"))
+    contains(err, "warning: step 1")
+    equal(os.listdir(place.share), ["one"])
+
+
+@test
+def step_over_the_limit(place):
+    """a step that changed too much says so, and what ends it"""
+    with open(place.share + "/big", "wb") as file:
+        file.write(os.urandom(3 << 20))
+    daemon = Daemon(place, "--undo-max-step-size", "1M")
+    try:
+        daemon.step(1, "dd if=/dev/zero of=big bs=1M count=3 conv=notrunc "
+                    "2>/dev/null")
+    finally:
+        daemon.end()
+    out = call(place, "history", "-C", place.share)[1].decode()
+    contains(out, "changed more than could be kept  [cannot be undone]")
+    status, out, err = call(place, "undo", "--force", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "--discard")
+    status, out, err = call(place, "undo", "--discard", "--json", "-C",
+                            place.share)
+    equal((status, json.loads(out)["discarded_steps"], err), (0, 1, ""))
+    equal(call(place, "history", "-C", place.share)[1],
+          b"There is nothing to undo.\n")
+
+
+@test
+def log_above(place):
+    """in a folder below one that has a log, that is said"""
+    below = place.share + "/below"
+    os.mkdir(below)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+    finally:
+        daemon.end()
+    for command in ("history", "undo", "redo"):
+        status, out, err = call(place, command, "-C", below)
+        equal((command, status, out), (command, 1, b""))
+        contains(err, "A folder above it has a log: " + place.share)
+    status, out, err = run(place, "-C", below, "--", "echo x")
+    equal((status, out), (0, b"x\n"))
+    contains(err, "warning: " + place.share)
+    status, out, err = run(place, "--", "echo x")
+    equal((status, out, "warning" in err), (0, b"x\n", False))
+
+
+@test
+def busy_folder(place):
+    """a folder in use: run names the process"""
+    daemon = Daemon(place)
+    try:
+        status, out, err = run(place, "--", "x")
+        equal((status, out), (125, b""))
+        contains(err, "is in use by process %d" % daemon.process.pid)
+        equal("{" in err, False)
+    finally:
+        daemon.end()
 
 
 @test

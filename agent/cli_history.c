@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_history - "stepback history".
+ */
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "agent/cli.h"
+#include "agent/cli_options.h"
+#include "agent/cli_place.h"
+#include "agent/cli_summary.h"
+#include "common/errors.h"
+
+static bool is_listed(json_t *steps, json_t *id)
+{
+    json_t *report;
+    size_t i;
+
+    json_array_foreach(steps, i, report)
+    {
+        if (json_equal(json_object_get(report, "step_id"), id))
+            return true;
+    }
+    return false;
+}
+
+/* Those that lie between this step and the next newer one. A step that is
+ * still open is not listed; what is after that is above all. */
+static void print_barriers(json_t *answer, json_t *report, bool newest)
+{
+    json_t *id = json_object_get(report, "step_id"), *barrier;
+    json_t *steps = json_object_get(answer, "steps");
+    size_t i;
+
+    json_array_foreach(json_object_get(answer, "barriers"), i, barrier)
+    {
+        json_t *after = json_object_get(barrier, "after_step");
+        g_autofree char *line = NULL;
+
+        if (!json_equal(after, id) &&
+            !(newest && !is_listed(steps, after) &&
+              json_integer_value(after) > json_integer_value(id)))
+            continue;
+        line = cli_summary_barrier(barrier);
+        puts(line);
+    }
+}
+
+static void print_history(const struct cli_place *place, json_t *answer)
+{
+    json_t *steps = json_object_get(answer, "steps"), *report;
+    gint64 redoable = json_integer_value(json_object_get(answer, "redoable"));
+    g_autofree char *redo = cli_place_command(place, "redo");
+    size_t i;
+
+    if (redoable > 0)
+        printf("   --  %" G_GINT64_FORMAT " undone step%s can be brought back: "
+               "%s\n",
+               redoable, redoable == 1 ? "" : "s", redo);
+    if (json_array_size(steps) == 0)
+        puts("There is nothing to undo.");
+    json_array_foreach(steps, i, report)
+    {
+        g_autofree char *line = cli_summary_history(report);
+
+        print_barriers(answer, report, i == 0);
+        puts(line);
+    }
+}
+
+/* A folder in which nothing was run yet has an empty history; but not one of
+ * which somebody else's log tells. */
+static bool is_new(const struct cli_place *place, const GError *error)
+{
+    g_autofree char *above = NULL;
+
+    if (error_code_of(error) != ERROR_NOTHING_TO_UNDO || place->undo_dir)
+        return false;
+    above = cli_place_above(place->dir ? place->dir : ".");
+    return !above;
+}
+
+static int history(const struct cli_place *place, int limit, bool json)
+{
+    g_autoptr(GError) error = NULL;
+    json_t *answer = cli_place_ask(
+        place, "history", json_pack("{s:i}", "limit", limit), NULL, &error);
+
+    if (!answer && is_new(place, error))
+        answer = json_pack("{s:[], s:[], s:i, s:i}", "steps", "barriers",
+                           "last_step_id", 0, "redoable", 0);
+    if (!answer)
+        return cli_place_failed(place, error, NULL, json);
+    if (json)
+        cli_place_print_json(answer);
+    else
+        print_history(place, answer);
+    json_decref(answer);
+    return CLI_OK;
+}
+
+int cli_history(int argc, char **argv)
+{
+    struct cli_place place = { 0 };
+    gboolean json = FALSE;
+    int limit = 20, exit_code = CLI_USAGE;
+    const GOptionEntry entries[] = {
+        { "directory", 'C', 0, G_OPTION_ARG_FILENAME, &place.dir,
+          "the working folder (default: the current one)", "DIR" },
+        { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &place.undo_dir,
+          "where its undo log is", "DIR" },
+        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON", NULL },
+        { "limit", 0, 0, G_OPTION_ARG_INT, &limit,
+          "list the newest N (default: 20)", "N" },
+        { NULL },
+    };
+
+    if (cli_options_parse("- list the steps that can be undone, newest first",
+                          entries, false, &argc, &argv)) {
+        if (argc > 1)
+            cli_options_wrong("history: '%s' is one argument too many",
+                              argv[1]);
+        else if (limit < 1 || limit > CLI_MAX_STEPS)
+            cli_options_wrong("history: --limit is a number from 1");
+        else
+            exit_code = history(&place, limit, json);
+    }
+    cli_place_clear(&place);
+    return exit_code;
+}

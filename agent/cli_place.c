@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_place - see cli_place.h.
+ */
+#include "agent/cli_place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/cli.h"
+#include "agent/cli_options.h"
+#include "agent/cli_summary.h"
+#include "agent/undo_client.h"
+#include "common/errors.h"
+#include "common/message.h"
+#include "interceptor/interceptor.h"
+
+void cli_place_clear(struct cli_place *place)
+{
+    g_free(place->dir);
+    g_free(place->undo_dir);
+}
+
+static void on_recovery(json_t *report)
+{
+    g_autofree char *text = cli_summary_recovery(report);
+
+    fprintf(stderr, CLI_PROGRAM ": %s\n", text);
+}
+
+json_t *cli_place_ask(const struct cli_place *place, const char *type,
+                      json_t *payload, json_t **ret_data, GError **error)
+{
+    g_autofree char *dir = g_canonicalize_filename(
+        place->dir ? place->dir : ".", NULL);
+    g_autofree char *undo_dir = place->undo_dir ? g_canonicalize_filename(
+                                                      place->undo_dir, NULL)
+                                                : NULL;
+    struct undo_client *client;
+    json_t *answer;
+
+    ic_set_log(0, CLI_PROGRAM);
+    client = undo_client_open(dir, undo_dir, on_recovery, error);
+    if (!client) {
+        json_decref(payload);
+        return NULL;
+    }
+    answer = undo_client_ask(client, type, payload, ret_data, error);
+    undo_client_close(client);
+    return answer;
+}
+
+static bool has_log(const char *dir)
+{
+    g_autofree char *undo_dir = ic_default_undo_dir(dir, NULL);
+    g_autofree char *version = undo_dir
+                                   ? g_build_filename(undo_dir, "version", NULL)
+                                   : NULL;
+
+    return version && g_file_test(version, G_FILE_TEST_IS_REGULAR);
+}
+
+char *cli_place_above(const char *dir)
+{
+    g_autofree char *at = realpath(dir, NULL);
+
+    while (at && strcmp(at, "/") != 0) {
+        char *parent = g_path_get_dirname(at);
+
+        g_free(at);
+        at = parent;
+        if (has_log(at))
+            return g_steal_pointer(&at);
+    }
+    return NULL;
+}
+
+char *cli_place_quote(const char *word)
+{
+    size_t plain = strspn(word, "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-");
+
+    return *word && word[plain] == '\0' ? g_strdup(word) : g_shell_quote(word);
+}
+
+char *cli_place_command(const struct cli_place *place, const char *command)
+{
+    GString *line = g_string_new(CLI_PROGRAM " ");
+
+    g_string_append(line, command);
+    if (place->dir) {
+        g_autofree char *dir = cli_place_quote(place->dir);
+
+        g_string_append_printf(line, " -C %s", dir);
+    }
+    if (place->undo_dir) {
+        g_autofree char *dir = cli_place_quote(place->undo_dir);
+
+        g_string_append_printf(line, " --undo-dir %s", dir);
+    }
+    return g_string_free(line, FALSE);
+}
+
+void cli_place_print_json(json_t *answer)
+{
+    json_dumpf(answer, stdout, JSON_INDENT(2));
+    putchar('\n');
+}
+
+static void print_json_error(const GError *error, json_t *data)
+{
+    json_t *response = message_gerror_with(NULL, error, json_incref(data));
+    json_t *answer = json_pack("{s:s, s:O}", "status", "error", "error",
+                               json_object_get(response, "error"));
+
+    cli_place_print_json(answer);
+    json_decref(answer);
+    json_decref(response);
+}
+
+/* What helps against an error, or NULL. A new string. */
+static char *remedy(const struct cli_place *place, const GError *error)
+{
+    g_autofree char *undo = cli_place_command(place, "undo");
+    g_autofree char *above = NULL;
+
+    switch (error_code_of(error)) {
+    case ERROR_UNDO_VERSION_MISMATCH:
+        return g_strdup_printf("To forget it: %s --discard", undo);
+    case ERROR_STEP_UNPROTECTED:
+        return g_strdup_printf("The only way out is to forget all steps; the "
+                               "folder stays as it is: %s --discard",
+                               undo);
+    case ERROR_PREIMAGE_MISSING:
+    case ERROR_PREIMAGE_CORRUPT:
+        return g_strdup("To undo what is left of the step, or to pass it by, "
+                        "add --force.");
+    case ERROR_NOTHING_TO_UNDO:
+        if (!place->undo_dir)
+            above = cli_place_above(place->dir ? place->dir : ".");
+        return above ? g_strdup_printf("A folder above it has a log: %s", above)
+                     : NULL;
+    default:
+        return NULL;
+    }
+}
+
+int cli_place_failed(const struct cli_place *place, const GError *error,
+                     json_t *data, bool json)
+{
+    g_autofree char *help = remedy(place, error);
+
+    if (json) {
+        print_json_error(error, data);
+        return CLI_FAILED;
+    }
+    cli_options_failed("%s", error->message);
+    if (help)
+        fprintf(stderr, "%s\n", help);
+    return CLI_FAILED;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_place - the folder and the undo log that a command is about.
+ */
+#ifndef AGENT_CLI_PLACE_H
+#define AGENT_CLI_PLACE_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+/* As given on the command line: owned, NULL if they were not. */
+struct cli_place {
+    char *dir, *undo_dir;
+};
+
+void cli_place_clear(struct cli_place *place);
+
+/* Open the log, make one request, close it. payload is taken. NULL: error, and
+ * its data in *ret_data (which may be NULL), if there is any. */
+json_t *cli_place_ask(const struct cli_place *place, const char *type,
+                      json_t *payload, json_t **ret_data, GError **error);
+
+/* The nearest folder above dir whose default place holds an undo log: a new
+ * string, or NULL. */
+char *cli_place_above(const char *dir);
+
+/* "stepback COMMAND" with the options that lead to this place, as it would be
+ * typed. A new string. */
+char *cli_place_command(const struct cli_place *place, const char *command);
+
+/* A word as it would be typed. A new string. */
+char *cli_place_quote(const char *word);
+
+void cli_place_print_json(json_t *answer);
+
+/* Tell that a request failed: with json as an object on stdout, "error" as in
+ * the control protocol (data is borrowed and may be NULL), else for people,
+ * with what helps. CLI_FAILED. */
+int cli_place_failed(const struct cli_place *place, const GError *error,
+                     json_t *data, bool json);
+
+#endif
