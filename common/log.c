@@ -18,7 +18,7 @@ static const char *const level_names[] = {
     [LOG_LEVEL_TRACE] = "trace",
 };
 
-static _Atomic int max_level = LOG_LEVEL_INFO;
+static _Atomic int max_level = LOG_LEVEL_WARN;
 static const char *_Atomic human_name;
 
 bool log_level_parse(const char *name, enum log_level *ret_level)

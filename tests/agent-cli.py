@@ -369,6 +369,49 @@ def busy_folder(place):
         daemon.end()
 
 
+def daemon_says(place, *options):
+    """How a daemon with these options ends, and its last line."""
+    done = subprocess.run([BUILDDIR + "/stepback-virtiofsd", *options],
+                          capture_output=True, timeout=20, text=True)
+    return done.returncode, (done.stderr.splitlines() or [""])[-1]
+
+
+@test
+def daemon_options(place):
+    """the daemon says in plain text what is wrong with its options"""
+    share = "--shared-dir=" + place.share
+    for words, part in (((share,), "exactly one of"),
+                        ((share, "--fd=1", "--mount=/x"), "exactly one of"),
+                        ((share, "--fd=77"), "--fd=77 is not a listening"),
+                        ((share, "--mount=/x", "extra"),
+                         "'extra' is one argument too many")):
+        status, line = daemon_says(place, *words)
+        equal((words, status), (words, 2))
+        contains(line, part)
+        contains(line, "stepback-virtiofsd: ")
+    os.mkdir(place.share + "/in")
+    for inside in ("", "/in"):
+        status, line = daemon_says(place, share,
+                                   "--mount=" + place.share + inside)
+        equal(status, 1)
+        contains(line, "lies in the shared folder")
+
+
+@test
+def mount_of_the_dead(place):
+    """a mount whose daemon was killed is told with what ends it"""
+    daemon = Daemon(place)
+    try:
+        daemon.process.kill()
+        daemon.process.wait(20)
+        status, line = daemon_says(place, "--shared-dir", place.share,
+                                   "--mount", daemon.seen)
+        equal(status, 1)
+        contains(line, "fusermount3 -u " + daemon.seen)
+    finally:
+        daemon.end()
+
+
 @test
 def recovery_is_told(place):
     """a step that a crash interrupted is taken back, and that is said"""

@@ -98,16 +98,19 @@ static void raise_file_limit(void)
                  g_strerror(errno));
 }
 
-static gboolean check_listening(int fd, GError **error)
+/* Requests of the daemon for the folder would come to the daemon. */
+static gboolean check_mount(const struct options *options, GError **error)
 {
-    int listening = 0;
-    socklen_t size = sizeof(listening);
+    g_autofree char *share = realpath(options->shared_dir, NULL);
+    g_autofree char *mount = realpath(options->mount_dir, NULL);
+    size_t len = share ? strlen(share) : 0;
 
-    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 &&
-        listening)
+    if (!share || !mount || strncmp(mount, share, len) != 0 ||
+        (len > 1 && mount[len] != '/' && mount[len] != '\0'))
         return TRUE;
-    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                "--fd=%d is not a listening socket", fd);
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                "--mount=%s lies in the shared folder %s; mount outside of it",
+                options->mount_dir, options->shared_dir);
     return FALSE;
 }
 
@@ -118,13 +121,15 @@ static gboolean serve(const struct options *options, struct fuse_server *server,
     gboolean ok;
 
     if (options->mount_dir)
-        return mount_serve(server, options->mount_dir, stop_fd, error);
+        return check_mount(options, error) &&
+               mount_serve(server, options->mount_dir, stop_fd, error);
     if (fd < 0)
         fd = unix_socket_listen(options->socket_path, error);
-    else if (!check_listening(fd, error))
-        return FALSE;
     if (fd < 0)
         return FALSE;
+    log_info(LOG_FS_BACKEND, "ready: %s listens on %s", options->shared_dir,
+             options->socket_path ? options->socket_path
+                                  : "the inherited socket");
     ok = vhost_user_serve(server, fd, stop_fd, error);
     if (options->socket_path)
         unix_socket_remove(options->socket_path);

@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "common/errors.h"
@@ -239,6 +240,21 @@ static struct fuse_session *mount_session(const char *dir, GError **error)
     return NULL;
 }
 
+/* A daemon that was killed leaves its mount behind. stat(2) may be answered by
+ * the kernel's cache. */
+static gboolean check_stale(const char *dir, GError **error)
+{
+    struct statvfs st;
+
+    if (statvfs(dir, &st) == 0 || errno != ENOTCONN)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                "%s is still the mount of a daemon that was killed; end it "
+                "with: fusermount3 -u %s",
+                dir, dir);
+    return FALSE;
+}
+
 static bool open_device(struct mount *mount, struct fuse_session *session)
 {
     mount->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -271,14 +287,15 @@ gboolean mount_serve(struct fuse_server *server, const char *dir, int stop_fd,
     struct mount mount = {
         .server = server, .device = -1, .ended = -1, .ready = -1
     };
-    struct fuse_session *session = mount_session(dir, error);
+    struct fuse_session *session;
     gboolean ok;
 
-    if (!session)
+    if (!check_stale(dir, error) || !(session = mount_session(dir, error)))
         return FALSE;
     g_mutex_init(&mount.replaying);
     ok = open_device(&mount, session);
     if (ok) {
+        log_info(LOG_FS_BACKEND, "ready: mounted on %s", dir);
         mount.parked = parked_queue_new(fuse_server_parked(server),
                                         wake_for_ready, &mount, g_free);
         run_readers(&mount, session, stop_fd);

@@ -5,6 +5,7 @@
 #include "virtiofs/options.h"
 
 #include <string.h>
+#include <sys/socket.h>
 
 /* What GLib fills in, before it is checked. */
 struct raw_options {
@@ -176,6 +177,15 @@ static gboolean parse_sub_options(struct options *options, char **lists,
     return TRUE;
 }
 
+static gboolean is_listening(int fd)
+{
+    int listening = 0;
+    socklen_t size = sizeof(listening);
+
+    return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 &&
+           listening;
+}
+
 static gboolean check(const struct options *options, GError **error)
 {
     int places = !!options->socket_path + (options->listen_fd >= 0) +
@@ -186,7 +196,11 @@ static gboolean check(const struct options *options, GError **error)
     if (!options->shared_dir)
         return fail(error, "--shared-dir is missing");
     if (places != 1)
-        return fail(error, "one of --socket-path, --fd and --mount is needed");
+        return fail(error, "exactly one of --socket-path, --fd and --mount is "
+                           "needed");
+    if (options->listen_fd >= 0 && !is_listening(options->listen_fd))
+        return fail(error, "--fd=%d is not a listening socket",
+                    options->listen_fd);
     if (options->interceptor_socket && options->interceptor_fd >= 0)
         return fail(error, "--interceptor-socket and --interceptor-fd exclude "
                            "each other");
@@ -286,7 +300,7 @@ static gboolean parse_arguments(struct options *options,
     if (!g_option_context_parse(context, &argc, &argv, error))
         return FALSE;
     if (argc > 1)
-        return fail(error, "what is \"%s\"?", argv[1]);
+        return fail(error, "'%s' is one argument too many", argv[1]);
     return apply_raw(options, raw, error);
 }
 
