@@ -31,6 +31,27 @@ static gboolean fail(GError **error, int code, const char *what, int rc)
 
 /* ---- check --------------------------------------------------------------- */
 
+/* What has content in the record is a file; if something else has its number by
+ * now, that is not what the record means, and is left alone. */
+static gboolean check_types(struct restore *r, GError **error)
+{
+    GHashTableIter iter;
+    gpointer key, value;
+
+    g_hash_table_iter_init(&iter, r->survey->inodes);
+    while (g_hash_table_iter_next(&iter, &key, &value)) {
+        struct step_inode *inode = key;
+        const struct survey_entry *entry = value;
+
+        if (!(inode->flags & STEP_DATA) || S_ISREG(entry->st.st_mode))
+            continue;
+        if (!r->damaged_too && !r->edited_too)
+            return fail(error, ERROR_PREIMAGE_CORRUPT, entry->name, -ESTALE);
+        inode->flags &= ~(unsigned)(STEP_DATA | STEP_META);
+    }
+    return TRUE;
+}
+
 /* Every inode that lost a name is in the tree, in the log, or can be made. */
 static gboolean check_inodes(struct restore *r, GError **error)
 {
@@ -48,6 +69,8 @@ static gboolean check_inodes(struct restore *r, GError **error)
         log_debug(LOG_UNDO, "undo: survey: %s", g_strerror(-rc));
         return TRUE;
     }
+    if (!check_types(r, error))
+        return FALSE;
     g_hash_table_iter_init(&iter, r->step->bindings);
     while (g_hash_table_iter_next(&iter, &key, NULL)) {
         const struct step_binding *binding = key;

@@ -379,6 +379,7 @@ static const struct {
     { "INV-7/forged-types", forged_types, true },
     { "INV-7/forged-numbers", forged_numbers, true },
     { "INV-7/forged-identity", forged_identity, true },
+    { "INV-7/forged-fifo", forged_fifo, true },
 };
 
 static void add(const char *prefix, const struct world_backend *backend,

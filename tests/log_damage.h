@@ -21,5 +21,6 @@ void forged_circle(const struct damaged *d);
 void forged_types(const struct damaged *d);
 void forged_numbers(const struct damaged *d);
 void forged_identity(const struct damaged *d);
+void forged_fifo(const struct damaged *d);
 
 #endif

@@ -131,3 +131,24 @@ void forged_identity(const struct damaged *d)
     lines[6] = END;
     forge(d, lines);
 }
+
+/* Content of what is no file: undo must not write to it, nor wait for somebody
+ * to read it. */
+void forged_fifo(const struct damaged *d)
+{
+    g_autofree char *path = g_build_filename(d->w->share, "fifo", NULL);
+    g_autofree char *home = NULL, *content = NULL;
+    const char *lines[5] = { HEADER };
+    struct stat st;
+
+    OK(mkfifo(path, 0600));
+    OK(stat(path, &st));
+    home = g_strdup_printf("{\"t\":\"h\",\"p\":ROOT,\"n\":\"fifo\",\"i\":%ju",
+                           (uintmax_t)st.st_ino);
+    content = g_strdup_printf("{\"t\":\"d\",\"i\":%ju,\"size\":200,\"c\":1",
+                              (uintmax_t)st.st_ino);
+    lines[1] = home;
+    lines[2] = content;
+    lines[3] = END;
+    forge(d, lines);
+}
