@@ -10,7 +10,9 @@
  * known (own.h) and does not count.
  *
  * Not looked at: what the step did not touch, and the inside of directories
- * that it only moved. Undo does not change these.
+ * that it only moved. Undo does not change these. Nor a file that the step
+ * changed under a name which it then removed, if it has others: no record leads
+ * to those.
  */
 #ifndef INTERCEPTOR_VERIFY_H
 #define INTERCEPTOR_VERIFY_H

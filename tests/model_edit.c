@@ -298,8 +298,26 @@ static bool is_folder_same(struct model *m, const char *path)
     return was && lstat(full, &st) == 0 && st.st_ino == *was;
 }
 
+/* Had the file another name in this tree? */
+static bool is_linked(GPtrArray *tree, const char *path)
+{
+    g_autofree char *shown = g_strescape(path, NULL);
+    g_autofree char *first = g_strdup_printf(" same-as:%s", shown);
+
+    for (guint i = 0; i < tree->len; i++) {
+        const char *line = g_ptr_array_index(tree, i);
+        g_autofree char *at = model_tree_path(line);
+
+        if (g_str_has_suffix(line, first) ||
+            (strcmp(at, path) == 0 && strstr(line, " same-as:")))
+            return true;
+    }
+    return false;
+}
+
 /* Certainly the step's: a file that it changed in its place, or one that it
- * made in a folder that was there. */
+ * made in a folder that was there. Not one that had several names: the step may
+ * have changed it under another (verify.h). */
 static bool is_candidate(struct model *m, const struct model_step *step,
                          const char *line, const char *path)
 {
@@ -310,7 +328,7 @@ static bool is_candidate(struct model *m, const struct model_step *step,
     if (!get_ino(m, path, &ino))
         return false;
     if (before)
-        return was && *was == ino && !strstr(before, " same-as:") &&
+        return was && *was == ino && !is_linked(step->before, path) &&
                !model_tree_line_equal(before, line);
     return !had_place(m, ino) && is_folder_same(m, path);
 }

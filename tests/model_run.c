@@ -191,12 +191,15 @@ static void abort_step(struct model *m)
     was = model_look(m);
     code = model_request(m, "step.abort",
                          json_pack("{s:I}", "step_id", (json_int_t)id), NULL);
-    undone_or_stays(m, "an abort", MODEL_EVICTS_STEP);
-    if (code == 0)
+    if (code == 0) {
+        undone_or_stays(m, "an abort", MODEL_EVICTS_STEP);
         return;
+    }
+    /* It is a step like others then, or was forgotten at once. */
     model_expect_code(m, "step.abort", code, ERROR_STEP_UNPROTECTED);
     if (m->limits.step < 0 && m->limits.log < 0)
         model_fail(m, "step.abort: the step is unprotected\n");
+    model_history_sync(m, MODEL_EVICTS_STEP);
     model_forget_now(m);
     model_expect(m, "an abort that was refused", was, NULL);
 }
