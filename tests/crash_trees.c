@@ -286,6 +286,31 @@ static void change_again(struct crash *c)
     TRY(rename, "remade/deep", "made", 0);
 }
 
+/* ---- names of one file --------------------------------------------------- */
+
+static void fill_names_of_one(struct world *w)
+{
+    world_host_file(w, "first", "it has more than one name");
+    host_link(w, "first", "second");
+}
+
+static void write_one(struct crash *c)
+{
+    TRY(put, "first", 0, "changed", 7, 3);
+}
+
+static void link_one(struct crash *c)
+{
+    TRY(link, "first", "third");
+}
+
+static void link_again(struct crash *c)
+{
+    TRY(unlink, "second");
+    TRY(link, "third", "fourth");
+    TRY(put, "fourth", 0, "again", 5, 0);
+}
+
 /* ---- more files than the log removes at once ----------------------------- */
 
 enum { MANY = 300 };
@@ -325,6 +350,11 @@ const struct crash_tree crash_trees[] = {
       false,
       fill_mixed,
       { change_names, change_contents, change_again } },
+    { "links",
+      0,
+      true,
+      fill_names_of_one,
+      { write_one, link_one, link_again } },
     { "many", 13, true, fill_many, { remove_many, make_new, change_new } },
 };
 const size_t crash_trees_count = G_N_ELEMENTS(crash_trees);
