@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "common/fd.h"
 #include "interceptor/limits.h"
 #include "interceptor/mutate.h"
 #include "interceptor/sys.h"
@@ -69,8 +70,29 @@ static int replace_linked(struct ic *ic, const struct rename_end *from,
     return rc;
 }
 
+/* Is the directory that, or below it? */
+static bool is_below(struct ic *ic, const struct ic_inode *dir, ino_t above)
+{
+    struct stat st = { .st_ino = dir->ino };
+    fd_auto int fd = -1;
+
+    while (st.st_ino != above && st.st_ino != ic->root->ino) {
+        ino_t last = st.st_ino;
+        int up = sys_openat(fd < 0 ? dir->fd : fd, "..",
+                            O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+
+        fd_close(&fd);
+        fd = up;
+        if (fd < 0 || sys_stat_fd(fd, &st) < 0 || st.st_ino == last)
+            return false;
+    }
+    return st.st_ino == above;
+}
+
 /* Exchange, then move the old target away. If it cannot be moved it is put
- * back, and must be copied. */
+ * back, and must be copied. EINVAL: this filesystem does not exchange; but a
+ * directory that would go below itself must not be taken for that, for the
+ * target would be copied and stay. */
 static int replace_exchanged(struct ic *ic, const struct rename_end *from,
                              const struct rename_end *to)
 {
@@ -78,7 +100,8 @@ static int replace_exchanged(struct ic *ic, const struct rename_end *from,
                            RENAME_EXCHANGE);
 
     if (rc < 0)
-        return rc == -EINVAL ? -EXDEV : rc;
+        return rc == -EINVAL && !is_below(ic, to->dir, from->st.st_ino) ? -EXDEV
+                                                                        : rc;
     rc = mutate_move_into_log(ic, from->dir, from->name, &to->st);
     if (rc < 0)
         sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
