@@ -35,12 +35,28 @@ int inverse_add_homes(struct inverter *v, const struct survey_entry *entry,
     return rc;
 }
 
+/* A name which the inode had before the step and has now: the rollback leaves
+ * it alone. The one under which the survey found it may go. */
+static const struct survey_entry *find_lasting(struct inverter *v,
+                                               const struct step_inode *inode)
+{
+    const struct survey *survey = v->source->survey;
+
+    for (guint i = 0; inode->names && i < inode->names->len; i++) {
+        const struct survey_entry *now = g_hash_table_lookup(
+            survey->bindings, g_ptr_array_index(inode->names, i));
+
+        if (now && step_is_now(inode, now->st.st_ino))
+            return now;
+    }
+    return g_hash_table_lookup(survey->inodes, inode);
+}
+
 /* What got one more name is found at its first one when no link is kept. */
 static int add_lasting_home(struct inverter *v, const struct survey_entry *now)
 {
     struct step_inode *inode = step_find_inode(v->source->step, now->st.st_ino);
-    const struct survey_entry *entry =
-        inode ? g_hash_table_lookup(v->source->survey->inodes, inode) : NULL;
+    const struct survey_entry *entry = inode ? find_lasting(v, inode) : NULL;
 
     return entry ? inverse_add_homes(v, entry, &inode) : 0;
 }

@@ -225,6 +225,42 @@ static void not_kept(gconstpointer data)
     world_free(w);
 }
 
+/* A file that lost its name to another folder, and got it back as one more.
+ * Both ways: which of the two is met first is a matter of chance. */
+static void link_back(struct world *w)
+{
+    DO(rename, "a/name", "b/other", 0);
+    DO(link, "b/other", "a/name");
+    DO(rename, "b/name", "a/other", 0);
+    DO(link, "a/other", "b/name");
+}
+
+static void linked_back(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autoptr(GPtrArray) before = NULL, after = NULL;
+    int64_t id;
+
+    world_host_dir(w, "a");
+    world_host_dir(w, "b");
+    world_host_file(w, "a/name", "it gets one more name");
+    world_host_file(w, "b/name", "and this one does");
+    if (world_start(w)) {
+        before = world_snapshot(w);
+        id = world_step(w);
+        link_back(w);
+        json_decref(world_close_step(w, id));
+        after = world_snapshot(w);
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+        json_decref(world_redo(w, 1));
+        world_assert_equal(w, after);
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+    }
+    world_free(w);
+}
+
 static void open_step(gconstpointer data)
 {
     struct world *w = world_new(data);
@@ -419,6 +455,7 @@ static const struct {
     { "then-another", then_another },
     { "dropped", dropped },
     { "not-kept", not_kept },
+    { "linked-back", linked_back },
     { "open-step", open_step },
     { "preview", preview },
     { "preview-redone", preview_redone },
