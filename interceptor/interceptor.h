@@ -10,16 +10,24 @@
  *
  * Model. Inodes are met by name (ic_lookup()) and held by reference. Calls
  * that change names take a directory inode and one name; calls that change an
- * inode take the inode, and where the client has the file open, its fd. Reading
- * is the server's own: preadv(2) on an fd of ic_open(), and below
- * ic_inode_fd(), which is O_PATH, openat(2) of "." to list a directory and
- * readlinkat(2) of "" for a symlink.
+ * inode take the inode, and where the client has the file open, its fd.
+ *
+ * Reading is the server's own, and needs no call here: preadv(2), lseek(2),
+ * fsync(2), flock(2) and fcntl(2) locks on an fd of ic_open(); and with
+ * ic_inode_fd(), which is O_PATH, openat(2) of "." to list a directory,
+ * readlinkat(2) and statx(2) of "", fstatfs(2), and by its name in
+ * /proc/self/fd getxattr(2), listxattr(2) and faccessat(2).
  *
  * Errors. Calls on the data path return 0 (or a count) or -errno. Set-up and
  * steps return FALSE (or NULL) and a GError in IC_ERROR; of its codes, enum
  * ic_error, the names below lack the prefix IC_. If what a change would destroy
  * cannot be kept (ENOSPC, EIO ...), the change is refused with that errno and
  * nothing has happened.
+ *
+ * Structs. Zero-initialise those that are passed in, by name:
+ * struct ic_options o = { .share = dir }; zero is the default everywhere. While
+ * the version is 0.x, each minor version may add members and calls, and change
+ * them; the soname changes with it (IC_VERSION_*).
  *
  * Ownership. Strings and structs that are passed in are borrowed for the call.
  * ret_* are set on success only, and are the caller's: give an inode back with
@@ -29,11 +37,19 @@
  * Threads. Every call may be made by any thread, except ic_close(), which
  * must be the last. Changes wait while a step closes, and while a rollback runs
  * or a safeguard's decision is pending; or are parked, see ic_set_unparked().
+ * So a server with safeguards needs a second thread, which answers them, or
+ * must park: its only thread would wait for itself until the timeout.
  *
- * Credentials. The caller's thread must have the rights that serving needs
- * (root, or the folder's owner). Calls that create take the client's uid and
- * gid and create as that user, where the process may change to it. Modes are
- * masked by the process's umask, too: set it to 0.
+ * Credentials. No call here checks what the client may do: the server must have
+ * done so, or the client's kernel (FUSE's default_permissions). The caller's
+ * thread must have the rights that serving needs (root, or the folder's owner).
+ * Calls that create take the client's uid and gid, so that what they make is
+ * that user's, where the process may change to it; that is ownership and no
+ * permission. Modes are masked by the process's umask, too: set it to 0.
+ *
+ * Other filesystems that are mounted below the share can be read. A change
+ * there is refused with -EROFS (their inode numbers mean nothing to the log),
+ * one between two filesystems with -EXDEV.
  *
  * The process. Each inode held costs an fd: raise RLIMIT_NOFILE. The engine has
  * threads and locks of its own and does not survive fork(2) without exec.
@@ -41,6 +57,10 @@
  */
 #ifndef STEPBACK_INTERCEPTOR_H
 #define STEPBACK_INTERCEPTOR_H
+
+#define IC_VERSION_MAJOR 0
+#define IC_VERSION_MINOR 1
+#define IC_VERSION_PATCH 0
 
 #include <glib.h>
 #include <stdbool.h>
@@ -127,12 +147,14 @@ enum ic_durability {
 struct ic_options {
     const char *share; /* the folder to serve; must exist */
 
-    /* The log's folder, made if missing (mode 0700); outside the share. NULL:
-     * no undo, every call passes straight through. */
+    /* The log's folder, made if missing (mode 0700); outside the share, and
+     * empty if it is no log yet. NULL: no undo, every call passes straight
+     * through. */
     const char *undo_dir;
 
-    /* Where others reach the owner of the log (see ic_control_listen());
-     * written into the log's lock file. May be NULL. */
+    /* The path that ic_control_listen() will be given, or NULL. It is written
+     * into the log's lock file, so that the command line finds the log's owner
+     * and asks it. */
     const char *control_socket;
 
     /* Refuse every change with EROFS. */
@@ -161,29 +183,48 @@ struct ic_options {
      * alone, when a step is taken back (for the command line). */
     bool no_watch;
 
-    /* Called for each event with its payload, a JSON object: event.warning,
-     * .recovery, .progress, .safeguard_triggered, .external_modification,
-     * .undo_version_mismatch, and later ones; both borrowed for the call. From
-     * any thread, ic_open_share() included, and with the engine's locks held:
-     * it must not call the engine. May be NULL. */
+    /* Called for each event with its payload, a JSON object; both borrowed for
+     * the call. From any thread, ic_open_share() included, and with the
+     * engine's locks held: it must not call the engine. May be NULL. More
+     * events and members may come:
+     *
+     * event.warning                message; code, and what belongs to it
+     * event.recovery               a step's report, taken_back, restored_paths;
+     *                              message, if it could not be taken back
+     * event.progress               operation, step_id, done, total
+     * event.safeguard_triggered    safeguard_id (for ic_safeguard_confirm()),
+     *                              step_id, kind, message, sample_paths,
+     *                              timeout_seconds; delete_count and threshold,
+     *                              or file_size
+     * event.safeguard_decided      safeguard_id, step_id, action (allow, deny),
+     *                              reason
+     * event.external_modification  paths, more, pid, process, timestamp
+     * event.undo_version_mismatch  found, supported, undo_dir, message
+     *
+     * doc/control-protocol.md has the details. */
     void (*event)(const char *type, const char *payload, void *opaque);
     void *event_opaque;
 };
 
 /* Open a folder and its log, take the log's lock, and roll back the step that
- * a crash interrupted, if there is one (ic_recovered()). Free with ic_close().
- * NULL and error: ERROR_INVALID_FIELD (a policy that cannot be enforced),
- * ERROR_INVALID_DIRECTORY (share or undo_dir), ERROR_BUSY
- * (another process owns the log), ERROR_PREIMAGE_* (recovery failed),
- * ERROR_IO_ERROR.
+ * was open when a process died, or called ic_close(), if there is one
+ * (ic_recovered()). Free with ic_close(). NULL and error: ERROR_INVALID_FIELD
+ * (a policy that cannot be enforced), ERROR_INVALID_DIRECTORY (share; or
+ * undo_dir, also if it holds files that belong to no log), ERROR_BUSY (another
+ * process owns the log), ERROR_PREIMAGE_* (recovery failed), ERROR_IO_ERROR.
+ *
+ * The lock is the log's and not the folder's: whoever serves one folder twice,
+ * with two logs, has two histories that know nothing of each other, and each
+ * takes the other's changes for edits from outside.
  *
  * A log of another version is left as it is: event.undo_version_mismatch, and
  * changes go through unkept. Steps can be opened and closed, and are not
  * undoable; rollback and history fail with ERROR_UNDO_VERSION_MISMATCH. */
 struct ic *ic_open_share(const struct ic_options *options, GError **error);
 
-/* Close the open ambient step, free everything. No other call may run, and
- * every ic_inode must have been given back. */
+/* Close the open ambient step, free everything. A command or API step that is
+ * still open is not committed: the next ic_open_share() takes it back. No other
+ * call may run, and every ic_inode must have been given back. */
 void ic_close(struct ic *ic);
 
 /* Set the limits that are not 0 from now on; what is over them is forgotten at
@@ -192,7 +233,7 @@ gboolean ic_configure(struct ic *ic, const struct ic_limits *limits,
                       GError **error);
 
 /* The library's messages go to stderr, as JSON Lines, up to this level: 0
- * errors, 1 warnings, 2 information (the default), 3 and 4 debugging. program
+ * errors, 1 warnings (the default), 2 information, 3 and 4 debugging. program
  * (borrowed for the life of the process; may be NULL): print lines for people,
  * "program: message", in place of JSON. */
 void ic_set_log(int level, const char *program);
@@ -223,12 +264,23 @@ gboolean ic_discard(struct ic *ic, GError **error);
 /* From now on changes that must wait for long (while a rollback runs, while a
  * safeguard's decision is pending) return IC_PARKED. unparked is called when
  * those that were parked until then are to be made again (verdict 0), or are to
- * fail with that error (verdict -EPERM: their step was denied). It may be
- * called before the server has seen the IC_PARKED that it is about: so count
- * the calls, and if one has come since before the change was tried, what it
- * said holds for that change. unparked runs in any thread, with the engine's
- * locks held, and must not call the engine. NULL: changes wait in the call,
- * and when this has returned, the former one is not running. */
+ * fail with that error (verdict -EPERM: their step was denied). It runs in any
+ * thread, with the engine's locks held, and must not call the engine. NULL:
+ * changes wait in the call, and when this has returned, the former one is not
+ * running.
+ *
+ * unparked may come before the server has even seen the IC_PARKED that it is
+ * about. So it counts its calls, and each worker looks:
+ *
+ *     again: before = calls;            // under a lock, as all but the try
+ *     rc = try_the_change();
+ *     if (rc == IC_PARKED && calls == before)
+ *         put it on the list;           // unparked has it made again, or fail
+ *     else if (rc == IC_PARKED && last_verdict == 0)
+ *         goto again;
+ *     else if (rc == IC_PARKED)
+ *         rc = last_verdict;
+ */
 void ic_set_unparked(struct ic *ic, void (*unparked)(int verdict, void *opaque),
                      void *opaque);
 
@@ -325,7 +377,10 @@ int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
 int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd);
 
 /* pwritev2(2) to an fd of that inode from ic_open() or ic_create(). offset is
- * ignored with RWF_APPEND. rwf_flags: RWF_APPEND, RWF_DSYNC, RWF_SYNC.
+ * ignored with RWF_APPEND; and with an fd that was opened with O_APPEND, whose
+ * every write Linux appends: a server that gives offsets leaves O_APPEND out
+ * and says RWF_APPEND. rwf_flags: RWF_APPEND, RWF_DSYNC, RWF_SYNC; others go to
+ * the kernel, which answers what it does not know with -EOPNOTSUPP.
  * kill_priv: clear suid, sgid and capabilities as for a write by an
  * unprivileged user. Bytes written or -errno. */
 ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
@@ -414,13 +469,14 @@ struct ic_step_info {
 
 void ic_step_info_free(struct ic_step_info *info);
 
-/* Open a step: every change until ic_step_close() belongs to it. A change that
- * comes while none is open gets an ambient step, with an id below 0, which is
- * closed when there has been no change for a while (ambient_ms), or by this.
- * command may be NULL; it is kept for ic_history() and means nothing here.
- * ERROR_INVALID_FIELD if id is not above ic_last_step_id(), ERROR_STEP_ACTIVE
- * if a step is open, ERROR_NOTHING_TO_UNDO if there is no undo log (as in all
- * calls about steps), ERROR_IO_ERROR. */
+/* Open a step, of a command or of the API: every change until ic_step_close()
+ * belongs to it. A change that comes while none is open gets an ambient step,
+ * with an id below 0, which is closed when there has been no change for a while
+ * (ambient_ms), or by this. command may be NULL; it is kept for ic_history()
+ * and means nothing here. ERROR_INVALID_FIELD if id is not above
+ * ic_last_step_id() or the type is IC_STEP_AMBIENT, which nobody opens by name;
+ * ERROR_STEP_ACTIVE if a step is open, ERROR_NOTHING_TO_UNDO if there is no
+ * undo log (as in all calls about steps), ERROR_IO_ERROR. */
 gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
                       const char *command, GError **error);
 
@@ -494,27 +550,33 @@ gboolean ic_outside_policy_check(enum ic_outside_policy policy, GError **error);
 gboolean ic_set_outside_policy(struct ic *ic, enum ic_outside_policy policy,
                                GError **error);
 
-/* Take back the newest steps, newest first; an open ambient step is closed
- * first and counts. force: undo as much of a damaged step as its record still
- * says; one of which nothing can be read is passed by, told by event.warning,
- * and put aside in the log. ret_infos (may be NULL): a new array of struct
- * ic_step_info * of the steps taken back. ERROR_NOTHING_TO_UNDO (fewer than
- * steps: nothing is done), ERROR_STEP_ACTIVE, ERROR_STEP_UNPROTECTED (one of
- * them; nothing is done, by force neither), ERROR_UNDO_BARRIER,
- * ERROR_PREIMAGE_MISSING, ERROR_PREIMAGE_CORRUPT (the step is not touched),
- * ERROR_IO_ERROR (the interrupted rollback is finished by the next
- * ic_rollback() or ic_open_share()).
+/* Take back the newest steps (1 or more), newest first; an open ambient step is
+ * closed first and counts. ret_infos (may be NULL): a new array of struct
+ * ic_step_info * of the steps taken back. ERROR_INVALID_FIELD (no step),
+ * ERROR_NOTHING_TO_UNDO (fewer than steps: nothing is done), ERROR_STEP_ACTIVE,
+ * ERROR_STEP_UNPROTECTED (one of them; nothing is done, by force neither; only
+ * ic_discard() ends that), ERROR_UNDO_BARRIER, ERROR_PREIMAGE_MISSING,
+ * ERROR_PREIMAGE_CORRUPT (the step is not touched), ERROR_IO_ERROR (the
+ * interrupted rollback is finished by the next ic_rollback() or
+ * ic_open_share()). An error in a later step leaves the newer ones taken back,
+ * and its text says which.
  *
  * Edits from outside. A step is not taken back over a barrier, nor if what it
- * touched is not as it left it: ERROR_UNDO_BARRIER. With force it is: what the
- * step had changed is as it was before, also where others have changed it
- * since; what they changed elsewhere stays. force also takes a step back whose
- * record is damaged, as far as it can be read. */
+ * touched is not as it left it: ERROR_UNDO_BARRIER.
+ *
+ * force goes over both. Then what the step had changed is as it was before,
+ * also where others have changed it since. What they changed elsewhere stays,
+ * with one exception: a folder that the step made goes with everything in it,
+ * what others have put there too; ic_redo() brings it back. force also undoes
+ * as much of a damaged step as its record still says; a step of which nothing
+ * can be read is passed by: what it changed stays, its record is put aside in
+ * the log (damaged/), and a warning says so. */
 gboolean ic_rollback(struct ic *ic, unsigned steps, bool force,
                      GPtrArray **ret_infos, GError **error);
 
 struct ic_rollback_result {
-    GPtrArray *steps;    /* struct ic_step_info *: what was taken back */
+    GPtrArray *steps;    /* struct ic_step_info *: what was taken back; those
+                            that are ->damaged were passed by */
     GPtrArray *barriers; /* struct ic_barrier *: in the way, or crossed */
     GPtrArray *warnings; /* char *, UTF-8: what was overwritten or not done */
 };
@@ -522,7 +584,7 @@ struct ic_rollback_result {
 void ic_rollback_result_free(struct ic_rollback_result *result);
 
 /* The same, with all there is to say about it; *ret_result is set in any
- * case. An error in a later step leaves the earlier ones taken back. */
+ * case. */
 gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
                            struct ic_rollback_result **ret_result,
                            GError **error);
@@ -538,9 +600,9 @@ gboolean ic_preview(struct ic *ic, unsigned steps, bool force,
 
 /* Redo the newest rollbacks, newest first: the folder is again what it was
  * before them, and the steps are in the history again. Possible until the next
- * change of the folder by a client, also after a restart; not where the undo
- * log is on another filesystem than the folder, and not where there was no room
- * for what a redo needs. force and *ret_result as in ic_rollback_steps();
+ * change of the folder by a client, also after a restart; not where there was
+ * no room for what a redo needs. force and *ret_result as in
+ * ic_rollback_steps();
  * ->steps are those that were redone. ERROR_NOTHING_TO_REDO (fewer than steps:
  * nothing is done), else as ic_rollback(). */
 gboolean ic_redo(struct ic *ic, unsigned steps, bool force,
@@ -549,7 +611,8 @@ gboolean ic_redo(struct ic *ic, unsigned steps, bool force,
 /* How many steps ic_redo() can bring back now; 0 without an undo log. */
 unsigned ic_redoable(struct ic *ic);
 
-/* The newest limit steps, newest first. A new array of struct ic_step_info *.
+/* The newest limit steps, newest first; none if limit is 0. A new array of
+ * struct ic_step_info *, also if it is empty.
  * ERROR_NOTHING_TO_UNDO if there is no undo log. */
 GPtrArray *ic_history(struct ic *ic, unsigned limit, GError **error);
 
@@ -558,7 +621,8 @@ GPtrArray *ic_history(struct ic *ic, unsigned limit, GError **error);
 int64_t ic_last_step_id(struct ic *ic);
 
 /* What ic_open_share() recovered: a new ic_step_info of the step that it took
- * back, or NULL; also the second time. */
+ * back (or, ->unprotected, could not and left as it was), or NULL; also the
+ * second time. It is not ->undoable. */
 struct ic_step_info *ic_recovered(struct ic *ic);
 
 /* ---- safeguards ---------------------------------------------------------- */
@@ -585,7 +649,8 @@ struct ic_safeguard_rules {
 
 /* Set the rules; they hold at once, for command and API steps. A rule that is
  * about to be broken holds the step's changes and sends
- * event.safeguard_triggered. Without a call, there are none.
+ * event.safeguard_triggered. The thread that answers must not be one that makes
+ * changes (see Threads). Without a call, there are none.
  * ERROR_NOTHING_TO_UNDO without an undo log: nothing could be taken back. */
 gboolean ic_safeguard_configure(struct ic *ic,
                                 const struct ic_safeguard_rules *rules,
@@ -603,10 +668,15 @@ gboolean ic_safeguard_confirm(struct ic *ic, const char *safeguard_id,
 
 /* ---- control protocol ---------------------------------------------------- */
 
-/* Serve the control protocol (JSON Lines; the design's section 2.9) from a
- * thread of its own, until ic_close(). Several clients may connect. One of
- * path (a Unix socket made here, mode 0600) and fd (a connected socket,
- * taken; -1: none). */
+/* Serve the control protocol (JSON Lines; doc/control-protocol.md) from a
+ * thread of its own, until ic_close(). Several clients may be connected.
+ *
+ * ic_control_listen(): on a Unix socket that is made here, with mode 0600, and
+ * removed by ic_close(); a socket that is there and that nobody listens on is
+ * replaced. Once for an engine; name the same path in
+ * ic_options.control_socket. ic_control_attach(): to the client at the other
+ * end of a connected stream socket, which is taken in any case; as often as you
+ * like. ERROR_IO_ERROR, ERROR_BUSY (somebody listens there). */
 gboolean ic_control_listen(struct ic *ic, const char *path, GError **error);
 gboolean ic_control_attach(struct ic *ic, int fd, GError **error);
 

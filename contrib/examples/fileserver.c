@@ -7,16 +7,21 @@
  *
  * A line on stdin is a request, and a step of its own; a line on stdout says
  * how it went:   put PATH TEXT | rm PATH | mv FROM TO | mkdir PATH | undo
+ *
+ * It serves one user, whoever runs it, and that user's rights are all that is
+ * asked. A server for several must check itself what each may do; the library
+ * does not.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <stepback/interceptor.h>
 
-static const struct ic_cred root = { .umask = 022 }; /* owns what is made */
+static struct ic_cred user = { .umask = 022 }; /* owns what is made */
 
 /* The folder that a path leads to (a new reference), and the last name. One
  * name at a time, never through a symlink or "..": no path leads outside. */
@@ -44,7 +49,7 @@ static int put(struct ic *ic, struct ic_inode *dir, char *name, char *text)
     struct iovec iov = { text, strlen(text) };
     struct ic_inode *file;
     ssize_t n;
-    int fd, rc = ic_create(ic, &root, dir, name, O_WRONLY | O_TRUNC, 0644,
+    int fd, rc = ic_create(ic, &user, dir, name, O_WRONLY | O_TRUNC, 0644,
                            &file, NULL, &fd);
 
     if (rc < 0)
@@ -69,7 +74,7 @@ static int carry_out(struct ic *ic, const char *verb, char *path, char *rest)
     } else if (strcmp(verb, "rm") == 0) {
         rc = ic_unlinkat(ic, dir, name, 0);
     } else if (strcmp(verb, "mkdir") == 0) {
-        rc = ic_mkdirat(ic, &root, dir, name, 0755, &other, NULL);
+        rc = ic_mkdirat(ic, &user, dir, name, 0755, &other, NULL);
         if (rc == 0)
             ic_inode_unref(other);
     } else if (strcmp(verb, "mv") == 0 && rest) {
@@ -105,6 +110,20 @@ static gboolean serve(struct ic *ic, char *line, GError **error)
     return FALSE;
 }
 
+/* Modes are the request's, and each inode that is held costs an fd. */
+static void prepare(void)
+{
+    struct rlimit files;
+
+    umask(0);
+    user.uid = geteuid();
+    user.gid = getegid();
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct ic_options options = { 0 };
@@ -116,6 +135,7 @@ int main(int argc, char **argv)
         options.share = argv[1];
         options.undo_dir = argv[2];
     }
+    prepare();
     ic = argc == 3 ? ic_open_share(&options, &error) : NULL;
     if (!ic) {
         fprintf(stderr, "%s\n", error ? error->message : "two folders, please");
@@ -129,6 +149,7 @@ int main(int argc, char **argv)
             printf("no more\n");
         else
             printf("error: %s\n", error->message);
+        fflush(stdout); /* a pipe's other end waits for it */
         g_clear_error(&error);
     }
     ic_close(ic);
