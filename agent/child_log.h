@@ -2,7 +2,7 @@
  *
  * child_log - what our child processes write to stderr, passed on to our log.
  *
- * The daemons write the same JSON Lines as we do (the design's section 5.4);
+ * The daemons write the same JSON Lines as we do (doc/design.md, 5.4);
  * QEMU writes plain text.
  */
 #ifndef AGENT_CHILD_LOG_H

@@ -2,8 +2,8 @@
  *
  * session_config - what a frontend asks of a session.
  *
- * Read from the payload of session.start (the design's section 5.1) and
- * checked in full before anything is started.
+ * Read from the payload of session.start (doc/design.md, 5.1) and checked
+ * in full before anything is started.
  */
 #ifndef AGENT_SESSION_CONFIG_H
 #define AGENT_SESSION_CONFIG_H

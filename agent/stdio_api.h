@@ -2,7 +2,7 @@
  *
  * stdio_api - the agent's interface for frontends: JSON Lines on two fds.
  *
- * The design's section 5.1. Each request gets exactly one response; events
+ * See doc/design.md, 5.1. Each request gets exactly one response; events
  * come in between. A frontend that does not read stops nothing: output events
  * are dropped and counted, and its next requests are not read until it does.
  *

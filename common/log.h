@@ -23,7 +23,7 @@ enum log_level {
     LOG_LEVEL_TRACE,
 };
 
-/* The components of the design's section 5.4. */
+/* The components of a line (doc/design.md, 5.4). */
 #define LOG_FS_BACKEND   "fs_backend"
 #define LOG_CONTROL      "control"
 #define LOG_UNDO         "undo"

@@ -25,8 +25,9 @@
  * nothing has happened.
  *
  * Structs. Zero-initialise those that are passed in, by name:
- * struct ic_options o = { .share = dir }; zero is the default everywhere. While
- * the version is 0.x, each minor version may add members and calls, and change
+ * struct ic_options o = { .share = dir }. Zero is the default, but for
+ * ic_safeguard_rules.overwrite_file_size_threshold, where -1 is off. While the
+ * version is 0.x, each minor version may add members and calls, and change
  * them; the soname changes with it (IC_VERSION_*).
  *
  * Ownership. Strings and structs that are passed in are borrowed for the call.

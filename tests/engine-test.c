@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine-test - the undo engine: steps taken back, by the testing plan's ids,
+ * engine-test - the undo engine: steps taken back, by the test plan's ids,
  * over every backend (world.h). Each case changes a tree in a step, undoes
  * the step, and has the oracle compare the whole tree.
  */

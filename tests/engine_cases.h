@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine_cases - what steps do to a tree, by the testing plan's ids.
+ * engine_cases - what steps do to a tree, by the test plan's ids.
  */
 #ifndef TESTS_ENGINE_CASES_H
 #define TESTS_ENGINE_CASES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * safeguard-files-test - large files that are overwritten and names that are
- * replaced: SG-05 and SG-06 of the testing plan, over every backend.
+ * replaced: SG-05 and SG-06 of the test plan, over every backend.
  */
 #include <errno.h>
 #include <fcntl.h>

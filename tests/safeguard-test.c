@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * safeguard-test - steps that delete much are held until somebody decides: the
- * testing plan's 5.4, over every backend (world.h).
+ * test plan's 5.4 (doc/design.md), over every backend (world.h).
  */
 #include <errno.h>
 #include <signal.h>
