@@ -336,6 +336,27 @@ def step_over_the_limit(place):
 
 
 @test
+def undo_options_of_run(place):
+    """run hands limits of the undo log on to the file server"""
+    for words in (("--undo-max-step-size", "0"), ("--durability", "never"),
+                  ("--undo-max-log-size", "1X"), ("--undo-max-steps", "-1")):
+        status, out, err = run(place, *words, "--", "x")
+        equal((words, status, out), (words, 2, b""))
+        contains(err, words[0])
+    for number in (1, 2, 3):
+        daemon = Daemon(place)
+        try:
+            daemon.step(number, "touch file%d" % number)
+        finally:
+            daemon.end()
+    equal(run(place, "--undo-max-steps", "2", "--undo-max-log-size", "1G",
+              "--undo-max-step-size", "5M", "--durability", "power", "--",
+              "echo x")[:2], (0, b"x\n"))
+    out = call(place, "history", "--json", "-C", place.share)[1]
+    equal([s["step_id"] for s in json.loads(out)["steps"]], [3, 2])
+
+
+@test
 def log_above(place):
     """in a folder below one that has a log, that is said"""
     below = place.share + "/below"

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "common/size.h"
+
 /* What GLib fills in, before it is checked. */
 struct raw_options {
     char *cache, *log_level;
@@ -69,31 +71,15 @@ static gboolean set_read_only(struct options *options, const char *value,
     return TRUE;
 }
 
-/* "200M", "1G": K, M, G and T are powers of 1024. */
 static gboolean parse_size(const char *option, const char *text,
                            int64_t *ret_bytes, GError **error)
 {
-    static const char units[] = "KMGT";
-    guint64 number = 0;
-    const char *unit;
-    char *end = NULL;
-    int shift = 0;
-
-    if (!text)
+    if (!text || size_parse(text, ret_bytes))
         return TRUE;
-    if (g_ascii_isdigit(*text))
-        number = g_ascii_strtoull(text, &end, 10);
-    if (end && *end && (unit = strchr(units, g_ascii_toupper(*end)))) {
-        shift = 10 * (int)(unit - units + 1);
-        end++;
-    }
-    if (!end || *end || number == 0 || number > (guint64)(G_MAXINT64 >> shift))
-        return fail(error,
-                    "%s is a number of bytes from 1, with K, M, G or T if you "
-                    "like, and not \"%s\"",
-                    option, text);
-    *ret_bytes = (int64_t)(number << shift);
-    return TRUE;
+    return fail(error,
+                "%s is a number of bytes from 1, with K, M, G or T if you "
+                "like, and not \"%s\"",
+                option, text);
 }
 
 static gboolean set_durability(struct options *options, const char *value,
