@@ -603,9 +603,9 @@ gboolean ic_preview(struct ic *ic, unsigned steps, bool force,
  * before them, and the steps are in the history again. Possible until the next
  * change of the folder by a client, also after a restart; not where there was
  * no room for what a redo needs. force and *ret_result as in
- * ic_rollback_steps();
- * ->steps are those that were redone. ERROR_NOTHING_TO_REDO (fewer than steps:
- * nothing is done), else as ic_rollback(). */
+ * ic_rollback_steps(); ->steps are those that were redone.
+ * ERROR_NOTHING_TO_REDO (fewer than steps, or steps is 0: nothing is done),
+ * else as ic_rollback(). */
 gboolean ic_redo(struct ic *ic, unsigned steps, bool force,
                  struct ic_rollback_result **ret_result, GError **error);
 
