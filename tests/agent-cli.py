@@ -280,6 +280,7 @@ def half_way(place):
     contains(out.decode(), "undone: 2")
     contains(err, "1 of 2 steps undone")
     contains(err, "To go on: stepback undo -C %s 1 --force\n" % place.share)
+    equal("add --force" in err, False)
     status, out, err = call(place, "undo", "--json", "-C", place.share)
     equal((status, err), (1, ""))
     error = json.loads(out)["error"]
