@@ -2,6 +2,7 @@
  *
  * meta - see meta.h.
  */
+#include "common/proc_fd.h"
 #include "interceptor/meta.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ enum { XATTR_TRIES = 8 }; /* a list may grow between size and read */
 
 static int read_list(int fd, char **ret_names, ssize_t *ret_len)
 {
-    struct sys_fd_path path = sys_fd_path(fd);
+    struct proc_fd_path path = proc_fd_path(fd);
 
     for (int i = 0; i < XATTR_TRIES; i++) {
         ssize_t len = listxattr(path.text, NULL, 0);
@@ -45,7 +46,7 @@ static int read_list(int fd, char **ret_names, ssize_t *ret_len)
 
 static int read_value(int fd, const char *name, GBytes **ret_value)
 {
-    struct sys_fd_path path = sys_fd_path(fd);
+    struct proc_fd_path path = proc_fd_path(fd);
 
     for (int i = 0; i < XATTR_TRIES; i++) {
         ssize_t len = getxattr(path.text, name, NULL, 0);

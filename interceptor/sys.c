@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "common/proc_fd.h"
 #include "interceptor/fault.h"
 
 #define RESULT(expression) ((expression) < 0 ? -errno : 0)
@@ -25,14 +26,6 @@
 #define CHANGE(call, name, expression)                                         \
     RESULT(FAULT_POINT(call, name, expression))
 #define LOOK(call, name, expression) RESULT(FAULT_LOOK(call, name, expression))
-
-struct sys_fd_path sys_fd_path(int fd)
-{
-    struct sys_fd_path path;
-
-    snprintf(path.text, sizeof(path.text), "/proc/self/fd/%d", fd);
-    return path;
-}
 
 static int open_once(int dirfd, const char *name, int flags, mode_t mode)
 {
@@ -58,7 +51,7 @@ int sys_openat(int dirfd, const char *name, int flags, mode_t mode)
 
 int sys_reopen(int fd, int flags)
 {
-    return sys_openat(AT_FDCWD, sys_fd_path(fd).text, flags & ~O_NOFOLLOW, 0);
+    return sys_openat(AT_FDCWD, proc_fd_path(fd).text, flags & ~O_NOFOLLOW, 0);
 }
 
 int sys_make_path(const char *path, mode_t mode)
@@ -110,7 +103,7 @@ int sys_link_fd(int fd, int dirfd, const char *name)
     /* AT_EMPTY_PATH would need CAP_DAC_READ_SEARCH (open(2), O_TMPFILE). */
     return CHANGE(
         "link", name,
-        linkat(AT_FDCWD, sys_fd_path(fd).text, dirfd, name, AT_SYMLINK_FOLLOW));
+        linkat(AT_FDCWD, proc_fd_path(fd).text, dirfd, name, AT_SYMLINK_FOLLOW));
 }
 
 int sys_unlinkat(int dirfd, const char *name, int flags)
@@ -261,25 +254,25 @@ int sys_chown_fd(int fd, uid_t uid, gid_t gid)
 int sys_chmod_fd(int fd, mode_t mode)
 {
     /* fchmod() refuses O_PATH fds. */
-    return CHANGE("chmod", NULL, chmod(sys_fd_path(fd).text, mode));
+    return CHANGE("chmod", NULL, chmod(proc_fd_path(fd).text, mode));
 }
 
 int sys_utimens_fd(int fd, const struct timespec times[2])
 {
     return CHANGE("utimens", NULL,
-                  utimensat(AT_FDCWD, sys_fd_path(fd).text, times, 0));
+                  utimensat(AT_FDCWD, proc_fd_path(fd).text, times, 0));
 }
 
 int sys_setxattr_fd(int fd, const char *name, const void *value, size_t size,
                     int flags)
 {
     return CHANGE("setxattr", name,
-                  setxattr(sys_fd_path(fd).text, name, value, size, flags));
+                  setxattr(proc_fd_path(fd).text, name, value, size, flags));
 }
 
 int sys_removexattr_fd(int fd, const char *name)
 {
-    return CHANGE("removexattr", name, removexattr(sys_fd_path(fd).text, name));
+    return CHANGE("removexattr", name, removexattr(proc_fd_path(fd).text, name));
 }
 
 int sys_stat_name(int dirfd, const char *name, struct stat *ret_stat)

@@ -19,12 +19,6 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-/* "/proc/self/fd/N": a path that leads to fd's inode whatever its name is. */
-struct sys_fd_path {
-    char text[32];
-};
-struct sys_fd_path sys_fd_path(int fd);
-
 int sys_openat(int dirfd, const char *name, int flags, mode_t mode);
 
 /* Open the inode behind an O_PATH fd anew. */

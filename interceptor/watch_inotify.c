@@ -17,6 +17,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "common/proc_fd.h"
 #include "interceptor/sys.h"
 #include "interceptor/watch_parts.h"
 
@@ -27,7 +28,7 @@ enum {
     CLOCK_SLACK_MS = 20, /* of CLOCK_MONOTONIC_COARSE */
 };
 
-static int open_queue(void)
+static int open_queue(struct ic *ic)
 {
     int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 
@@ -41,7 +42,7 @@ static GBytes *key_of(int wd)
 
 static GBytes *mark(struct watch *watch, int dirfd, int *ret_rc)
 {
-    struct sys_fd_path path = sys_fd_path(dirfd);
+    struct proc_fd_path path = proc_fd_path(dirfd);
     int wd = inotify_add_watch(watch->fd, path.text, EVENTS);
 
     /* From now on the end of a change matters, too. */

@@ -7,18 +7,12 @@
  * that inode is a symlink.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <sys/xattr.h>
 
+#include "common/proc_fd.h"
 #include "virtiofs/fuse_ops.h"
 
-#define PROC_PATH_SIZE 32
-#define VALUE_MAX      65536 /* XATTR_SIZE_MAX, XATTR_LIST_MAX */
-
-static void proc_path(const struct ic_inode *inode, char path[PROC_PATH_SIZE])
-{
-    snprintf(path, PROC_PATH_SIZE, "/proc/self/fd/%d", ic_inode_fd(inode));
-}
+#define VALUE_MAX 65536 /* XATTR_SIZE_MAX, XATTR_LIST_MAX */
 
 int fuse_op_setxattr(struct fuse_server *server, struct fuse_request *request,
                      struct fuse_node *node)
@@ -55,15 +49,14 @@ int fuse_op_getxattr(struct fuse_server *server, struct fuse_request *request,
                      struct fuse_node *node)
 {
     const struct fuse_getxattr_in *in = fuse_request_take(request, sizeof(*in));
-    char path[PROC_PATH_SIZE];
+    struct proc_fd_path path = proc_fd_path(ic_inode_fd(node->inode));
     const char *name;
     ssize_t n;
     int r = fuse_request_take_string(request, &name);
 
     if (r < 0)
         return r;
-    proc_path(node->inode, path);
-    n = getxattr(path, name, request->scratch->buffer, VALUE_MAX);
+    n = getxattr(path.text, name, request->scratch->buffer, VALUE_MAX);
     if (n < 0)
         return -errno;
     return reply_value(request, in->size, n);
@@ -73,11 +66,10 @@ int fuse_op_listxattr(struct fuse_server *server, struct fuse_request *request,
                       struct fuse_node *node)
 {
     const struct fuse_getxattr_in *in = fuse_request_take(request, sizeof(*in));
-    char path[PROC_PATH_SIZE];
+    struct proc_fd_path path = proc_fd_path(ic_inode_fd(node->inode));
     ssize_t n;
 
-    proc_path(node->inode, path);
-    n = listxattr(path, request->scratch->buffer, VALUE_MAX);
+    n = listxattr(path.text, request->scratch->buffer, VALUE_MAX);
     if (n < 0)
         return -errno;
     return reply_value(request, in->size, n);
