@@ -349,18 +349,23 @@ void control_free(struct control *control)
 gboolean ic_control_listen(struct ic *ic, const char *path, GError **error)
 {
     int fd = unix_socket_listen(path, error);
-    struct control *control;
 
     if (fd < 0)
         return FALSE;
-    control = control_get(ic);
-    control->path = g_strdup(path);
+    control_get(ic)->path = g_strdup(path);
+    ic_control_accept(ic, fd);
+    return TRUE;
+}
+
+void ic_control_accept(struct ic *ic, int fd)
+{
+    struct control *control = control_get(ic);
+
     control->listen_fd = fd;
     control->accept_source = g_unix_fd_source_new(fd, G_IO_IN);
     g_source_set_callback(control->accept_source, G_SOURCE_FUNC(on_connect),
                           control, NULL);
     g_source_attach(control->accept_source, control->context);
-    return TRUE;
 }
 
 struct attachment {

@@ -13,6 +13,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/proc_fd.h"
 #include "interceptor/configure.h"
 #include "interceptor/limits.h"
 #include "interceptor/outside.h"
@@ -267,6 +268,9 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     ic->read_only = options->read_only;
     ic->outside_policy = options->outside_policy;
     ic->switch_ids = geteuid() == 0;
+    ic->watch_fd = options->watch_fd > 0 ? options->watch_fd : -1;
+    ic->process_name = options->process_name;
+    ic->process_name_opaque = options->process_name_opaque;
     ic->progress_ms = options->progress_ms;
     ic->ambient_ms = options->ambient_ms ? options->ambient_ms : AMBIENT_MS;
     ic->wal.dir = ic->wal.blobs = -1;
@@ -304,6 +308,7 @@ void ic_close(struct ic *ic)
     safeguard_clear(&ic->guard);
     stop_timer(ic);
     watch_free(g_steal_pointer(&ic->watch));
+    fd_close(&ic->watch_fd);
     if (ic->wal.step)
         steps_close_at_exit(ic);
     packer_free(ic->packer);
@@ -330,6 +335,11 @@ void ic_set_log(int level, const char *program)
     log_set_level(
         (enum log_level)CLAMP(level, LOG_LEVEL_ERROR, LOG_LEVEL_TRACE));
     log_set_human(program);
+}
+
+void ic_use_fd_folder(void)
+{
+    proc_fd_use_current_folder();
 }
 
 /* ---- inodes -------------------------------------------------------------- */

@@ -40,6 +40,9 @@ struct ic {
     bool switch_ids;                       /* may create as other users */
     enum ic_outside_policy outside_policy; /* with the gate locked */
     unsigned ambient_ms, progress_ms;
+    int watch_fd; /* of ic_watch_open(), until it is used; -1: none */
+    char *(*process_name)(pid_t pid, void *opaque);
+    void *process_name_opaque;
     struct durable durable;
     struct ic_limits limits; /* under the gate, none is 0 but min_free */
     bool drain;              /* the end waits for what is being removed */

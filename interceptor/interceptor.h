@@ -184,6 +184,14 @@ struct ic_options {
      * alone, when a step is taken back (for the command line). */
     bool no_watch;
 
+    /* For a server that gives up privileges before it opens the share: what
+     * ic_watch_open() returned (taken), 0: none; and how to learn the name of
+     * a process where /proc is out of reach: a new string (free()) or NULL,
+     * called from any thread. NULL: from /proc. */
+    int watch_fd;
+    char *(*process_name)(pid_t pid, void *opaque);
+    void *process_name_opaque;
+
     /* Called for each event with its payload, a JSON object; both borrowed for
      * the call. From any thread, ic_open_share() included, and with the
      * engine's locks held: it must not call the engine. May be NULL. More
@@ -206,6 +214,11 @@ struct ic_options {
     void (*event)(const char *type, const char *payload, void *opaque);
     void *event_opaque;
 };
+
+/* With CAP_SYS_ADMIN: the watcher's queue of events, which then tells which
+ * process made an edit, and has no limit of folders (fanotify(7)). An fd for
+ * ic_options.watch_fd, or -errno; there is a watcher without it, too. */
+int ic_watch_open(void);
 
 /* Open a folder and its log, take the log's lock, and roll back the step that
  * was open when a process died, or called ic_close(), if there is one
@@ -603,9 +616,9 @@ gboolean ic_preview(struct ic *ic, unsigned steps, bool force,
  * before them, and the steps are in the history again. Possible until the next
  * change of the folder by a client, also after a restart; not where there was
  * no room for what a redo needs. force and *ret_result as in
- * ic_rollback_steps(); ->steps are those that were redone.
- * ERROR_NOTHING_TO_REDO (fewer than steps, or steps is 0: nothing is done),
- * else as ic_rollback(). */
+ * ic_rollback_steps();
+ * ->steps are those that were redone. ERROR_NOTHING_TO_REDO (fewer than steps:
+ * nothing is done), else as ic_rollback(). */
 gboolean ic_redo(struct ic *ic, unsigned steps, bool force,
                  struct ic_rollback_result **ret_result, GError **error);
 
@@ -680,6 +693,13 @@ gboolean ic_safeguard_confirm(struct ic *ic, const char *safeguard_id,
  * like. ERROR_IO_ERROR, ERROR_BUSY (somebody listens there). */
 gboolean ic_control_listen(struct ic *ic, const char *path, GError **error);
 gboolean ic_control_attach(struct ic *ic, int fd, GError **error);
+
+/* As ic_control_listen(), on a socket that listens already (taken). */
+void ic_control_accept(struct ic *ic, int fd);
+
+/* The server's root has no /proc: its current folder, which must not change
+ * any more, is what /proc/self/fd was. Before ic_open_share(). */
+void ic_use_fd_folder(void);
 
 G_END_DECLS
 

@@ -30,11 +30,13 @@ enum {
 /* ---- edits --------------------------------------------------------------- */
 
 /* The name of a process, if it still runs. */
-static char *process_name(pid_t pid)
+static char *process_name(struct ic *ic, pid_t pid)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/comm", (int)pid);
     char *name = NULL;
 
+    if (pid > 0 && ic->process_name)
+        return ic->process_name(pid, ic->process_name_opaque);
     if (pid > 0 && g_file_get_contents(path, &name, NULL, NULL))
         g_strchomp(name);
     return name;
@@ -47,7 +49,7 @@ static struct ic_barrier *pending_barrier(struct watch *watch, pid_t pid)
     if (!barrier) {
         barrier = watch->pending = barrier_new(g_get_real_time(), true);
         barrier->pid = pid;
-        barrier->process = process_name(pid);
+        barrier->process = process_name(watch->ic, pid);
         watch->pending_ms = engine_now_ms();
     } else if (barrier->pid != pid) { /* several */
         barrier->pid = 0;
@@ -240,7 +242,7 @@ static void *run_thread(void *data)
 static bool open_source(struct watch *watch)
 {
     watch->empty_ms = engine_now_ms();
-    watch->fd = watch->source->open();
+    watch->fd = watch->source->open(watch->ic);
     if (watch->fd >= 0 && watch_scan_root(watch))
         return true;
     log_debug(LOG_FILE_WATCHER, "%s cannot be used for %s", watch->source->name,

@@ -54,13 +54,21 @@ struct event {
     const struct file_handle *child;
 };
 
-static int open_queue(void)
+int ic_watch_open(void)
 {
     int fd = fanotify_init(INIT_FLAGS | UNLIMITED, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0 && errno == EPERM)
         fd = fanotify_init(INIT_FLAGS, O_RDONLY | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
+}
+
+static int open_queue(struct ic *ic)
+{
+    int fd = ic->watch_fd;
+
+    ic->watch_fd = -1;
+    return fd >= 0 ? fd : ic_watch_open();
 }
 
 /* ---- keys ---------------------------------------------------------------- */

@@ -24,7 +24,7 @@ struct watch_source {
     const char *name;
 
     /* The event queue: an fd that can be polled, or -errno. */
-    int (*open)(void);
+    int (*open)(struct ic *ic);
 
     /* Watch this directory. Its key for the table, new; NULL: -errno in
      * *ret_rc. */
