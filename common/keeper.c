@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * keeper - see keeper.h.
+ *
+ * Asked is with a process id, answered with the bytes of its name, over a
+ * SOCK_SEQPACKET pair. Its end is the end.
+ */
+#include "common/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/unix_socket.h"
+
+enum { NAME_SIZE = 64 };
+
+struct keeper {
+    pthread_mutex_t lock; /* an answer belongs to the question before it */
+    int fd;
+    pid_t pid;
+};
+
+/* ---- the process --------------------------------------------------------- */
+
+static void answer(int fd, pid_t pid)
+{
+    char path[32], name[NAME_SIZE];
+    ssize_t n = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    {
+        fd_auto int comm = open(path, O_RDONLY | O_CLOEXEC);
+
+        if (comm >= 0)
+            n = read(comm, name, sizeof(name));
+    }
+    n = MAX(n, 0);
+    while (n > 0 && name[n - 1] == '\n')
+        n--;
+    if (send(fd, name, (size_t)n, MSG_NOSIGNAL) < 0)
+        return; /* it has ended */
+}
+
+/* Holding on to the server's files would keep them alive. */
+static void close_all_but(int fd)
+{
+    if (dup2(fd, 3) != 3)
+        _exit(1);
+    if (syscall(SYS_close_range, 4U, ~0U, 0U) == 0)
+        return;
+    for (long i = 4, max = sysconf(_SC_OPEN_MAX); i < MIN(max, 65536); i++)
+        close((int)i);
+}
+
+static void serve(int fd, const char *const *sockets)
+{
+    pid_t pid;
+
+    signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_NAME, "stepback-keeper");
+    close_all_but(fd);
+    while (recv(3, &pid, sizeof(pid), 0) == sizeof(pid))
+        answer(3, pid);
+    for (; *sockets; sockets++)
+        unix_socket_remove(*sockets);
+    _exit(0);
+}
+
+/* ---- the server's side --------------------------------------------------- */
+
+struct keeper *keeper_start(const char *const *sockets, GError **error)
+{
+    struct keeper *keeper;
+    int ends[2];
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ||
+        (pid = fork()) < 0) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                    "cannot make a process beside the sandbox: %s",
+                    g_strerror(errno));
+        return NULL;
+    }
+    if (pid == 0)
+        serve(ends[1], sockets);
+    close(ends[1]);
+    keeper = g_new0(struct keeper, 1);
+    pthread_mutex_init(&keeper->lock, NULL);
+    keeper->fd = ends[0];
+    keeper->pid = pid;
+    return keeper;
+}
+
+char *keeper_process_name(pid_t pid, void *opaque)
+{
+    struct keeper *keeper = opaque;
+    char name[NAME_SIZE];
+    ssize_t n = -1;
+
+    pthread_mutex_lock(&keeper->lock);
+    if (send(keeper->fd, &pid, sizeof(pid), MSG_NOSIGNAL) == sizeof(pid))
+        n = recv(keeper->fd, name, sizeof(name), 0);
+    pthread_mutex_unlock(&keeper->lock);
+    return n > 0 ? g_strndup(name, (size_t)n) : NULL;
+}
+
+void keeper_free(struct keeper *keeper)
+{
+    if (!keeper)
+        return;
+    fd_close(&keeper->fd);
+    pthread_mutex_destroy(&keeper->lock);
+    g_free(keeper);
+}
