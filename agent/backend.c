@@ -139,13 +139,6 @@ static gboolean poll_sockets(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-static void add_number(GPtrArray *argv, const char *option, int64_t value)
-{
-    if (value > 0)
-        g_ptr_array_add(argv,
-                        g_strdup_printf("%s=%" G_GINT64_FORMAT, option, value));
-}
-
 static char **build_argv(const struct backend_config *config,
                          const char *program)
 {
@@ -174,12 +167,6 @@ static char **build_argv(const struct backend_config *config,
         g_ptr_array_add(argv, g_strdup("--external-modification-policy=warn"));
     if (config->read_only)
         g_ptr_array_add(argv, g_strdup("--readonly"));
-    add_number(argv, "--undo-max-log-size", config->limits.max_log_size);
-    add_number(argv, "--undo-max-step-size",
-               config->limits.max_single_step_size);
-    add_number(argv, "--undo-max-steps", config->limits.max_step_count);
-    if (config->power)
-        g_ptr_array_add(argv, g_strdup("--durability=power"));
     g_ptr_array_add(argv, NULL);
     return (char **)g_ptr_array_free(argv, FALSE);
 }

@@ -23,9 +23,6 @@ struct backend_config {
     const char *undo_dir; /* NULL: no undo */
     bool read_only;
     enum ic_outside_policy outside_policy;
-    struct ic_limits limits; /* of these what is not 0; min_free is the
-                                daemon's own */
-    bool power;
     const char *fs_socket;      /* vhost-user: QEMU connects there */
     const char *control_socket; /* the undo engine's */
     const char *log_level;

@@ -27,7 +27,6 @@
 #include "agent/session.h"
 #include "common/json_bytes.h"
 #include "common/log.h"
-#include "common/size.h"
 
 enum {
     EXIT_INTERRUPTED = 128 + SIGINT,
@@ -241,8 +240,7 @@ static void on_started(json_t *payload, const GError *error, json_t *data,
 struct run_options {
     struct cli_place place;
     char *image, *accel, *kernel, *initrd;
-    char *max_log_size, *max_step_size, *durability;
-    gint64 memory, timeout, max_steps;
+    gint64 memory, timeout;
     gboolean no_network, verbose;
 };
 
@@ -253,9 +251,6 @@ static void run_options_clear(struct run_options *options)
     g_free(options->accel);
     g_free(options->kernel);
     g_free(options->initrd);
-    g_free(options->max_log_size);
-    g_free(options->max_step_size);
-    g_free(options->durability);
 }
 
 static void set_string(json_t *object, const char *key, const char *value)
@@ -268,27 +263,6 @@ static void set_string(json_t *object, const char *key, const char *value)
 static char *absolute(const char *path)
 {
     return path ? g_canonicalize_filename(path, NULL) : NULL;
-}
-
-static void set_size(json_t *object, const char *key, const char *text)
-{
-    int64_t bytes;
-
-    if (text && size_parse(text, &bytes))
-        json_object_set_new(object, key, json_integer(bytes));
-}
-
-static json_t *build_undo(const struct run_options *options)
-{
-    json_t *undo = json_object();
-
-    set_size(undo, "max_log_size_bytes", options->max_log_size);
-    set_size(undo, "max_single_step_size_bytes", options->max_step_size);
-    if (options->max_steps)
-        json_object_set_new(undo, "max_step_count",
-                            json_integer(options->max_steps));
-    set_string(undo, "durability", options->durability);
-    return undo;
 }
 
 /* The options as the payload of session.start, so that both are checked in
@@ -310,8 +284,8 @@ static json_t *build_payload(const struct run_options *options)
         json_object_set_new(vm, "memory_mb", json_integer(options->memory));
     set_string(folder, "path", dir);
     set_string(folder, "undo_dir", undo_dir);
-    return json_pack("{s:[o], s:o, s:o, s:s}", "working_directories", folder,
-                     "vm", vm, "undo", build_undo(options), "network_policy",
+    return json_pack("{s:[o], s:o, s:s}", "working_directories", folder, "vm",
+                     vm, "network_policy",
                      options->no_network ? "disabled" : "open");
 }
 
@@ -379,36 +353,6 @@ static int run_command(struct run *run, const struct run_options *options)
     return run->exit_code;
 }
 
-static bool check_size(const char *option, const char *text)
-{
-    int64_t bytes;
-
-    if (!text || size_parse(text, &bytes))
-        return true;
-    cli_options_wrong("run: %s is a number of bytes from 1, with K, M, G or T "
-                      "if you like, and not '%s'",
-                      option, text);
-    return false;
-}
-
-static bool check_undo_options(const struct run_options *options)
-{
-    if (!check_size("--undo-max-log-size", options->max_log_size) ||
-        !check_size("--undo-max-step-size", options->max_step_size))
-        return false;
-    if (options->max_steps < 0 || options->max_steps > G_MAXINT32)
-        cli_options_wrong("run: --undo-max-steps is a number from 1");
-    else if (options->durability &&
-             strcmp(options->durability, "process") != 0 &&
-             strcmp(options->durability, "power") != 0)
-        cli_options_wrong("run: --durability is process or power, and not "
-                          "'%s'",
-                          options->durability);
-    else
-        return true;
-    return false;
-}
-
 static bool check_options(const struct run_options *options)
 {
     g_autofree char *image = NULL;
@@ -429,7 +373,7 @@ static bool check_options(const struct run_options *options)
                           "minimal, and not '%s'",
                           options->image);
     else
-        return check_undo_options(options);
+        return true;
     return false;
 }
 
@@ -452,21 +396,6 @@ static int parse_and_run(int argc, char **argv, struct run_options *options)
           "with this initramfs", "FILE" },
         { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->place.undo_dir,
           "keep the undo log there", "DIR" },
-        { "undo-max-log-size", 0, 0, G_OPTION_ARG_STRING,
-          &options->max_log_size,
-          "forget the oldest steps when more was copied (default: 1G)",
-          "BYTES" },
-        { "undo-max-step-size", 0, 0, G_OPTION_ARG_STRING,
-          &options->max_step_size,
-          "keep no more of a step that copies more; it cannot be undone "
-          "(default: 200M)",
-          "BYTES" },
-        { "undo-max-steps", 0, 0, G_OPTION_ARG_INT64, &options->max_steps,
-          "forget the oldest steps when there are more (default: 100)", "N" },
-        { "durability", 0, 0, G_OPTION_ARG_STRING, &options->durability,
-          "what undo survives: process (default: the file server's end) or "
-          "power (a power cut, too)",
-          "WHAT" },
         { "no-network", 0, 0, G_OPTION_ARG_NONE, &options->no_network,
           "give the guest no network; it has one otherwise", NULL },
         { "verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,

@@ -137,13 +137,12 @@ static int refused(const struct request *r, json_t *data)
 
         fprintf(stderr, "%s\n", line);
     }
+    fprintf(stderr,
+            "To %s it all the same, and lose these changes where they are in "
+            "the way, add --force.\n",
+            r->verb->name);
     if (done > 0)
         print_way_on(r, done, true);
-    else
-        fprintf(stderr,
-                "To %s it all the same, and lose these changes where they are "
-                "in the way, add --force.\n",
-                r->verb->name);
     return CLI_FAILED;
 }
 

@@ -363,8 +363,6 @@ static gboolean start_backend(struct machine *machine, GError **error)
         .undo_dir = machine->launch->undo_dir,
         .read_only = config->read_only,
         .outside_policy = config->outside_policy,
-        .limits = config->limits,
-        .power = config->power,
         .fs_socket = machine->launch->fs_socket,
         .control_socket = machine->launch->control_socket,
         .log_level = machine->log_level,

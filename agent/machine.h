@@ -23,6 +23,7 @@ struct machine;
 /* The code of the event.warning that says that the guest is emulated. */
 #define MACHINE_SLOW "no_kvm"
 
+
 struct machine_callbacks {
     /* The guest is up and has the folder mounted. */
     void (*ready)(void *opaque);

@@ -179,8 +179,8 @@ static gboolean parse_vm(struct session_config *config, json_t *payload,
         return invalid(error, "vm", "must be an object");
     if (!message_get_optional_string(vm, "accel", &accel, error) ||
         !message_get_optional_string(vm, "image", &image, error) ||
-        !parse_size(vm, "memory_mb", SESSION_MEMORY_MIN_MB,
-                    SESSION_MEMORY_MAX_MB, &config->memory_mb, error) ||
+        !parse_size(vm, "memory_mb", SESSION_MEMORY_MIN_MB, SESSION_MEMORY_MAX_MB,
+                    &config->memory_mb, error) ||
         !parse_size(vm, "cpus", 1, CPUS_MAX, &config->cpus, error) ||
         !parse_size(vm, "boot_timeout_seconds", 1, BOOT_TIMEOUT_MAX_S,
                     &config->boot_timeout_s, error) ||
@@ -207,40 +207,6 @@ static gboolean parse_outside_policy(struct session_config *config,
             ic_outside_policy_check(config->outside_policy, error));
 }
 
-/* Names and meaning as in the control protocol's "configure". */
-static gboolean parse_undo(struct session_config *config, json_t *payload,
-                           GError **error)
-{
-    json_t *undo = json_object_get(payload, "undo");
-    const char *durability = "process";
-    const struct {
-        const char *name;
-        int64_t *value;
-        gint64 max;
-    } fields[] = {
-        { "max_log_size_bytes", &config->limits.max_log_size, G_MAXINT64 },
-        { "max_single_step_size_bytes", &config->limits.max_single_step_size,
-          G_MAXINT64 },
-        { "max_step_count", &config->limits.max_step_count, G_MAXINT32 },
-    };
-
-    if (undo && !json_is_object(undo))
-        return invalid(error, "undo", "must be an object");
-    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
-        gint64 value = 0;
-
-        if (!message_get_optional_int(undo, fields[i].name, 1, fields[i].max,
-                                      &value, error))
-            return FALSE;
-        *fields[i].value = value;
-    }
-    if (!message_get_optional_string(undo, "durability", &durability, error))
-        return FALSE;
-    config->power = strcmp(durability, "power") == 0;
-    return config->power || strcmp(durability, "process") == 0 ||
-           invalid(error, "durability", "must be process or power");
-}
-
 struct session_config *session_config_parse(json_t *payload, GError **error)
 {
     struct session_config *config = g_new0(struct session_config, 1);
@@ -251,7 +217,6 @@ struct session_config *session_config_parse(json_t *payload, GError **error)
         want_value(payload, "backend", "virtiofs", error) &&
         parse_network(config, payload, error) &&
         parse_outside_policy(config, payload, error) &&
-        parse_undo(config, payload, error) &&
         parse_vm(config, payload, error) &&
         parse_directories(config, payload, error))
         return config;

@@ -24,8 +24,6 @@ struct session_config {
     bool read_only;
     bool network;
     enum ic_outside_policy outside_policy;
-    struct ic_limits limits; /* 0: the daemon's default */
-    bool power;              /* undo survives a power cut */
 
     unsigned memory_mb, boot_timeout_s;
     unsigned cpus; /* 0: as many as suit the accelerator */

@@ -280,7 +280,6 @@ def half_way(place):
     contains(out.decode(), "undone: 2")
     contains(err, "1 of 2 steps undone")
     contains(err, "To go on: stepback undo -C %s 1 --force\n" % place.share)
-    equal("add --force" in err, False)
     status, out, err = call(place, "undo", "--json", "-C", place.share)
     equal((status, err), (1, ""))
     error = json.loads(out)["error"]
@@ -334,27 +333,6 @@ def step_over_the_limit(place):
     equal((status, json.loads(out)["discarded_steps"], err), (0, 1, ""))
     equal(call(place, "history", "-C", place.share)[1],
           b"There is nothing to undo.\n")
-
-
-@test
-def undo_options_of_run(place):
-    """run hands limits of the undo log on to the file server"""
-    for words in (("--undo-max-step-size", "0"), ("--durability", "never"),
-                  ("--undo-max-log-size", "1X"), ("--undo-max-steps", "-1")):
-        status, out, err = run(place, *words, "--", "x")
-        equal((words, status, out), (words, 2, b""))
-        contains(err, words[0])
-    for number in (1, 2, 3):
-        daemon = Daemon(place)
-        try:
-            daemon.step(number, "touch file%d" % number)
-        finally:
-            daemon.end()
-    equal(run(place, "--undo-max-steps", "2", "--undo-max-log-size", "1G",
-              "--undo-max-step-size", "5M", "--durability", "power", "--",
-              "echo x")[:2], (0, b"x\n"))
-    out = call(place, "history", "--json", "-C", place.share)[1]
-    equal([s["step_id"] for s in json.loads(out)["steps"]], [3, 2])
 
 
 @test

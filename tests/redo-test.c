@@ -280,33 +280,6 @@ static void open_step(gconstpointer data)
     world_free(w);
 }
 
-/* What others put into a folder of the step's goes with it by force, and comes
- * back with it. */
-static void takes_along(gconstpointer data)
-{
-    struct world *w = world_new(data);
-    g_autoptr(GPtrArray) after = NULL;
-    g_autofree char *folder = world_host_path(w, "k");
-    int64_t id;
-
-    if (world_start(w)) {
-        id = world_step(w);
-        DO(mkdir, "k", 0755);
-        CREATE("k/own", "of the step");
-        json_decref(world_close_step(w, id));
-        world_host_file(w, "k/g", "of somebody else");
-        world_host_dir(w, "k/sub");
-        world_host_file(w, "k/sub/h", "and deeper");
-        after = world_snapshot(w);
-        json_decref(world_request(
-            w, "rollback", json_pack("{s:i, s:b}", "steps", 1, "force", 1)));
-        g_assert_false(g_file_test(folder, G_FILE_TEST_EXISTS));
-        json_decref(world_redo(w, 1));
-        world_assert_equal(w, after);
-    }
-    world_free(w);
-}
-
 /* ---- preview ------------------------------------------------------------- */
 
 static json_t *find_change(json_t *answer, size_t step, const char *path)
@@ -484,7 +457,6 @@ static const struct {
     { "not-kept", not_kept },
     { "linked-back", linked_back },
     { "open-step", open_step },
-    { "takes-along", takes_along },
     { "preview", preview },
     { "preview-redone", preview_redone },
     { "preview-refused", preview_refused },

@@ -132,9 +132,6 @@ def bad_sessions_are_refused(place):
             (1004, "accel", {"vm": {"accel": "fast"}}),
             (1004, "memory_mb", {"vm": {"memory_mb": 1}}),
             (1004, "image", {"vm": {"image": "../x"}}),
-            (1004, "undo", {"undo": 7}),
-            (1004, "max_step_count", {"undo": {"max_step_count": 0}}),
-            (1004, "durability", {"undo": {"durability": "forever"}}),
             (2003, "stepback image build", {"vm": {"image": "other"}}),
             (2003, "/no/kernel", {"vm": {"kernel": "/no/kernel"}})):
         error = agent.start(**payload)["error"]

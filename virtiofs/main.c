@@ -25,6 +25,9 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/keeper.h"
+#include "common/proc_fd.h"
+#include "common/sandbox.h"
 #include "common/unix_socket.h"
 #include "virtiofs/mount.h"
 #include "virtiofs/options.h"
@@ -114,43 +117,102 @@ static gboolean check_mount(const struct options *options, GError **error)
     return FALSE;
 }
 
-static gboolean serve(const struct options *options, struct fuse_server *server,
-                      int stop_fd, GError **error)
-{
-    int fd = options->listen_fd;
-    gboolean ok;
+/* What the sandbox must not hide: made before it. */
+struct outside {
+    int listen_fd, control_fd, watch_fd; /* -1: none */
+    struct keeper *keeper;
+    struct sandbox *sandbox;
+};
 
-    if (options->mount_dir)
-        return check_mount(options, error) &&
-               mount_serve(server, options->mount_dir, stop_fd, error);
-    if (fd < 0)
-        fd = unix_socket_listen(options->socket_path, error);
-    if (fd < 0)
-        return FALSE;
-    log_info(LOG_FS_BACKEND, "ready: %s listens on %s", options->shared_dir,
-             options->socket_path ? options->socket_path
-                                  : "the inherited socket");
-    ok = vhost_user_serve(server, fd, stop_fd, error);
-    if (options->socket_path)
-        unix_socket_remove(options->socket_path);
-    return ok;
-}
-
-static gboolean serve_control(const struct options *options, struct ic *ic,
-                              GError **error)
+static gboolean open_sockets(const struct options *options,
+                             struct outside *outside, GError **error)
 {
-    if (options->interceptor_socket)
-        return ic_control_listen(ic, options->interceptor_socket, error);
-    if (options->interceptor_fd >= 0)
-        return ic_control_attach(ic, options->interceptor_fd, error);
+    outside->listen_fd = options->listen_fd;
+    if (options->socket_path) {
+        outside->listen_fd = unix_socket_listen(options->socket_path, error);
+        if (outside->listen_fd < 0)
+            return FALSE;
+    }
+    if (options->interceptor_socket) {
+        outside->control_fd = unix_socket_listen(options->interceptor_socket,
+                                                 error);
+        if (outside->control_fd < 0)
+            return FALSE;
+    }
     return TRUE;
 }
 
-static gboolean run(const struct options *options, int stop_fd, GError **error)
+/* Those that are ours; the keeper does it otherwise. */
+static void remove_sockets(const struct options *options,
+                           const struct outside *outside)
+{
+    if (options->socket_path && outside->listen_fd >= 0)
+        unix_socket_remove(options->socket_path);
+    if (options->interceptor_socket && outside->control_fd >= 0)
+        unix_socket_remove(options->interceptor_socket);
+}
+
+static gboolean enter_sandbox(const struct options *options,
+                              struct outside *outside, GError **error)
+{
+    const char *sockets[3] = { NULL };
+    size_t n = 0;
+
+    if (options->socket_path)
+        sockets[n++] = options->socket_path;
+    if (options->interceptor_socket)
+        sockets[n++] = options->interceptor_socket;
+    if (options->sandbox.mode != SANDBOX_NONE) {
+        outside->keeper = keeper_start(sockets, error);
+        if (!outside->keeper)
+            return FALSE;
+        if (options->undo_dir)
+            outside->watch_fd = ic_watch_open();
+    }
+    outside->sandbox = sandbox_enter(&options->sandbox, error);
+    if (!outside->sandbox || !sandbox_confine(outside->sandbox, error))
+        return FALSE;
+    if (sandbox_fds_are_here(outside->sandbox)) {
+        ic_use_fd_folder();
+        proc_fd_use_current_folder();
+    }
+    return TRUE;
+}
+
+static gboolean serve(const struct options *options,
+                      const struct outside *outside, struct fuse_server *server,
+                      int stop_fd, GError **error)
+{
+    if (!sandbox_filter(outside->sandbox, error))
+        return FALSE;
+    if (options->mount_dir)
+        return check_mount(options, error) &&
+               mount_serve(server, options->mount_dir, stop_fd, error);
+    log_info(LOG_FS_BACKEND, "ready: %s listens on %s", options->shared_dir,
+             options->socket_path ? options->socket_path
+                                  : "the inherited socket");
+    return vhost_user_serve(server, outside->listen_fd, stop_fd, error);
+}
+
+static gboolean serve_control(const struct options *options,
+                              const struct outside *outside, struct ic *ic,
+                              GError **error)
+{
+    if (outside->control_fd >= 0)
+        ic_control_accept(ic, outside->control_fd);
+    return options->interceptor_fd < 0 ||
+           ic_control_attach(ic, options->interceptor_fd, error);
+}
+
+static gboolean run(const struct options *options,
+                    const struct outside *outside, int stop_fd, GError **error)
 {
     const struct ic_options ic_options = {
-        .share = options->shared_dir,
-        .undo_dir = options->undo_dir,
+        .share = sandbox_share(outside->sandbox),
+        .undo_dir = sandbox_undo_dir(outside->sandbox),
+        .watch_fd = MAX(outside->watch_fd, 0),
+        .process_name = outside->keeper ? keeper_process_name : NULL,
+        .process_name_opaque = outside->keeper,
         .control_socket = options->interceptor_socket,
         .read_only = options->server.read_only,
         .limits = options->limits,
@@ -164,8 +226,8 @@ static gboolean run(const struct options *options, int stop_fd, GError **error)
     if (!ic)
         return FALSE;
     server = fuse_server_new(ic, &options->server);
-    ok = serve_control(options, ic, error) &&
-         serve(options, server, stop_fd, error);
+    ok = serve_control(options, outside, ic, error) &&
+         serve(options, outside, server, stop_fd, error);
     fuse_server_free(server);
     ic_close(ic);
     return ok;
@@ -180,6 +242,26 @@ static void start_log(const struct options *options)
     log_set_human(human);
     log_set_level(options->log_level);
     ic_set_log((int)options->log_level, human);
+}
+
+static gboolean run_sandboxed(const struct options *options,
+                              struct signal_wait *wait, GError **error)
+{
+    struct outside outside = { .listen_fd = -1,
+                               .control_fd = -1,
+                               .watch_fd = -1 };
+    gboolean ok = open_sockets(options, &outside, error) &&
+                  enter_sandbox(options, &outside, error);
+
+    if (ok) {
+        g_thread_unref(g_thread_new("signals", wait_for_signal, wait));
+        ok = run(options, &outside, wait->stop_fd, error);
+    }
+    if (!outside.keeper)
+        remove_sockets(options, &outside);
+    sandbox_free(outside.sandbox);
+    keeper_free(outside.keeper);
+    return ok;
 }
 
 static int serve_options(const struct options *options)
@@ -197,8 +279,7 @@ static int serve_options(const struct options *options)
     }
     umask(0);
     raise_file_limit();
-    g_thread_unref(g_thread_new("signals", wait_for_signal, &wait));
-    if (run(options, wait.stop_fd, &error))
+    if (run_sandboxed(options, &wait, &error))
         return EXIT_SUCCESS;
     log_error(LOG_FS_BACKEND, "%s", error->message);
     return EXIT_FAILURE;

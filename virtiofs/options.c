@@ -7,13 +7,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "common/size.h"
-
 /* What GLib fills in, before it is checked. */
 struct raw_options {
     char *cache, *log_level;
     char *outside_policy;
     char *max_log_size, *max_step_size, *durability;
+    char *sandbox, *seccomp;
     int max_steps;
     char **sub_options;
     gboolean read_only, foreground, print_capabilities, print_version;
@@ -71,15 +70,31 @@ static gboolean set_read_only(struct options *options, const char *value,
     return TRUE;
 }
 
+/* "200M", "1G": K, M, G and T are powers of 1024. */
 static gboolean parse_size(const char *option, const char *text,
                            int64_t *ret_bytes, GError **error)
 {
-    if (!text || size_parse(text, ret_bytes))
+    static const char units[] = "KMGT";
+    guint64 number = 0;
+    const char *unit;
+    char *end = NULL;
+    int shift = 0;
+
+    if (!text)
         return TRUE;
-    return fail(error,
-                "%s is a number of bytes from 1, with K, M, G or T if you "
-                "like, and not \"%s\"",
-                option, text);
+    if (g_ascii_isdigit(*text))
+        number = g_ascii_strtoull(text, &end, 10);
+    if (end && *end && (unit = strchr(units, g_ascii_toupper(*end)))) {
+        shift = 10 * (int)(unit - units + 1);
+        end++;
+    }
+    if (!end || *end || number == 0 || number > (guint64)(G_MAXINT64 >> shift))
+        return fail(error,
+                    "%s is a number of bytes from 1, with K, M, G or T if you "
+                    "like, and not \"%s\"",
+                    option, text);
+    *ret_bytes = (int64_t)(number << shift);
+    return TRUE;
 }
 
 static gboolean set_durability(struct options *options, const char *value,
@@ -109,6 +124,59 @@ static gboolean set_limits(struct options *options,
                       &options->limits.max_single_step_size, error);
 }
 
+static gboolean set_sandbox(struct options *options, const char *value,
+                            GError **error)
+{
+    if (!value || sandbox_mode_parse(value, &options->sandbox.mode))
+        return TRUE;
+    return fail(error,
+                "the sandbox is namespace, chroot or none, and not \"%s\"",
+                value);
+}
+
+static gboolean set_seccomp(struct options *options, const char *value,
+                            GError **error)
+{
+    if (!value || sandbox_action_parse(value, &options->sandbox.action))
+        return TRUE;
+    return fail(error, "--seccomp is kill, log, trap or none, and not \"%s\"",
+                value);
+}
+
+static gboolean set_modcaps(struct options *options, const char *value,
+                            GError **error)
+{
+    g_free(options->modcaps);
+    options->modcaps = g_strdup(value);
+    return TRUE;
+}
+
+/* What it is told, in its own struct. --mount serves on this host, which a
+ * sandbox would hide from it. */
+static gboolean complete_sandbox(struct options *options, GError **error)
+{
+    struct sandbox_options *sandbox = &options->sandbox;
+
+    if (options->mount_dir && sandbox->mode == SANDBOX_AUTO)
+        sandbox->mode = SANDBOX_NONE;
+    if (options->mount_dir && sandbox->mode != SANDBOX_NONE)
+        return fail(error, "--mount has no sandbox; leave --sandbox out");
+    if (options->mount_dir) /* unmounting starts programs */
+        sandbox->action = SANDBOX_OFF;
+    if ((options->uid_map || options->gid_map) &&
+        sandbox->mode != SANDBOX_AUTO && sandbox->mode != SANDBOX_NAMESPACE)
+        return fail(error, "--uid-map and --gid-map need --sandbox=namespace");
+    if (options->uid_map || options->gid_map)
+        sandbox->mode = SANDBOX_NAMESPACE;
+    sandbox->share = options->shared_dir;
+    sandbox->undo_dir = options->undo_dir;
+    sandbox->read_only = options->server.read_only;
+    sandbox->modcaps = options->modcaps;
+    sandbox->uid_map = options->uid_map;
+    sandbox->gid_map = options->gid_map;
+    return TRUE;
+}
+
 /* Options of the other grammar that ask for what is so anyway. */
 static gboolean set_nothing(struct options *options, const char *value,
                             GError **error)
@@ -125,6 +193,8 @@ static const struct {
     { "cache", TRUE, set_cache },
     { "log_level", TRUE, set_log_level },
     { "readonly", FALSE, set_read_only },
+    { "sandbox", TRUE, set_sandbox },
+    { "modcaps", TRUE, set_modcaps },
     { "xattr", FALSE, set_nothing },
     { "no_flock", FALSE, set_nothing },
     { "no_posix_lock", FALSE, set_nothing },
@@ -217,7 +287,9 @@ static gboolean apply_raw(struct options *options,
     return parse_outside_policy(options, raw->outside_policy, error) &&
            set_limits(options, raw, error) &&
            set_durability(options, raw->durability, error) &&
-           check(options, error);
+           set_sandbox(options, raw->sandbox, error) &&
+           set_seccomp(options, raw->seccomp, error) &&
+           complete_sandbox(options, error) && check(options, error);
 }
 
 static gboolean parse_arguments(struct options *options,
@@ -261,6 +333,21 @@ static gboolean parse_arguments(struct options *options,
         { "cache", 0, 0, G_OPTION_ARG_STRING, &raw->cache,
           "What the guest may cache: never, metadata, auto (default), always",
           "POLICY" },
+        { "sandbox", 0, 0, G_OPTION_ARG_STRING, &raw->sandbox,
+          "Lock the daemon in: namespace (default), chroot or none", "MODE" },
+        { "seccomp", 0, 0, G_OPTION_ARG_STRING, &raw->seccomp,
+          "What a system call that is not allowed does: kill (default), log, "
+          "trap, none",
+          "ACTION" },
+        { "modcaps", 0, 0, G_OPTION_ARG_STRING, &options->modcaps,
+          "Change the capabilities that are kept: +NAME and -NAME, between "
+          "colons",
+          "LIST" },
+        { "uid-map", 0, 0, G_OPTION_ARG_STRING, &options->uid_map,
+          "Users of the sandbox's user namespace, by newuidmap",
+          ":INSIDE:OUTSIDE:COUNT:" },
+        { "gid-map", 0, 0, G_OPTION_ARG_STRING, &options->gid_map,
+          "The same of groups", ":INSIDE:OUTSIDE:COUNT:" },
         { "readonly", 0, 0, G_OPTION_ARG_NONE, &raw->read_only,
           "Refuse every change", NULL },
         { "option", 'o', 0, G_OPTION_ARG_STRING_ARRAY, &raw->sub_options,
@@ -306,6 +393,8 @@ struct options *options_parse(int argc, char **argv, GError **error)
     g_free(raw.max_log_size);
     g_free(raw.max_step_size);
     g_free(raw.durability);
+    g_free(raw.sandbox);
+    g_free(raw.seccomp);
     g_strfreev(raw.sub_options);
     if (!ok)
         g_clear_pointer(&options, options_free);
@@ -321,5 +410,8 @@ void options_free(struct options *options)
     g_free(options->mount_dir);
     g_free(options->undo_dir);
     g_free(options->interceptor_socket);
+    g_free(options->modcaps);
+    g_free(options->uid_map);
+    g_free(options->gid_map);
     g_free(options);
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "common/log.h"
+#include "common/sandbox.h"
 #include "interceptor/interceptor.h"
 #include "virtiofs/fuse_server.h"
 
@@ -29,6 +30,8 @@ struct options {
     enum log_level log_level;
     bool print_capabilities, print_version;
     struct fuse_server_config server;
+    struct sandbox_options sandbox; /* borrows from this struct */
+    char *modcaps, *uid_map, *gid_map;
 };
 
 /* Parse the command line; --help prints and exits. A new struct; NULL and
