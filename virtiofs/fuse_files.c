@@ -175,14 +175,6 @@ int fuse_op_release(struct fuse_server *server, struct fuse_request *request,
 {
     const struct fuse_release_in *in = fuse_request_take(request, sizeof(*in));
 
+    fuse_release_locks(server, in);
     return fuse_handles_remove(server->handles, in->fh);
-}
-
-/* A close of one of a file's descriptors. There is nothing to do: no data
- * waits here, and the client keeps its locks itself. -ENOSYS tells it once
- * that it may stop asking; it still writes its dirty pages at each close. */
-int fuse_op_flush(struct fuse_server *server, struct fuse_request *request,
-                  struct fuse_node *node)
-{
-    return -ENOSYS;
 }

@@ -15,8 +15,7 @@
 /* What we want, where the client offers it.
  *
  * Not wanted: WRITEBACK_CACHE (the host must see a step's writes when the step
- * ends), POSIX_LOCKS and FLOCK_LOCKS (the client's kernel keeps locks by
- * itself), DONT_MASK (the client applies its umask), POSIX_ACL,
+ * ends), DONT_MASK (the client applies its umask), POSIX_ACL,
  * HANDLE_KILLPRIV (V2 is better), NO_OPEN_SUPPORT (files are opened). */
 static const uint64_t wanted = FUSE_ASYNC_READ | FUSE_ATOMIC_O_TRUNC |
                                FUSE_EXPORT_SUPPORT | FUSE_BIG_WRITES |
@@ -36,6 +35,11 @@ static uint64_t choose_flags(const struct fuse_server *server,
         offered |= (uint64_t)in->flags2 << 32;
     if (server->config.cache == FUSE_CACHE_AUTO)
         flags |= FUSE_AUTO_INVAL_DATA;
+    /* Without these the client's kernel keeps locks by itself. */
+    if (server->config.posix_locks)
+        flags |= FUSE_POSIX_LOCKS;
+    if (server->config.flocks)
+        flags |= FUSE_FLOCK_LOCKS;
     if (server->config.cache == FUSE_CACHE_ALWAYS)
         flags |= FUSE_CACHE_SYMLINKS;
     return flags & offered;

@@ -14,6 +14,7 @@
 #include <stdatomic.h>
 
 #include "virtiofs/fuse_handles.h"
+#include "virtiofs/fuse_locks.h"
 #include "virtiofs/fuse_nodes.h"
 #include "virtiofs/fuse_request.h"
 #include "virtiofs/fuse_server.h"
@@ -25,6 +26,7 @@ struct fuse_server {
     struct fuse_nodes *nodes;
     struct fuse_handles *handles;
     struct parked *parked;
+    struct fuse_locks *locks;
     atomic_bool initialized;
     atomic_bool export_support; /* the client may look up "." and ".." */
     atomic_bool told_version;   /* that the client is too old */
@@ -44,8 +46,14 @@ fuse_handler fuse_op_symlink, fuse_op_mknod, fuse_op_mkdir, fuse_op_unlink,
 fuse_handler fuse_op_rename, fuse_op_rename2, fuse_op_link;
 
 /* fuse_files.c */
-fuse_handler fuse_op_open, fuse_op_create, fuse_op_tmpfile, fuse_op_release,
-    fuse_op_flush;
+fuse_handler fuse_op_open, fuse_op_create, fuse_op_tmpfile, fuse_op_release;
+
+/* fuse_lock_ops.c */
+fuse_handler fuse_op_getlk, fuse_op_setlk, fuse_op_setlkw, fuse_op_flush;
+
+/* The flock() of an open file ends when that is closed by all. */
+void fuse_release_locks(struct fuse_server *server,
+                        const struct fuse_release_in *in);
 
 /* fuse_io.c */
 fuse_handler fuse_op_read, fuse_op_write, fuse_op_fsync, fuse_op_fallocate,

@@ -41,9 +41,8 @@ static int fuse_op_interrupt(struct fuse_server *server,
 #define ATTR_OUT  sizeof(struct fuse_attr_out)
 #define OPEN_OUT  sizeof(struct fuse_open_out)
 
-/* Not here, and so ENOSYS: locks (INIT does not offer them, the client's
- * kernel keeps them), BMAP, POLL and DAX. The minimum of strings is their NUL.
- * SETXATTR's struct is the short one, as SETXATTR_EXT is not offered. */
+/* Not here, and so ENOSYS: BMAP, POLL and DAX. The minimum of strings is their
+ * NUL. SETXATTR's struct is the short one, as SETXATTR_EXT is not offered. */
 static const struct operation operations[] = {
     [FUSE_LOOKUP] = { fuse_op_lookup, "LOOKUP", 1, ENTRY_OUT, OP_NODE },
     [FUSE_FORGET] = { fuse_op_forget, "FORGET", sizeof(struct fuse_forget_in),
@@ -107,6 +106,11 @@ static const struct operation operations[] = {
     [FUSE_BATCH_FORGET] = { fuse_op_batch_forget, "BATCH_FORGET",
                             sizeof(struct fuse_batch_forget_in), 0,
                             OP_NO_REPLY },
+    [FUSE_GETLK] = { fuse_op_getlk, "GETLK", sizeof(struct fuse_lk_in),
+                     sizeof(struct fuse_lk_out), 0 },
+    [FUSE_SETLK] = { fuse_op_setlk, "SETLK", sizeof(struct fuse_lk_in), 0, 0 },
+    [FUSE_SETLKW] = { fuse_op_setlkw, "SETLKW", sizeof(struct fuse_lk_in), 0,
+                      0 },
     [FUSE_FALLOCATE] = { fuse_op_fallocate, "FALLOCATE",
                          sizeof(struct fuse_fallocate_in), 0, 0 },
     [FUSE_READDIRPLUS] = { fuse_op_readdirplus, "READDIRPLUS",
@@ -139,6 +143,7 @@ struct fuse_server *fuse_server_new(struct ic *ic,
     server->nodes = fuse_nodes_new(ic_root(ic));
     server->handles = fuse_handles_new();
     server->parked = parked_new();
+    server->locks = fuse_locks_new(server->parked);
     ic_set_unparked(ic, on_unparked, server->parked);
     return server;
 }
@@ -148,6 +153,7 @@ void fuse_server_free(struct fuse_server *server)
     if (!server)
         return;
     ic_set_unparked(server->ic, NULL, NULL);
+    fuse_locks_free(server->locks);
     parked_free(server->parked);
     fuse_handles_free(server->handles);
     fuse_nodes_free(server->nodes);
@@ -159,6 +165,7 @@ void fuse_server_reset(struct fuse_server *server)
     atomic_store(&server->initialized, false);
     atomic_store(&server->export_support, false);
     parked_fail(server->parked, -ECONNABORTED);
+    fuse_locks_clear(server->locks);
     fuse_handles_clear(server->handles);
     fuse_nodes_clear(server->nodes);
 }
@@ -227,13 +234,15 @@ size_t fuse_server_handle(struct fuse_server *server,
     return fuse_request_finish(&request, r);
 }
 
-size_t fuse_server_refuse(struct fuse_scratch *scratch, const struct iovec *in,
+size_t fuse_server_refuse(struct fuse_server *server,
+                          struct fuse_scratch *scratch, const struct iovec *in,
                           unsigned n_in, const struct iovec *out,
                           unsigned n_out, int error)
 {
     struct fuse_request request;
 
-    fuse_request_begin(&request, scratch, in, n_in, out, n_out);
+    if (fuse_request_begin(&request, scratch, in, n_in, out, n_out) == 0)
+        fuse_locks_abandon(server->locks, request.head.unique);
     return fuse_request_finish(&request, error);
 }
 

@@ -34,6 +34,8 @@ bool fuse_cache_parse(const char *name, enum fuse_cache *ret_cache);
 struct fuse_server_config {
     enum fuse_cache cache;
     bool read_only;
+    bool posix_locks; /* the client's fcntl() locks are locks of the host */
+    bool flocks;      /* its flock() locks, too */
 };
 
 struct fuse_server;
@@ -61,7 +63,8 @@ size_t fuse_server_handle(struct fuse_server *server,
 #define FUSE_SERVER_PARKED SIZE_MAX
 
 /* Answer a request with this error (-errno) and do nothing. As above. */
-size_t fuse_server_refuse(struct fuse_scratch *scratch, const struct iovec *in,
+size_t fuse_server_refuse(struct fuse_server *server,
+                          struct fuse_scratch *scratch, const struct iovec *in,
                           unsigned n_in, const struct iovec *out,
                           unsigned n_out, int error);
 

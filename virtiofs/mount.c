@@ -110,7 +110,7 @@ static void handle(struct mount *mount, struct fuse_scratch *scratch,
             return;
     }
     if (error < 0)
-        n = fuse_server_refuse(scratch, &in, 1, &out, 1, error);
+        n = fuse_server_refuse(mount->server, scratch, &in, 1, &out, 1, error);
     answer(mount, reply, n);
 }
 

@@ -15,6 +15,7 @@ struct raw_options {
     char *sandbox, *seccomp;
     int max_steps;
     char **sub_options;
+    gboolean posix_locks, flocks;
     gboolean read_only, foreground, print_capabilities, print_version;
 };
 
@@ -177,6 +178,32 @@ static gboolean complete_sandbox(struct options *options, GError **error)
     return TRUE;
 }
 
+static gboolean set_flock(struct options *options, const char *value,
+                          GError **error)
+{
+    return options->server.flocks = true;
+}
+
+static gboolean set_no_flock(struct options *options, const char *value,
+                             GError **error)
+{
+    options->server.flocks = false;
+    return TRUE;
+}
+
+static gboolean set_posix_lock(struct options *options, const char *value,
+                               GError **error)
+{
+    return options->server.posix_locks = true;
+}
+
+static gboolean set_no_posix_lock(struct options *options, const char *value,
+                                  GError **error)
+{
+    options->server.posix_locks = false;
+    return TRUE;
+}
+
 /* Options of the other grammar that ask for what is so anyway. */
 static gboolean set_nothing(struct options *options, const char *value,
                             GError **error)
@@ -196,8 +223,10 @@ static const struct {
     { "sandbox", TRUE, set_sandbox },
     { "modcaps", TRUE, set_modcaps },
     { "xattr", FALSE, set_nothing },
-    { "no_flock", FALSE, set_nothing },
-    { "no_posix_lock", FALSE, set_nothing },
+    { "flock", FALSE, set_flock },
+    { "no_flock", FALSE, set_no_flock },
+    { "posix_lock", FALSE, set_posix_lock },
+    { "no_posix_lock", FALSE, set_no_posix_lock },
     { "no_writeback", FALSE, set_nothing },
 };
 
@@ -278,6 +307,8 @@ static gboolean apply_raw(struct options *options,
     options->print_version = raw->print_version;
     if (raw->read_only)
         options->server.read_only = true;
+    options->server.posix_locks = raw->posix_locks;
+    options->server.flocks = raw->flocks;
     if (!parse_sub_options(options, raw->sub_options, error))
         return FALSE;
     if (raw->cache && !set_cache(options, raw->cache, error))
@@ -348,6 +379,10 @@ static gboolean parse_arguments(struct options *options,
           ":INSIDE:OUTSIDE:COUNT:" },
         { "gid-map", 0, 0, G_OPTION_ARG_STRING, &options->gid_map,
           "The same of groups", ":INSIDE:OUTSIDE:COUNT:" },
+        { "posix-lock", 0, 0, G_OPTION_ARG_NONE, &raw->posix_locks,
+          "The guest's fcntl() locks are locks on the host, too", NULL },
+        { "flock", 0, 0, G_OPTION_ARG_NONE, &raw->flocks,
+          "The same of its flock() locks", NULL },
         { "readonly", 0, 0, G_OPTION_ARG_NONE, &raw->read_only,
           "Refuse every change", NULL },
         { "option", 'o', 0, G_OPTION_ARG_STRING_ARRAY, &raw->sub_options,

@@ -92,10 +92,10 @@ static void signal_driver(struct queue_worker *worker)
         signal_eventfd(worker->call);
 }
 
-static size_t refuse(struct fuse_scratch *scratch,
+static size_t refuse(struct queue_worker *worker, struct fuse_scratch *scratch,
                      const struct virtqueue_chain *chain, int error)
 {
-    return fuse_server_refuse(scratch, chain->iov, chain->n_in,
+    return fuse_server_refuse(worker->server, scratch, chain->iov, chain->n_in,
                               chain->iov + chain->n_in, chain->n_out, error);
 }
 
@@ -108,7 +108,7 @@ static bool handle_request(struct queue_worker *worker,
 {
     uint64_t releases = parked_releases(fuse_server_parked(worker->server));
     size_t len = error
-                     ? refuse(scratch, chain, error)
+                     ? refuse(worker, scratch, chain, error)
                      : fuse_server_handle(worker->server, scratch, chain->iov,
                                           chain->n_in, chain->iov + chain->n_in,
                                           chain->n_out);
@@ -118,7 +118,7 @@ static bool handle_request(struct queue_worker *worker,
                            GUINT_TO_POINTER(chain->head), 0);
         if (error == 0)
             return false;
-        len = refuse(scratch, chain, error);
+        len = refuse(worker, scratch, chain, error);
     }
     virtqueue_push(&worker->vq, chain, (uint32_t)len);
     *ret_len = len;

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuse_lock_ops - opcodes on locks, and on closes, which end them.
+ */
+#include <errno.h>
+
+#include "virtiofs/fuse_ops.h"
+
+/* The inode of an open file or directory; give it back. NULL: no such handle.
+ */
+static struct ic_inode *inode_of(struct fuse_server *server, uint64_t id)
+{
+    struct fuse_handle *handle = fuse_handles_get_file(server->handles, id);
+    struct ic_inode *inode;
+
+    if (!handle)
+        handle = fuse_handles_get_dir(server->handles, id);
+    if (!handle)
+        return NULL;
+    inode = ic_inode_ref(handle->inode);
+    fuse_handles_put(server->handles, handle);
+    return inode;
+}
+
+static int set_lock(struct fuse_server *server, struct fuse_request *request,
+                    bool wait)
+{
+    const struct fuse_lk_in *in = fuse_request_take(request, sizeof(*in));
+    struct ic_inode *inode = inode_of(server, in->fh);
+    int r = inode ? fuse_locks_set(server->locks, inode, in,
+                                   request->head.unique, wait)
+                  : -EBADF;
+
+    ic_inode_unref(inode);
+    return r;
+}
+
+int fuse_op_setlk(struct fuse_server *server, struct fuse_request *request,
+                  struct fuse_node *node)
+{
+    return set_lock(server, request, false);
+}
+
+int fuse_op_setlkw(struct fuse_server *server, struct fuse_request *request,
+                   struct fuse_node *node)
+{
+    return set_lock(server, request, true);
+}
+
+int fuse_op_getlk(struct fuse_server *server, struct fuse_request *request,
+                  struct fuse_node *node)
+{
+    const struct fuse_lk_in *in = fuse_request_take(request, sizeof(*in));
+    struct ic_inode *inode = inode_of(server, in->fh);
+    struct fuse_lk_out out = { .lk = in->lk };
+    int r = inode ? fuse_locks_test(server->locks, inode, in->owner, &out.lk)
+                  : -EBADF;
+
+    ic_inode_unref(inode);
+    return r < 0 ? r : fuse_request_reply(request, &out, sizeof(out));
+}
+
+/* A process has closed the file: its locks of it end, whatever else has it open
+ * (fcntl(2)). Where the client keeps locks by itself there is nothing to do, as
+ * no data waits here: -ENOSYS tells it once that it may stop asking. It writes
+ * its dirty pages at each close all the same. */
+int fuse_op_flush(struct fuse_server *server, struct fuse_request *request,
+                  struct fuse_node *node)
+{
+    const struct fuse_flush_in *in = fuse_request_take(request, sizeof(*in));
+    struct ic_inode *inode;
+
+    if (!server->config.posix_locks)
+        return -ENOSYS;
+    inode = inode_of(server, in->fh);
+    if (!inode)
+        return -EBADF;
+    fuse_locks_drop(server->locks, inode, in->lock_owner, false);
+    ic_inode_unref(inode);
+    return 0;
+}
+
+void fuse_release_locks(struct fuse_server *server,
+                        const struct fuse_release_in *in)
+{
+    struct ic_inode *inode;
+
+    if (!(in->release_flags & FUSE_RELEASE_FLOCK_UNLOCK))
+        return;
+    inode = inode_of(server, in->fh);
+    if (inode)
+        fuse_locks_drop(server->locks, inode, in->lock_owner, true);
+    ic_inode_unref(inode);
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuse_locks - see fuse_locks.h.
+ *
+ * An owner is made with its first lock and goes with its last close (FLUSH,
+ * RELEASE): closing the description gives up what it holds.
+ *
+ * A waiter's thread is in F_OFD_SETLKW or flock() and nowhere else. To end it
+ * before its time it gets SIGUSR1, whose handler does nothing; again and again,
+ * as the first may come before the call.
+ */
+#include "virtiofs/fuse_locks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "common/fd.h"
+#include "common/proc_fd.h"
+
+enum { SIGNAL = SIGUSR1, SIGNAL_AGAIN_NS = 2000000 };
+
+struct owner {
+    uint64_t dev, ino, id;
+    bool flock;
+    int fd;
+    unsigned refs; /* one is the table's; the others are waiters' */
+};
+
+struct waiter {
+    struct fuse_locks *locks;
+    struct owner *owner; /* referenced */
+    struct flock lock;
+    uint64_t unique;
+    pthread_t thread;
+    bool done, cancelled;
+    int rc; /* once it is done */
+};
+
+struct fuse_locks {
+    struct parked *parked;
+    pthread_mutex_t lock; /* everything below, and the owners and waiters */
+    pthread_cond_t ended; /* a waiter is done */
+    GHashTable *owners;   /* a set of owner */
+    GPtrArray *waiters;   /* owned */
+};
+
+/* ---- owners (with the lock held) ----------------------------------------- */
+
+static guint owner_hash(gconstpointer key)
+{
+    const struct owner *owner = key;
+
+    return g_int64_hash(&owner->ino) ^ g_int64_hash(&owner->id) ^ owner->flock;
+}
+
+static gboolean owner_equal(gconstpointer a, gconstpointer b)
+{
+    const struct owner *x = a, *y = b;
+
+    return x->dev == y->dev && x->ino == y->ino && x->id == y->id &&
+           x->flock == y->flock;
+}
+
+static void owner_unref(gpointer data)
+{
+    struct owner *owner = data;
+
+    if (--owner->refs > 0)
+        return;
+    fd_close(&owner->fd);
+    g_free(owner);
+}
+
+static struct owner key_of(struct ic_inode *inode, uint64_t id, bool flock)
+{
+    return (struct owner){ .dev = ic_inode_dev(inode),
+                           .ino = ic_inode_ino(inode),
+                           .id = id,
+                           .flock = flock,
+                           .fd = -1 };
+}
+
+/* A description of its own. Which locks its modes allow the client's kernel
+ * has checked, for the file that it has open. */
+static int open_again(struct ic_inode *inode)
+{
+    struct proc_fd_path path = proc_fd_path(ic_inode_fd(inode));
+    int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    int fd;
+
+    if (!S_ISREG(ic_inode_type(inode)) && !S_ISDIR(ic_inode_type(inode)))
+        return -EBADF;
+    fd = S_ISREG(ic_inode_type(inode)) ? open(path.text, flags | O_RDWR) : -1;
+    if (fd < 0)
+        fd = open(path.text, flags | O_RDONLY);
+    return fd < 0 ? -errno : fd;
+}
+
+static int get_owner(struct fuse_locks *locks, struct ic_inode *inode,
+                     uint64_t id, bool flock, struct owner **ret_owner)
+{
+    struct owner key = key_of(inode, id, flock);
+    struct owner *owner = g_hash_table_lookup(locks->owners, &key);
+
+    if (!owner) {
+        if (g_hash_table_size(locks->owners) >= FUSE_LOCKS_MAX_OWNERS)
+            return -ENOLCK;
+        key.fd = open_again(inode);
+        if (key.fd < 0)
+            return key.fd;
+        key.refs = 1;
+        owner = g_memdup2(&key, sizeof(key));
+        g_hash_table_add(locks->owners, owner);
+    }
+    *ret_owner = owner;
+    return 0;
+}
+
+/* ---- the host's locks ---------------------------------------------------- */
+
+static short host_type(uint32_t type)
+{
+    return type == F_RDLCK || type == F_WRLCK || type == F_UNLCK ? (short)type
+                                                                 : -1;
+}
+
+/* The client's end is the last byte; all ones: to the end of the file. */
+static int to_host(const struct fuse_file_lock *lock, struct flock *ret_lock)
+{
+    *ret_lock = (struct flock){ .l_type = host_type(lock->type),
+                                .l_whence = SEEK_SET,
+                                .l_start = (off_t)lock->start };
+    if (ret_lock->l_type < 0 || lock->start > INT64_MAX ||
+        lock->end < lock->start)
+        return -EINVAL;
+    if (lock->end < INT64_MAX)
+        ret_lock->l_len = (off_t)(lock->end - lock->start) + 1;
+    return 0;
+}
+
+static int set_flock(int fd, short type, bool wait)
+{
+    int operation = type == F_RDLCK   ? LOCK_SH
+                    : type == F_WRLCK ? LOCK_EX
+                                      : LOCK_UN;
+    int rc = flock(fd, operation | (wait ? 0 : LOCK_NB));
+
+    return rc < 0 ? -errno : 0;
+}
+
+static int set_lock(const struct owner *owner, struct flock *lock, bool wait)
+{
+    int rc;
+
+    if (owner->flock)
+        return set_flock(owner->fd, lock->l_type, wait);
+    rc = fcntl(owner->fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, lock);
+    return rc < 0 ? (errno == EACCES ? -EAGAIN : -errno) : 0;
+}
+
+/* ---- waiting ------------------------------------------------------------- */
+
+static void do_nothing(int number)
+{
+}
+
+static void install_handler(void)
+{
+    struct sigaction action = { .sa_handler = do_nothing }; /* no SA_RESTART */
+
+    sigaction(SIGNAL, &action, NULL);
+}
+
+static void *wait_for_lock(void *data)
+{
+    struct waiter *waiter = data;
+    struct fuse_locks *locks = waiter->locks;
+    struct parked *parked = locks->parked;
+    struct flock lock = waiter->lock;
+    sigset_t set;
+    int rc;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGNAL);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    rc = set_lock(waiter->owner, &lock, true);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    pthread_mutex_lock(&locks->lock);
+    waiter->rc = rc;
+    waiter->done = true;
+    pthread_cond_broadcast(&locks->ended);
+    pthread_mutex_unlock(&locks->lock);
+    parked_release(parked, 0);
+    return NULL;
+}
+
+static void waiter_free(gpointer data)
+{
+    struct waiter *waiter = data;
+
+    owner_unref(waiter->owner);
+    g_free(waiter);
+}
+
+static struct waiter *find_waiter(struct fuse_locks *locks, uint64_t unique)
+{
+    for (guint i = 0; i < locks->waiters->len; i++) {
+        struct waiter *waiter = g_ptr_array_index(locks->waiters, i);
+
+        if (waiter->unique == unique)
+            return waiter;
+    }
+    return NULL;
+}
+
+static int start_waiter(struct fuse_locks *locks, struct owner *owner,
+                        const struct flock *lock, uint64_t unique)
+{
+    struct waiter *waiter;
+    sigset_t set, before;
+    int rc;
+
+    if (locks->waiters->len >= FUSE_LOCKS_MAX_WAITERS)
+        return -ENOLCK;
+    waiter = g_new0(struct waiter, 1);
+    *waiter = (struct waiter){
+        .locks = locks, .owner = owner, .lock = *lock, .unique = unique
+    };
+    owner->refs++;
+    sigemptyset(&set);
+    sigaddset(&set, SIGNAL);
+    pthread_sigmask(SIG_BLOCK, &set, &before); /* the thread inherits it */
+    rc = pthread_create(&waiter->thread, NULL, wait_for_lock, waiter);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc != 0) {
+        waiter_free(waiter);
+        return -ENOLCK;
+    }
+    g_ptr_array_add(locks->waiters, waiter);
+    return IC_PARKED;
+}
+
+/* Until it is done, or for a moment. With the lock held. */
+static void wait_a_moment(struct fuse_locks *locks)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += SIGNAL_AGAIN_NS;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    pthread_cond_timedwait(&locks->ended, &locks->lock, &until);
+}
+
+/* With the lock held, which is let go meanwhile. The waiter is gone then, and
+ * the lock that it may have got all the same. */
+static void end_waiter(struct fuse_locks *locks, struct waiter *waiter)
+{
+    pthread_t thread = waiter->thread;
+
+    waiter->cancelled = true;
+    while (!waiter->done) {
+        pthread_kill(thread, SIGNAL);
+        wait_a_moment(locks);
+    }
+    if (waiter->rc == 0) {
+        waiter->lock.l_type = F_UNLCK;
+        set_lock(waiter->owner, &waiter->lock, false);
+    }
+    g_ptr_array_remove_fast(locks->waiters, waiter);
+    pthread_cond_broadcast(&locks->ended);
+    pthread_mutex_unlock(&locks->lock);
+    pthread_join(thread, NULL);
+    pthread_mutex_lock(&locks->lock);
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+/* Handled again: what became of its waiter. */
+static int take_result(struct fuse_locks *locks, struct waiter *waiter)
+{
+    pthread_t thread = waiter->thread;
+    int rc = waiter->rc;
+
+    if (!waiter->done || waiter->cancelled)
+        return IC_PARKED; /* it was another's word that made us ready */
+    g_ptr_array_remove_fast(locks->waiters, waiter);
+    pthread_join(thread, NULL); /* it holds no lock any more */
+    return rc;
+}
+
+static int set_locked(struct fuse_locks *locks, struct ic_inode *inode,
+                      const struct fuse_lk_in *in, struct flock *lock,
+                      uint64_t unique, bool wait)
+{
+    struct waiter *waiter = wait ? find_waiter(locks, unique) : NULL;
+    struct owner *owner;
+    int rc;
+
+    if (waiter)
+        return take_result(locks, waiter);
+    rc = get_owner(locks, inode, in->owner, in->lk_flags & FUSE_LK_FLOCK,
+                   &owner);
+    if (rc == 0)
+        rc = set_lock(owner, lock, false);
+    if (rc == -EAGAIN && wait)
+        rc = start_waiter(locks, owner, lock, unique);
+    return rc;
+}
+
+int fuse_locks_set(struct fuse_locks *locks, struct ic_inode *inode,
+                   const struct fuse_lk_in *in, uint64_t unique, bool wait)
+{
+    struct flock lock;
+    int rc = to_host(&in->lk, &lock);
+
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&locks->lock);
+    rc = set_locked(locks, inode, in, &lock, unique, wait);
+    pthread_mutex_unlock(&locks->lock);
+    return rc;
+}
+
+int fuse_locks_test(struct fuse_locks *locks, struct ic_inode *inode,
+                    uint64_t id, struct fuse_file_lock *lock)
+{
+    struct owner *owner;
+    struct flock host;
+    int rc = to_host(lock, &host);
+
+    if (rc < 0)
+        return rc;
+    pthread_mutex_lock(&locks->lock);
+    rc = get_owner(locks, inode, id, false, &owner);
+    if (rc == 0 && fcntl(owner->fd, F_OFD_GETLK, &host) < 0)
+        rc = -errno;
+    pthread_mutex_unlock(&locks->lock);
+    if (rc < 0)
+        return rc;
+    lock->type = (uint32_t)host.l_type;
+    if (host.l_type != F_UNLCK) {
+        lock->start = (uint64_t)host.l_start;
+        lock->end = host.l_len ? (uint64_t)(host.l_start + host.l_len - 1)
+                               : INT64_MAX;
+        lock->pid = host.l_pid > 0 ? (uint32_t)host.l_pid : 0;
+    }
+    return 0;
+}
+
+void fuse_locks_drop(struct fuse_locks *locks, struct ic_inode *inode,
+                     uint64_t id, bool flock)
+{
+    struct owner key = key_of(inode, id, flock);
+
+    pthread_mutex_lock(&locks->lock);
+    g_hash_table_remove(locks->owners, &key);
+    pthread_mutex_unlock(&locks->lock);
+}
+
+void fuse_locks_abandon(struct fuse_locks *locks, uint64_t unique)
+{
+    struct waiter *waiter;
+
+    pthread_mutex_lock(&locks->lock);
+    waiter = find_waiter(locks, unique);
+    if (waiter && !waiter->cancelled)
+        end_waiter(locks, waiter);
+    pthread_mutex_unlock(&locks->lock);
+}
+
+void fuse_locks_clear(struct fuse_locks *locks)
+{
+    pthread_mutex_lock(&locks->lock);
+    for (guint i = locks->waiters->len; i > 0; i = locks->waiters->len) {
+        struct waiter *waiter = g_ptr_array_index(locks->waiters, i - 1);
+
+        if (waiter->cancelled) /* another thread ends it */
+            pthread_cond_wait(&locks->ended, &locks->lock);
+        else
+            end_waiter(locks, waiter);
+    }
+    g_hash_table_remove_all(locks->owners);
+    pthread_mutex_unlock(&locks->lock);
+}
+
+struct fuse_locks *fuse_locks_new(struct parked *parked)
+{
+    struct fuse_locks *locks = g_new0(struct fuse_locks, 1);
+
+    install_handler();
+    locks->parked = parked;
+    pthread_mutex_init(&locks->lock, NULL);
+    pthread_cond_init(&locks->ended, NULL);
+    locks->owners = g_hash_table_new_full(owner_hash, owner_equal, NULL,
+                                          owner_unref);
+    locks->waiters = g_ptr_array_new_with_free_func(waiter_free);
+    return locks;
+}
+
+void fuse_locks_free(struct fuse_locks *locks)
+{
+    if (!locks)
+        return;
+    fuse_locks_clear(locks);
+    g_ptr_array_unref(locks->waiters);
+    g_hash_table_unref(locks->owners);
+    pthread_cond_destroy(&locks->ended);
+    pthread_mutex_destroy(&locks->lock);
+    g_free(locks);
+}
