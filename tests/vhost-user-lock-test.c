@@ -246,6 +246,25 @@ static void test_not_offered(void)
     client_free(client);
 }
 
+/* It asks all the same. */
+static void test_unwanted(gconstpointer option)
+{
+    const char *arguments[] = { option, NULL };
+    struct rig rig = start(option ? arguments : NULL);
+    bool posix = g_strcmp0(option, "--posix-lock") == 0;
+    bool flocks = g_strcmp0(option, "--flock") == 0;
+    struct fuse_lk_in in = lock_of(&rig, 1, F_WRLCK, 0, 9);
+
+    for (uint32_t opcode = FUSE_GETLK; opcode <= FUSE_SETLKW; opcode++)
+        g_assert_cmpint(call(&rig, opcode, in, NULL), ==, posix ? 0 : -ENOSYS);
+    in.lk_flags = FUSE_LK_FLOCK;
+    in.lk.end = INT64_MAX;
+    g_assert_cmpint(call(&rig, FUSE_SETLK, in, NULL), ==, flocks ? 0 : -ENOSYS);
+    g_assert_cmpint(call(&rig, FUSE_SETLKW, in, NULL), ==,
+                    flocks ? 0 : -ENOSYS);
+    client_free(rig.client);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -256,5 +275,9 @@ int main(int argc, char **argv)
     g_test_add_func("/locks/reboot", test_reboot);
     g_test_add_func("/locks/hostile", test_hostile);
     g_test_add_func("/locks/not-offered", test_not_offered);
+    g_test_add_data_func("/locks/unwanted/none", NULL, test_unwanted);
+    g_test_add_data_func("/locks/unwanted/posix", "--posix-lock",
+                         test_unwanted);
+    g_test_add_data_func("/locks/unwanted/flock", "--flock", test_unwanted);
     return g_test_run();
 }

@@ -22,15 +22,28 @@ static struct ic_inode *inode_of(struct fuse_server *server, uint64_t id)
     return inode;
 }
 
+/* Whoever was not offered locks of a kind may ask for them all the same, and
+ * must not hold up the host's programs with them. */
+static bool is_offered(const struct fuse_server *server,
+                       const struct fuse_lk_in *in)
+{
+    return in->lk_flags & FUSE_LK_FLOCK ? server->config.flocks
+                                        : server->config.posix_locks;
+}
+
 static int set_lock(struct fuse_server *server, struct fuse_request *request,
                     bool wait)
 {
     const struct fuse_lk_in *in = fuse_request_take(request, sizeof(*in));
-    struct ic_inode *inode = inode_of(server, in->fh);
-    int r = inode ? fuse_locks_set(server->locks, inode, in,
-                                   request->head.unique, wait)
-                  : -EBADF;
+    struct ic_inode *inode;
+    int r = -EBADF;
 
+    if (!is_offered(server, in))
+        return -ENOSYS;
+    inode = inode_of(server, in->fh);
+    if (inode)
+        r = fuse_locks_set(server->locks, inode, in, request->head.unique,
+                           wait);
     ic_inode_unref(inode);
     return r;
 }
@@ -51,11 +64,15 @@ int fuse_op_getlk(struct fuse_server *server, struct fuse_request *request,
                   struct fuse_node *node)
 {
     const struct fuse_lk_in *in = fuse_request_take(request, sizeof(*in));
-    struct ic_inode *inode = inode_of(server, in->fh);
     struct fuse_lk_out out = { .lk = in->lk };
-    int r = inode ? fuse_locks_test(server->locks, inode, in->owner, &out.lk)
-                  : -EBADF;
+    struct ic_inode *inode;
+    int r = -EBADF;
 
+    if (!is_offered(server, in))
+        return -ENOSYS;
+    inode = inode_of(server, in->fh);
+    if (inode)
+        r = fuse_locks_test(server->locks, inode, in->owner, &out.lk);
     ic_inode_unref(inode);
     return r < 0 ? r : fuse_request_reply(request, &out, sizeof(out));
 }

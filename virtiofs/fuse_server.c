@@ -14,6 +14,7 @@ enum operation_flags {
     OP_NO_REPLY = 1 << 1, /* whatever happens */
     OP_DATA = 1 << 2,     /* what follows the arguments is not loaded */
     OP_ALWAYS = 1 << 3,   /* allowed before INIT */
+    OP_LOCKS = 1 << 4,    /* only where the client's locks are kept here */
 };
 
 struct operation {
@@ -107,10 +108,11 @@ static const struct operation operations[] = {
                             sizeof(struct fuse_batch_forget_in), 0,
                             OP_NO_REPLY },
     [FUSE_GETLK] = { fuse_op_getlk, "GETLK", sizeof(struct fuse_lk_in),
-                     sizeof(struct fuse_lk_out), 0 },
-    [FUSE_SETLK] = { fuse_op_setlk, "SETLK", sizeof(struct fuse_lk_in), 0, 0 },
+                     sizeof(struct fuse_lk_out), OP_LOCKS },
+    [FUSE_SETLK] = { fuse_op_setlk, "SETLK", sizeof(struct fuse_lk_in), 0,
+                     OP_LOCKS },
     [FUSE_SETLKW] = { fuse_op_setlkw, "SETLKW", sizeof(struct fuse_lk_in), 0,
-                      0 },
+                      OP_LOCKS },
     [FUSE_FALLOCATE] = { fuse_op_fallocate, "FALLOCATE",
                          sizeof(struct fuse_fallocate_in), 0, 0 },
     [FUSE_READDIRPLUS] = { fuse_op_readdirplus, "READDIRPLUS",
@@ -170,9 +172,15 @@ void fuse_server_reset(struct fuse_server *server)
     fuse_nodes_clear(server->nodes);
 }
 
-static const struct operation *find_operation(uint32_t opcode)
+static const struct operation *find_operation(const struct fuse_server *server,
+                                              uint32_t opcode)
 {
+    const struct fuse_server_config *config = &server->config;
+
     if (opcode >= G_N_ELEMENTS(operations) || !operations[opcode].handle)
+        return NULL;
+    if (operations[opcode].flags & OP_LOCKS && !config->posix_locks &&
+        !config->flocks)
         return NULL;
     return &operations[opcode];
 }
@@ -216,7 +224,7 @@ size_t fuse_server_handle(struct fuse_server *server,
         log_debug(LOG_FS_BACKEND, "malformed FUSE request");
         return fuse_request_finish(&request, r);
     }
-    operation = find_operation(request.head.opcode);
+    operation = find_operation(server, request.head.opcode);
     if (!operation) {
         log_debug(LOG_FS_BACKEND, "FUSE opcode %u is not supported",
                   request.head.opcode);
