@@ -8,6 +8,7 @@
 
 #include "virtiofs/fuse_request.h"
 #include "virtiofs/slot_table.h"
+#include "virtiofs/xattr_map.h"
 
 /* ---- slot_table ---------------------------------------------------------- */
 
@@ -190,9 +191,126 @@ static void test_data(void)
     fuse_scratch_free(scratch);
 }
 
+/* ---- xattr_map ----------------------------------------------------------- */
+
+/* client: what the host gets for a guest's name; an errno's name if refused.
+ * server: what the guest sees; "-" if nothing. */
+struct mapping {
+    const char *name, *client, *server;
+};
+
+struct map_case {
+    const char *id, *rules;
+    struct mapping mappings[5];
+};
+
+/* The examples of virtiofsd's documentation, and what surrounds them. */
+static const struct map_case map_cases[] = {
+    { "prefix-all",
+      ":prefix:all::user.virtiofs.::bad:all:::",
+      { { "trusted.x", "user.virtiofs.trusted.x", "-" },
+        { "user.virtiofs.trusted.x", "user.virtiofs.user.virtiofs.trusted.x",
+          "trusted.x" } } },
+    { "map-all",
+      ":map::user.virtiofs.:",
+      { { "trusted.x", "user.virtiofs.trusted.x", "-" },
+        { "user.virtiofs.a", "user.virtiofs.user.virtiofs.a", "a" } } },
+    { "prefix-some",
+      "/prefix/all/trusted./user.virtiofs./\n"
+      " /bad/server//trusted./\n /bad/client/user.virtiofs.//\n /ok/all///",
+      { { "trusted.x", "user.virtiofs.trusted.x", "-" },
+        { "user.virtiofs.trusted.x", "EPERM", "trusted.x" },
+        { "user.y", "user.y", "user.y" } } },
+    { "map-some",
+      "/map/trusted./user.virtiofs./",
+      { { "trusted.x", "user.virtiofs.trusted.x", "-" },
+        { "user.virtiofs.trusted.x", "EPERM", "trusted.x" },
+        { "user.y", "user.y", "user.y" } } },
+    { "hide",
+      "/bad/all/security./security./\n/ok/all///",
+      { { "security.selinux", "EPERM", "-" },
+        { "user.y", "user.y", "user.y" } } },
+    { "unsupported",
+      "/unsupported/all/security.selinux/security.selinux//ok/all///",
+      { { "security.selinux", "ENOTSUP", "-" },
+        { "security.x", "security.x", "security.x" } } },
+    { "no-end", ":ok:client:user.::", { { "trusted.x", "EPERM", "-" } } },
+};
+
+static void test_map(gconstpointer data)
+{
+    const struct map_case *test = data;
+    struct xattr_map *map = xattr_map_parse(test->rules, NULL);
+
+    g_assert_nonnull(map);
+    for (const struct mapping *m = test->mappings; m->name; m++) {
+        struct xattr_map_name mapped;
+        int r = xattr_map_client(map, m->name, &mapped);
+        const char *seen = xattr_map_server(map, m->name);
+
+        g_assert_cmpstr(r == 0          ? mapped.text
+                        : r == -EPERM   ? "EPERM"
+                        : r == -ENOTSUP ? "ENOTSUP"
+                                        : "?",
+                        ==, m->client);
+        g_assert_cmpstr(seen ? seen : "-", ==, m->server);
+    }
+    xattr_map_free(map);
+}
+
+static void test_map_list(void)
+{
+    struct xattr_map *map = xattr_map_parse(":map:trusted.:user.virtiofs.:",
+                                            NULL);
+    char list[] = "user.a\0trusted.b\0user.virtiofs.trusted.c\0user.d";
+    const char expected[] = "user.a\0trusted.c\0user.d";
+    struct xattr_map_name mapped;
+    char long_name[XATTR_NAME_MAX + 1];
+
+    g_assert_cmpmem(list, xattr_map_list(map, list, sizeof(list)), expected,
+                    sizeof(expected));
+    g_assert_cmpuint(xattr_map_list(map, list, 0), ==, 0);
+    memset(long_name, 'x', sizeof(long_name));
+    memcpy(long_name, "trusted.", 8);
+    long_name[XATTR_NAME_MAX] = '\0';
+    g_assert_cmpint(xattr_map_client(map, long_name, &mapped), ==, -ERANGE);
+    xattr_map_free(map);
+}
+
+static void test_map_errors(void)
+{
+    static const char *const wrong[] = {
+        "",
+        " ",
+        ":",
+        "prefix",
+        ":prefix:all:a:b",
+        ":prefix:some:a:b:",
+        ":what:all:a:b:",
+        ":ok:all:",
+        ":map:a:b::ok:all:::",
+        ":map:a",
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        g_autoptr(GError) error = NULL;
+
+        g_assert_null(xattr_map_parse(wrong[i], &error));
+        g_assert_nonnull(error);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(map_cases); i++) {
+        g_autofree char *path = g_strdup_printf("/fuse/xattrmap/%s",
+                                                map_cases[i].id);
+
+        g_test_add_data_func(path, &map_cases[i], test_map);
+    }
+    g_test_add_func("/fuse/xattrmap/list", test_map_list);
+    g_test_add_func("/fuse/xattrmap/errors", test_map_errors);
     g_test_add_func("/fuse/slots/ids", test_ids);
     g_test_add_func("/fuse/slots/many", test_many);
     g_test_add_func("/fuse/slots/race", test_race);

@@ -151,6 +151,45 @@ static void test_xattrs(void)
     client_free(client);
 }
 
+/* The guest's trusted attributes are user attributes of the host. */
+static void test_xattr_map(void)
+{
+    static const char *const arguments[] = {
+        "--xattrmap", ":map:trusted.:user.virtiofs.:", NULL
+    };
+    struct client *client = fuse_client_new(0, arguments);
+    g_autofree char *path = g_build_filename(client->share, "f", NULL);
+    struct iovec remove_args[] = { TEXT("trusted.t") };
+    const void *value;
+    uint64_t node, fh;
+    uint32_t len;
+    char found[8];
+
+    g_assert_cmpint(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh),
+                    ==, 0);
+    g_assert_cmpint(set_xattr(client, node, "trusted.t", "v", 1, 0), ==, 0);
+    g_assert_cmpint(
+        getxattr(path, "user.virtiofs.trusted.t", found, sizeof(found)), ==, 1);
+    g_assert_cmpint(
+        set_xattr(client, node, "user.virtiofs.trusted.t", "w", 1, 0), ==,
+        -EPERM);
+    g_assert_cmpint(get_xattr(client, FUSE_GETXATTR, node,
+                              "user.virtiofs.trusted.t", 9, &value, &len),
+                    ==, -ENODATA);
+    g_assert_cmpint(
+        get_xattr(client, FUSE_GETXATTR, node, "trusted.t", 9, &value, &len),
+        ==, 0);
+    g_assert_cmpmem(value, len, "v", 1);
+    g_assert_cmpint(
+        get_xattr(client, FUSE_LISTXATTR, node, "", 100, &value, &len), ==, 0);
+    g_assert_cmpmem(value, len, "trusted.t", 10);
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_REMOVEXATTR, node,
+                                     remove_args, 1, 0, NULL, NULL),
+                    ==, 0);
+    g_assert_cmpint(listxattr(path, found, sizeof(found)), ==, 0);
+    client_free(client);
+}
+
 int main(int argc, char **argv)
 {
     umask(0);
@@ -158,5 +197,6 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/attributes/set", test_attributes);
     g_test_add_func("/vhost-user/attributes/statx", test_statx);
     g_test_add_func("/vhost-user/attributes/xattrs", test_xattrs);
+    g_test_add_func("/vhost-user/attributes/xattrmap", test_xattr_map);
     return g_test_run();
 }

@@ -19,6 +19,7 @@
 #include "interceptor/interceptor.h"
 #include "virtiofs/fuse_request.h"
 #include "virtiofs/parked.h"
+#include "virtiofs/xattr_map.h"
 
 /* How long the client may trust what it knows. */
 enum fuse_cache {
@@ -34,6 +35,7 @@ bool fuse_cache_parse(const char *name, enum fuse_cache *ret_cache);
 struct fuse_server_config {
     enum fuse_cache cache;
     bool read_only;
+    const struct xattr_map *xattr_map; /* borrowed; NULL: names stay */
     bool posix_locks; /* the client's fcntl() locks are locks of the host */
     bool flocks;      /* its flock() locks, too */
 };

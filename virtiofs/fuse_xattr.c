@@ -14,11 +14,27 @@
 
 #define VALUE_MAX 65536 /* XATTR_SIZE_MAX, XATTR_LIST_MAX */
 
+/* The host's name of an attribute. 0 or -errno. */
+static int map_name(const struct fuse_server *server, const char *name,
+                    struct xattr_map_name *space, const char **ret_name)
+{
+    int r;
+
+    *ret_name = name;
+    if (!server->config.xattr_map)
+        return 0;
+    r = xattr_map_client(server->config.xattr_map, name, space);
+    if (r == 0)
+        *ret_name = space->text;
+    return r;
+}
+
 int fuse_op_setxattr(struct fuse_server *server, struct fuse_request *request,
                      struct fuse_node *node)
 {
     const struct fuse_setxattr_in *in = fuse_request_take(
         request, FUSE_COMPAT_SETXATTR_IN_SIZE);
+    struct xattr_map_name space;
     const void *value;
     const char *name;
     int r = fuse_request_take_string(request, &name);
@@ -28,6 +44,9 @@ int fuse_op_setxattr(struct fuse_server *server, struct fuse_request *request,
     value = fuse_request_take(request, in->size);
     if (!value)
         return -EINVAL;
+    r = map_name(server, name, &space, &name);
+    if (r < 0)
+        return r;
     return ic_setxattr(server->ic, node->inode, name, value, in->size,
                        (int)in->flags);
 }
@@ -50,12 +69,15 @@ int fuse_op_getxattr(struct fuse_server *server, struct fuse_request *request,
 {
     const struct fuse_getxattr_in *in = fuse_request_take(request, sizeof(*in));
     struct proc_fd_path path = proc_fd_path(ic_inode_fd(node->inode));
+    struct xattr_map_name space;
     const char *name;
     ssize_t n;
     int r = fuse_request_take_string(request, &name);
 
+    if (r == 0)
+        r = map_name(server, name, &space, &name);
     if (r < 0)
-        return r;
+        return r == -EPERM ? -ENODATA : r;
     n = getxattr(path.text, name, request->scratch->buffer, VALUE_MAX);
     if (n < 0)
         return -errno;
@@ -72,15 +94,21 @@ int fuse_op_listxattr(struct fuse_server *server, struct fuse_request *request,
     n = listxattr(path.text, request->scratch->buffer, VALUE_MAX);
     if (n < 0)
         return -errno;
+    if (server->config.xattr_map)
+        n = (ssize_t)xattr_map_list(server->config.xattr_map,
+                                    request->scratch->buffer, (size_t)n);
     return reply_value(request, in->size, n);
 }
 
 int fuse_op_removexattr(struct fuse_server *server,
                         struct fuse_request *request, struct fuse_node *node)
 {
+    struct xattr_map_name space;
     const char *name;
     int r = fuse_request_take_string(request, &name);
 
+    if (r == 0)
+        r = map_name(server, name, &space, &name);
     if (r < 0)
         return r;
     return ic_removexattr(server->ic, node->inode, name);

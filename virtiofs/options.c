@@ -12,7 +12,7 @@ struct raw_options {
     char *cache, *log_level;
     char *outside_policy;
     char *max_log_size, *max_step_size, *durability;
-    char *sandbox, *seccomp;
+    char *sandbox, *seccomp, *xattr_map;
     int max_steps;
     char **sub_options;
     gboolean posix_locks, flocks;
@@ -144,9 +144,21 @@ static gboolean set_seccomp(struct options *options, const char *value,
                 value);
 }
 
+static gboolean set_xattr_map(struct options *options, const char *value,
+                              GError **error)
+{
+    if (!value)
+        return TRUE;
+    xattr_map_free(options->xattr_map);
+    options->xattr_map = xattr_map_parse(value, error);
+    options->server.xattr_map = options->xattr_map;
+    return options->xattr_map != NULL;
+}
+
 static gboolean set_modcaps(struct options *options, const char *value,
                             GError **error)
 {
+    xattr_map_free(options->xattr_map);
     g_free(options->modcaps);
     options->modcaps = g_strdup(value);
     return TRUE;
@@ -222,6 +234,7 @@ static const struct {
     { "readonly", FALSE, set_read_only },
     { "sandbox", TRUE, set_sandbox },
     { "modcaps", TRUE, set_modcaps },
+    { "xattrmap", TRUE, set_xattr_map },
     { "xattr", FALSE, set_nothing },
     { "flock", FALSE, set_flock },
     { "no_flock", FALSE, set_no_flock },
@@ -320,6 +333,7 @@ static gboolean apply_raw(struct options *options,
            set_durability(options, raw->durability, error) &&
            set_sandbox(options, raw->sandbox, error) &&
            set_seccomp(options, raw->seccomp, error) &&
+           set_xattr_map(options, raw->xattr_map, error) &&
            complete_sandbox(options, error) && check(options, error);
 }
 
@@ -379,6 +393,8 @@ static gboolean parse_arguments(struct options *options,
           ":INSIDE:OUTSIDE:COUNT:" },
         { "gid-map", 0, 0, G_OPTION_ARG_STRING, &options->gid_map,
           "The same of groups", ":INSIDE:OUTSIDE:COUNT:" },
+        { "xattrmap", 0, 0, G_OPTION_ARG_STRING, &raw->xattr_map,
+          "Other names for extended attributes on the host", "RULES" },
         { "posix-lock", 0, 0, G_OPTION_ARG_NONE, &raw->posix_locks,
           "The guest's fcntl() locks are locks on the host, too", NULL },
         { "flock", 0, 0, G_OPTION_ARG_NONE, &raw->flocks,
@@ -430,6 +446,7 @@ struct options *options_parse(int argc, char **argv, GError **error)
     g_free(raw.durability);
     g_free(raw.sandbox);
     g_free(raw.seccomp);
+    g_free(raw.xattr_map);
     g_strfreev(raw.sub_options);
     if (!ok)
         g_clear_pointer(&options, options_free);

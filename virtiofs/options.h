@@ -32,6 +32,7 @@ struct options {
     struct fuse_server_config server;
     struct sandbox_options sandbox; /* borrows from this struct */
     char *modcaps, *uid_map, *gid_map;
+    struct xattr_map *xattr_map;
 };
 
 /* Parse the command line; --help prints and exits. A new struct; NULL and
