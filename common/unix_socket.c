@@ -5,6 +5,7 @@
 #include "common/unix_socket.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -35,6 +36,23 @@ static bool is_in_use(const struct sockaddr_un *address)
     /* A socket whose owner died refuses. */
     return fd >= 0 &&
            connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
+}
+
+gboolean unix_socket_share(const char *path, const char *group, GError **error)
+{
+    const struct group *entry = getgrnam(group);
+
+    if (!entry) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "there is no group %s", group);
+        return FALSE;
+    }
+    if (chown(path, (uid_t)-1, entry->gr_gid) == 0 && chmod(path, 0660) == 0)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                "cannot give socket %s to group %s: %s", path, group,
+                g_strerror(errno));
+    return FALSE;
 }
 
 static int fail(GError **error, const char *path)

@@ -13,6 +13,10 @@
  * ERROR_IO_ERROR). */
 int unix_socket_listen(const char *path, GError **error);
 
+/* Let the members of a group (a name) connect to it, too. FALSE and error
+ * (ERROR_INVALID_FIELD, ERROR_IO_ERROR). */
+gboolean unix_socket_share(const char *path, const char *group, GError **error);
+
 /* Remove the socket file, if it is a socket. */
 void unix_socket_remove(const char *path);
 

@@ -13,7 +13,9 @@
 static int reply_attr(struct fuse_server *server, struct fuse_request *request,
                       const struct stat *st)
 {
-    struct fuse_attr_out out = { .attr_valid = fuse_entry_timeout(server) };
+    struct fuse_timeout timeout = fuse_entry_timeout(server);
+    struct fuse_attr_out out = { .attr_valid = timeout.seconds,
+                                 .attr_valid_nsec = timeout.ns };
 
     fuse_entry_fill_attr(st, &out.attr);
     return fuse_request_reply(request, &out, sizeof(out));
@@ -138,7 +140,9 @@ int fuse_op_statx(struct fuse_server *server, struct fuse_request *request,
                   struct fuse_node *node)
 {
     const struct fuse_statx_in *in = fuse_request_take(request, sizeof(*in));
-    struct fuse_statx_out out = { .attr_valid = fuse_entry_timeout(server) };
+    struct fuse_timeout timeout = fuse_entry_timeout(server);
+    struct fuse_statx_out out = { .attr_valid = timeout.seconds,
+                                  .attr_valid_nsec = timeout.ns };
     struct statx sx;
     struct stat st;
     int r = ic_stat(server->ic, node->inode, &st);

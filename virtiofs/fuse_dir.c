@@ -55,14 +55,17 @@ static int append_entry(struct dir_reply *reply, const struct dir_entry *entry)
         return 0;
     memset(at, 0, size);
     if (reply->plus && !is_dots(entry->name)) {
+        struct fuse_entry_out *out = (struct fuse_entry_out *)at;
         struct ic_inode *inode;
         struct stat st;
         int r = ic_lookup(reply->server->ic, reply->dir, entry->name, &inode,
                           &st);
 
         if (r == 0)
-            r = fuse_entry_fill(reply->server, inode, &st,
-                                (struct fuse_entry_out *)at);
+            r = fuse_entry_fill(reply->server, inode, &st, out);
+        if (r == 0)
+            fuse_entry_mark_submount(reply->server, reply->dir, &st,
+                                     &out->attr);
         if (r == -ENOENT)
             return r;
         /* Node 0 says: the name without its attributes. The client looks it

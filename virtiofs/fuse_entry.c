@@ -35,9 +35,19 @@ bool fuse_cache_parse(const char *name, enum fuse_cache *ret_cache)
     return false;
 }
 
-uint64_t fuse_entry_timeout(const struct fuse_server *server)
+struct fuse_timeout fuse_entry_timeout(const struct fuse_server *server)
 {
-    return caches[server->config.cache].timeout;
+    struct fuse_timeout timeout = {
+        .seconds = caches[server->config.cache].timeout,
+    };
+
+    if (server->config.timeout_given) {
+        timeout.seconds = (uint64_t)server->config.timeout;
+        timeout.ns = (uint32_t)((server->config.timeout -
+                                 (double)timeout.seconds) *
+                                1e9);
+    }
+    return timeout;
 }
 
 uint32_t fuse_entry_open_flags(const struct fuse_server *server, bool is_dir)
@@ -85,7 +95,7 @@ void fuse_entry_fill_attr(const struct stat *st, struct fuse_attr *ret_attr)
 int fuse_entry_fill(struct fuse_server *server, struct ic_inode *inode,
                     const struct stat *st, struct fuse_entry_out *ret_entry)
 {
-    uint64_t timeout = fuse_entry_timeout(server);
+    struct fuse_timeout timeout = fuse_entry_timeout(server);
     uint64_t id;
     int r = fuse_nodes_remember(server->nodes, inode, &id);
 
@@ -94,11 +104,22 @@ int fuse_entry_fill(struct fuse_server *server, struct ic_inode *inode,
     /* Node ids carry their own generation and never come again. */
     *ret_entry = (struct fuse_entry_out){
         .nodeid = id,
-        .entry_valid = timeout,
-        .attr_valid = timeout,
+        .entry_valid = timeout.seconds,
+        .entry_valid_nsec = timeout.ns,
+        .attr_valid = timeout.seconds,
+        .attr_valid_nsec = timeout.ns,
     };
     fuse_entry_fill_attr(st, &ret_entry->attr);
     return 0;
+}
+
+void fuse_entry_mark_submount(const struct fuse_server *server,
+                              const struct ic_inode *dir, const struct stat *st,
+                              struct fuse_attr *attr)
+{
+    if (server->config.announce_submounts && S_ISDIR(st->st_mode) &&
+        st->st_dev != ic_inode_dev(dir))
+        attr->flags |= FUSE_ATTR_SUBMOUNT;
 }
 
 int fuse_entry_reply(struct fuse_server *server, struct fuse_request *request,

@@ -36,6 +36,15 @@ static int truncate_kill_priv(struct fuse_server *server,
     return ic_setattr(server->ic, inode, fd, &attr, NULL);
 }
 
+/* A client that writes later reads what surrounds it, in any file that it
+ * writes. */
+static uint32_t access_mode(const struct fuse_server *server, uint32_t flags)
+{
+    if (server->config.writeback && (flags & O_ACCMODE) == O_WRONLY)
+        return (flags & ~(uint32_t)O_ACCMODE) | O_RDWR;
+    return flags;
+}
+
 static int open_inode(struct fuse_server *server, struct ic_inode *inode,
                       uint32_t flags, bool kill_priv, int *ret_fd)
 {
@@ -43,6 +52,7 @@ static int open_inode(struct fuse_server *server, struct ic_inode *inode,
     fd_auto int fd = -1;
     int r;
 
+    flags = access_mode(server, flags);
     r = ic_open(server->ic, inode,
                 (int)(flags & OPEN_FLAGS & ~(cut ? O_TRUNC : 0u)), &fd);
     if (r == 0 && cut)
@@ -109,7 +119,8 @@ static int create_kill_priv(struct fuse_server *server,
                             struct ic_inode **ret_inode, struct stat *ret_stat,
                             int *ret_fd)
 {
-    int flags = (int)(in->flags & (OPEN_FLAGS | O_EXCL) & ~(uint32_t)O_TRUNC);
+    int flags = (int)(access_mode(server, in->flags) & (OPEN_FLAGS | O_EXCL) &
+                      ~(uint32_t)O_TRUNC);
     int r = ic_create(server->ic, cred, dir->inode, name, flags, in->mode,
                       ret_inode, ret_stat, ret_fd);
 
@@ -142,9 +153,10 @@ int fuse_op_create(struct fuse_server *server, struct fuse_request *request,
     if ((in->flags & O_TRUNC) && (in->open_flags & FUSE_OPEN_KILL_SUIDGID))
         r = create_kill_priv(server, &cred, node, name, in, &inode, &st, &fd);
     else
-        r = ic_create(server->ic, &cred, node->inode, name,
-                      (int)(in->flags & (OPEN_FLAGS | O_EXCL)), in->mode,
-                      &inode, &st, &fd);
+        r = ic_create(
+            server->ic, &cred, node->inode, name,
+            (int)(access_mode(server, in->flags) & (OPEN_FLAGS | O_EXCL)),
+            in->mode, &inode, &st, &fd);
     if (r < 0)
         return r;
     return reply_created(server, request, in->flags, fd, inode, &st);
@@ -162,9 +174,10 @@ int fuse_op_tmpfile(struct fuse_server *server, struct fuse_request *request,
 
     if (r < 0)
         return r;
-    r = ic_tmpfile(server->ic, &cred, node->inode,
-                   (int)(in->flags & (OPEN_FLAGS | O_EXCL)), in->mode, &inode,
-                   &st, &fd);
+    r = ic_tmpfile(
+        server->ic, &cred, node->inode,
+        (int)(access_mode(server, in->flags) & (OPEN_FLAGS | O_EXCL)), in->mode,
+        &inode, &st, &fd);
     if (r < 0)
         return r;
     return reply_created(server, request, in->flags, fd, inode, &st);

@@ -14,9 +14,10 @@
 
 /* What we want, where the client offers it.
  *
- * Not wanted: WRITEBACK_CACHE (the host must see a step's writes when the step
- * ends), DONT_MASK (the client applies its umask), POSIX_ACL,
- * HANDLE_KILLPRIV (V2 is better), NO_OPEN_SUPPORT (files are opened). */
+ * WRITEBACK_CACHE only on demand, and never with undo: the host must see a
+ * step's writes when the step ends. Not wanted: DONT_MASK (the client applies
+ * its umask), POSIX_ACL, HANDLE_KILLPRIV (V2 is better), NO_OPEN_SUPPORT (files
+ * are opened). */
 static const uint64_t wanted = FUSE_ASYNC_READ | FUSE_ATOMIC_O_TRUNC |
                                FUSE_EXPORT_SUPPORT | FUSE_BIG_WRITES |
                                FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO |
@@ -35,6 +36,14 @@ static uint64_t choose_flags(const struct fuse_server *server,
         offered |= (uint64_t)in->flags2 << 32;
     if (server->config.cache == FUSE_CACHE_AUTO)
         flags |= FUSE_AUTO_INVAL_DATA;
+    if (server->config.no_readdirplus)
+        flags &= ~(uint64_t)(FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO);
+    if (server->config.no_killpriv)
+        flags &= ~(uint64_t)FUSE_HANDLE_KILLPRIV_V2;
+    if (server->config.announce_submounts)
+        flags |= FUSE_SUBMOUNTS;
+    if (server->config.writeback)
+        flags |= FUSE_WRITEBACK_CACHE;
     /* Without these the client's kernel keeps locks by itself. */
     if (server->config.posix_locks)
         flags |= FUSE_POSIX_LOCKS;

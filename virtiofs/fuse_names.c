@@ -34,22 +34,29 @@ static int lookup_dots(struct fuse_server *server, struct fuse_node *node,
 int fuse_op_lookup(struct fuse_server *server, struct fuse_request *request,
                    struct fuse_node *node)
 {
+    struct fuse_entry_out entry;
     struct ic_inode *inode;
     const char *name;
     struct stat st;
+    bool dots;
     int r = fuse_request_take_string(request, &name);
 
     if (r < 0)
         return r;
-    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+    dots = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+    if (dots)
         r = lookup_dots(server, node, name, &inode, &st);
     else if (*name == 0 || strchr(name, '/'))
         r = -EINVAL;
     else
         r = ic_lookup(server->ic, node->inode, name, &inode, &st);
+    if (r == 0)
+        r = fuse_entry_fill(server, inode, &st, &entry);
     if (r < 0)
         return r;
-    return fuse_entry_reply(server, request, inode, &st);
+    if (!dots)
+        fuse_entry_mark_submount(server, node->inode, &st, &entry.attr);
+    return fuse_request_reply(request, &entry, sizeof(entry));
 }
 
 int fuse_op_forget(struct fuse_server *server, struct fuse_request *request,

@@ -75,8 +75,18 @@ fuse_handler fuse_op_setxattr, fuse_op_getxattr, fuse_op_listxattr,
 
 /* ---- shared by the handlers (fuse_entry.c) ------------------------------- */
 
-/* How long names and attributes are valid in the client, in seconds. */
-uint64_t fuse_entry_timeout(const struct fuse_server *server);
+/* How long names and attributes are valid in the client. */
+struct fuse_timeout {
+    uint64_t seconds;
+    uint32_t ns;
+};
+struct fuse_timeout fuse_entry_timeout(const struct fuse_server *server);
+
+/* Something in dir that is the root of another filesystem is marked: the
+ * client then mounts it by itself, with inode numbers of its own. */
+void fuse_entry_mark_submount(const struct fuse_server *server,
+                              const struct ic_inode *dir,
+                              const struct stat *st, struct fuse_attr *attr);
 
 /* FOPEN_* flags for a file or directory that the client opens. */
 uint32_t fuse_entry_open_flags(const struct fuse_server *server, bool is_dir);

@@ -36,6 +36,10 @@ struct fuse_server_config {
     enum fuse_cache cache;
     bool read_only;
     const struct xattr_map *xattr_map; /* borrowed; NULL: names stay */
+    bool timeout_given; /* else the cache policy says it */
+    double timeout;     /* seconds for which names and attributes are valid */
+    bool no_readdirplus, no_killpriv, announce_submounts;
+    bool writeback; /* the client's cache may write later; not with a log */
     bool posix_locks; /* the client's fcntl() locks are locks of the host */
     bool flocks;      /* its flock() locks, too */
 };

@@ -35,9 +35,6 @@
 
 #define PROGRAM "stepback-virtiofsd"
 
-/* Wanted file descriptors: one for each file that the guest knows. */
-#define MAX_FILES 1000000
-
 /* After a signal, work in progress may take so long. */
 #define GRACE_US (3 * G_USEC_PER_SEC)
 
@@ -83,21 +80,22 @@ static gpointer wait_for_signal(gpointer data)
     _exit(0);
 }
 
-static void raise_file_limit(void)
+/* One for each file that the guest knows. */
+static void set_file_limit(rlim_t wanted)
 {
     struct rlimit limit;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+    if (wanted == 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return;
-    if (geteuid() == 0 && limit.rlim_max < MAX_FILES) {
-        struct rlimit more = { MAX_FILES, MAX_FILES };
+    if (geteuid() == 0 && limit.rlim_max < wanted) {
+        struct rlimit more = { wanted, wanted };
 
         if (setrlimit(RLIMIT_NOFILE, &more) == 0)
             return;
     }
-    limit.rlim_cur = MIN(limit.rlim_max, MAX_FILES);
+    limit.rlim_cur = MIN(limit.rlim_max, wanted);
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-        log_warn(LOG_FS_BACKEND, "cannot raise the limit of open files: %s",
+        log_warn(LOG_FS_BACKEND, "cannot set the limit of open files: %s",
                  g_strerror(errno));
 }
 
@@ -130,7 +128,10 @@ static gboolean open_sockets(const struct options *options,
     outside->listen_fd = options->listen_fd;
     if (options->socket_path) {
         outside->listen_fd = unix_socket_listen(options->socket_path, error);
-        if (outside->listen_fd < 0)
+        if (outside->listen_fd < 0 ||
+            (options->socket_group &&
+             !unix_socket_share(options->socket_path, options->socket_group,
+                                error)))
             return FALSE;
     }
     if (options->interceptor_socket) {
@@ -278,7 +279,7 @@ static int serve_options(const struct options *options)
         return EXIT_FAILURE;
     }
     umask(0);
-    raise_file_limit();
+    set_file_limit((rlim_t)options->file_limit);
     if (run_sandboxed(options, &wait, &error))
         return EXIT_SUCCESS;
     log_error(LOG_FS_BACKEND, "%s", error->message);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "virtiofs/options_parts.h"
+
 /* What GLib fills in, before it is checked. */
 struct raw_options {
     char *cache, *log_level;
@@ -15,153 +17,22 @@ struct raw_options {
     char *sandbox, *seccomp, *xattr_map;
     int max_steps;
     char **sub_options;
-    gboolean posix_locks, flocks;
+    gboolean no_readdirplus, no_killpriv, nothing;
+    gboolean posix_locks, flocks, writeback, announce_submounts, debug;
     gboolean read_only, foreground, print_capabilities, print_version;
+    int file_limit;
 };
-
-static gboolean fail(GError **error, const char *format, ...)
-    G_GNUC_PRINTF(2, 3);
-
-static gboolean fail(GError **error, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    g_clear_error(error);
-    if (error)
-        *error = g_error_new_valist(G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                                    format, args);
-    va_end(args);
-    return FALSE;
-}
-
-static gboolean set_cache(struct options *options, const char *value,
-                          GError **error)
-{
-    if (fuse_cache_parse(value, &options->server.cache))
-        return TRUE;
-    return fail(error,
-                "cache is never, metadata, auto or always, and not \"%s\"",
-                value);
-}
-
-static gboolean set_log_level(struct options *options, const char *value,
-                              GError **error)
-{
-    if (log_level_parse(value, &options->log_level))
-        return TRUE;
-    return fail(error,
-                "the log level is error, warn, info, debug or trace, and not "
-                "\"%s\"",
-                value);
-}
-
-static gboolean set_source(struct options *options, const char *value,
-                           GError **error)
-{
-    g_free(options->shared_dir);
-    options->shared_dir = g_strdup(value);
-    return TRUE;
-}
-
-static gboolean set_read_only(struct options *options, const char *value,
-                              GError **error)
-{
-    options->server.read_only = true;
-    return TRUE;
-}
-
-/* "200M", "1G": K, M, G and T are powers of 1024. */
-static gboolean parse_size(const char *option, const char *text,
-                           int64_t *ret_bytes, GError **error)
-{
-    static const char units[] = "KMGT";
-    guint64 number = 0;
-    const char *unit;
-    char *end = NULL;
-    int shift = 0;
-
-    if (!text)
-        return TRUE;
-    if (g_ascii_isdigit(*text))
-        number = g_ascii_strtoull(text, &end, 10);
-    if (end && *end && (unit = strchr(units, g_ascii_toupper(*end)))) {
-        shift = 10 * (int)(unit - units + 1);
-        end++;
-    }
-    if (!end || *end || number == 0 || number > (guint64)(G_MAXINT64 >> shift))
-        return fail(error,
-                    "%s is a number of bytes from 1, with K, M, G or T if you "
-                    "like, and not \"%s\"",
-                    option, text);
-    *ret_bytes = (int64_t)(number << shift);
-    return TRUE;
-}
-
-static gboolean set_durability(struct options *options, const char *value,
-                               GError **error)
-{
-    if (!value)
-        return TRUE;
-    if (strcmp(value, "process") == 0)
-        options->durability = IC_DURABILITY_PROCESS;
-    else if (strcmp(value, "power") == 0)
-        options->durability = IC_DURABILITY_POWER;
-    else
-        return fail(error, "the durability is process or power, and not \"%s\"",
-                    value);
-    return TRUE;
-}
 
 static gboolean set_limits(struct options *options,
                            const struct raw_options *raw, GError **error)
 {
     if (raw->max_steps < 0)
-        return fail(error, "--undo-max-steps is a number from 1");
+        return options_fail(error, "--undo-max-steps is a number from 1");
     options->limits.max_step_count = raw->max_steps;
-    return parse_size("--undo-max-log-size", raw->max_log_size,
-                      &options->limits.max_log_size, error) &&
-           parse_size("--undo-max-step-size", raw->max_step_size,
-                      &options->limits.max_single_step_size, error);
-}
-
-static gboolean set_sandbox(struct options *options, const char *value,
-                            GError **error)
-{
-    if (!value || sandbox_mode_parse(value, &options->sandbox.mode))
-        return TRUE;
-    return fail(error,
-                "the sandbox is namespace, chroot or none, and not \"%s\"",
-                value);
-}
-
-static gboolean set_seccomp(struct options *options, const char *value,
-                            GError **error)
-{
-    if (!value || sandbox_action_parse(value, &options->sandbox.action))
-        return TRUE;
-    return fail(error, "--seccomp is kill, log, trap or none, and not \"%s\"",
-                value);
-}
-
-static gboolean set_xattr_map(struct options *options, const char *value,
-                              GError **error)
-{
-    if (!value)
-        return TRUE;
-    xattr_map_free(options->xattr_map);
-    options->xattr_map = xattr_map_parse(value, error);
-    options->server.xattr_map = options->xattr_map;
-    return options->xattr_map != NULL;
-}
-
-static gboolean set_modcaps(struct options *options, const char *value,
-                            GError **error)
-{
-    xattr_map_free(options->xattr_map);
-    g_free(options->modcaps);
-    options->modcaps = g_strdup(value);
-    return TRUE;
+    return options_parse_size("--undo-max-log-size", raw->max_log_size,
+                              &options->limits.max_log_size, error) &&
+           options_parse_size("--undo-max-step-size", raw->max_step_size,
+                              &options->limits.max_single_step_size, error);
 }
 
 /* What it is told, in its own struct. --mount serves on this host, which a
@@ -173,12 +44,14 @@ static gboolean complete_sandbox(struct options *options, GError **error)
     if (options->mount_dir && sandbox->mode == SANDBOX_AUTO)
         sandbox->mode = SANDBOX_NONE;
     if (options->mount_dir && sandbox->mode != SANDBOX_NONE)
-        return fail(error, "--mount has no sandbox; leave --sandbox out");
+        return options_fail(error,
+                            "--mount has no sandbox; leave --sandbox out");
     if (options->mount_dir) /* unmounting starts programs */
         sandbox->action = SANDBOX_OFF;
     if ((options->uid_map || options->gid_map) &&
         sandbox->mode != SANDBOX_AUTO && sandbox->mode != SANDBOX_NAMESPACE)
-        return fail(error, "--uid-map and --gid-map need --sandbox=namespace");
+        return options_fail(error,
+                            "--uid-map and --gid-map need --sandbox=namespace");
     if (options->uid_map || options->gid_map)
         sandbox->mode = SANDBOX_NAMESPACE;
     sandbox->share = options->shared_dir;
@@ -187,91 +60,6 @@ static gboolean complete_sandbox(struct options *options, GError **error)
     sandbox->modcaps = options->modcaps;
     sandbox->uid_map = options->uid_map;
     sandbox->gid_map = options->gid_map;
-    return TRUE;
-}
-
-static gboolean set_flock(struct options *options, const char *value,
-                          GError **error)
-{
-    return options->server.flocks = true;
-}
-
-static gboolean set_no_flock(struct options *options, const char *value,
-                             GError **error)
-{
-    options->server.flocks = false;
-    return TRUE;
-}
-
-static gboolean set_posix_lock(struct options *options, const char *value,
-                               GError **error)
-{
-    return options->server.posix_locks = true;
-}
-
-static gboolean set_no_posix_lock(struct options *options, const char *value,
-                                  GError **error)
-{
-    options->server.posix_locks = false;
-    return TRUE;
-}
-
-/* Options of the other grammar that ask for what is so anyway. */
-static gboolean set_nothing(struct options *options, const char *value,
-                            GError **error)
-{
-    return TRUE;
-}
-
-static const struct {
-    const char *name;
-    gboolean has_value;
-    gboolean (*set)(struct options *options, const char *value, GError **error);
-} sub_options[] = {
-    { "source", TRUE, set_source },
-    { "cache", TRUE, set_cache },
-    { "log_level", TRUE, set_log_level },
-    { "readonly", FALSE, set_read_only },
-    { "sandbox", TRUE, set_sandbox },
-    { "modcaps", TRUE, set_modcaps },
-    { "xattrmap", TRUE, set_xattr_map },
-    { "xattr", FALSE, set_nothing },
-    { "flock", FALSE, set_flock },
-    { "no_flock", FALSE, set_no_flock },
-    { "posix_lock", FALSE, set_posix_lock },
-    { "no_posix_lock", FALSE, set_no_posix_lock },
-    { "no_writeback", FALSE, set_nothing },
-};
-
-static gboolean parse_sub_option(struct options *options, char *text,
-                                 GError **error)
-{
-    char *value = strchr(text, '=');
-
-    if (value)
-        *value++ = 0;
-    for (size_t i = 0; i < G_N_ELEMENTS(sub_options); i++) {
-        if (strcmp(text, sub_options[i].name) != 0)
-            continue;
-        if (sub_options[i].has_value != (value != NULL))
-            return fail(error, "-o %s %s a value", text,
-                        value ? "does not take" : "needs");
-        return sub_options[i].set(options, value, error);
-    }
-    return fail(error, "unknown option -o %s", text);
-}
-
-static gboolean parse_sub_options(struct options *options, char **lists,
-                                  GError **error)
-{
-    for (; lists && *lists; lists++) {
-        g_auto(GStrv) parts = g_strsplit(*lists, ",", -1);
-
-        for (char **part = parts; *part; part++) {
-            if (!parse_sub_option(options, *part, error))
-                return FALSE;
-        }
-    }
     return TRUE;
 }
 
@@ -292,16 +80,26 @@ static gboolean check(const struct options *options, GError **error)
     if (options->print_capabilities || options->print_version)
         return TRUE;
     if (!options->shared_dir)
-        return fail(error, "--shared-dir is missing");
+        return options_fail(error, "--shared-dir is missing");
     if (places != 1)
-        return fail(error, "exactly one of --socket-path, --fd and --mount is "
-                           "needed");
+        return options_fail(error,
+                            "exactly one of --socket-path, --fd and --mount is "
+                            "needed");
     if (options->listen_fd >= 0 && !is_listening(options->listen_fd))
-        return fail(error, "--fd=%d is not a listening socket",
-                    options->listen_fd);
+        return options_fail(error, "--fd=%d is not a listening socket",
+                            options->listen_fd);
+    if (options->server.writeback && options->undo_dir)
+        return options_fail(
+            error, "--writeback and --undo-dir exclude each other: what the "
+                   "guest has not written yet would belong to no step");
+    if (options->socket_group && !options->socket_path)
+        return options_fail(error, "--socket-group needs --socket-path");
+    if (options->file_limit < 0)
+        return options_fail(error, "--rlimit-nofile is a number from 0");
     if (options->interceptor_socket && options->interceptor_fd >= 0)
-        return fail(error, "--interceptor-socket and --interceptor-fd exclude "
-                           "each other");
+        return options_fail(error,
+                            "--interceptor-socket and --interceptor-fd exclude "
+                            "each other");
     return TRUE;
 }
 
@@ -318,22 +116,27 @@ static gboolean apply_raw(struct options *options,
 {
     options->print_capabilities = raw->print_capabilities;
     options->print_version = raw->print_version;
-    if (raw->read_only)
-        options->server.read_only = true;
+    options->server.read_only = raw->read_only;
     options->server.posix_locks = raw->posix_locks;
     options->server.flocks = raw->flocks;
-    if (!parse_sub_options(options, raw->sub_options, error))
+    options->server.writeback = raw->writeback;
+    options->server.announce_submounts = raw->announce_submounts;
+    options->server.no_readdirplus = raw->no_readdirplus;
+    options->server.no_killpriv = raw->no_killpriv;
+    options->debug = raw->debug;
+    options->file_limit = raw->file_limit;
+    if (!options_parse_lists(options, raw->sub_options, error) ||
+        !options_set_cache(options, raw->cache, error) ||
+        !options_set_log_level(options, raw->log_level, error))
         return FALSE;
-    if (raw->cache && !set_cache(options, raw->cache, error))
-        return FALSE;
-    if (raw->log_level && !set_log_level(options, raw->log_level, error))
-        return FALSE;
+    if (options->debug)
+        options->log_level = MAX(options->log_level, LOG_LEVEL_DEBUG);
     return parse_outside_policy(options, raw->outside_policy, error) &&
            set_limits(options, raw, error) &&
-           set_durability(options, raw->durability, error) &&
-           set_sandbox(options, raw->sandbox, error) &&
-           set_seccomp(options, raw->seccomp, error) &&
-           set_xattr_map(options, raw->xattr_map, error) &&
+           options_set_durability(options, raw->durability, error) &&
+           options_set_sandbox(options, raw->sandbox, error) &&
+           options_set_seccomp(options, raw->seccomp, error) &&
+           options_set_xattr_map(options, raw->xattr_map, error) &&
            complete_sandbox(options, error) && check(options, error);
 }
 
@@ -399,6 +202,29 @@ static gboolean parse_arguments(struct options *options,
           "The guest's fcntl() locks are locks on the host, too", NULL },
         { "flock", 0, 0, G_OPTION_ARG_NONE, &raw->flocks,
           "The same of its flock() locks", NULL },
+        { "announce-submounts", 0, 0, G_OPTION_ARG_NONE,
+          &raw->announce_submounts,
+          "Show the guest where other filesystems are mounted in the folder",
+          NULL },
+        { "writeback", 0, 0, G_OPTION_ARG_NONE, &raw->writeback,
+          "The guest writes when it likes (not with --undo-dir)", NULL },
+        { "no-readdirplus", 0, 0, G_OPTION_ARG_NONE, &raw->no_readdirplus,
+          "Do not offer READDIRPLUS", NULL },
+        { "no-killpriv-v2", 0, 0, G_OPTION_ARG_NONE, &raw->no_killpriv,
+          "Let the guest clear suid bits by itself", NULL },
+        { "xattr", 0, 0, G_OPTION_ARG_NONE, &raw->nothing, "So anyway", NULL },
+        { "allow-mmap", 0, 0, G_OPTION_ARG_NONE, &raw->nothing, "So anyway",
+          NULL },
+        { "killpriv-v2", 0, 0, G_OPTION_ARG_NONE, &raw->nothing, "So anyway",
+          NULL },
+        { "preserve-noatime", 0, 0, G_OPTION_ARG_NONE, &raw->nothing,
+          "So anyway", NULL },
+        { "rlimit-nofile", 0, 0, G_OPTION_ARG_INT, &raw->file_limit,
+          "Open files at most; 0: leave the limit (default: 1000000)", "N" },
+        { "socket-group", 0, 0, G_OPTION_ARG_STRING, &options->socket_group,
+          "Let this group use the socket", "GROUP" },
+        { "debug", 'd', 0, G_OPTION_ARG_NONE, &raw->debug, "Log for debugging",
+          NULL },
         { "readonly", 0, 0, G_OPTION_ARG_NONE, &raw->read_only,
           "Refuse every change", NULL },
         { "option", 'o', 0, G_OPTION_ARG_STRING_ARRAY, &raw->sub_options,
@@ -424,14 +250,14 @@ static gboolean parse_arguments(struct options *options,
     if (!g_option_context_parse(context, &argc, &argv, error))
         return FALSE;
     if (argc > 1)
-        return fail(error, "'%s' is one argument too many", argv[1]);
+        return options_fail(error, "'%s' is one argument too many", argv[1]);
     return apply_raw(options, raw, error);
 }
 
 struct options *options_parse(int argc, char **argv, GError **error)
 {
     struct options *options = g_new0(struct options, 1);
-    struct raw_options raw = { 0 };
+    struct raw_options raw = { .file_limit = OPTIONS_MAX_FILES };
     gboolean ok;
 
     options->listen_fd = options->interceptor_fd = -1;
@@ -462,6 +288,8 @@ void options_free(struct options *options)
     g_free(options->mount_dir);
     g_free(options->undo_dir);
     g_free(options->interceptor_socket);
+    xattr_map_free(options->xattr_map);
+    g_free(options->socket_group);
     g_free(options->modcaps);
     g_free(options->uid_map);
     g_free(options->gid_map);

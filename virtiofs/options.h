@@ -16,6 +16,8 @@
 #include "interceptor/interceptor.h"
 #include "virtiofs/fuse_server.h"
 
+enum { OPTIONS_MAX_FILES = 1000000 };
+
 struct options {
     char *shared_dir;
     char *socket_path; /* one of these three is set: */
@@ -33,6 +35,9 @@ struct options {
     struct sandbox_options sandbox; /* borrows from this struct */
     char *modcaps, *uid_map, *gid_map;
     struct xattr_map *xattr_map;
+    char *socket_group; /* NULL: the socket is for its owner */
+    int file_limit;     /* of open files; 0: as it is */
+    bool debug;
 };
 
 /* Parse the command line; --help prints and exits. A new struct; NULL and

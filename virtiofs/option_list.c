@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * option_list - see options_parts.h: -o source=DIR,cache=always,...
+ *
+ * The grammar of QEMU's former C daemon, which libvirt writes. What is so
+ * anyway is taken without a word; what is not to be had is refused.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "virtiofs/options_parts.h"
+
+struct list_option {
+    const char *name;
+    options_setter *set; /* takes a value; else a switch: */
+    size_t offset;       /* of a bool in struct options; 0: there is none */
+    bool value;
+};
+
+#define SERVER(member) offsetof(struct options, server.member)
+
+static const struct list_option list_options[] = {
+    { "source", options_set_source },
+    { "cache", options_set_cache },
+    { "timeout", options_set_timeout },
+    { "log_level", options_set_log_level },
+    { "sandbox", options_set_sandbox },
+    { "modcaps", options_set_modcaps },
+    { "xattrmap", options_set_xattr_map },
+    { "readonly", NULL, SERVER(read_only), true },
+    { "flock", NULL, SERVER(flocks), true },
+    { "no_flock", NULL, SERVER(flocks), false },
+    { "posix_lock", NULL, SERVER(posix_locks), true },
+    { "no_posix_lock", NULL, SERVER(posix_locks), false },
+    { "readdirplus", NULL, SERVER(no_readdirplus), false },
+    { "no_readdirplus", NULL, SERVER(no_readdirplus), true },
+    { "writeback", NULL, SERVER(writeback), true },
+    { "no_writeback", NULL, SERVER(writeback), false },
+    { "killpriv_v2", NULL, SERVER(no_killpriv), false },
+    { "no_killpriv_v2", NULL, SERVER(no_killpriv), true },
+    { "announce_submounts", NULL, SERVER(announce_submounts), true },
+    { "debug", NULL, offsetof(struct options, debug), true },
+
+    /* So anyway. */
+    { "xattr", NULL, 0, false },
+    { "no_posix_acl", NULL, 0, false },
+    { "no_security_label", NULL, 0, false },
+    { "no_allow_direct_io", NULL, 0, false },
+    { "allow_root", NULL, 0, false },
+};
+
+static void set_switch(struct options *options,
+                       const struct list_option *option)
+{
+    if (option->offset)
+        *(bool *)(void *)((char *)options + option->offset) = option->value;
+}
+
+static gboolean parse_option(struct options *options, char *text,
+                             GError **error)
+{
+    char *value = strchr(text, '=');
+
+    if (value)
+        *value++ = '\0';
+    for (size_t i = 0; i < G_N_ELEMENTS(list_options); i++) {
+        const struct list_option *option = &list_options[i];
+
+        if (strcmp(text, option->name) != 0)
+            continue;
+        if ((option->set != NULL) != (value != NULL))
+            return options_fail(error, "-o %s %s a value", text,
+                                value ? "does not take" : "needs");
+        if (option->set)
+            return option->set(options, value, error);
+        set_switch(options, option);
+        return TRUE;
+    }
+    return options_fail(error, "unknown option -o %s", text);
+}
+
+gboolean options_parse_lists(struct options *options, char **lists,
+                             GError **error)
+{
+    for (; lists && *lists; lists++) {
+        g_auto(GStrv) parts = g_strsplit(*lists, ",", -1);
+
+        for (char **part = parts; *part; part++) {
+            if (!parse_option(options, *part, error))
+                return FALSE;
+        }
+    }
+    return TRUE;
+}
