@@ -43,13 +43,16 @@ static bool put(const char *full, int flags, size_t len)
     return ok;
 }
 
-/* As editors save. */
+/* As editors save. Over a folder it fails; a file that came and went is an
+ * edit, too. */
 static bool replace(const char *full)
 {
     g_autofree char *dir = g_path_get_dirname(full);
     g_autofree char *other = g_build_filename(dir, ".outside-tmp", NULL);
 
-    return put(other, O_EXCL, 5) && rename(other, full) == 0;
+    if (!put(other, O_EXCL, 5))
+        return false;
+    return rename(other, full) == 0 || unlink(other) == 0;
 }
 
 static bool make_folder(const char *full)
@@ -163,17 +166,9 @@ static bool carry_out(const struct edit *e)
  * with it. */
 static void note_seen(struct model *m)
 {
-    if (m->steps->len > 0) {
-        struct model_step *step = g_ptr_array_index(m->steps,
-                                                    m->steps->len - 1);
+    guint64 order = ++m->last_order;
 
-        step->barrier = true;
-    }
-    for (guint i = 0; i < m->redos->len; i++) {
-        struct model_step *step = g_ptr_array_index(m->redos, i);
-
-        step->barrier = true;
-    }
+    g_array_append_val(m->barriers, order);
 }
 
 static bool is_watched(const struct edit *e, enum model_when when)

@@ -117,6 +117,7 @@ static void add_new(struct model *m, json_t *shown)
     g_autoptr(GPtrArray) now = model_look(m);
 
     step->id = json_integer_value(json_object_get(shown, "step_id"));
+    step->order = ++m->last_order;
     step->unprotected = json_is_true(json_object_get(shown, "unprotected"));
     set(&step->before, m->pending);
     set(&step->after, now);
@@ -209,13 +210,25 @@ static guint count_popped(struct model *m, guint count)
 
 /* ---- taking back --------------------------------------------------------- */
 
-static bool any_barrier(GPtrArray *steps, guint count)
+/* Is a barrier after the oldest of the newest count? */
+static bool any_barrier(struct model *m, GPtrArray *steps, guint count)
 {
-    for (guint i = 0; i < count; i++) {
-        if (newest(steps, i)->barrier)
-            return true;
-    }
-    return false;
+    guint barriers = m->barriers->len;
+
+    return count > 0 && barriers > 0 &&
+           newest(steps, count - 1)->order <
+               g_array_index(m->barriers, guint64, barriers - 1);
+}
+
+/* A step was undone by force: what is after it is gone, for redo as well. */
+static void cross_barriers(struct model *m, const struct model_step *step)
+{
+    guint left = m->barriers->len;
+
+    while (left > 0 &&
+           g_array_index(m->barriers, guint64, left - 1) > step->order)
+        left--;
+    g_array_set_size(m->barriers, left);
 }
 
 /* Number of steps, from the newest, before one that is edited, or that may be
@@ -235,7 +248,7 @@ static guint before_edited(GPtrArray *steps, guint count, bool unsure_too)
 static void check_answer(struct model *m, const char *what, GPtrArray *steps,
                          guint count, bool force, int code, guint done)
 {
-    bool barrier = !force && any_barrier(steps, count);
+    bool barrier = !force && any_barrier(m, steps, count);
     guint most = force ? count : before_edited(steps, count, false);
 
     if (code == 0 && (barrier || most < count || done < count))
@@ -262,8 +275,10 @@ static void pop(struct model *m, GPtrArray *after, bool over)
     struct model_step *step = g_ptr_array_steal_index(m->steps,
                                                       m->steps->len - 1);
 
+    cross_barriers(m, step);
     set(&step->after, after);
-    step->barrier = step->edited = step->unsure = false;
+    step->order = ++m->last_order;
+    step->edited = step->unsure = false;
     g_clear_pointer(&step->loose, g_free);
     g_ptr_array_add(m->redos, step);
     m->redo_unsure |= over || m->limits.step >= 0 || m->limits.log >= 0;
@@ -389,7 +404,8 @@ static void push(struct model *m, GPtrArray *before)
                                                       m->redos->len - 1);
 
     set(&step->before, before);
-    step->barrier = step->edited = false;
+    step->order = ++m->last_order;
+    step->edited = false;
     g_ptr_array_add(m->steps, step);
     m->places_id = 0;
 }
@@ -399,7 +415,7 @@ static guint count_redos(struct model *m, int64_t wanted)
 {
     guint count = (guint)CLAMP(wanted, 1, (int64_t)m->redos->len);
 
-    return any_barrier(m->redos, count) ||
+    return any_barrier(m, m->redos, count) ||
                    before_edited(m->redos, count, true) < count
                ? 1
                : count;

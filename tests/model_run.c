@@ -45,6 +45,7 @@ struct model *model_new(struct world *world)
     m->failure = g_string_new(NULL);
     m->steps = model_steps_new();
     m->redos = model_steps_new();
+    m->barriers = g_array_new(FALSE, FALSE, sizeof(guint64));
     world->ambient_ms = AMBIENT_MS;
     g_assert_true(world_start(world));
     model_reset_limits(m);
@@ -60,6 +61,7 @@ void model_free(struct model *m)
     g_clear_pointer(&m->places, g_hash_table_unref);
     g_ptr_array_unref(m->steps);
     g_ptr_array_unref(m->redos);
+    g_array_unref(m->barriers);
     g_string_free(m->failure, TRUE);
     g_free(m->said);
     g_free(m);

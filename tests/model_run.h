@@ -22,12 +22,12 @@ enum { MODEL_SLOTS = 8 };
 /* A step of the history, or one that was taken back and can be redone. */
 struct model_step {
     int64_t id;
+    uint64_t order;            /* among the others and m->barriers */
     GPtrArray *before, *after; /* snapshots; NULL: not known */
     bool unprotected;
-    bool barrier; /* the watcher saw an edit after it: refused */
-    bool edited;  /* what it left was edited: refused */
-    bool unsure;  /* that may be */
-    char *loose;  /* with edited: a forced undo need not restore this path */
+    bool edited; /* what it left was edited: refused */
+    bool unsure; /* that may be */
+    char *loose; /* with edited: a forced undo need not restore this path */
 };
 
 struct model {
@@ -46,6 +46,11 @@ struct model {
      * the next to be redone last. redo_unsure: there may be none. */
     GPtrArray *steps, *redos;
     bool redo_unsure;
+
+    /* When the watcher saw edits: the order of each (guint64). A step with a
+     * lesser one is refused, until one is undone by force (barriers.h). */
+    GArray *barriers;
+    uint64_t last_order;
 
     /* Snapshots: the tree before the open step, and as it is (NULL: it was
      * changed since). looks: how many there were. */
