@@ -139,7 +139,7 @@ struct step_inode *step_get_inode(struct step *step, uint64_t ino)
 
     if (!inode) {
         inode = g_new0(struct step_inode, 1);
-        inode->ino = ino;
+        inode->ino = inode->recorded = ino;
         g_hash_table_insert(step->inodes, &inode->ino, inode);
     }
     return inode;

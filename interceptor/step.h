@@ -86,6 +86,7 @@ enum step_inode_flags {
 
 struct step_inode {
     uint64_t ino;
+    uint64_t recorded; /* the number that the manifest has for it */
     unsigned flags;
     struct meta *meta;
     int64_t data_size; /* bytes of the file before, with STEP_DATA */

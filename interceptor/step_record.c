@@ -66,7 +66,7 @@ void step_append_name(GString *text, const char *name)
 static int append_name(struct step *step, char type, uint64_t dir,
                        const char *name, const struct step_inode *inode)
 {
-    uint64_t ino = inode ? inode->ino : 0;
+    uint64_t ino = inode ? inode->recorded : 0;
     char changed[32] = "";
     const bool plain = is_plain(name);
     const char *key = "n", *quote = plain ? "\"" : "";
@@ -90,7 +90,7 @@ static int append_name(struct step *step, char type, uint64_t dir,
 int step_record_binding(struct step *step, struct step_inode *dir,
                         const char *name, struct step_inode *before)
 {
-    int rc = append_name(step, 'b', dir->ino, name, before);
+    int rc = append_name(step, 'b', dir->recorded, name, before);
 
     if (rc == 0)
         step_note_binding(step, dir, name, before);
@@ -100,7 +100,7 @@ int step_record_binding(struct step *step, struct step_inode *dir,
 int step_record_home(struct step *step, struct step_inode *inode,
                      struct step_inode *dir, const char *name)
 {
-    int rc = append_name(step, 'h', dir->ino, name, inode);
+    int rc = append_name(step, 'h', dir->recorded, name, inode);
 
     if (rc == 0)
         step_note_home(inode, dir, name);
@@ -121,7 +121,7 @@ int step_record_meta(struct step *step, struct step_inode *inode,
                      struct meta *meta)
 {
     json_t *record = json_pack("{s:s, s:I}", "t", "m", "i",
-                               (json_int_t)inode->ino);
+                               (json_int_t)inode->recorded);
     int rc;
 
     meta_to_record(meta, record);
@@ -141,8 +141,8 @@ int step_record_data(struct step *step, struct step_inode *inode, int64_t size,
                      int64_t number, bool cloned)
 {
     json_t *record = json_pack("{s:s, s:I, s:I, s:I}", "t", "d", "i",
-                               (json_int_t)inode->ino, "size", (json_int_t)size,
-                               "c", (json_int_t)number);
+                               (json_int_t)inode->recorded, "size",
+                               (json_int_t)size, "c", (json_int_t)number);
     int rc;
 
     if (cloned)
@@ -163,15 +163,15 @@ int step_record_seen(struct step *step, struct step_inode *inode,
         return 0;
     step_note_seen(inode, inode->ino, meta_time(&now->st_ctim));
     return append_object(step, json_pack("{s:s, s:I, s:I}", "t", "c", "i",
-                                         (json_int_t)inode->ino, "ct",
+                                         (json_int_t)inode->recorded, "ct",
                                          (json_int_t)inode->seen.changed));
 }
 
 static int append_inode(struct step *step, const char *type,
                         const struct step_inode *inode)
 {
-    return append_object(
-        step, json_pack("{s:s, s:I}", "t", type, "i", (json_int_t)inode->ino));
+    return append_object(step, json_pack("{s:s, s:I}", "t", type, "i",
+                                         (json_int_t)inode->recorded));
 }
 
 int step_record_all(struct step *step, struct step_inode *inode)

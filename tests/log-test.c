@@ -198,6 +198,40 @@ static void ul01_records(void)
     OK(sys_remove_tree(AT_FDCWD, folder));
 }
 
+static uint64_t renumber(uint64_t ino, int64_t seq, void *opaque)
+{
+    return ino == 12 ? 99 : ino;
+}
+
+/* What a rollback adds to a manifest means inodes by the numbers in it. */
+static void renumbered(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("stepback-test-XXXXXX", NULL);
+    int dirfd = open(folder, O_RDONLY | O_DIRECTORY);
+    g_autoptr(step_auto) first = step_new(7, 3, IC_STEP_API, NULL, 2);
+
+    OK(step_create_manifest(first, dirfd));
+    OK(step_record_home(first, step_get_inode(first, 12), first->root, "a"));
+    g_clear_pointer(&first->journal, journal_close);
+    for (int i = 0; i < 2; i++) {
+        g_autoptr(step_auto) step = NULL;
+        struct step_inode *inode;
+
+        OK(step_load(dirfd, renumber, NULL, &step));
+        g_assert_false(step->damaged);
+        g_assert_null(step_find_inode(step, 12));
+        inode = step_find_inode(step, 99);
+        g_assert_nonnull(inode);
+        g_assert_cmpuint(inode->flags & STEP_LOST, ==, i ? STEP_LOST : 0);
+        g_assert_true(i == 0 || inode->names);
+        OK(journal_open(dirfd, STEP_MANIFEST, &step->journal));
+        OK(step_record_binding(step, step->root, "a", inode));
+        OK(step_record_lost(step, inode));
+    }
+    close(dirfd);
+    OK(sys_remove_tree(AT_FDCWD, folder));
+}
+
 /* ---- where things are ---------------------------------------------------- */
 
 /* What is kept is whole before it is needed: a torn entry at the end of the
@@ -430,6 +464,7 @@ int main(int argc, char **argv)
     umask(022);
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/log/UL-01/records", ul01_records);
+    g_test_add_func("/log/renumbered", renumbered);
     for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
         for (size_t j = 0; j < G_N_ELEMENTS(cases); j++) {
             g_autofree char *path = g_strdup_printf(
