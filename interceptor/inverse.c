@@ -93,6 +93,8 @@ static int invert_binding(struct inverter *v, struct step_binding *binding)
     /* In a directory that is gone: it will come back and go as a whole. */
     if (!dir || (now ? before && step_is_now(before, now->st.st_ino) : !before))
         return 0;
+    if (step_is_vacant(binding) && !now)
+        return 0; /* what is there stays */
     return add_binding(v, dir, binding->name, now);
 }
 

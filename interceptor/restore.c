@@ -76,7 +76,8 @@ static gboolean check_inodes(struct restore *r, GError **error)
         const struct step_binding *binding = key;
         struct step_inode *before = binding->before;
 
-        if (!before || g_hash_table_contains(r->survey->inodes, before))
+        if (!before || step_is_vacant(binding) ||
+            g_hash_table_contains(r->survey->inodes, before))
             continue;
         rc = restore_can_find(r, before);
         if (rc < 0)
@@ -182,20 +183,31 @@ static int open_staging(struct restore *r)
     return r->staging < 0 ? r->staging : 0;
 }
 
-static int keep_one(struct restore *r, const char *staged, uint64_t ino)
+static int keep_one(struct restore *r, const char *staged, uint64_t ino,
+                    int keep)
 {
     struct step_name name = step_inode_blob(ino);
-    int rc = restore_rename(r->staging, staged, r->keep, name.text);
+    int rc = restore_rename(r->staging, staged, keep, name.text);
     struct stat st;
 
     /* A link of it is there already. */
-    if (rc == -EEXIST && sys_stat_name(r->keep, name.text, &st) == 0 &&
+    if (rc == -EEXIST && sys_stat_name(keep, name.text, &st) == 0 &&
         st.st_ino == ino && !S_ISDIR(st.st_mode))
         return sys_unlinkat(r->staging, staged, 0);
-    return rc < 0 ? rc : held_links_change_kept(r->held, r->keep, ino, 1);
+    return rc < 0 ? rc : held_links_change_kept(r->held, keep, ino, 1);
 }
 
-/* What is left in staging was created by the step, or is a link too many. */
+/* It was there before the step, and has no place to go back to: it stays in the
+ * step's own log, where nobody removes it. */
+static bool is_homeless(struct restore *r, uint64_t ino)
+{
+    const struct step_inode *inode = step_find_inode(r->step, ino);
+
+    return inode && inode->flags & STEP_LOST && restore_can_keep(r);
+}
+
+/* What is left in staging was created by the step, or is a link too many, or is
+ * lost. */
 static int keep_staged(struct restore *r)
 {
     int fd = sys_openat(r->staging, ".", O_RDONLY | O_DIRECTORY, 0);
@@ -208,9 +220,10 @@ static int keep_staged(struct restore *r)
     while (rc == 0 && (entry = readdir(dir))) {
         uint64_t ino = strtoull(entry->d_name, NULL, 10);
 
-        if (ino == 0)
-            continue;
-        rc = keep_one(r, entry->d_name, ino);
+        if (ino > 0 && r->keep >= 0)
+            rc = keep_one(r, entry->d_name, ino, r->keep);
+        else if (ino > 0 && is_homeless(r, ino))
+            rc = keep_one(r, entry->d_name, ino, r->blobs);
     }
     closedir(dir);
     return rc;
@@ -220,7 +233,7 @@ static int keep_staged(struct restore *r)
  * need its room. */
 static int close_staging(struct restore *r)
 {
-    int rc = r->keep >= 0 ? keep_staged(r) : 0;
+    int rc = r->keep >= 0 || r->any_lost ? keep_staged(r) : 0;
 
     fd_close(&r->staging);
     return rc < 0 ? rc : sys_remove_tree(r->staging_dir, r->staging_name);
@@ -375,6 +388,11 @@ int restore_errno(const struct restore *r)
 bool restore_has_remade(const struct restore *r)
 {
     return r->remade;
+}
+
+bool restore_has_lost(const struct restore *r)
+{
+    return r->any_lost;
 }
 
 bool restore_can_keep(const struct restore *r)

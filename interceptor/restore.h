@@ -83,6 +83,9 @@ int restore_errno(const struct restore *restore);
  * They have other numbers now. */
 bool restore_has_remade(const struct restore *restore);
 
+/* Is there something that RESTORE_EDITED has left out? */
+bool restore_has_lost(const struct restore *restore);
+
 void restore_free(struct restore *restore);
 typedef struct restore restore_auto;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(restore_auto, restore_free)

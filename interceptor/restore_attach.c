@@ -298,7 +298,7 @@ static GPtrArray *sorted_bindings(struct attacher *a)
         struct step_binding *binding = key;
         int missing;
 
-        if (!binding->before)
+        if (!binding->before || step_is_vacant(binding))
             continue;
         g_ptr_array_add(list, binding);
         missing = GPOINTER_TO_INT(

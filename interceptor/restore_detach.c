@@ -39,6 +39,20 @@ static int detach(struct restore *r, int dirfd, const char *name,
     return rc;
 }
 
+/* Does this stay at the binding's name? So does what is lost, which has no
+ * place that it could go to (restore_lost.h). */
+static bool stays(struct restore *r, const struct step_binding *binding,
+                  uint64_t ino)
+{
+    const struct step_inode *inode = step_find_inode(r->step, ino);
+
+    if (binding->before && step_is_now(binding->before, ino))
+        return true;
+    if (step_is_vacant(binding))
+        return !inode || !step_has_name(inode);
+    return inode && inode->flags & STEP_LOST;
+}
+
 static int detach_bindings(struct restore *r, int dirfd,
                            const struct step_inode *dir, GArray *queue)
 {
@@ -52,8 +66,7 @@ static int detach_bindings(struct restore *r, int dirfd,
             restore_relax(dirfd);
             rc = sys_stat_name(dirfd, binding->name, &st);
         }
-        if (rc == -ENOENT || (rc == 0 && binding->before &&
-                              step_is_now(binding->before, st.st_ino)))
+        if (rc == -ENOENT || (rc == 0 && stays(r, binding, st.st_ino)))
             continue;
         if (rc == 0)
             rc = detach(r, dirfd, binding->name, &st, queue);

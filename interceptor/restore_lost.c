@@ -11,14 +11,52 @@
 #include "interceptor/survey.h"
 #include "interceptor/sys.h"
 
-static bool is_lost(struct restore *r, const struct survey *survey,
-                    const struct step_inode *inode)
+struct finder {
+    struct restore *r;
+    struct survey *survey;
+    GHashTable *arrivals; /* a set of &ino, in folders that the step made */
+};
+
+/* Can a name bring it back? */
+static int can_attach(const struct finder *f, const struct step_inode *inode)
 {
-    if (inode == r->step->root || g_hash_table_contains(survey->inodes, inode))
+    return g_hash_table_contains(f->arrivals, &inode->ino)
+               ? 1
+               : restore_can_find(f->r, inode);
+}
+
+static bool is_lost(const struct finder *f, const struct step_inode *inode)
+{
+    if (inode == f->r->step->root ||
+        g_hash_table_contains(f->survey->inodes, inode))
         return false;
-    /* Only the attaching of a name makes an inode anew. */
-    return restore_is_kept(r, inode) == 0 &&
-           !(inode->names && restore_can_find(r, inode) != 0);
+    return restore_is_kept(f->r, inode) == 0 &&
+           !(inode->names && can_attach(f, inode) != 0);
+}
+
+/* A file to which a link in the log leads is restored there. */
+static bool is_linked(struct restore *r, const struct step_inode *inode)
+{
+    struct stat st;
+
+    return !(inode->flags & STEP_RETIRED) &&
+           sys_stat_name(r->blobs, step_inode_blob(inode->ino).text, &st) ==
+               0 &&
+           st.st_ino == inode->ino && !S_ISDIR(st.st_mode);
+}
+
+/* Are all the folders lost in which it had a name? What is still there stays
+ * where it is, then: there is no place for it. */
+static bool has_no_place(struct restore *r, const struct step_inode *inode)
+{
+    for (guint i = 0; inode->names && i < inode->names->len; i++) {
+        const struct step_binding *binding = g_ptr_array_index(inode->names, i);
+
+        if (!(binding->dir->flags & STEP_LOST))
+            return false;
+    }
+    return inode->home && inode->home->flags & STEP_LOST &&
+           !is_linked(r, inode);
 }
 
 /* Does the record say anything that would have to be restored? */
@@ -26,6 +64,12 @@ static bool matters(const struct step_inode *inode)
 {
     return inode->flags & (STEP_META | STEP_DATA) || inode->names ||
            inode->bindings;
+}
+
+/* Or of something below it? */
+static bool is_needed(const struct step_inode *inode)
+{
+    return matters(inode) || inode->children;
 }
 
 static void tell(struct restore *r, const struct step_inode *inode)
@@ -41,20 +85,28 @@ static void tell(struct restore *r, const struct step_inode *inode)
         g_ptr_array_add(r->lost, g_strdup(path ? path : "?"));
 }
 
-/* What was removed and can be made anew comes back by way of a binding; not
- * where something else has its name by now. */
-static int revive(struct restore *r, const struct survey *survey,
-                  struct step_inode *inode)
+static void mark_lost(struct restore *r, struct step_inode *inode, bool told)
 {
+    if (!told && matters(inode))
+        tell(r, inode);
+    inode->flags |= STEP_LOST;
+}
+
+/* What was removed and can be made anew comes back by way of a binding, and so
+ * does what was moved into a folder that goes; not where something else has its
+ * name by now. */
+static int revive(const struct finder *f, struct step_inode *inode)
+{
+    struct restore *r = f->r;
     struct stat st;
     int rc;
 
-    if (!inode->home || inode->names || inode->home->flags & STEP_LOST)
+    if (!inode->home || inode->names || inode->home->flags & STEP_RETIRED)
         return 0;
-    rc = restore_can_find(r, inode);
+    rc = can_attach(f, inode);
     if (rc <= 0)
         return rc;
-    if (g_hash_table_contains(survey->inodes, inode->home)) {
+    if (g_hash_table_contains(f->survey->inodes, inode->home)) {
         fd_auto int dir = restore_open_dir(r, inode->home);
 
         if (dir < 0 || sys_stat_name(dir, inode->home_name, &st) != -ENOENT)
@@ -71,54 +123,100 @@ static int compare_order(gconstpointer a, gconstpointer b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* What is not there, directories before what is in them. */
-static GPtrArray *find_missing(struct restore *r, const struct survey *survey)
+static void add_inodes(GPtrArray *list, GHashTable *inodes)
 {
-    GPtrArray *missing = g_ptr_array_new();
     GHashTableIter iter;
     gpointer value;
 
-    g_hash_table_iter_init(&iter, r->step->inodes);
-    while (g_hash_table_iter_next(&iter, NULL, &value)) {
-        const struct step_inode *inode = value;
+    g_hash_table_iter_init(&iter, inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value))
+        g_ptr_array_add(list, value);
+}
 
-        if (!(inode->flags & STEP_LOST) && matters(inode) &&
-            is_lost(r, survey, inode))
-            g_ptr_array_add(missing, value);
+/* Directories before what is in them. */
+static GPtrArray *sorted_inodes(struct restore *r, bool retired_too)
+{
+    GPtrArray *list = g_ptr_array_new();
+
+    add_inodes(list, r->step->inodes);
+    for (guint i = 0; retired_too && i < r->step->retired->len; i++)
+        g_ptr_array_add(list, g_ptr_array_index(r->step->retired, i));
+    g_ptr_array_sort(list, compare_order);
+    return list;
+}
+
+static int find_one(const struct finder *f, struct step_inode *inode)
+{
+    struct restore *r = f->r;
+    int rc;
+
+    if (inode->flags & STEP_LOST || !is_needed(inode))
+        return 0;
+    if (has_no_place(r, inode)) {
+        mark_lost(r, inode, false);
+        return 0;
     }
-    g_ptr_array_sort(missing, compare_order);
-    return missing;
+    if (!is_lost(f, inode))
+        return 0;
+    rc = revive(f, inode);
+    if (rc < 0 || !is_lost(f, inode))
+        return rc;
+    rc = step_record_lost(r->step, inode);
+    if (rc == 0 && matters(inode))
+        tell(r, inode);
+    return rc;
+}
+
+static int find_all(const struct finder *f)
+{
+    g_autoptr(GPtrArray) inodes = sorted_inodes(f->r, false);
+    int rc = 0;
+
+    for (guint i = 0; rc == 0 && i < inodes->len; i++)
+        rc = find_one(f, g_ptr_array_index(inodes, i));
+    return rc;
 }
 
 int restore_find_lost(struct restore *r)
 {
     g_autoptr(survey_auto) survey = NULL;
-    g_autoptr(GPtrArray) missing = NULL;
+    g_autoptr(GHashTable)
+        arrivals = g_hash_table_new(g_int64_hash, g_int64_equal);
     int rc = survey_make(r->step, r->root, false, &survey);
 
     if (rc == 0)
         rc = restore_open_journal(r);
     if (rc < 0)
         return rc;
-    missing = find_missing(r, survey);
-    for (guint i = 0; rc == 0 && i < missing->len; i++) {
-        struct step_inode *inode = g_ptr_array_index(missing, i);
+    for (guint i = 0; i < survey->arrivals->len; i++) {
+        struct survey_entry *entry = g_ptr_array_index(survey->arrivals, i);
 
-        rc = revive(r, survey, inode);
-        if (rc < 0 || !is_lost(r, survey, inode))
-            continue;
-        tell(r, inode);
-        rc = step_record_lost(r->step, inode);
+        g_hash_table_add(arrivals, &entry->st.st_ino);
     }
-    return rc;
+    return find_all(&(struct finder){ r, survey, arrivals });
+}
+
+/* The records of what is lost say the rest. */
+static bool spread(struct restore *r, GPtrArray *inodes)
+{
+    bool any = false;
+
+    for (guint i = 0; i < inodes->len; i++) {
+        struct step_inode *inode = g_ptr_array_index(inodes, i);
+
+        if (inode->flags & STEP_LOST || !has_no_place(r, inode))
+            continue;
+        mark_lost(r, inode, r->staging >= 0);
+        any = true;
+    }
+    return any;
 }
 
 static gboolean binding_is_lost(gpointer key, gpointer value, gpointer data)
 {
     const struct step_binding *binding = key;
 
-    return binding->dir->flags & STEP_LOST ||
-           (binding->before && binding->before->flags & STEP_LOST);
+    return (binding->dir->flags & STEP_LOST) != 0;
 }
 
 static void remove_lost(GPtrArray *bindings)
@@ -129,28 +227,33 @@ static void remove_lost(GPtrArray *bindings)
     }
 }
 
-/* True if it is lost itself. */
-static bool drop_lost(struct step_inode *inode)
+static bool is_marked(GPtrArray *inodes)
 {
-    remove_lost(inode->bindings);
-    remove_lost(inode->names);
-    if (!(inode->flags & STEP_LOST))
-        return false;
-    inode->flags &= ~(unsigned)(STEP_META | STEP_DATA);
-    return true;
+    for (guint i = 0; i < inodes->len; i++) {
+        const struct step_inode *inode = g_ptr_array_index(inodes, i);
+
+        if (inode->flags & STEP_LOST)
+            return true;
+    }
+    return false;
 }
 
 void restore_drop_lost(struct restore *r)
 {
-    GHashTableIter iter;
-    gpointer value;
-    bool any = false;
+    g_autoptr(GPtrArray) inodes = sorted_inodes(r, true);
 
-    g_hash_table_iter_init(&iter, r->step->inodes);
-    while (g_hash_table_iter_next(&iter, NULL, &value))
-        any |= drop_lost(value);
-    for (guint i = 0; i < r->step->retired->len; i++)
-        any |= drop_lost(g_ptr_array_index(r->step->retired, i));
-    if (any)
-        g_hash_table_foreach_remove(r->step->bindings, binding_is_lost, NULL);
+    r->any_lost = is_marked(inodes);
+    if (!r->any_lost)
+        return;
+    while (spread(r, inodes))
+        ;
+    for (guint i = 0; i < inodes->len; i++) {
+        struct step_inode *inode = g_ptr_array_index(inodes, i);
+
+        remove_lost(inode->bindings);
+        remove_lost(inode->names);
+        if (inode->flags & STEP_LOST)
+            inode->flags &= ~(unsigned)(STEP_META | STEP_DATA);
+    }
+    g_hash_table_foreach_remove(r->step->bindings, binding_is_lost, NULL);
 }

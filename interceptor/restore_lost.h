@@ -5,8 +5,8 @@
  * A step that is taken back by force, or after a crash, may have changed a
  * file or a folder that is no longer there, and of which the log has no copy:
  * removed from outside, or replaced by another one of that name. Such an inode
- * is lost to this rollback. Everything else is restored, and what is now at
- * its names is left alone.
+ * is lost to this rollback, and so is what has no place but in lost folders.
+ * Everything else is restored, and what is now at its names is left alone.
  *
  * What is lost is recorded before anything is changed, since in the middle of
  * a rollback it cannot be told any more.

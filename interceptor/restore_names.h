@@ -31,6 +31,7 @@ struct restore {
     int keep;              /* a blobs/ for what is detached; -1: remove it */
     struct survey *survey; /* of the check; or NULL */
     bool remade;           /* see restore_has_remade() */
+    bool any_lost;         /* restore_lost.h */
     int rc;                /* of the error, or 0 */
     struct progress *progress; /* or NULL */
     struct walker walker;      /* over homes, from the root */

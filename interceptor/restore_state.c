@@ -20,29 +20,43 @@ void restore_note_trouble(struct restore *r, const struct step_inode *inode)
     g_string_assign(r->trouble, path ? path : "a file without a name");
 }
 
-/* An O_PATH fd of the inode, at its home or where the log keeps it. */
+/* An O_PATH fd of the inode, if that is at this name. */
+static int open_at(struct restore *r, const struct step_inode *inode,
+                   const struct step_inode *in, const char *name)
+{
+    fd_auto int dir = restore_open_dir(r, in);
+    fd_auto int fd = dir < 0 ? dir
+                             : sys_openat(dir, name, O_PATH | O_NOFOLLOW, 0);
+    struct stat st;
+
+    /* The step has closed the directory; its mode is set at the end. */
+    if (fd == -EACCES && dir >= 0 && in->flags & STEP_META) {
+        restore_relax(dir);
+        fd = sys_openat(dir, name, O_PATH | O_NOFOLLOW, 0);
+    }
+    if (fd >= 0 && sys_stat_fd(fd, &st) == 0 && step_is_now(inode, st.st_ino))
+        return fd_steal(&fd);
+    return -ESTALE;
+}
+
+/* The same at its home, at another name that it has got back, or where the log
+ * keeps it. */
 int restore_open_inode(struct restore *r, const struct step_inode *inode)
 {
-    fd_auto int dir = -1, fd = -1;
+    fd_auto int fd = -1;
     struct stat st;
 
     if (inode == r->step->root)
         return sys_openat(r->root, ".", O_PATH | O_DIRECTORY, 0);
-    if (inode->home) {
-        dir = restore_open_dir(r, inode->home);
-        fd = dir < 0
-                 ? dir
-                 : sys_openat(dir, inode->home_name, O_PATH | O_NOFOLLOW, 0);
-        /* The step has closed the directory; its mode is set at the end. */
-        if (fd == -EACCES && dir >= 0 && inode->home->flags & STEP_META) {
-            restore_relax(dir);
-            fd = sys_openat(dir, inode->home_name, O_PATH | O_NOFOLLOW, 0);
-        }
-        if (fd >= 0 && sys_stat_fd(fd, &st) == 0 &&
-            step_is_now(inode, st.st_ino))
-            return fd_steal(&fd);
-        fd_close(&fd);
+    if (inode->home)
+        fd = open_at(r, inode, inode->home, inode->home_name);
+    for (guint i = 0; fd < 0 && inode->names && i < inode->names->len; i++) {
+        const struct step_binding *binding = g_ptr_array_index(inode->names, i);
+
+        fd = open_at(r, inode, binding->dir, binding->name);
     }
+    if (fd >= 0)
+        return fd_steal(&fd);
     fd = sys_openat(r->blobs, step_inode_blob(inode->ino).text,
                     O_PATH | O_NOFOLLOW, 0);
     if (fd >= 0 && sys_stat_fd(fd, &st) == 0 && step_is_now(inode, st.st_ino))

@@ -170,7 +170,10 @@ static void prepare_redo(struct ic *ic, struct step *step, int dir,
     int rc = 0;
 
     redo_find(ic, step->id, target); /* of a rollback that was interrupted */
-    if (target->dir < 0 && step->end && !ic->broken) {
+    if (restore_has_lost(restore)) {
+        /* What is left out would be missing in going to and fro, too. */
+        redo_drop(ic, target);
+    } else if (target->dir < 0 && step->end && !ic->broken) {
         blobs = sys_openat(dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
                            0);
         rc = blobs < 0 ? blobs

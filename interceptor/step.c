@@ -216,6 +216,18 @@ void step_note_retired(struct step *step, struct step_inode *inode)
     g_ptr_array_add(step->retired, inode);
 }
 
+/* ---- what is lost -------------------------------------------------------- */
+
+bool step_has_name(const struct step_inode *inode)
+{
+    return inode->names && inode->names->len > 0 && !(inode->flags & STEP_LOST);
+}
+
+bool step_is_vacant(const struct step_binding *binding)
+{
+    return binding->before && binding->before->flags & STEP_LOST;
+}
+
 /* ---- paths --------------------------------------------------------------- */
 
 /* Prepend to the text that starts at buffer[*at]; false if it is too long. */

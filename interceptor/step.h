@@ -172,6 +172,13 @@ void step_drop_created(struct step *step, uint64_t ino);
 /* Has the inode a known place in the tree before the step? */
 bool step_has_home(const struct step *step, const struct step_inode *inode);
 
+/* Is it to get a name back? */
+bool step_has_name(const struct step_inode *inode);
+
+/* What the name meant is lost; what is there now stays, but for what is to get
+ * another name back. */
+bool step_is_vacant(const struct step_binding *binding);
+
 /* Each writes the record, then notes it in memory. 0 or -errno. */
 int step_record_binding(struct step *step, struct step_inode *dir,
                         const char *name, struct step_inode *before);

@@ -174,12 +174,22 @@ static int note_arrival(struct surveyor *s, const struct spot *spot)
     return 0;
 }
 
+/* Has what is there a name elsewhere to go back to? */
+static bool is_leaving(struct surveyor *s, const struct spot *spot)
+{
+    const struct step_inode *inode = step_find_inode(s->step, spot->st.st_ino);
+
+    return inode && step_has_name(inode);
+}
+
 static int note_binding(struct surveyor *s, const struct survey_entry *dir,
                         int dirfd, struct step_binding *binding)
 {
     struct spot spot = { dir, binding, binding->name, dirfd, { 0 } };
     int rc = sys_stat_name(dirfd, binding->name, &spot.st);
 
+    if (rc == 0 && step_is_vacant(binding) && !is_leaving(s, &spot))
+        return 0;
     if (rc == 0) {
         g_hash_table_insert(s->survey->bindings, binding, entry_new(&spot));
         if (binding->before && step_is_now(binding->before, spot.st.st_ino))

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lost-test - rollbacks by force over what others have moved away.
+ *
+ * What is lost to a rollback (restore_lost.h) must neither stop it nor be
+ * destroyed by it, and all else is as before the step.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/errors.h"
+#include "tests/oracle.h"
+#include "tests/world.h"
+
+static void put(struct world *w, const char *path, int flags, const char *text)
+{
+    g_assert_cmpint(w->backend->put(w, path, flags, text, strlen(text), 0), ==,
+                    0);
+}
+
+static void write_step(struct world *w, const char *path, const char *text)
+{
+    int64_t id = world_step(w);
+
+    put(w, path, O_CREAT, text);
+    json_decref(world_close_step(w, id));
+}
+
+static void assert_text(struct world *w, const char *path, const char *text)
+{
+    g_autofree char *found = world_read(w, path);
+
+    g_assert_cmpstr(found, ==, text);
+}
+
+static json_t *undo_payload(bool force)
+{
+    return json_pack("{s:i, s:b}", "steps", 1, "force", force);
+}
+
+/* Undo is refused because of this path. */
+static void refused(struct world *w, const char *path)
+{
+    json_t *paths, *member;
+    bool found = false;
+    size_t i;
+
+    world_refused(w, "rollback", undo_payload(false), ERROR_UNDO_BARRIER);
+    paths = json_object_get(w->backend->error_data(w), "paths");
+    json_array_foreach(paths, i, member)
+        found |= g_strcmp0(json_string_value(member), path) == 0;
+    g_assert_true(found);
+}
+
+/* With force it goes on, and a warning says that this path (NULL: none) is not
+ * restored. */
+static void forced(struct world *w, const char *path)
+{
+    json_t *answer = world_request(w, "rollback", undo_payload(true)), *warning;
+    bool found = false;
+    size_t i;
+
+    json_array_foreach(json_object_get(answer, "warnings"), i, warning)
+    {
+        const char *text = json_string_value(warning);
+
+        if (strstr(text, ": not restored"))
+            found |= !path || strstr(text, path);
+    }
+    g_assert_true(found == (path != NULL));
+    json_decref(answer);
+}
+
+/* ---- cases --------------------------------------------------------------- */
+
+/* Into a folder that the step made, and that goes with it. */
+static void moved_into_created(struct world *w)
+{
+    g_autofree char *from = world_host_path(w, "dir");
+    g_autofree char *to = world_host_path(w, "new/kept");
+    g_autoptr(GPtrArray) before = world_snapshot(w);
+    int64_t id = world_step(w);
+
+    g_assert_cmpint(w->backend->mkdir(w, "new", 0755), ==, 0);
+    put(w, "dir/sub/file", 0, "new");
+    json_decref(world_close_step(w, id));
+    g_assert_cmpint(rename(from, to), ==, 0);
+    refused(w, "dir");
+    forced(w, NULL);
+    world_assert_equal(w, before);
+}
+
+static bool is_set_aside(struct world *w, const char *text)
+{
+    g_autofree char *command = g_strdup_printf("grep -rqx '%s' '%s/damaged'",
+                                               text, w->undo_dir);
+
+    return system(command) == 0;
+}
+
+/* The same, and its name has something else. Nothing destroys what was there
+ * before the step, if it can be kept. */
+static void exchanged_with_created(struct world *w)
+{
+    g_autofree char *from = world_host_path(w, "dir");
+    g_autofree char *to = world_host_path(w, "new/made");
+    int64_t id = world_step(w);
+
+    g_assert_cmpint(w->backend->mkdir(w, "new", 0755), ==, 0);
+    g_assert_cmpint(w->backend->mkdir(w, "new/made", 0755), ==, 0);
+    put(w, "dir/sub/file", 0, "new");
+    json_decref(world_close_step(w, id));
+    g_assert_cmpint(renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE),
+                    ==, 0);
+    refused(w, "dir");
+    forced(w, "dir/sub/file");
+    assert_text(w, "file", "old");
+    if (w->backend != &world_folder_copy)
+        g_assert_true(is_set_aside(w, "new"));
+    world_refused(w, "redo", NULL, ERROR_NOTHING_TO_REDO);
+    write_step(w, "other", "the engine works on");
+}
+
+/* What the step removed was below a folder that is elsewhere now. */
+static void below_moved(struct world *w)
+{
+    const struct world_backend *b = w->backend;
+    g_autofree char *from = world_host_path(w, "dir/sub");
+    g_autofree char *to = world_host_path(w, "elsewhere");
+    int64_t id = world_step(w);
+
+    g_assert_cmpint(b->mkdir(w, "dir/sub/deep", 0755), ==, 0);
+    g_assert_cmpint(b->mkdir(w, "dir/sub/deep/er", 0755), ==, 0);
+    json_decref(world_close_step(w, id));
+    id = world_step(w);
+    g_assert_cmpint(b->rmdir(w, "dir/sub/deep/er"), ==, 0);
+    g_assert_cmpint(b->rmdir(w, "dir/sub/deep"), ==, 0);
+    g_assert_cmpint(b->rename(w, "dir/sub/file", "arrived", 0), ==, 0);
+    put(w, "file", 0, "new");
+    json_decref(world_close_step(w, id));
+    g_assert_cmpint(rename(from, to), ==, 0);
+    g_assert_cmpint(mkdir(from, 0755), ==, 0);
+    refused(w, "dir/sub");
+    forced(w, "dir/sub/deep");
+    assert_text(w, "file", "old");
+    assert_text(w, "arrived", "old"); /* there is no place for it */
+    assert_text(w, "elsewhere/gone", "old");
+    forced(w, "dir/sub");
+    write_step(w, "other", "the engine works on");
+}
+
+/* Of two names that the step exchanged, one has lost what it meant. */
+static void exchanged_and_lost(struct world *w)
+{
+    g_autofree char *from = world_host_path(w, "dir");
+    g_autofree char *to = world_host_path(w, "elsewhere");
+    int64_t id = world_step(w);
+
+    g_assert_cmpint(w->backend->rename(w, "dir/file", "dir/sub/x", 0), ==, 0);
+    g_assert_cmpint(w->backend->rename(w, "dir", "file", RENAME_EXCHANGE), ==,
+                    0);
+    json_decref(world_close_step(w, id));
+    g_assert_cmpint(rename(from, to), ==, 0); /* which is the file now */
+    refused(w, "dir");
+    forced(w, "file");
+    assert_text(w, "dir/file", "old");
+    assert_text(w, "dir/sub/gone", "old");
+    assert_text(w, "file", NULL); /* nobody knows where it is */
+    assert_text(w, "elsewhere", "old");
+}
+
+/* ---- the lot ------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    void (*run)(struct world *w);
+} cases[] = {
+    { "moved-into-created", moved_into_created },
+    { "exchanged-with-created", exchanged_with_created },
+    { "below-moved", below_moved },
+    { "exchanged-and-lost", exchanged_and_lost },
+};
+
+struct test {
+    const struct world_backend *backend;
+    void (*run)(struct world *w);
+};
+
+static void run_case(gconstpointer data)
+{
+    const struct test *test = data;
+    struct world *w = world_new(test->backend);
+
+    world_host_file(w, "file", "old");
+    world_host_dir(w, "dir/sub");
+    world_host_file(w, "dir/file", "old");
+    world_host_file(w, "dir/sub/file", "old");
+    world_host_file(w, "dir/sub/gone", "old");
+    if (world_start(w))
+        test->run(w);
+    world_free(w);
+}
+
+int main(int argc, char **argv)
+{
+    const struct world_backend *const backends[] = {
+        &world_folder,
+        &world_folder_copy,
+        &world_mount,
+    };
+
+    umask(022);
+    g_test_init(&argc, &argv, NULL);
+    for (size_t b = 0; b < G_N_ELEMENTS(backends); b++) {
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+            g_autofree char *path = g_strdup_printf(
+                "/lost/%s/%s", backends[b]->name, cases[i].name);
+            struct test *test = g_new0(struct test, 1);
+
+            test->backend = backends[b];
+            test->run = cases[i].run;
+            g_test_add_data_func_full(path, test, run_case, g_free);
+        }
+    }
+    return g_test_run();
+}
