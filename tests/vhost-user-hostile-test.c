@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -257,6 +258,29 @@ static void test_read_beyond_room(void)
     client_free(client);
 }
 
+/* A write where the host's limit of a file's size forbids it. */
+static void test_file_size(void)
+{
+    struct rlimit before, limit;
+    struct client *client;
+    uint64_t node, fh;
+
+    g_assert_cmpint(getrlimit(RLIMIT_FSIZE, &before), ==, 0);
+    limit = before;
+    limit.rlim_cur = MIN(limit.rlim_max, 8 << 20);
+    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
+    client = client_spawn(NULL);
+    g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &before), ==, 0);
+    client_start(client, 0);
+    fuse_client_init(client);
+    g_assert_cmpint(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh),
+                    ==, 0);
+    g_assert_cmpint(fuse_client_write(client, fh, 1 << 30, "x", 1, 0), ==,
+                    -EFBIG);
+    client_expect_alive(client);
+    client_free(client);
+}
+
 static void test_batch_forget(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -295,6 +319,7 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/hostile/oversize", test_oversize);
     g_test_add_func("/vhost-user/hostile/read-beyond-room",
                     test_read_beyond_room);
+    g_test_add_func("/vhost-user/hostile/file-size", test_file_size);
     g_test_add_func("/vhost-user/hostile/batch-forget", test_batch_forget);
     return g_test_run();
 }

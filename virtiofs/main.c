@@ -57,6 +57,7 @@ static void block_signals(sigset_t *ret_set)
     sigaddset(ret_set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, ret_set, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a client's write beyond the limit is EFBIG */
 }
 
 struct signal_wait {
