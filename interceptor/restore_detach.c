@@ -39,8 +39,8 @@ static int detach(struct restore *r, int dirfd, const char *name,
     return rc;
 }
 
-/* Does this stay at the binding's name? So does what is lost, which has no
- * place that it could go to (restore_lost.h). */
+/* Does this stay at the binding's name? What is lost has no place to go to
+ * (restore_lost.h); it makes room only for what had the name. */
 static bool stays(struct restore *r, const struct step_binding *binding,
                   uint64_t ino)
 {
@@ -50,7 +50,7 @@ static bool stays(struct restore *r, const struct step_binding *binding,
         return true;
     if (step_is_vacant(binding))
         return !inode || !step_has_name(inode);
-    return inode && inode->flags & STEP_LOST;
+    return !binding->before && inode && inode->flags & STEP_LOST;
 }
 
 static int detach_bindings(struct restore *r, int dirfd,

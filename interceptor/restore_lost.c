@@ -5,6 +5,7 @@
 #include "interceptor/restore_lost.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 #include "common/fd.h"
 #include "common/log.h"
@@ -15,7 +16,64 @@ struct finder {
     struct restore *r;
     struct survey *survey;
     GHashTable *arrivals; /* a set of &ino, in folders that the step made */
+
+    /* What is in folders that the log has: step_inode -> the uppermost of them,
+     * all borrowed. top: in which the walker goes about, open as fd. */
+    GHashTable *inside;
+    const struct step_inode *top;
+    struct walker walker;
+    int fd;
 };
+
+/* ---- in the log ---------------------------------------------------------- */
+
+/* Stand in top. 0 or -errno. */
+static int enter(struct finder *f, const struct step_inode *top)
+{
+    if (f->top == top)
+        return 0;
+    if (f->top)
+        walker_clear(&f->walker);
+    f->top = NULL;
+    fd_close(&f->fd);
+    f->fd = sys_openat(f->r->blobs, step_inode_blob(top->ino).text,
+                       O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+    if (f->fd < 0)
+        return f->fd;
+    restore_walker_init(&f->walker, f->fd, top);
+    f->top = top;
+    return 0;
+}
+
+static const struct step_inode *find_top(const struct finder *f,
+                                         const struct step_inode *home)
+{
+    const struct step_inode *top = g_hash_table_lookup(f->inside, home);
+
+    return top ? top : restore_is_kept(f->r, home) > 0 ? home : NULL;
+}
+
+/* A folder that was put aside has in it what it had; each comes back with it.
+ * Asked for folders first. */
+static bool is_inside(struct finder *f, struct step_inode *inode)
+{
+    const struct step_inode *top = inode->home && !inode->names
+                                       ? find_top(f, inode->home)
+                                       : NULL;
+    struct stat st;
+    int dir;
+
+    if (!top || enter(f, top) < 0)
+        return false;
+    dir = walker_go(&f->walker, inode->home);
+    if (dir < 0 || sys_stat_name(dir, inode->home_name, &st) < 0 ||
+        !step_is_now(inode, st.st_ino))
+        return false;
+    g_hash_table_insert(f->inside, inode, (gpointer)top);
+    return true;
+}
+
+/* ---- is it lost? --------------------------------------------------------- */
 
 /* Can a name bring it back? */
 static int can_attach(const struct finder *f, const struct step_inode *inode)
@@ -25,10 +83,10 @@ static int can_attach(const struct finder *f, const struct step_inode *inode)
                : restore_can_find(f->r, inode);
 }
 
-static bool is_lost(const struct finder *f, const struct step_inode *inode)
+static bool is_lost(struct finder *f, struct step_inode *inode)
 {
     if (inode == f->r->step->root ||
-        g_hash_table_contains(f->survey->inodes, inode))
+        g_hash_table_contains(f->survey->inodes, inode) || is_inside(f, inode))
         return false;
     return restore_is_kept(f->r, inode) == 0 &&
            !(inode->names && can_attach(f, inode) != 0);
@@ -145,7 +203,7 @@ static GPtrArray *sorted_inodes(struct restore *r, bool retired_too)
     return list;
 }
 
-static int find_one(const struct finder *f, struct step_inode *inode)
+static int find_one(struct finder *f, struct step_inode *inode)
 {
     struct restore *r = f->r;
     int rc;
@@ -167,7 +225,7 @@ static int find_one(const struct finder *f, struct step_inode *inode)
     return rc;
 }
 
-static int find_all(const struct finder *f)
+static int find_all(struct finder *f)
 {
     g_autoptr(GPtrArray) inodes = sorted_inodes(f->r, false);
     int rc = 0;
@@ -182,6 +240,8 @@ int restore_find_lost(struct restore *r)
     g_autoptr(survey_auto) survey = NULL;
     g_autoptr(GHashTable)
         arrivals = g_hash_table_new(g_int64_hash, g_int64_equal);
+    g_autoptr(GHashTable) inside = g_hash_table_new(NULL, NULL);
+    struct finder f;
     int rc = survey_make(r->step, r->root, false, &survey);
 
     if (rc == 0)
@@ -193,7 +253,12 @@ int restore_find_lost(struct restore *r)
 
         g_hash_table_add(arrivals, &entry->st.st_ino);
     }
-    return find_all(&(struct finder){ r, survey, arrivals });
+    f = (struct finder){ r, survey, arrivals, inside, .fd = -1 };
+    rc = find_all(&f);
+    if (f.top)
+        walker_clear(&f.walker);
+    fd_close(&f.fd);
+    return rc;
 }
 
 /* The records of what is lost say the rest. */

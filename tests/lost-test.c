@@ -172,6 +172,26 @@ static void exchanged_and_lost(struct world *w)
     assert_text(w, "elsewhere", "old");
 }
 
+/* It has no place, and stands in another's. */
+static void makes_room(struct world *w)
+{
+    g_autofree char *from = world_host_path(w, "dir");
+    g_autofree char *to = world_host_path(w, "elsewhere");
+    int64_t id;
+
+    write_step(w, "dir/file", "mine");
+    id = world_step(w);
+    g_assert_cmpint(w->backend->rename(w, "dir/file", "file", 0), ==, 0);
+    json_decref(world_close_step(w, id));
+    g_assert_cmpint(rename(from, to), ==, 0);
+    g_assert_cmpint(mkdir(from, 0755), ==, 0);
+    refused(w, "dir");
+    forced(w, "dir/file");
+    assert_text(w, "file", "old");
+    if (w->backend != &world_folder_copy)
+        g_assert_true(is_set_aside(w, "mine"));
+}
+
 /* ---- the lot ------------------------------------------------------------- */
 
 static const struct {
@@ -182,6 +202,7 @@ static const struct {
     { "exchanged-with-created", exchanged_with_created },
     { "below-moved", below_moved },
     { "exchanged-and-lost", exchanged_and_lost },
+    { "makes-room", makes_room },
 };
 
 struct test {
