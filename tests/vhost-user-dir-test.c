@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -316,6 +317,70 @@ static void test_no_descriptors(void)
     client_free(client);
 }
 
+/* What the daemon has in memory, in KiB. */
+static unsigned long resident(const struct client *client)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/status", client->pid);
+    g_autofree char *text = NULL;
+    const char *line;
+
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    line = strstr(text, "VmRSS:");
+    g_assert_nonnull(line);
+    return strtoul(line + strlen("VmRSS:"), NULL, 10);
+}
+
+enum { N_OPEN = 3000, N_WALKED = 10, FIRST = 512, MOST_KIB = 32 << 10 };
+
+/* Open the root so often, and read a page each time; some are remembered. */
+static void open_many(struct client *client, uint64_t *handles,
+                      struct walk *walks, uint64_t *offsets)
+{
+    for (int i = 0; i < N_OPEN; i++) {
+        const void *data;
+        int len;
+
+        g_assert_cmpint(fuse_client_opendir(client, ROOT, &handles[i]), ==, 0);
+        len = fuse_client_readdir(client, FUSE_READDIR, handles[i], 0, FIRST,
+                                  &data);
+        g_assert_cmpint(len, >, 0);
+        if (i % (N_OPEN / N_WALKED) == 0)
+            offsets[i * N_WALKED / N_OPEN] = note_entries(
+                &walks[i * N_WALKED / N_OPEN], false, data, len);
+    }
+}
+
+/* Many directories, each left half-way, cost little, and can be read on. */
+static void test_many_open(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    g_autofree uint64_t *handles = g_new(uint64_t, N_OPEN);
+    struct walk walks[N_WALKED];
+    uint64_t offsets[N_WALKED];
+    struct rlimit limit;
+    unsigned long before;
+
+    g_assert_cmpint(prlimit(client->pid, RLIMIT_NOFILE, NULL, &limit), ==, 0);
+    if (limit.rlim_cur < N_OPEN + 100) {
+        g_test_skip("too few descriptors are allowed");
+        client_free(client);
+        return;
+    }
+    make_files(client, "", N_ENTRIES / 2);
+    for (int i = 0; i < N_WALKED; i++)
+        walk_init(&walks[i]);
+    before = resident(client);
+    open_many(client, handles, walks, offsets);
+    g_assert_cmpuint(resident(client), <, before + MOST_KIB);
+    for (int i = 0; i < N_WALKED; i++) {
+        walk_from(client, &walks[i], FUSE_READDIR,
+                  handles[i * N_OPEN / N_WALKED], offsets[i], FIRST);
+        g_assert_cmpuint(g_hash_table_size(walks[i].names), ==, N_ENTRIES / 2);
+        walk_clear(&walks[i]);
+    }
+    client_free(client);
+}
+
 static void test_dots(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -346,6 +411,7 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/dir/seek", test_seek);
     g_test_add_func("/vhost-user/dir/sizes", test_sizes);
     g_test_add_func("/vhost-user/dir/rewind", test_rewind);
+    g_test_add_func("/vhost-user/dir/many-open", test_many_open);
     g_test_add_func("/vhost-user/nodes/counts", test_counts);
     g_test_add_func("/vhost-user/nodes/forget-too-much", test_forget_too_much);
     g_test_add_func("/vhost-user/nodes/unlinked", test_unlinked);

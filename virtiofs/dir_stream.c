@@ -11,6 +11,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <glib.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -19,32 +21,56 @@
 struct dir_stream {
     int fd;
     int64_t next; /* offset of the entry at pos */
+    bool lost;    /* the fd is not at next, nor is that in the buffer */
     size_t pos, end;
-    char buffer[BUFFER_SIZE] __attribute__((aligned(8)));
+    char *buffer; /* NULL: none now */
 };
+
+static atomic_uint n_buffers;
 
 struct dir_stream *dir_stream_new(int fd)
 {
-    struct dir_stream *stream = g_new(struct dir_stream, 1);
+    struct dir_stream *stream = g_new0(struct dir_stream, 1);
 
     stream->fd = fd;
-    stream->next = 0;
-    stream->pos = stream->end = 0;
     return stream;
+}
+
+static int need_buffer(struct dir_stream *stream)
+{
+    if (stream->buffer)
+        return 0;
+    stream->buffer = g_try_malloc(BUFFER_SIZE);
+    if (!stream->buffer)
+        return -ENOMEM;
+    atomic_fetch_add(&n_buffers, 1);
+    return 0;
+}
+
+static void drop_buffer(struct dir_stream *stream)
+{
+    if (!stream->buffer)
+        return;
+    g_free(g_steal_pointer(&stream->buffer));
+    atomic_fetch_sub(&n_buffers, 1);
+    stream->pos = stream->end = 0;
+    stream->lost = true;
 }
 
 void dir_stream_free(struct dir_stream *stream)
 {
+    drop_buffer(stream);
     g_free(stream);
 }
 
 int dir_stream_seek(struct dir_stream *stream, int64_t offset)
 {
-    if (offset == stream->next && offset != 0)
+    if (offset == stream->next && offset != 0 && !stream->lost)
         return 0;
     if (lseek(stream->fd, offset, SEEK_SET) < 0)
         return -errno;
     stream->next = offset;
+    stream->lost = false;
     stream->pos = stream->end = 0;
     return 0;
 }
@@ -53,9 +79,12 @@ int dir_stream_peek(struct dir_stream *stream,
                     const struct dir_entry **ret_entry)
 {
     if (stream->pos == stream->end) {
-        ssize_t n = getdents64(stream->fd, stream->buffer,
-                               sizeof(stream->buffer));
+        int r = need_buffer(stream);
+        ssize_t n;
 
+        if (r < 0)
+            return r;
+        n = getdents64(stream->fd, stream->buffer, BUFFER_SIZE);
         if (n < 0)
             return -errno;
         stream->pos = 0;
@@ -74,4 +103,11 @@ void dir_stream_advance(struct dir_stream *stream)
 
     stream->next = entry->off;
     stream->pos += entry->reclen;
+}
+
+void dir_stream_pause(struct dir_stream *stream)
+{
+    if (stream->pos == stream->end ||
+        atomic_load(&n_buffers) > DIR_STREAM_MAX_KEPT)
+        drop_buffer(stream);
 }

@@ -5,12 +5,18 @@
  * Offsets are the kernel's own d_off, which the client gives back to go on
  * from there or from anywhere it was before.
  *
- * Threads: one at a time; the owner locks.
+ * What was read ahead is kept for the next request, but only for so many
+ * streams of the process: a client may open as many directories as there are
+ * descriptors, and leave each half-way.
+ *
+ * Threads: one at a time; the owner locks. Different streams at once.
  */
 #ifndef VIRTIOFS_DIR_STREAM_H
 #define VIRTIOFS_DIR_STREAM_H
 
 #include <stdint.h>
+
+enum { DIR_STREAM_MAX_KEPT = 256 }; /* of 32 KiB each */
 
 struct dir_stream;
 
@@ -37,5 +43,8 @@ int dir_stream_peek(struct dir_stream *stream,
 
 /* Step over the entry that dir_stream_peek() returned. */
 void dir_stream_advance(struct dir_stream *stream);
+
+/* No more entries for now: the next call is dir_stream_seek(). */
+void dir_stream_pause(struct dir_stream *stream);
 
 #endif

@@ -118,6 +118,7 @@ static int read_directory(struct fuse_server *server,
     reply.size = MIN(reply.size, FUSE_BUFFER_SIZE);
     pthread_mutex_lock(&handle->lock);
     r = append_entries(&reply, handle->dir, in->offset);
+    dir_stream_pause(handle->dir);
     pthread_mutex_unlock(&handle->lock);
     fuse_handles_put(server->handles, handle);
     if (r < 0)
