@@ -34,6 +34,52 @@ static void test_before_init(void)
     client_free(client);
 }
 
+static bool has_reply(uint32_t opcode)
+{
+    return opcode != FUSE_FORGET && opcode != FUSE_BATCH_FORGET &&
+           opcode != FUSE_INTERRUPT;
+}
+
+/* Each opcode but INIT, with arguments of zeros. */
+static void expect_no_client(struct client *client)
+{
+    char zeros[128] = { 0 };
+
+    for (uint32_t opcode = 1; opcode <= FUSE_STATX; opcode++) {
+        struct fuse_in_header head = { .len = sizeof(head) + sizeof(zeros),
+                                       .opcode = opcode,
+                                       .nodeid = ROOT };
+        struct iovec in[] = { PIECE(head), PIECE(zeros) };
+        const struct fuse_out_header *out;
+        uint32_t len;
+
+        if (opcode == FUSE_INIT || opcode == FUSE_DESTROY)
+            continue;
+        client_submit(client, FUSE_QUEUE, in, 2, 512);
+        out = client_reap(client, FUSE_QUEUE, &len);
+        if (len == 0) {
+            g_assert_false(has_reply(opcode));
+            continue;
+        }
+        g_assert_cmpuint(len, ==, sizeof(*out));
+        g_assert_true(out->error == -EIO || out->error == -ENOSYS);
+    }
+}
+
+static void test_all_before_init(void)
+{
+    static const char *const locks[] = { "--posix-lock", "--flock", NULL };
+    struct client *client = client_new(0, locks);
+
+    expect_no_client(client);
+    fuse_client_init(client);
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_DESTROY, 0, NULL,
+                                     0, 0, NULL, NULL),
+                    ==, 0);
+    expect_no_client(client);
+    client_free(client);
+}
+
 /* Send these raw bytes as a request: the error of the reply. */
 static int send_raw(struct client *client, const void *bytes, uint32_t size,
                     uint32_t room)
@@ -178,6 +224,269 @@ static void test_mixed_handles(void)
     client_free(client);
 }
 
+static int lseek_handle(struct client *client, uint64_t fh)
+{
+    struct fuse_lseek_in in = { .fh = fh, .whence = SEEK_DATA };
+    struct iovec args[] = { PIECE(in) };
+
+    return fuse_client_call(client, FUSE_QUEUE, FUSE_LSEEK, ROOT, args, 1, 8,
+                            NULL, NULL);
+}
+
+static int fallocate_handle(struct client *client, uint64_t fh)
+{
+    struct fuse_fallocate_in in = { .fh = fh, .length = 4096 };
+    struct iovec args[] = { PIECE(in) };
+
+    return fuse_client_call(client, FUSE_QUEUE, FUSE_FALLOCATE, ROOT, args, 1,
+                            0, NULL, NULL);
+}
+
+static int sync_handle(struct client *client, uint32_t opcode, uint64_t fh)
+{
+    struct fuse_fsync_in in = { .fh = fh };
+    struct iovec args[] = { PIECE(in) };
+
+    return fuse_client_call(client, FUSE_QUEUE, opcode, ROOT, args, 1, 0, NULL,
+                            NULL);
+}
+
+static int copy_handles(struct client *client, uint64_t from, uint64_t to)
+{
+    struct fuse_copy_file_range_in in = { .fh_in = from,
+                                          .fh_out = to,
+                                          .len = UINT64_MAX };
+    struct iovec args[] = { PIECE(in) };
+
+    return fuse_client_call(client, FUSE_QUEUE, FUSE_COPY_FILE_RANGE, ROOT,
+                            args, 1, 8, NULL, NULL);
+}
+
+static void expect_no_file(struct client *client, uint64_t fh, uint64_t good)
+{
+    struct fuse_setattr_in in = { .valid = FATTR_FH | FATTR_SIZE, .fh = fh };
+    struct fuse_attr attr;
+    const void *data;
+
+    g_assert_cmpint(fuse_client_read(client, fh, 0, 10, &data), ==, -EBADF);
+    g_assert_cmpint(fuse_client_write(client, fh, 0, "x", 1, 0), ==, -EBADF);
+    g_assert_cmpint(lseek_handle(client, fh), ==, -EBADF);
+    g_assert_cmpint(fallocate_handle(client, fh), ==, -EBADF);
+    g_assert_cmpint(sync_handle(client, FUSE_FSYNC, fh), ==, -EBADF);
+    g_assert_cmpint(copy_handles(client, fh, good), ==, -EBADF);
+    g_assert_cmpint(copy_handles(client, good, fh), ==, -EBADF);
+    g_assert_cmpint(fuse_client_setattr(client, ROOT, &in, &attr), ==, -EBADF);
+}
+
+/* For each opcode that takes a file's handle, and with those of files that are
+ * closed, or open for reading alone. */
+static void test_no_files(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    uint64_t node, file, dir, closed, readable;
+
+    g_assert_cmpint(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &file),
+                    ==, 0);
+    g_assert_cmpint(fuse_client_opendir(client, ROOT, &dir), ==, 0);
+    g_assert_cmpint(fuse_client_open(client, node, O_RDWR, 0, &closed), ==, 0);
+    g_assert_cmpint(fuse_client_release(client, FUSE_RELEASE, node, closed), ==,
+                    0);
+    g_assert_cmpint(fuse_client_release(client, FUSE_RELEASE, node, closed), ==,
+                    -EBADF);
+    expect_no_file(client, dir, file);
+    expect_no_file(client, closed, file);
+    g_assert_cmpint(sync_handle(client, FUSE_FSYNCDIR, file), ==, -EBADF);
+    g_assert_cmpint(fuse_client_open(client, node, O_RDONLY, 0, &readable), ==,
+                    0);
+    g_assert_cmpint(fuse_client_write(client, readable, 0, "x", 1, 0), ==,
+                    -EBADF);
+    g_assert_cmpint(fallocate_handle(client, readable), ==, -EBADF);
+    g_assert_cmpint(copy_handles(client, file, readable), ==, -EBADF);
+    client_free(client);
+}
+
+/* The other queue's client is the same client: INIT there ends it as well. */
+static void test_init_elsewhere(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    struct fuse_init_in in = { .major = 7, .minor = 41 };
+    struct iovec args[] = { PIECE(in) };
+    struct fuse_attr attr;
+    uint64_t node, fh;
+
+    for (int i = 0; i < 3; i++) {
+        g_assert_cmpint(
+            fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh), ==, 0);
+        g_assert_cmpint(fuse_client_call(client, i % 2 ? 0 : 2, FUSE_INIT, 0,
+                                         args, 1, sizeof(struct fuse_init_out),
+                                         NULL, NULL),
+                        ==, 0);
+        g_assert_cmpint(fuse_client_getattr(client, node, &attr), ==, -ESTALE);
+        expect_no_file(client, fh, fh);
+    }
+    client_free(client);
+}
+
+/* For requests that never were, that are done, and for itself. */
+static void test_interrupt_nobody(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    static const uint64_t uniques[] = { 0, 1, 2, UINT64_MAX, 1ull << 63 };
+    struct fuse_attr attr;
+
+    for (unsigned i = 0; i < 200; i++) {
+        struct fuse_interrupt_in arg = {
+            .unique = uniques[i % G_N_ELEMENTS(uniques)]
+        };
+        struct fuse_in_header head = { .len = sizeof(head) + sizeof(arg),
+                                       .opcode = FUSE_INTERRUPT,
+                                       .unique = arg.unique };
+        struct iovec in[] = { PIECE(head), PIECE(arg) };
+        uint32_t len;
+
+        client_submit(client, i % 3, in, 2, i % 2 ? 100 : 0);
+        client_reap(client, i % 3, &len);
+        g_assert_cmpuint(len, ==, 0);
+        g_assert_cmpint(fuse_client_getattr(client, ROOT, &attr), ==, 0);
+    }
+    client_free(client);
+}
+
+/* Opening one must not wait for its other end, nor reach a device. */
+static void test_special_files(void)
+{
+    static const uint32_t types[] = { S_IFIFO, S_IFSOCK, S_IFCHR };
+    static const char *const names[] = { "fifo", "socket", "device" };
+    struct client *client = fuse_client_new(0, NULL);
+
+    for (size_t i = 0; i < G_N_ELEMENTS(types); i++) {
+        struct fuse_mknod_in in = { .mode = types[i] | 0666, .rdev = 0x103 };
+        struct iovec args[] = { PIECE(in),
+                                { (void *)names[i], strlen(names[i]) + 1 } };
+        struct fuse_entry_out entry;
+        uint64_t node, fh;
+        int r = fuse_client_call(client, FUSE_QUEUE, FUSE_MKNOD, ROOT, args, 2,
+                                 sizeof(entry), NULL, NULL);
+
+        if (r == -EPERM && types[i] == S_IFCHR)
+            continue; /* not as an ordinary user */
+        g_assert_cmpint(r, ==, 0);
+        g_assert_cmpint(fuse_client_lookup(client, ROOT, names[i], &entry), ==,
+                        0);
+        for (uint32_t mode = O_RDONLY; mode <= O_RDWR; mode++) {
+            g_assert_cmpint(
+                fuse_client_open(client, entry.nodeid, mode, 0, &fh), ==,
+                -ENXIO);
+            g_assert_cmpint(
+                fuse_client_create(client, ROOT, names[i], mode, &node, &fh),
+                ==, -ENXIO);
+        }
+        g_assert_cmpint(fuse_client_opendir(client, entry.nodeid, &fh), ==,
+                        -ENOTDIR);
+    }
+    client_free(client);
+}
+
+static int call_name(struct client *client, uint32_t opcode, size_t struct_size,
+                     const void *name, size_t size)
+{
+    static const char zeros[64];
+    struct iovec args[] = { { (void *)zeros, struct_size },
+                            { (void *)name, size } };
+
+    return fuse_client_call(client, FUSE_QUEUE, opcode, ROOT, args, 2, 512,
+                            NULL, NULL);
+}
+
+/* Each opcode that makes a name, and its struct. */
+static void test_new_names(void)
+{
+    static const struct {
+        uint32_t opcode;
+        size_t size;
+    } makers[] = {
+        { FUSE_MKNOD, sizeof(struct fuse_mknod_in) },
+        { FUSE_MKDIR, sizeof(struct fuse_mkdir_in) },
+        { FUSE_CREATE, sizeof(struct fuse_create_in) },
+        { FUSE_LINK, sizeof(struct fuse_link_in) },
+        { FUSE_RENAME, sizeof(struct fuse_rename_in) },
+        { FUSE_RENAME2, sizeof(struct fuse_rename2_in) },
+    };
+    static const char *const names[] = { "", "..", ".", "a/b", "/", "../x" };
+    struct client *client = fuse_client_new(0, NULL);
+    g_autofree char *huge = g_strnfill(65536, 'n');
+
+    for (size_t i = 0; i < G_N_ELEMENTS(makers); i++) {
+        uint32_t opcode = makers[i].opcode;
+
+        for (size_t k = 0; k < G_N_ELEMENTS(names); k++)
+            g_assert_cmpint(call_name(client, opcode, makers[i].size, names[k],
+                                      strlen(names[k]) + 1),
+                            ==, -EINVAL);
+        /* Without its end. */
+        g_assert_cmpint(call_name(client, opcode, makers[i].size, huge, 65536),
+                        ==, -EINVAL);
+    }
+    /* The second name is missing. */
+    g_assert_cmpint(call_name(client, FUSE_RENAME,
+                              sizeof(struct fuse_rename_in), "f\0x", 3),
+                    ==, -EINVAL);
+    g_assert_cmpint(call_name(client, FUSE_SYMLINK, 0, "f\0x", 3), ==, -EINVAL);
+    g_assert_cmpint(call_name(client, FUSE_SYMLINK, 0, "..\0x", 5), ==,
+                    -EINVAL);
+    client_free(client);
+}
+
+/* A name ends at its NUL, whatever follows. */
+static void test_name_with_nul(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    g_autofree char *path = g_build_filename(client->share, "d", NULL);
+    g_autoptr(GDir) dir = NULL;
+
+    g_assert_cmpint(call_name(client, FUSE_MKDIR, sizeof(struct fuse_mkdir_in),
+                              "d\0/../../x", 11),
+                    ==, 0);
+    g_assert_true(g_file_test(path, G_FILE_TEST_IS_DIR));
+    dir = g_dir_open(client->share, 0, NULL);
+    g_assert_cmpstr(g_dir_read_name(dir), ==, "d");
+    g_assert_null(g_dir_read_name(dir));
+    client_free(client);
+}
+
+static int xattr_call(struct client *client, uint32_t opcode, uint32_t size,
+                      const char *name, size_t name_size)
+{
+    uint32_t in[2] = { size, 0 };
+    struct iovec args[] = { PIECE(in), { (void *)name, name_size } };
+
+    return fuse_client_call(client, FUSE_QUEUE, opcode, ROOT, args, 2, 512,
+                            NULL, NULL);
+}
+
+/* Values that are shorter than they say, and names without an end. */
+static void test_xattrs(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    g_autofree char *huge = g_strnfill(65536, 'n');
+    static const uint32_t lies[] = { 2, 65536, 1u << 31, UINT32_MAX };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(lies); i++)
+        g_assert_cmpint(
+            xattr_call(client, FUSE_SETXATTR, lies[i], "user.x\0v", 8), ==,
+            -EINVAL);
+    g_assert_cmpint(xattr_call(client, FUSE_SETXATTR, 1, "user.x", 6), ==,
+                    -EINVAL);
+    g_assert_cmpint(xattr_call(client, FUSE_GETXATTR, 9, huge, 65536), ==,
+                    -EINVAL);
+    huge[65535] = 0;
+    g_assert_cmpint(xattr_call(client, FUSE_GETXATTR, 9, huge, 65536), ==,
+                    -ERANGE);
+    g_assert_cmpint(xattr_call(client, FUSE_SETXATTR, 0, huge, 65536), ==,
+                    -ERANGE);
+    client_free(client);
+}
+
 static void test_names(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -309,6 +618,16 @@ int main(int argc, char **argv)
     umask(0);
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/vhost-user/hostile/before-init", test_before_init);
+    g_test_add_func("/vhost-user/hostile/all-before-init",
+                    test_all_before_init);
+    g_test_add_func("/vhost-user/hostile/init-elsewhere", test_init_elsewhere);
+    g_test_add_func("/vhost-user/hostile/interrupt-nobody",
+                    test_interrupt_nobody);
+    g_test_add_func("/vhost-user/hostile/special-files", test_special_files);
+    g_test_add_func("/vhost-user/hostile/no-files", test_no_files);
+    g_test_add_func("/vhost-user/hostile/new-names", test_new_names);
+    g_test_add_func("/vhost-user/hostile/name-with-nul", test_name_with_nul);
+    g_test_add_func("/vhost-user/hostile/xattrs", test_xattrs);
     g_test_add_func("/vhost-user/hostile/short", test_short);
     g_test_add_func("/vhost-user/hostile/lying-length", test_lying_length);
     g_test_add_func("/vhost-user/hostile/opcodes", test_opcodes);
