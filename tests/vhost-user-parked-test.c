@@ -185,17 +185,20 @@ static void changed_request(gconstpointer data)
 {
     bool outside = GPOINTER_TO_INT(data);
     struct guest *g = guest_new();
+    struct fuse_interrupt_in nothing = { .unique = GUEST_UNIQUE(1000) };
+    struct iovec args = { &nothing, sizeof(nothing) };
 
     guest_hold(g);
     guest_put_folders(g, 1);
+    guest_put(g, FUSE_INTERRUPT, 0, &args, 1);
     guest_kick(g);
-    guest_read_on(g);
+    guest_wait_answered(g, 1); /* so the one before it waits by now */
     if (outside)
         g->ring.desc[2].addr = 1ull << 50;
     else
         g->ring.desc[2].len = 3;
     guest_confirm(g, "allow");
-    guest_wait_answered(g, outside ? 1 : 2);
+    guest_wait_answered(g, outside ? 2 : 3);
     g_assert_false(guest_exists(g, "victim"));
     g_assert_cmpuint(guest_count_folders(g), ==, 0);
     guest_read_on(g);
