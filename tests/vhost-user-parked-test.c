@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "tests/parked_guest.h"
@@ -294,6 +295,50 @@ static const struct {
     { "/parked/changed/outside", changed_request, GINT_TO_POINTER(1) },
 };
 
+/* ---- descriptors --------------------------------------------------------- */
+
+/* Take all that there are. */
+static void take_descriptors(struct guest *g)
+{
+    struct rlimit few = { 200, 200 }, many;
+    uint64_t fh;
+    int r;
+
+    OK(prlimit(g->client->pid, RLIMIT_NOFILE, NULL, &many));
+    few.rlim_max = many.rlim_max;
+    OK(prlimit(g->client->pid, RLIMIT_NOFILE, &few, NULL));
+    do
+        r = fuse_client_opendir(g->client, FUSE_ROOT_ID, &fh);
+    while (r == 0);
+    g_assert_cmpint(r, ==, -EMFILE);
+}
+
+/* A guest that has all descriptors cannot keep its changes by that. */
+static void undo_without_descriptors(void)
+{
+    struct guest *g = guest_new();
+    g_autoptr(GError) error = NULL;
+    json_t *answer;
+
+    answer = control_client_request(g->control, "step.open",
+                                    json_pack("{s:i}", "step_id", 1), &error);
+    g_assert_no_error(error);
+    json_decref(answer);
+    OK(fuse_client_remove(g->client, FUSE_UNLINK, FUSE_ROOT_ID, "victim"));
+    take_descriptors(g);
+    answer = control_client_request(
+        g->control, "step.close",
+        json_pack("{s:i, s:i}", "step_id", 1, "quiet_ms", 0), &error);
+    g_assert_no_error(error);
+    json_decref(answer);
+    answer = control_client_request(g->control, "rollback",
+                                    json_pack("{s:i}", "steps", 1), &error);
+    g_assert_no_error(error);
+    json_decref(answer);
+    g_assert_true(guest_exists(g, "victim"));
+    guest_free(g);
+}
+
 int main(int argc, char **argv)
 {
     umask(0);
@@ -305,5 +350,7 @@ int main(int argc, char **argv)
     g_test_add_func("/parked/init-again", init_again);
     g_test_add_func("/parked/disconnect", disconnect);
     g_test_add_func("/parked/interrupt", interrupt);
+    g_test_add_func("/parked/undo-without-descriptors",
+                    undo_without_descriptors);
     return g_test_run();
 }

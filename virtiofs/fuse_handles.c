@@ -8,6 +8,7 @@
 #include <fcntl.h>
 
 #include "common/fd.h"
+#include "virtiofs/fd_reserve.h"
 #include "virtiofs/slot_table.h"
 
 struct fuse_handles {
@@ -54,7 +55,9 @@ int fuse_handles_add(struct fuse_handles *handles, int fd, int flags,
     pthread_mutex_init(&handle->lock, NULL);
     if (S_ISDIR(ic_inode_type(inode)))
         handle->dir = dir_stream_new(fd);
-    r = slot_table_insert(handles->slots, handle, &handle->id);
+    r = fd_reserve_check(fd);
+    if (r == 0)
+        r = slot_table_insert(handles->slots, handle, &handle->id);
     if (r < 0)
         destroy_handle(handle);
     else

@@ -20,6 +20,7 @@
 
 #include "common/fd.h"
 #include "common/proc_fd.h"
+#include "virtiofs/fd_reserve.h"
 
 enum { SIGNAL = SIGUSR1, SIGNAL_AGAIN_NS = 2000000 };
 
@@ -90,14 +91,19 @@ static int open_again(struct ic_inode *inode)
 {
     struct proc_fd_path path = proc_fd_path(ic_inode_fd(inode));
     int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    int fd;
+    int fd, rc;
 
     if (!S_ISREG(ic_inode_type(inode)) && !S_ISDIR(ic_inode_type(inode)))
         return -EBADF;
     fd = S_ISREG(ic_inode_type(inode)) ? open(path.text, flags | O_RDWR) : -1;
     if (fd < 0)
         fd = open(path.text, flags | O_RDONLY);
-    return fd < 0 ? -errno : fd;
+    if (fd < 0)
+        return -errno;
+    rc = fd_reserve_check(fd);
+    if (rc < 0)
+        fd_close(&fd);
+    return rc < 0 ? rc : fd;
 }
 
 static int get_owner(struct fuse_locks *locks, struct ic_inode *inode,

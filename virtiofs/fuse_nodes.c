@@ -16,6 +16,7 @@
 #include <linux/fuse.h>
 #include <pthread.h>
 
+#include "virtiofs/fd_reserve.h"
 #include "virtiofs/slot_table.h"
 
 struct fuse_nodes {
@@ -57,9 +58,12 @@ void fuse_nodes_free(struct fuse_nodes *nodes)
 static int add_node(struct fuse_nodes *nodes, struct ic_inode *inode,
                     uint64_t *ret_id)
 {
-    struct fuse_node *node = g_new0(struct fuse_node, 1);
-    int r;
+    struct fuse_node *node;
+    int r = fd_reserve_check(ic_inode_fd(inode));
 
+    if (r < 0)
+        return r;
+    node = g_new0(struct fuse_node, 1);
     /* Complete before its id can be found. */
     node->inode = inode;
     node->n_lookups = 1;

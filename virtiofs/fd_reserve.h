@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fd_reserve - the file descriptors that no client may have.
+ *
+ * A client holds descriptors of ours for as long as it likes: with each node,
+ * handle and owner of locks. It must not get the last ones, as undo needs some
+ * itself, and a client that wants to keep its changes would only have to open
+ * files. Descriptors are numbered from the lowest that is free (open(2)), so
+ * the number of a new one says how many there are.
+ *
+ * Threads: any.
+ */
+#ifndef VIRTIOFS_FD_RESERVE_H
+#define VIRTIOFS_FD_RESERVE_H
+
+/* Of so many that the process may have, but a quarter at most. */
+#define FD_RESERVE 256u
+
+/* -EMFILE if a client must not keep this new descriptor, else 0. */
+int fd_reserve_check(int fd);
+
+#endif
