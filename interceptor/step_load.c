@@ -204,6 +204,36 @@ static int load_record(json_t *record, void *opaque)
     return 0;
 }
 
+/* Two records lead to one inode. A number was given again, so one of the two
+ * inodes is gone, by somebody else's hand: whose comes later, then. */
+static void lose(struct step *step, struct step_inode *inode)
+{
+    inode->flags |= STEP_LOST;
+    g_ptr_array_add(step->retired, inode);
+    if (!post_state_is_complete(step))
+        step->damaged = true; /* nobody else would tell */
+}
+
+/* Those whose number has changed, or those whose has not. */
+static void enter_inodes(struct step *step, GHashTable *inodes, bool changed)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        struct step_inode *inode = value;
+
+        if ((inode->ino != inode->recorded) != changed)
+            continue;
+        g_hash_table_iter_steal(&iter);
+        if (g_hash_table_contains(inodes, &inode->ino))
+            lose(step, inode);
+        else
+            g_hash_table_insert(inodes, &inode->ino, inode);
+    }
+}
+
 /* Give each inode the number that it has now. Not the retired ones: they died
  * in this step, and what else had their number since is another story. */
 static void apply_aliases(struct step *step,
@@ -211,30 +241,32 @@ static void apply_aliases(struct step *step,
                                             void *opaque),
                           void *opaque)
 {
-    GHashTable *renumbered = g_hash_table_new_full(g_int64_hash, g_int64_equal,
-                                                   NULL, step_inode_free);
+    GHashTable *inodes = g_hash_table_new_full(g_int64_hash, g_int64_equal,
+                                               NULL, step_inode_free);
+    GHashTable *numbers = g_hash_table_new(NULL, NULL);
     GHashTableIter iter;
     gpointer value;
 
+    /* Not by their numbers, which change. The root's is its own. */
     g_hash_table_iter_init(&iter, step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value))
+        g_hash_table_add(numbers, value);
+    g_hash_table_steal_all(step->inodes);
+    g_hash_table_unref(step->inodes);
+    step->inodes = numbers;
+    g_hash_table_iter_init(&iter, numbers);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         struct step_inode *inode = value;
-        uint64_t now = inode == step->root
-                           ? inode->ino
-                           : alias(inode->ino, step->seq, opaque);
 
-        g_hash_table_iter_steal(&iter);
-        inode->ino = now;
-        if (g_hash_table_contains(renumbered, &inode->ino)) {
-            step->damaged = true;
-            inode->flags |= STEP_RETIRED;
-            g_ptr_array_add(step->retired, inode);
-        } else {
-            g_hash_table_insert(renumbered, &inode->ino, inode);
-        }
+        if (inode != step->root)
+            inode->ino = alias(inode->ino, step->seq, opaque);
     }
+    g_hash_table_steal(numbers, step->root);
+    g_hash_table_insert(inodes, &step->root->ino, step->root);
+    enter_inodes(step, inodes, true);
+    enter_inodes(step, inodes, false);
     g_hash_table_unref(step->inodes);
-    step->inodes = renumbered;
+    step->inodes = inodes;
 }
 
 int step_load(int dirfd,

@@ -126,6 +126,20 @@ static void index_posts(struct verifier *v)
     }
 }
 
+/* One whose number another has now (step_load()). */
+static void add_lost(struct verifier *v)
+{
+    for (guint i = 0; i < v->step->retired->len; i++) {
+        const struct step_inode *inode = g_ptr_array_index(v->step->retired, i);
+        g_autofree char *path = NULL;
+
+        if (!(inode->flags & STEP_LOST))
+            continue;
+        path = step_path_before(v->step, inode, NULL);
+        g_ptr_array_add(v->paths, g_strdup(path ? path : "."));
+    }
+}
+
 static int compare_paths(gconstpointer a, gconstpointer b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -161,6 +175,7 @@ GPtrArray *verify_step(struct undo_log *log, struct step *step, int root)
     v.paths = g_ptr_array_new_with_free_func(g_free);
     rc = survey_make(step, root, true, &survey);
     if (rc == 0) {
+        add_lost(&v);
         compare_all(&v, survey);
     } else {
         /* It could be looked at when the step ended. */

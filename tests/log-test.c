@@ -234,6 +234,39 @@ static void renumbered(void)
 
 /* ---- where things are ---------------------------------------------------- */
 
+/* Two records mean one inode: the other one is gone, and is told of. */
+static void renumbered_twice(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("stepback-test-XXXXXX", NULL);
+    int dirfd = open(folder, O_RDONLY | O_DIRECTORY);
+    g_autoptr(step_auto) first = step_new(7, 3, IC_STEP_API, NULL, 2);
+
+    OK(step_create_manifest(first, dirfd));
+    OK(step_record_home(first, step_get_inode(first, 12), first->root, "a"));
+    OK(step_record_home(first, step_get_inode(first, 99), first->root, "b"));
+    for (int post = 0; post < 2; post++) {
+        g_autoptr(step_auto) step = NULL;
+        const struct step_inode *gone;
+
+        if (post)
+            OK(journal_append(
+                first->journal,
+                json_pack("{s:s, s:i, s:i}", "t", "p", "i", 2, "o", S_IFDIR)));
+        if (post)
+            OK(journal_append(first->journal,
+                              json_pack("{s:s, s:i}", "t", "end", "post", 1)));
+        OK(step_load(dirfd, renumber, NULL, &step));
+        g_assert_cmpint(step->damaged, ==, !post);
+        g_assert_cmpuint(step_find_inode(step, 99)->recorded, ==, 12);
+        g_assert_cmpuint(step->retired->len, ==, 1);
+        gone = g_ptr_array_index(step->retired, 0);
+        g_assert_cmpuint(gone->recorded, ==, 99);
+        g_assert_true(gone->flags & STEP_LOST);
+    }
+    close(dirfd);
+    OK(sys_remove_tree(AT_FDCWD, folder));
+}
+
 /* What is kept is whole before it is needed: a torn entry at the end of the
  * pack, which a kill leaves, kept nothing that was changed. */
 static void ul02(gconstpointer data)
@@ -465,6 +498,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/log/UL-01/records", ul01_records);
     g_test_add_func("/log/renumbered", renumbered);
+    g_test_add_func("/log/renumbered-twice", renumbered_twice);
     for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
         for (size_t j = 0; j < G_N_ELEMENTS(cases); j++) {
             g_autofree char *path = g_strdup_printf(
