@@ -174,8 +174,12 @@ static int rename_captured(struct ic *ic, const struct rename_end *from,
 static int rename_once(struct ic *ic, struct rename_end *from,
                        struct rename_end *to, unsigned flags)
 {
-    int rc = look(ic, from);
+    int rc;
 
+    if (!ic->undo_dir) /* nothing is to be known of it */
+        return sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
+                             flags);
+    rc = look(ic, from);
     if (rc == 0)
         rc = look(ic, to);
     if (rc < 0)
