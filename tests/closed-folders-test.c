@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * closed-folders-test - an ordinary user's folders that a step has closed to
+ * everybody, their owner too (chmod 000): a step that was killed in them is
+ * taken back all the same. Root is in nobody's way, so a child that is not root
+ * does it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <grp.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "interceptor/interceptor.h"
+
+enum { NOBODY = 65534 };
+
+#define OK(call) g_assert_cmpint((call), ==, 0)
+
+struct rig {
+    char *base, *share, *undo;
+    struct ic *ic;
+};
+
+static struct ic *open_share(const struct rig *rig)
+{
+    const struct ic_options options = { .share = rig->share,
+                                        .undo_dir = rig->undo,
+                                        .no_timer = true,
+                                        .no_watch = true };
+    GError *error = NULL;
+    struct ic *ic = ic_open_share(&options, &error);
+
+    g_assert_no_error(error);
+    return ic;
+}
+
+static void host_write(const struct rig *rig, const char *name,
+                       const char *text)
+{
+    g_autofree char *path = g_build_filename(rig->share, name, NULL);
+
+    g_assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+static struct ic_inode *look_up(struct rig *rig, struct ic_inode *dir,
+                                const char *name)
+{
+    struct ic_inode *inode;
+
+    OK(ic_lookup(rig->ic, dir, name, &inode, NULL));
+    return inode;
+}
+
+static void set_mode(struct rig *rig, struct ic_inode *inode, mode_t mode)
+{
+    struct ic_setattr attr = { .valid = IC_SET_MODE, .mode = mode };
+
+    OK(ic_setattr(rig->ic, inode, -1, &attr, NULL));
+}
+
+/* ---- what the step does -------------------------------------------------- */
+
+static void remove_then_close(struct rig *rig, struct ic_inode *dir)
+{
+    OK(ic_unlinkat(rig->ic, dir, "f", 0));
+    set_mode(rig, dir, 0);
+}
+
+static void create_then_close(struct rig *rig, struct ic_inode *dir)
+{
+    struct ic_cred cred = { geteuid(), getegid(), 0 };
+    struct ic_inode *inode;
+
+    OK(ic_mkdirat(rig->ic, &cred, dir, "new", 0700, &inode, NULL));
+    set_mode(rig, inode, 0);
+    ic_inode_unref(inode);
+    set_mode(rig, dir, 0);
+}
+
+static void close_root(struct rig *rig, struct ic_inode *dir)
+{
+    OK(ic_unlinkat(rig->ic, dir, "f", 0));
+    set_mode(rig, ic_root(rig->ic), 0);
+}
+
+static void move_out_then_close(struct rig *rig, struct ic_inode *dir)
+{
+    OK(ic_renameat2(rig->ic, dir, "f", ic_root(rig->ic), "g", 0));
+    set_mode(rig, dir, 0);
+}
+
+/* ---- the frame ----------------------------------------------------------- */
+
+static void check(const struct rig *rig)
+{
+    g_autofree char *dir = g_build_filename(rig->share, "d", NULL);
+    g_autofree char *file = g_build_filename(dir, "f", NULL);
+    g_autofree char *text = NULL;
+    g_autoptr(GDir) list = NULL;
+    struct stat st;
+
+    OK(stat(rig->share, &st));
+    g_assert_cmpint(st.st_mode & 07777, ==, 0750);
+    OK(stat(dir, &st));
+    g_assert_cmpint(st.st_mode & 07777, ==, 0710);
+    g_assert_true(g_file_get_contents(file, &text, NULL, NULL));
+    g_assert_cmpstr(text, ==, "before");
+    list = g_dir_open(dir, 0, NULL);
+    g_assert_cmpstr(g_dir_read_name(list), ==, "f");
+    g_assert_null(g_dir_read_name(list));
+}
+
+/* As an ordinary user: a step, its death, and the next start. */
+static void run(struct rig *rig,
+                void (*change)(struct rig *rig, struct ic_inode *dir))
+{
+    g_autofree char *dir = g_build_filename(rig->share, "d", NULL);
+    pid_t pid;
+    int status;
+
+    OK(mkdir(rig->share, 0750));
+    OK(mkdir(dir, 0710));
+    host_write(rig, "d/f", "before");
+    pid = fork();
+    if (pid == 0) {
+        struct ic_inode *inode;
+
+        rig->ic = open_share(rig);
+        g_assert_true(ic_step_open(rig->ic, 1, IC_STEP_COMMAND, "x", NULL));
+        inode = look_up(rig, ic_root(rig->ic), "d");
+        change(rig, inode);
+        _exit(0);
+    }
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    OK(status);
+    rig->ic = open_share(rig);
+    g_assert_nonnull(ic_recovered(rig->ic));
+    check(rig);
+    ic_close(rig->ic);
+}
+
+static void become_nobody(const struct rig *rig)
+{
+    if (geteuid() != 0)
+        return;
+    OK(chown(rig->base, NOBODY, NOBODY));
+    OK(setgroups(0, NULL));
+    OK(setresgid(NOBODY, NOBODY, NOBODY));
+    OK(setresuid(NOBODY, NOBODY, NOBODY));
+}
+
+static void test(gconstpointer data)
+{
+    void (*change)(struct rig *, struct ic_inode *);
+    struct rig rig = { .base = g_dir_make_tmp("stepback-test-XXXXXX", NULL) };
+    char *argv[] = { (char *)"rm", (char *)"-rf", rig.base, NULL };
+    pid_t pid;
+    int status;
+
+    memcpy(&change, data, sizeof(change));
+    rig.share = g_build_filename(rig.base, "share", NULL);
+    rig.undo = g_build_filename(rig.base, "undo", NULL);
+    pid = fork();
+    if (pid == 0) {
+        become_nobody(&rig);
+        umask(0);
+        run(&rig, change);
+        _exit(0);
+    }
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    g_spawn_sync(NULL, argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL,
+                 NULL, NULL);
+    OK(status);
+    g_free(rig.share);
+    g_free(rig.undo);
+    g_free(rig.base);
+}
+
+static const struct {
+    const char *path;
+    void (*change)(struct rig *rig, struct ic_inode *dir);
+} cases[] = {
+    { "/closed/remove", remove_then_close },
+    { "/closed/create", create_then_close },
+    { "/closed/root", close_root },
+    { "/closed/move-out", move_out_then_close },
+};
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
+        g_test_add_data_func(cases[i].path, &cases[i].change, test);
+    return g_test_run();
+}
