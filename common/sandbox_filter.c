@@ -9,6 +9,7 @@
  * log.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/fs.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -109,7 +110,6 @@ static const int allowed[] = {
     /* Descriptors: dup, close-on-exec, O_NONBLOCK, locks. */
     CALL(dup),
     CALL(fchdir),
-    CALL(fcntl),
     CALL(pipe2),
 
     /* Act as the client's user, a thread at a time. */
@@ -184,7 +184,6 @@ static const int allowed[] = {
     CALL(rt_sigtimedwait),
     CALL(sched_getaffinity),
     CALL(sched_getattr),
-    CALL(sched_setattr),
     CALL(sched_yield),
     CALL(set_robust_list),
     CALL(sigaltstack),
@@ -226,6 +225,16 @@ static int add_rules(scmp_filter_ctx filter)
           SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD) },
         /* A thread's current folder, not its namespaces. */
         { CALL(unshare), SCMP_A0(SCMP_CMP_EQ, CLONE_FS) },
+        /* Not F_SETOWN and F_SETSIG: they send signals to anybody. */
+        { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_DUPFD) },
+        { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_DUPFD_CLOEXEC) },
+        { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFD) },
+        { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_SETFD) },
+        { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFL) },
+        { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_SETFL) },
+        { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_OFD_GETLK) },
+        { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_OFD_SETLK) },
+        { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_OFD_SETLKW) },
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, FICLONE) },
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, TCGETS) }, /* isatty(3) */
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, FIONREAD) },
@@ -240,6 +249,11 @@ static int add_rules(scmp_filter_ctx filter)
     for (size_t i = 0; rc == 0 && i < G_N_ELEMENTS(rules); i++)
         rc = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, rules[i].call, 1,
                                     &rules[i].argument);
+    /* GLib gives each new thread the settings of the first, which it has
+     * anyway; others' settings are not ours to change. */
+    if (rc == 0)
+        rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(0), CALL(sched_setattr),
+                              0);
     /* Its flags are in memory, where no filter sees them: with ENOSYS the C
      * library falls back to clone(). */
     if (rc == 0)

@@ -278,6 +278,8 @@ static const struct {
     { "io_uring_setup", SYS_io_uring_setup, 1, 0, 0 },
     { "keyctl", SYS_keyctl, 0, 0, 0 },
     { "chroot", SYS_chroot, 0, 0, 0 },
+    { "fcntl-owner", SYS_fcntl, 0, F_SETOWN, 1 },
+    { "fcntl-signal", SYS_fcntl, 0, 10 /* F_SETSIG */, SIGKILL },
     { "prctl", SYS_prctl, 4 /* PR_SET_DUMPABLE */, 1, 0 },
 };
 
