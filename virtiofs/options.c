@@ -140,19 +140,10 @@ static gboolean apply_raw(struct options *options,
            complete_sandbox(options, error) && check(options, error);
 }
 
-static gboolean parse_arguments(struct options *options,
-                                struct raw_options *raw, int argc, char **argv,
-                                GError **error)
+static void add_undo_entries(GOptionContext *context, struct options *options,
+                             struct raw_options *raw)
 {
     const GOptionEntry entries[] = {
-        { "shared-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->shared_dir,
-          "Serve this folder", "DIR" },
-        { "socket-path", 0, 0, G_OPTION_ARG_FILENAME, &options->socket_path,
-          "Listen for the front-end on this Unix socket", "PATH" },
-        { "fd", 0, 0, G_OPTION_ARG_INT, &options->listen_fd,
-          "Listen for the front-end on this inherited socket", "N" },
-        { "mount", 0, 0, G_OPTION_ARG_FILENAME, &options->mount_dir,
-          "Mount here instead of serving a guest", "DIR" },
         { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->undo_dir,
           "Keep the undo log here (default: no undo)", "DIR" },
         { "undo-max-log-size", 0, 0, G_OPTION_ARG_STRING, &raw->max_log_size,
@@ -178,9 +169,17 @@ static gboolean parse_arguments(struct options *options,
           "Listen for the undo control protocol on this Unix socket", "PATH" },
         { "interceptor-fd", 0, 0, G_OPTION_ARG_INT, &options->interceptor_fd,
           "Serve the undo control protocol on this inherited socket", "N" },
-        { "cache", 0, 0, G_OPTION_ARG_STRING, &raw->cache,
-          "What the guest may cache: never, metadata, auto (default), always",
-          "POLICY" },
+        { NULL }
+    };
+
+    g_option_context_add_main_entries(context, entries, NULL);
+}
+
+static void add_sandbox_entries(GOptionContext *context,
+                                struct options *options,
+                                struct raw_options *raw)
+{
+    const GOptionEntry entries[] = {
         { "sandbox", 0, 0, G_OPTION_ARG_STRING, &raw->sandbox,
           "Lock the daemon in: namespace (default), chroot or none", "MODE" },
         { "seccomp", 0, 0, G_OPTION_ARG_STRING, &raw->seccomp,
@@ -196,6 +195,19 @@ static gboolean parse_arguments(struct options *options,
           ":INSIDE:OUTSIDE:COUNT:" },
         { "gid-map", 0, 0, G_OPTION_ARG_STRING, &options->gid_map,
           "The same of groups", ":INSIDE:OUTSIDE:COUNT:" },
+        { NULL }
+    };
+
+    g_option_context_add_main_entries(context, entries, NULL);
+}
+
+static void add_guest_entries(GOptionContext *context, struct options *options,
+                              struct raw_options *raw)
+{
+    const GOptionEntry entries[] = {
+        { "cache", 0, 0, G_OPTION_ARG_STRING, &raw->cache,
+          "What the guest may cache: never, metadata, auto (default), always",
+          "POLICY" },
         { "xattrmap", 0, 0, G_OPTION_ARG_STRING, &raw->xattr_map,
           "Other names for extended attributes on the host", "RULES" },
         { "posix-lock", 0, 0, G_OPTION_ARG_NONE, &raw->posix_locks,
@@ -219,6 +231,25 @@ static gboolean parse_arguments(struct options *options,
           NULL },
         { "preserve-noatime", 0, 0, G_OPTION_ARG_NONE, &raw->nothing,
           "So anyway", NULL },
+        { NULL }
+    };
+
+    g_option_context_add_main_entries(context, entries, NULL);
+}
+
+static void add_program_entries(GOptionContext *context,
+                                struct options *options,
+                                struct raw_options *raw)
+{
+    const GOptionEntry entries[] = {
+        { "shared-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->shared_dir,
+          "Serve this folder", "DIR" },
+        { "socket-path", 0, 0, G_OPTION_ARG_FILENAME, &options->socket_path,
+          "Listen for the front-end on this Unix socket", "PATH" },
+        { "fd", 0, 0, G_OPTION_ARG_INT, &options->listen_fd,
+          "Listen for the front-end on this inherited socket", "N" },
+        { "mount", 0, 0, G_OPTION_ARG_FILENAME, &options->mount_dir,
+          "Mount here instead of serving a guest", "DIR" },
         { "rlimit-nofile", 0, 0, G_OPTION_ARG_INT, &raw->file_limit,
           "Open files at most; 0: leave the limit (default: 1000000)", "N" },
         { "socket-group", 0, 0, G_OPTION_ARG_STRING, &options->socket_group,
@@ -241,12 +272,23 @@ static gboolean parse_arguments(struct options *options,
           "Print the version", NULL },
         { NULL }
     };
+
+    g_option_context_add_main_entries(context, entries, NULL);
+}
+
+static gboolean parse_arguments(struct options *options,
+                                struct raw_options *raw, int argc, char **argv,
+                                GError **error)
+{
     g_autoptr(GOptionContext) context = g_option_context_new(NULL);
 
     g_option_context_set_summary(
         context, "Serves a folder to a virtual machine over virtio-fs, with "
                  "undo.");
-    g_option_context_add_main_entries(context, entries, NULL);
+    add_program_entries(context, options, raw);
+    add_undo_entries(context, options, raw);
+    add_guest_entries(context, options, raw);
+    add_sandbox_entries(context, options, raw);
     if (!g_option_context_parse(context, &argc, &argv, error))
         return FALSE;
     if (argc > 1)
