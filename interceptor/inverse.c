@@ -9,6 +9,7 @@
 
 #include "common/fd.h"
 #include "interceptor/inverse_parts.h"
+#include "interceptor/search.h"
 #include "interceptor/sys.h"
 
 /* ---- names --------------------------------------------------------------- */
@@ -265,14 +266,14 @@ static int invert(struct inverter *v, int dirfd)
 {
     int rc = step_create_manifest(v->step, dirfd);
 
+    if (rc == 0 && v->source->copies)
+        rc = inverse_copy_living(v);
     if (rc == 0)
         rc = invert_bindings(v);
     if (rc == 0)
         rc = invert_arrivals(v);
     if (rc == 0)
         rc = invert_metadata(v);
-    if (rc == 0 && v->source->copies)
-        rc = inverse_copy_unnamed(v);
     if (rc == 0)
         rc = invert_seen(v);
     if (rc == 0)
@@ -291,6 +292,7 @@ int inverse_make(const struct inverse_source *source, int dirfd)
         .source = source,
         .step = step_new(step->id, source->seq, step->type, step->command,
                          step->root->ino),
+        .living = search_set_new(),
     };
     int rc;
 
@@ -303,6 +305,7 @@ int inverse_make(const struct inverse_source *source, int dirfd)
     walker_clear(&v.walker);
     fd_close(&v.store.blobs);
     pack_close(v.pack);
+    g_hash_table_unref(v.living);
     step_free(v.step);
     return rc;
 }

@@ -37,13 +37,16 @@ static int copy_entry(struct inverter *v, const struct survey_entry *entry,
     struct step_inode *inode, *dir;
     int rc = 0;
 
-    /* It got one more name, and lives on. */
+    /* It got one more name by the step, and lives on. */
     if (step_find_inode(v->source->step, entry->st.st_ino))
         return 0;
     inode = step_get_inode(v->step, entry->st.st_ino);
     dir = step_get_inode(v->step, entry->dir->st.st_ino);
     if (!step_find_binding(v->step, dir, entry->name))
         rc = step_record_binding(v->step, dir, entry->name, inode);
+    /* By somebody else. */
+    if (rc == 0 && g_hash_table_contains(v->living, &inode->ino))
+        return step_record_seen(v->step, inode, &entry->st);
     if (rc < 0 || inode->flags & STEP_DATA ||
         (inode->flags & STEP_META && !S_ISDIR(entry->st.st_mode)))
         return rc; /* another name of it */
@@ -68,6 +71,24 @@ int inverse_copy_created(struct inverter *v)
 }
 
 /* ---- files under unknown names ------------------------------------------- */
+
+/* A file that lost all names that are recorded may have others, and so may one
+ * with names that the rollback will take: of a step, or of somebody who linked
+ * it into a folder that the step made. */
+struct finder {
+    struct inverter *v;
+    GHashTable *dirs;   /* a set of &ino: folders that the step made */
+    GHashTable *wanted; /* see search_set_new() */
+};
+
+static bool will_go(const struct finder *f, uint64_t dir_ino, const char *name)
+{
+    struct step *step = f->v->source->step;
+    struct step_inode *dir = step_find_inode(step, dir_ino);
+
+    return g_hash_table_contains(f->dirs, &dir_ino) ||
+           (dir && step_find_binding(step, dir, name));
+}
 
 /* Where a directory above such a file is. */
 struct spot {
@@ -154,11 +175,12 @@ static int add_homes(struct inverter *v, int dirfd, const char *name,
     return rc < 0 ? rc : add_home(v, &last);
 }
 
-static int found_name(int dirfd, const char *name, uint64_t ino, void *opaque)
+static int record_found(struct inverter *v, int dirfd, const char *name,
+                        uint64_t ino)
 {
-    struct inverter *v = opaque;
     const struct step_inode *inode = step_find_inode(v->source->step, ino);
     struct step_inode *mine = step_get_inode(v->step, ino);
+    unsigned flags = inode ? inode->flags : 0;
     fd_auto int fd = sys_openat(dirfd, name, O_PATH | O_NOFOLLOW, 0);
     struct stat st;
     int rc = fd < 0 ? fd : sys_stat_fd(fd, &st);
@@ -169,26 +191,77 @@ static int found_name(int dirfd, const char *name, uint64_t ino, void *opaque)
         rc = add_homes(v, dirfd, name, ino);
     if (rc == 0)
         rc = step_record_seen(v->step, mine, &st);
-    if (rc == 0 && inode->flags & STEP_META)
+    if (rc == 0 && flags & STEP_META)
         rc = inverse_record_meta(v, mine, fd);
-    if (rc == 0 && inode->flags & STEP_DATA && S_ISREG(st.st_mode))
+    if (rc == 0 && flags & STEP_DATA && S_ISREG(st.st_mode))
         rc = inverse_keep_file(v, mine, fd, &st);
+    if (rc == 0)
+        search_set_add(v->living, ino);
     return rc;
 }
 
-int inverse_copy_unnamed(struct inverter *v)
+static int found_name(int dirfd, const char *name, uint64_t ino, void *opaque)
 {
-    g_autoptr(GHashTable) wanted = search_set_new();
+    const struct finder *f = opaque;
+    struct stat st;
+    int rc = sys_stat_fd(dirfd, &st);
+
+    if (rc < 0)
+        return rc;
+    return will_go(f, st.st_ino, name) ? -ENOENT
+                                       : record_found(f->v, dirfd, name, ino);
+}
+
+static void want_recorded(struct finder *f)
+{
+    const struct inverse_source *source = f->v->source;
     GHashTableIter iter;
     gpointer value;
 
-    g_hash_table_iter_init(&iter, v->source->step->inodes);
+    g_hash_table_iter_init(&iter, source->step->inodes);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         const struct step_inode *inode = value;
 
         if (inode->names &&
-            !g_hash_table_contains(v->source->survey->inodes, inode))
-            search_set_add(wanted, inode->ino);
+            !g_hash_table_contains(source->survey->inodes, inode))
+            search_set_add(f->wanted, inode->ino);
     }
-    return search_files(v->source->root, wanted, found_name, v);
+}
+
+/* Files with more names than those that will go. */
+static void want_created(struct finder *f)
+{
+    const GPtrArray *created = f->v->source->survey->created;
+    g_autoptr(GHashTable) names = g_hash_table_new(g_int64_hash, g_int64_equal);
+
+    for (guint i = 0; i < created->len; i++) {
+        const struct survey_entry *entry = g_ptr_array_index(created, i);
+        uint64_t ino = entry->st.st_ino;
+        guint count;
+
+        if (S_ISDIR(entry->st.st_mode)) {
+            search_set_add(f->dirs, ino);
+            continue;
+        }
+        if (entry->st.st_nlink < 2 || step_find_inode(f->v->source->step, ino))
+            continue;
+        count = GPOINTER_TO_UINT(g_hash_table_lookup(names, &ino)) + 1;
+        g_hash_table_insert(names, (gpointer)&entry->st.st_ino,
+                            GUINT_TO_POINTER(count));
+        if (count < entry->st.st_nlink)
+            search_set_add(f->wanted, ino);
+        else
+            g_hash_table_remove(f->wanted, &ino);
+    }
+}
+
+int inverse_copy_living(struct inverter *v)
+{
+    g_autoptr(GHashTable) dirs = search_set_new();
+    g_autoptr(GHashTable) wanted = search_set_new();
+    struct finder f = { v, dirs, wanted };
+
+    want_created(&f);
+    want_recorded(&f);
+    return search_files(v->source->root, wanted, found_name, &f);
 }

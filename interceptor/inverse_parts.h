@@ -27,6 +27,7 @@ struct inverter {
     struct content_store store;
     atomic_bool no_clones;
     int64_t last_content; /* number */
+    GHashTable *living;   /* a set of &ino: files that were found to live on */
 };
 
 /* The inverse's record of what is at the entry, with a home for it and all
@@ -50,9 +51,10 @@ int inverse_add_content(struct inverter *v);
 int inverse_keep_file(struct inverter *v, struct step_inode *inode, int fd,
                       const struct stat *st);
 
-/* For a log to which names cannot be moved; after the names: what the rollback
- * will remove, and files that live on under names that no record knows. */
+/* For a log to which names cannot be moved. Before the names: files that live on
+ * under names that no record knows get a home there. After all else: what the
+ * rollback will remove. */
+int inverse_copy_living(struct inverter *v);
 int inverse_copy_created(struct inverter *v);
-int inverse_copy_unnamed(struct inverter *v);
 
 #endif
