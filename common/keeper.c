@@ -11,10 +11,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,17 +65,34 @@ static void close_all_but(int fd)
         close((int)i);
 }
 
+/* Whoever starts next may have put a socket of its own there already, and it
+ * may have got the inode number again. */
+static bool is_still(const char *path, const struct stat *then)
+{
+    struct stat now;
+
+    return lstat(path, &now) == 0 && now.st_dev == then->st_dev &&
+           now.st_ino == then->st_ino &&
+           now.st_ctim.tv_sec == then->st_ctim.tv_sec &&
+           now.st_ctim.tv_nsec == then->st_ctim.tv_nsec;
+}
+
 static void serve(int fd, const char *const *sockets)
 {
+    struct stat then[KEEPER_MAX_SOCKETS] = { 0 };
     pid_t pid;
 
+    for (size_t i = 0; sockets[i]; i++)
+        lstat(sockets[i], &then[i]);
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_NAME, "stepback-keeper");
     close_all_but(fd);
     while (recv(3, &pid, sizeof(pid), 0) == sizeof(pid))
         answer(3, pid);
-    for (; *sockets; sockets++)
-        unix_socket_remove(*sockets);
+    for (size_t i = 0; sockets[i]; i++) {
+        if (is_still(sockets[i], &then[i]))
+            unix_socket_remove(sockets[i]);
+    }
     _exit(0);
 }
 
@@ -85,6 +104,7 @@ struct keeper *keeper_start(const char *const *sockets, GError **error)
     int ends[2];
     pid_t pid;
 
+    g_assert(g_strv_length((char **)sockets) <= KEEPER_MAX_SOCKETS);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ||
         (pid = fork()) < 0) {
         g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,

@@ -18,7 +18,10 @@
 
 struct keeper;
 
-/* Before there are threads. sockets: paths, ended by NULL; copied. NULL and
+enum { KEEPER_MAX_SOCKETS = 4 };
+
+/* Before there are threads. sockets: paths of sockets that are there, at most
+ * KEEPER_MAX_SOCKETS, ended by NULL; borrowed for the call. NULL and
  * error (ERROR_IO_ERROR). */
 struct keeper *keeper_start(const char *const *sockets, GError **error);
 
