@@ -23,6 +23,7 @@ struct exec {
     char *command;
     json_t *message; /* for the shim; NULL once sent */
     unsigned timeout_seconds;
+    const char *output_event;
     struct control_link *link;
     struct guest_channel *guest;
     const struct exec_callbacks *callbacks;
@@ -202,14 +203,15 @@ struct exec *exec_new(const struct exec_request *request,
                       const struct exec_callbacks *callbacks, void *opaque,
                       GError **error)
 {
-    json_t *message = guest_channel_exec_message(
-        request->step_id, request->command, request->cwd, request->env);
+    json_t *message = guest_channel_exec_message(request->step_id,
+                                                 request->command, request->cwd,
+                                                 request->env, request->input);
     struct exec *exec;
 
     if (!message) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_TOO_LARGE,
-                            "the command and its environment are longer than "
-                            "1 MiB");
+                            "the command, its environment and its input are "
+                            "longer than 1 MiB");
         return NULL;
     }
     exec = g_new0(struct exec, 1);
@@ -219,6 +221,8 @@ struct exec *exec_new(const struct exec_request *request,
     exec->command = g_strdup(request->command);
     exec->message = message;
     exec->timeout_seconds = request->timeout_seconds;
+    exec->output_event = request->output_event ? request->output_event
+                                               : "event.terminal_output";
     exec->link = link;
     exec->guest = guest;
     exec->callbacks = callbacks;
@@ -270,7 +274,7 @@ bool exec_take_output(struct exec *exec, gint64 id, const char *stream,
     payload = json_pack("{s:I, s:s}", "step_id", (json_int_t)id, "stream",
                         stream);
     json_bytes_set(payload, "data", data, len);
-    if (!exec->callbacks->event("event.terminal_output", payload, true,
+    if (!exec->callbacks->event(exec->output_event, payload, true,
                                 exec->opaque))
         exec->dropped++;
     return true;

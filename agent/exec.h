@@ -41,6 +41,8 @@ struct exec_request {
     const char *command, *cwd;
     json_t *env;              /* object of strings, or NULL */
     unsigned timeout_seconds; /* 0: none */
+    const char *input;        /* its standard input; NULL: nothing */
+    const char *output_event; /* static; NULL: "event.terminal_output" */
 };
 
 /* Start a command. Everything is borrowed for the call but link and guest,

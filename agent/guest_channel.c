@@ -43,15 +43,17 @@ void guest_channel_complain(struct guest_channel *channel, const char *format,
 static gboolean take_hello(struct guest_channel *channel, json_t *message,
                            GError **error)
 {
-    const char *shim_version = "", *kernel = "";
-    gint64 version;
+    struct guest_hello hello = { .shim_version = "", .kernel = "" };
 
-    if (!message_get_int(message, "version", 0, G_MAXINT32, &version, error) ||
-        !message_get_optional_string(message, "shim_version", &shim_version,
-                                     error) ||
-        !message_get_optional_string(message, "kernel", &kernel, error))
+    if (!message_get_int(message, "version", 0, G_MAXINT32, &hello.version,
+                         error) ||
+        !message_get_optional_string(message, "shim_version",
+                                     &hello.shim_version, error) ||
+        !message_get_optional_string(message, "kernel", &hello.kernel, error) ||
+        !message_get_optional_int(message, "takes_input", 0, 1,
+                                  &hello.takes_input, error))
         return FALSE;
-    channel->callbacks->hello(version, shim_version, kernel, channel->opaque);
+    channel->callbacks->hello(&hello, channel->opaque);
     return TRUE;
 }
 
@@ -200,7 +202,8 @@ void guest_channel_free(struct guest_channel *channel)
 }
 
 json_t *guest_channel_exec_message(gint64 id, const char *command,
-                                   const char *cwd, json_t *env)
+                                   const char *cwd, json_t *env,
+                                   const char *input)
 {
     json_t *message = json_pack("{s:s, s:I, s:s, s:s, s:I}", "type", WIRE_EXEC,
                                 "id", (json_int_t)id, "command", command, "cwd",
@@ -208,6 +211,8 @@ json_t *guest_channel_exec_message(gint64 id, const char *command,
 
     if (env)
         json_object_set(message, "env", env);
+    if (input)
+        json_object_set_new(message, "input", json_string(input));
     if (json_dumpb(message, NULL, 0, JSON_COMPACT) <= WIRE_MAX_LINE)
         return message;
     json_decref(message);

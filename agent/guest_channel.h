@@ -19,10 +19,15 @@
 
 struct guest_channel;
 
+struct guest_hello {
+    gint64 version;
+    const char *shim_version, *kernel;
+    gint64 takes_input; /* not 0: its commands can have some */
+};
+
 /* All pointers are borrowed for the call. A callback may free the channel. */
 struct guest_channel_callbacks {
-    void (*hello)(gint64 version, const char *shim_version, const char *kernel,
-                  void *opaque);
+    void (*hello)(const struct guest_hello *hello, void *opaque);
     /* error: NULL if the mount is there. */
     void (*mounted)(const char *tag, const char *error, void *opaque);
     void (*output)(gint64 id, const char *stream, const char *data, size_t len,
@@ -45,10 +50,11 @@ void guest_channel_free(struct guest_channel *channel);
 void guest_channel_complain(struct guest_channel *channel, const char *format,
                             ...) G_GNUC_PRINTF(2, 3);
 
-/* The exec message; env (borrowed) is an object of strings or NULL. A new
- * reference, or NULL if it is longer than the wire allows. */
+/* The exec message; env (borrowed) is an object of strings or NULL, input may
+ * be NULL. A new reference, or NULL if it is longer than the wire allows. */
 json_t *guest_channel_exec_message(gint64 id, const char *command,
-                                   const char *cwd, json_t *env);
+                                   const char *cwd, json_t *env,
+                                   const char *input);
 
 /* Send a message (taken). */
 void guest_channel_send(struct guest_channel *channel, json_t *message);

@@ -50,6 +50,7 @@ struct machine {
     struct backend *backend;
     struct vm *vm;
     bool backend_runs, vm_runs;
+    bool takes_input; /* the guest's commands */
     gint64 started, ready; /* monotonic, us */
     guint boot_timer, watchdog, blame_timer, restart_source, stopped_source;
 };
@@ -116,8 +117,7 @@ static void stop_further(struct machine *machine)
 
 /* ---- the guest ----------------------------------------------------------- */
 
-static void on_hello(gint64 version, const char *shim_version,
-                     const char *kernel, void *opaque)
+static void on_hello(const struct guest_hello *hello, void *opaque)
 {
     struct machine *machine = opaque;
 
@@ -125,18 +125,19 @@ static void on_hello(gint64 version, const char *shim_version,
         guest_channel_complain(vm_guest(machine->vm), "hello out of place");
         return;
     }
-    if (version != WIRE_VERSION) {
+    if (hello->version != WIRE_VERSION) {
         g_autofree char *text = g_strdup_printf(
             "the guest's shim speaks version %" G_GINT64_FORMAT
             " of the protocol and not %d; build the image again with: "
             "stepback image build",
-            version, WIRE_VERSION);
+            hello->version, WIRE_VERSION);
 
         fail_with(machine, ERROR_VM_LAUNCH_FAILED, text);
         return;
     }
     log_info(LOG_SESSION, "the guest is up: shim %.40s, kernel %.80s",
-             shim_version, kernel);
+             hello->shim_version, hello->kernel);
+    machine->takes_input = hello->takes_input != 0;
     machine->stage = MOUNTING;
     g_clear_handle_id(&machine->watchdog, g_source_remove);
     guest_channel_mount(vm_guest(machine->vm), VM_WORKING_TAG, WIRE_DEFAULT_CWD,
@@ -479,6 +480,11 @@ struct guest_channel *machine_guest(struct machine *machine)
 gint64 machine_last_step_id(struct machine *machine)
 {
     return backend_last_step_id(machine->backend);
+}
+
+bool machine_takes_input(const struct machine *machine)
+{
+    return machine->takes_input;
 }
 
 enum accel machine_accel(const struct machine *machine)

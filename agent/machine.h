@@ -13,6 +13,7 @@
 
 #include <glib.h>
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "agent/control_link.h"
 #include "agent/guest_channel.h"
@@ -22,7 +23,6 @@ struct machine;
 
 /* The code of the event.warning that says that the guest is emulated. */
 #define MACHINE_SLOW "no_kvm"
-
 
 struct machine_callbacks {
     /* The guest is up and has the folder mounted. */
@@ -61,6 +61,9 @@ void machine_kill(struct machine *machine);
 struct control_link *machine_link(struct machine *machine);
 struct guest_channel *machine_guest(struct machine *machine);
 gint64 machine_last_step_id(struct machine *machine);
+
+/* Whether the guest's shim can give a command input. */
+bool machine_takes_input(const struct machine *machine);
 
 enum accel machine_accel(const struct machine *machine);
 /* From machine_new() to "ready". */

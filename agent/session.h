@@ -7,6 +7,11 @@
  * command runs at a time.
  *
  * Every operation answers exactly once, by its done, never before it returns.
+ * Several parties may use one session at a time (a frontend, an MCP client);
+ * all of them get its events.
+ *
+ * "directory" says which working folder is meant: its index, its label or its
+ * path, as JSON; NULL is the first one.
  *
  * Threads: all on the main thread.
  */
@@ -29,9 +34,23 @@ struct session_callbacks {
                   void *opaque);
 };
 
+enum {
+    /* Of session_write_file(): bytes of content. */
+    SESSION_WRITE_MAX = 8 << 20,
+    SESSION_WARNINGS = 50,
+};
+
 struct session *session_new(const char *log_level,
                             const struct session_callbacks *callbacks,
                             void *opaque);
+
+/* Somebody else who gets all events from now on, until session_unlisten() with
+ * the same arguments. callbacks is borrowed until then. */
+void session_listen(struct session *session,
+                    const struct session_callbacks *callbacks, void *opaque);
+void session_unlisten(struct session *session,
+                      const struct session_callbacks *callbacks, void *opaque);
+
 /* What still runs is killed; operations that wait are answered. */
 void session_free(struct session *session);
 
@@ -41,6 +60,12 @@ void session_start(struct session *session, struct session_config *config,
 
 /* End the session in order; a command that runs is cancelled first. */
 void session_stop(struct session *session, reply_done done, void *opaque);
+
+/* End the session, forget its machine's disk, and start it again as it was; the
+ * answer is session_start()'s. config (taken) is NULL for that; where no
+ * session runs it says which machine is meant. */
+void session_reset(struct session *session, struct session_config *config,
+                   reply_done done, void *opaque);
 
 /* End what runs at once. A session_stop() under way then ends soon. */
 void session_kill(struct session *session);
@@ -62,13 +87,61 @@ void session_execute(struct session *session,
 /* Cancel the command. False if none runs. */
 bool session_cancel(struct session *session);
 
-void session_rollback(struct session *session, unsigned steps, bool force,
-                      reply_done done, void *opaque);
-void session_history(struct session *session, unsigned limit, reply_done done,
-                     void *opaque);
+/* Run the session's agent_command in the guest with this prompt on its standard
+ * input; what it prints is event.agent_output. The answer is the step's report.
+ * ERROR_INVALID_FIELD if the session has no agent_command. */
+void session_prompt(struct session *session, const char *prompt,
+                    unsigned timeout_seconds, reply_done done, void *opaque);
+
+/* ---- undo (doc/control-protocol.md has the answers and their data) --------
+ */
+
+void session_rollback(struct session *session, json_t *directory,
+                      unsigned steps, bool force, reply_done done,
+                      void *opaque);
+void session_redo(struct session *session, json_t *directory, unsigned steps,
+                  bool force, reply_done done, void *opaque);
+void session_preview(struct session *session, json_t *directory, unsigned steps,
+                     bool force, reply_done done, void *opaque);
+void session_history(struct session *session, json_t *directory, unsigned limit,
+                     reply_done done, void *opaque);
+
+/* limits (taken): the payload of the control protocol's "configure". */
+void session_configure(struct session *session, json_t *directory,
+                       json_t *limits, reply_done done, void *opaque);
+void session_discard(struct session *session, json_t *directory,
+                     reply_done done, void *opaque);
+
+/* Write a file as a step of type "api"; its report is the answer and, as
+ * event.step_completed, goes to all. file (taken): path, content, [encoding],
+ * [mode]. ERROR_TOO_LARGE for more than SESSION_WRITE_MAX bytes,
+ * ERROR_READ_ONLY_DIRECTORY. */
+void session_write_file(struct session *session, json_t *directory,
+                        json_t *file, reply_done done, void *opaque);
+
+/* ---- safeguards -----------------------------------------------------------
+ */
+
+/* rules (taken) as in the control protocol. They hold until the session ends.
+ */
+void session_guard_configure(struct session *session, json_t *rules,
+                             reply_done done, void *opaque);
+
+/* id: the safeguard_id of an event.safeguard_triggered. */
+void session_guard_confirm(struct session *session, const char *id, bool allow,
+                           reply_done done, void *opaque);
+
+/* ---- files -----------------------------------------------------------------
+ */
+
+/* What is to be known of a folder: the daemon's "status", and the warnings
+ * about it ("warnings", the newest SESSION_WARNINGS). */
+void session_folder_status(struct session *session, json_t *directory,
+                           reply_done done, void *opaque);
 
 /* An O_PATH fd of the working folder. Borrowed; -1 and error
- * (ERROR_NO_SESSION) if no session runs. */
-int session_folder_fd(struct session *session, GError **error);
+ * (ERROR_NO_SESSION, ERROR_INVALID_FIELD) if there is none. */
+int session_folder_fd(struct session *session, json_t *directory,
+                      GError **error);
 
 #endif

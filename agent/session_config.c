@@ -179,8 +179,8 @@ static gboolean parse_vm(struct session_config *config, json_t *payload,
         return invalid(error, "vm", "must be an object");
     if (!message_get_optional_string(vm, "accel", &accel, error) ||
         !message_get_optional_string(vm, "image", &image, error) ||
-        !parse_size(vm, "memory_mb", SESSION_MEMORY_MIN_MB, SESSION_MEMORY_MAX_MB,
-                    &config->memory_mb, error) ||
+        !parse_size(vm, "memory_mb", SESSION_MEMORY_MIN_MB,
+                    SESSION_MEMORY_MAX_MB, &config->memory_mb, error) ||
         !parse_size(vm, "cpus", 1, CPUS_MAX, &config->cpus, error) ||
         !parse_size(vm, "boot_timeout_seconds", 1, BOOT_TIMEOUT_MAX_S,
                     &config->boot_timeout_s, error) ||
@@ -207,6 +207,31 @@ static gboolean parse_outside_policy(struct session_config *config,
             ic_outside_policy_check(config->outside_policy, error));
 }
 
+/* An object for the undo engine, which checks it. */
+static gboolean parse_object(json_t *payload, const char *key,
+                             json_t **ret_object, GError **error)
+{
+    json_t *object = json_object_get(payload, key);
+
+    if (object && !json_is_object(object))
+        return invalid(error, key, "must be an object");
+    *ret_object = json_incref(object);
+    return TRUE;
+}
+
+static gboolean parse_agent(struct session_config *config, json_t *payload,
+                            GError **error)
+{
+    const char *command = NULL;
+
+    if (!message_get_optional_string(payload, "agent_command", &command, error))
+        return FALSE;
+    if (command && !*command)
+        return invalid(error, "agent_command", "must not be empty");
+    config->agent_command = g_strdup(command);
+    return TRUE;
+}
+
 struct session_config *session_config_parse(json_t *payload, GError **error)
 {
     struct session_config *config = g_new0(struct session_config, 1);
@@ -218,10 +243,30 @@ struct session_config *session_config_parse(json_t *payload, GError **error)
         parse_network(config, payload, error) &&
         parse_outside_policy(config, payload, error) &&
         parse_vm(config, payload, error) &&
+        parse_agent(config, payload, error) &&
+        parse_object(payload, "undo", &config->limits, error) &&
+        parse_object(payload, "safeguard", &config->rules, error) &&
         parse_directories(config, payload, error))
         return config;
     session_config_free(config);
     return NULL;
+}
+
+gboolean session_config_find(const struct session_config *config,
+                             json_t *directory, unsigned *ret_index,
+                             GError **error)
+{
+    const char *name = json_string_value(directory);
+
+    *ret_index = 0;
+    if (!directory ||
+        (json_is_integer(directory) && json_integer_value(directory) == 0) ||
+        (name &&
+         (strcmp(name, config->label) == 0 || strcmp(name, config->path) == 0)))
+        return TRUE;
+    return invalid(error, "directory",
+                   "must be the index, the label or the path of a working "
+                   "folder");
 }
 
 void session_config_free(struct session_config *config)
@@ -235,5 +280,8 @@ void session_config_free(struct session_config *config)
     g_free(config->initrd);
     g_free(config->disk);
     g_free(config->image);
+    g_free(config->agent_command);
+    json_decref(config->limits);
+    json_decref(config->rules);
     g_free(config);
 }

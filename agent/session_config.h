@@ -30,12 +30,24 @@ struct session_config {
     enum accel accel;
     char *kernel, *initrd, *disk; /* NULL: the image's */
     char *image;
+
+    bool wipe; /* the machine's disk: begin with a new one */
+
+    char *agent_command; /* for session_prompt(); NULL: none */
+    json_t *limits;      /* as for session_configure(), or NULL */
+    json_t *rules;       /* as for session_guard_configure(), or NULL */
 };
 
 /* Read a payload (borrowed). NULL and error: ERROR_MISSING_FIELD,
  * ERROR_INVALID_FIELD, ERROR_TOO_MANY_DIRECTORIES, ERROR_INVALID_DIRECTORY.
  */
 struct session_config *session_config_parse(json_t *payload, GError **error);
+
+/* The working folder that a field "directory" (session.h) means. FALSE and
+ * error: ERROR_INVALID_FIELD. */
+gboolean session_config_find(const struct session_config *config,
+                             json_t *directory, unsigned *ret_index,
+                             GError **error);
 void session_config_free(struct session_config *config);
 
 #endif

@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-#include "agent/fs_view.h"
 #include "agent/session.h"
+#include "agent/stdio_ops.h"
 #include "common/errors.h"
 #include "common/jsonl.h"
 #include "common/log.h"
@@ -24,12 +24,6 @@ enum {
     MAX_REQUESTS = 128, /* that wait for their response */
     FLUSH_MS = 1000,
     STOP_RETRY_MS = 50,
-    LIST_DEFAULT = 1000,
-    LIST_MAX = 100000,
-    HISTORY_DEFAULT = 50,
-    HISTORY_MAX = 1000,
-    ROLLBACK_MAX = 1000000,
-    TIMEOUT_MAX_S = 7 * 24 * 3600,
     REQUEST_ID_MAX = 256,
 };
 
@@ -90,234 +84,26 @@ static void respond(json_t *payload, const GError *error, json_t *data,
     g_free(request);
 }
 
-/* payload is taken. */
-static void respond_new(struct request *request, json_t *payload)
-{
-    respond(payload, NULL, NULL, request);
-    json_decref(payload);
-}
-
-/* ---- operations ------------------------------------------------------------
- * *
- *
- * Each answers its request now or later and returns TRUE; or it returns FALSE
- * and error, and the request is answered with that. */
-
-static gboolean handle_hello(struct request *request, json_t *payload,
-                             GError **error);
-
-static gboolean handle_start(struct request *request, json_t *payload,
-                             GError **error)
-{
-    struct session_config *config = session_config_parse(payload, error);
-
-    if (!config)
-        return FALSE;
-    session_start(request->api->session, config, respond, request);
-    return TRUE;
-}
-
-static gboolean handle_stop(struct request *request, json_t *payload,
-                            GError **error)
-{
-    session_stop(request->api->session, respond, request);
-    return TRUE;
-}
-
-static gboolean handle_status(struct request *request, json_t *payload,
-                              GError **error)
-{
-    respond_new(request, session_status(request->api->session));
-    return TRUE;
-}
-
-static gboolean get_env(json_t *payload, json_t **ret_env, GError **error)
-{
-    json_t *env = json_object_get(payload, "env");
-    const char *key;
-    json_t *value;
-    bool ok = !env || json_is_object(env);
-
-    json_object_foreach(env, key, value)
-    {
-        ok = ok && *key && !strchr(key, '=') && json_is_string(value);
-    }
-    if (!ok) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "the field 'env' must be an object whose members "
-                            "are strings");
-        return FALSE;
-    }
-    *ret_env = env;
-    return TRUE;
-}
-
-static gboolean handle_execute(struct request *request, json_t *payload,
-                               GError **error)
-{
-    struct session_command command = { 0 };
-    gint64 timeout = 0;
-
-    if (!message_get_string(payload, "command", &command.command, error) ||
-        !message_get_optional_string(payload, "cwd", &command.cwd, error) ||
-        !message_get_optional_int(payload, "timeout_seconds", 1, TIMEOUT_MAX_S,
-                                  &timeout, error) ||
-        !get_env(payload, &command.env, error))
-        return FALSE;
-    command.timeout_seconds = (unsigned)timeout;
-    session_execute(request->api->session, &command, respond, request);
-    return TRUE;
-}
-
-static gboolean handle_cancel(struct request *request, json_t *payload,
-                              GError **error)
-{
-    bool cancelled = session_cancel(request->api->session);
-
-    respond_new(request, json_pack("{s:b}", "cancelled", cancelled));
-    return TRUE;
-}
-
-static gboolean handle_rollback(struct request *request, json_t *payload,
-                                GError **error)
-{
-    gboolean force = FALSE;
-    gint64 steps = 1;
-
-    if (!message_get_optional_int(payload, "steps", 1, ROLLBACK_MAX, &steps,
-                                  error) ||
-        !message_get_optional_bool(payload, "force", &force, error))
-        return FALSE;
-    session_rollback(request->api->session, (unsigned)steps, force, respond,
-                     request);
-    return TRUE;
-}
-
-static gboolean handle_history(struct request *request, json_t *payload,
-                               GError **error)
-{
-    gint64 limit = HISTORY_DEFAULT;
-
-    if (!message_get_optional_int(payload, "limit", 1, HISTORY_MAX, &limit,
-                                  error))
-        return FALSE;
-    session_history(request->api->session, (unsigned)limit, respond, request);
-    return TRUE;
-}
-
-static gboolean handle_list(struct request *request, json_t *payload,
-                            GError **error)
-{
-    gint64 limit = LIST_DEFAULT;
-    const char *path = "";
-    json_t *result;
-    int fd;
-
-    if (!message_get_optional_string(payload, "path", &path, error) ||
-        !message_get_optional_int(payload, "limit", 1, LIST_MAX, &limit, error))
-        return FALSE;
-    fd = session_folder_fd(request->api->session, error);
-    result = fd < 0 ? NULL : fs_view_list(fd, path, (unsigned)limit, error);
-    if (result)
-        respond_new(request, result);
-    return result != NULL;
-}
-
-static gboolean handle_read(struct request *request, json_t *payload,
-                            GError **error)
-{
-    gint64 offset = 0, length = -1;
-    const char *path;
-    json_t *result;
-    int fd;
-
-    if (!message_get_string(payload, "path", &path, error) ||
-        !message_get_optional_int(payload, "offset", 0, G_MAXINT64 / 2, &offset,
-                                  error) ||
-        !message_get_optional_int(payload, "length", 0, G_MAXINT64 / 2, &length,
-                                  error))
-        return FALSE;
-    fd = session_folder_fd(request->api->session, error);
-    result = fd < 0 ? NULL : fs_view_read(fd, path, offset, length, error);
-    if (result)
-        respond_new(request, result);
-    return result != NULL;
-}
-
-static const struct {
-    const char *type;
-    gboolean (*handle)(struct request *request, json_t *payload,
-                       GError **error);
-} operations[] = {
-    { "protocol.hello", handle_hello },   { "session.start", handle_start },
-    { "session.stop", handle_stop },      { "session.status", handle_status },
-    { "agent.execute", handle_execute },  { "agent.cancel", handle_cancel },
-    { "undo.rollback", handle_rollback }, { "undo.history", handle_history },
-    { "fs.list", handle_list },           { "fs.read", handle_read },
-};
-
-static gboolean handle_hello(struct request *request, json_t *payload,
-                             GError **error)
-{
-    json_t *names;
-    gint64 version;
-
-    if (!message_get_int(payload, "protocol_version", 0, G_MAXINT32, &version,
-                         error))
-        return FALSE;
-    if (version != STDIO_API_PROTOCOL_VERSION) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_UNSUPPORTED_PROTOCOL_VERSION,
-                    "protocol version %d is spoken here, not %" G_GINT64_FORMAT,
-                    STDIO_API_PROTOCOL_VERSION, version);
-        return FALSE;
-    }
-    names = json_array();
-    for (size_t i = 0; i < G_N_ELEMENTS(operations); i++)
-        json_array_append_new(names, json_string(operations[i].type));
-    respond_new(request, json_pack("{s:i, s:s, s:o}", "protocol_version",
-                                   STDIO_API_PROTOCOL_VERSION, "agent_version",
-                                   PACKAGE_VERSION, "operations", names));
-    return TRUE;
-}
-
 /* ---- requests ------------------------------------------------------------ */
-
-static void refuse_unknown(struct stdio_api *api, const char *id,
-                           const char *type)
-{
-    g_autoptr(GString) text = g_string_new(NULL);
-
-    g_string_printf(text, "unknown operation '%.100s'; known are", type);
-    for (size_t i = 0; i < G_N_ELEMENTS(operations); i++)
-        g_string_append_printf(text, "%s %s", i ? "," : "", operations[i].type);
-    send_refusal(api, id, ERROR_UNKNOWN_OPERATION, text->str);
-}
 
 static void dispatch(struct stdio_api *api, const char *id, const char *type,
                      json_t *payload)
 {
     g_autoptr(GError) error = NULL;
     struct request *request;
-    size_t i = 0;
 
-    while (i < G_N_ELEMENTS(operations) &&
-           strcmp(type, operations[i].type) != 0)
-        i++;
-    if (i == G_N_ELEMENTS(operations)) {
-        refuse_unknown(api, id, type);
-        return;
-    }
     if (api->requests >= MAX_REQUESTS) {
         send_refusal(api, id, ERROR_BUSY, "too many requests wait already");
         return;
     }
     log_emit(LOG_LEVEL_DEBUG, LOG_STDIO_API,
-             json_pack("{s:s}", "request_id", id), "request %s", type);
+             json_pack("{s:s}", "request_id", id), "request %.100s", type);
     request = g_new0(struct request, 1);
     request->api = api;
     request->id = g_strdup(id);
     api->requests++;
-    if (!operations[i].handle(request, payload, &error))
+    if (!stdio_ops_carry_out(api->session, type, payload, respond, request,
+                             &error))
         respond(NULL, error, NULL, request);
 }
 

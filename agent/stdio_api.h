@@ -14,8 +14,6 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#define STDIO_API_PROTOCOL_VERSION 1
-
 struct stdio_api;
 
 struct stdio_api_callbacks {

@@ -50,6 +50,7 @@ void dispatch_send_hello(struct dispatch *dispatch)
     json_writer_add_integer(&writer, "version", WIRE_VERSION);
     json_writer_add_string(&writer, "shim_version", PACKAGE_VERSION);
     json_writer_add_string(&writer, "kernel", names.release);
+    json_writer_add_integer(&writer, "takes_input", 1);
     port_end(dispatch->port, &writer);
 }
 
@@ -76,6 +77,11 @@ static void handle_exec(struct dispatch *dispatch,
     if (json_reader_member(object, "cwd") &&
         !json_reader_get_string(object, "cwd", &request.cwd)) {
         send_error(dispatch, object, "cwd must be a string without NUL");
+        return;
+    }
+    request.input = json_reader_member(object, "input");
+    if (request.input && request.input->type != JSON_READER_STRING) {
+        send_error(dispatch, object, "input must be a string");
         return;
     }
     request.env = json_reader_member(object, "env");

@@ -123,35 +123,50 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void connect_streams(int out, int err)
-{
-    int null;
-
-    if (dup2(err, STDERR_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0)
-        _exit(126);
-    null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null < 0 || dup2(null, STDIN_FILENO) < 0)
-        give_up(126, "open", "/dev/null");
-}
-
-/* A file in memory that holds a long command, as a path. Its fd stays open in
- * the shell, which is what keeps the path alive. */
-static void write_script(const char *text, char *path, size_t size)
+/* A file in memory that holds the text, to be read from its start. */
+static int hold_text(const char *what, const char *text, size_t len)
 {
     int fd = memfd_create("command", 0);
-    size_t len = strlen(text);
 
     if (fd < 0)
-        give_up(126, "create", "the script");
+        give_up(126, "create", what);
     while (len > 0) {
         ssize_t put = write(fd, text, len);
 
         if (put < 0)
-            give_up(126, "write", "the script");
+            give_up(126, "write", what);
         text += put;
         len -= (size_t)put;
     }
-    snprintf(path, size, "/proc/self/fd/%d", fd);
+    lseek(fd, 0, SEEK_SET);
+    return fd;
+}
+
+/* No pipe for the input: it would hold 64 KiB, and this process is about to
+ * become the command. */
+static void connect_streams(const struct spawn_request *request, int out,
+                            int err)
+{
+    int in;
+
+    if (dup2(err, STDERR_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0)
+        _exit(126);
+    if (request->input)
+        in = hold_text("the input", request->input->text, request->input->len);
+    else
+        in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (in < 0 || dup2(in, STDIN_FILENO) < 0)
+        give_up(126, "open", "/dev/null");
+    if (request->input)
+        close(in);
+}
+
+/* A long command as a path. Its fd stays open in the shell, which is what keeps
+ * the path alive. */
+static void write_script(const char *text, char *path, size_t size)
+{
+    snprintf(path, size, "/proc/self/fd/%d",
+             hold_text("the script", text, strlen(text)));
 }
 
 void spawn_exec(const struct spawn_request *request, int out, int err)
@@ -160,7 +175,7 @@ void spawn_exec(const struct spawn_request *request, int out, int err)
     char script[40];
 
     setsid();
-    connect_streams(out, err);
+    connect_streams(request, out, err);
     reset_signals();
     umask(022);
     if (chdir(request->cwd) < 0)

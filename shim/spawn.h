@@ -13,7 +13,8 @@ struct spawn_request {
     int64_t id;
     const char *text;
     const char *cwd;
-    const struct json_value *env; /* an object of strings, or NULL */
+    const struct json_value *env;   /* an object of strings, or NULL */
+    const struct json_value *input; /* a string: its stdin; NULL: nothing */
 };
 
 /* Become `/bin/sh -c text` in its own session, with the two fds as stdout and

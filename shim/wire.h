@@ -17,6 +17,8 @@
  *       the shim is init, it sets the guest's clock by it. At its start the
  *       guest read whole seconds, and a paused guest loses time; what is made
  *       on the share then seems to come from the future, and make warns.
+ *       With "input" (a string) that is its standard input, which is empty
+ *       otherwise; a shim that can do this says so in its hello.
  *   {"type":"cancel","id":42}
  *       SIGTERM to every process that command started, SIGKILL to those left
  *       after WIRE_CANCEL_GRACE_MS. Its step_completed follows when none is
@@ -31,7 +33,8 @@
  *
  * Guest to host:
  *
- *   {"type":"hello","version":1,"shim_version":"0.1.0","kernel":"6.12.95"}
+ *   {"type":"hello","version":1,"shim_version":"0.1.0","kernel":"6.12.95",
+ *    "takes_input":1}
  *       The first message once the port is open.
  *   {"type":"step_started","id":42}
  *   {"type":"output","id":42,"stream":"stdout","data":"..."}

@@ -40,6 +40,11 @@ def every_operation_is_accepted(place):
     equal(ready["payload"]["protocol_version"], 1)
     hello = agent.ask("protocol.hello", protocol_version=1)["payload"]
     equal(hello["protocol_version"], 1)
+    for operation in ("session.reset", "agent.prompt", "undo.redo",
+                      "undo.preview", "undo.configure", "undo.discard",
+                      "fs.status", "safeguard.configure",
+                      "safeguard.confirm"):
+        contains(hello["operations"], operation)
     equal(agent.ask("session.status")["payload"]["state"], "stopped")
     started = agent.start()["payload"]
     equal((started["state"], started["accel"], started["backend"]),
@@ -56,6 +61,18 @@ def every_operation_is_accepted(place):
     equal(agent.ask("agent.cancel")["payload"], {"cancelled": False})
     equal(agent.ask("undo.history")["payload"]["last_step_id"], 1)
     equal(agent.error("undo.rollback")[0], 3000)
+    equal(agent.error("undo.redo")[0], 3007)
+    equal(agent.error("undo.preview")[0], 3000)
+    equal(agent.ask("undo.configure", max_step_count=7)["payload"], {})
+    equal(agent.ask("safeguard.configure", delete_threshold=3)["payload"],
+          {"delete_threshold": 3, "overwrite_file_size_threshold": None,
+           "rename_over_existing": False, "timeout_seconds": 30})
+    equal(agent.error("safeguard.confirm", safeguard_id="sg_1_1",
+                      action="allow")[0], 5000)
+    status = agent.ask("fs.status", directory="share")["payload"]
+    equal((status["share"], status["undo"], status["warnings"]),
+          (place.share, True, []))
+    equal(agent.ask("undo.discard")["payload"], {})
     equal(agent.ask("fs.list")["payload"]["entries"], [])
     open(place.share + "/a", "w").write("text")
     equal(agent.ask("fs.read", path="a")["payload"]["data"], "text")
@@ -75,7 +92,7 @@ def bad_requests_are_refused(place):
     number, text = agent.error("no.such")
     equal(number, 1002)
     contains(text, "agent.execute")
-    equal(agent.error("session.reset")[0], 1002)
+    equal(agent.error("session.reset")[0], 2000)
     equal(agent.error("protocol.hello", protocol_version=99)[0], 1001)
     for wanted, field, type, payload in (
             (1003, "protocol_version", "protocol.hello", {}),
@@ -86,6 +103,12 @@ def bad_requests_are_refused(place):
              {"command": "x", "timeout_seconds": 0}),
             (1003, "path", "fs.read", {}),
             (1004, "steps", "undo.rollback", {"steps": -1}),
+            (1004, "steps", "undo.redo", {"steps": 0}),
+            (1004, "force", "undo.preview", {"force": 1}),
+            (1003, "prompt", "agent.prompt", {}),
+            (1003, "safeguard_id", "safeguard.confirm", {"action": "deny"}),
+            (1004, "action", "safeguard.confirm",
+             {"safeguard_id": "x", "action": "maybe"}),
             (1004, "limit", "undo.history", {"limit": "x"}),
             (1003, "working_directories", "session.start", {}),
             (1003, "path", "session.start", {"working_directories": [{}]})):
@@ -106,6 +129,13 @@ def bad_requests_are_refused(place):
     for type, payload in (("agent.execute", {"command": "x"}),
                           ("undo.rollback", {}), ("undo.history", {}),
                           ("fs.list", {}), ("fs.read", {"path": "a"}),
+                          ("fs.status", {}), ("undo.redo", {}),
+                          ("undo.preview", {}), ("undo.discard", {}),
+                          ("undo.configure", {}), ("agent.prompt",
+                                                   {"prompt": "x"}),
+                          ("safeguard.configure", {}),
+                          ("safeguard.confirm", {"safeguard_id": "x",
+                                                 "action": "deny"}),
                           ("session.stop", {})):
         equal(agent.error(type, **payload)[0], 2000)
     equal(agent.close(), 0)
@@ -255,6 +285,46 @@ def commands_stream_and_report(place):
     agent.event("event.step_completed")
     equal(agent.error("agent.execute", command="refuse")[0], 1004)
     equal(agent.error("agent.execute", command="x" * (2 << 20))[0], 4003)
+    equal(agent.close(), 0)
+
+
+@test
+def a_prompt_goes_to_the_agent_command(place):
+    """agent.prompt: the prompt is input, what comes is event.agent_output"""
+    agent = Agent(place)
+    agent.start()
+    equal(agent.error("agent.prompt", prompt="x")[0], 1004)
+    agent.ask("session.stop")
+    agent.start(agent_command="show")
+    equal(agent.ask("agent.prompt", prompt="do \u00e4 it")["payload"]
+          ["exit_code"], 0)
+    output, = (m["payload"] for m in agent.seen
+               if m["type"] == "event.agent_output")
+    message = json.loads(output["data"])
+    equal((message["command"], message["input"]), ("show", "do \u00e4 it"))
+    equal(agent.ask("session.reset")["payload"]["state"], "running")
+    equal(agent.error("session.reset", working_directories=[
+        {"path": place.share}])[0], 2001)
+    equal(agent.error("agent.prompt", prompt="x" * (1 << 20))[0], 4003)
+    equal(agent.close(), 0)
+    agent = Agent(place, FAKE_QEMU="noinput")
+    agent.start(agent_command="show")
+    equal(agent.error("agent.prompt", prompt="x")[0], 2003)
+    equal(agent.close(), 0)
+
+
+@test
+def what_is_wanted_of_undo_is_checked(place):
+    """undo and safeguard of session.start: the daemon's refusal ends it"""
+    agent = Agent(place)
+    agent.start(undo={"max_step_count": 3}, safeguard={"delete_threshold": 5})
+    equal(agent.ask("safeguard.configure")["payload"]["delete_threshold"], 5)
+    agent.ask("session.stop")
+    for wrong in ({"undo": {"max_step_count": "x"}}, {"undo": 3},
+                  {"safeguard": {"timeout_seconds": -1}}):
+        equal(agent.start(**wrong)["error"]["number"], 1004)
+        equal(agent.ask("session.status")["payload"]["state"], "stopped")
+        equal(agent.children(), [])
     equal(agent.close(), 0)
 
 

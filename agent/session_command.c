@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_command - see session.h: the command that runs.
+ */
+#include "agent/session_parts.h"
+
+#include "common/errors.h"
+#include "shim/wire.h"
+
+/* ---- what exec tells ----------------------------------------------------- */
+
+static bool on_exec_event(const char *type, json_t *payload, bool droppable,
+                          void *opaque)
+{
+    return session_send_event(opaque, type, payload, droppable);
+}
+
+static void on_exec_done(struct exec *exec, json_t *report, const GError *error,
+                         void *opaque)
+{
+    struct session *session = opaque;
+    json_t *data = json_pack("{s:I}", "step_id",
+                             (json_int_t)exec_step_id(exec));
+
+    session->exec = NULL;
+    exec_free(exec);
+    reply_send(&session->executor, report, error, data);
+    json_decref(data);
+    session_command_over(session);
+}
+
+static void on_exec_stuck(struct exec *exec, void *opaque)
+{
+    g_autoptr(GError)
+        error = g_error_new_literal(STEPBACK_ERROR, ERROR_CONTROL_DISCONNECTED,
+                                    "the guest does not end the command");
+
+    session_lose_machine(opaque, error);
+}
+
+static const struct exec_callbacks exec_callbacks = {
+    .event = on_exec_event,
+    .done = on_exec_done,
+    .stuck = on_exec_stuck,
+};
+
+/* ---- what the guest tells ------------------------------------------------ */
+
+static void complain(struct session *session, const char *what)
+{
+    guest_channel_complain(machine_guest(session->machine),
+                           "%s of a command that does not run", what);
+}
+
+void session_on_output(gint64 id, const char *stream, const char *data,
+                       size_t len, void *opaque)
+{
+    struct session *session = opaque;
+
+    if (!session->exec ||
+        !exec_take_output(session->exec, id, stream, data, len))
+        complain(session, "output");
+}
+
+void session_on_completed(gint64 id, int exit_code, int number, void *opaque)
+{
+    struct session *session = opaque;
+
+    if (!session->exec ||
+        !exec_take_completed(session->exec, id, exit_code, number))
+        complain(session, "end");
+}
+
+void session_on_refused(gint64 id, const char *message, void *opaque)
+{
+    struct session *session = opaque;
+
+    if (!session->exec || !exec_take_refused(session->exec, id, message))
+        complain(session, "refusal");
+}
+
+/* ---- operations ---------------------------------------------------------- */
+
+static gboolean check_free(struct session *session, GError **error)
+{
+    if (!session_check_running(session, error))
+        return FALSE;
+    if (!session->exec && !session->writing)
+        return TRUE;
+    g_set_error_literal(error, STEPBACK_ERROR, ERROR_BUSY,
+                        session->exec ? "a command runs already"
+                                      : "a file is being written");
+    return FALSE;
+}
+
+static void start(struct session *session, struct exec_request *request,
+                  reply_done done, void *opaque)
+{
+    GError *error = NULL;
+
+    request->step_id = session->last_step_id + 1;
+    if (check_free(session, &error))
+        session->exec = exec_new(
+            request,
+            machine_undo_dir(session->machine) ? machine_link(session->machine)
+                                               : NULL,
+            machine_guest(session->machine), &exec_callbacks, session, &error);
+    if (!session->exec || error) {
+        reply_post_error(done, opaque, error);
+        return;
+    }
+    session->last_step_id = request->step_id;
+    session->executor = (struct reply){ done, opaque };
+}
+
+static char *guest_cwd(const char *cwd)
+{
+    return cwd && g_path_is_absolute(cwd)
+               ? g_strdup(cwd)
+               : g_build_filename(WIRE_DEFAULT_CWD, cwd, NULL);
+}
+
+void session_execute(struct session *session,
+                     const struct session_command *command, reply_done done,
+                     void *opaque)
+{
+    g_autofree char *cwd = guest_cwd(command->cwd);
+    struct exec_request request = {
+        .command = command->command,
+        .cwd = cwd,
+        .env = command->env,
+        .timeout_seconds = command->timeout_seconds,
+    };
+
+    start(session, &request, done, opaque);
+}
+
+void session_prompt(struct session *session, const char *prompt,
+                    unsigned timeout_seconds, reply_done done, void *opaque)
+{
+    GError *error = NULL;
+    struct exec_request request = {
+        .cwd = WIRE_DEFAULT_CWD,
+        .timeout_seconds = timeout_seconds,
+        .input = prompt,
+        .output_event = "event.agent_output",
+    };
+
+    if (!check_free(session, &error)) {
+        reply_post_error(done, opaque, error);
+        return;
+    }
+    request.command = session->config->agent_command;
+    if (!request.command)
+        reply_post_refusal(done, opaque, ERROR_INVALID_FIELD,
+                           "the session has no agent: name one in the field "
+                           "'agent_command' of session.start");
+    else if (!machine_takes_input(session->machine))
+        reply_post_refusal(done, opaque, ERROR_VM_LAUNCH_FAILED,
+                           "the guest's shim is too old to give a command "
+                           "input; build the image again with: stepback image "
+                           "build");
+    else
+        start(session, &request, done, opaque);
+}
+
+bool session_cancel(struct session *session)
+{
+    if (!session->exec)
+        return false;
+    exec_cancel(session->exec, ERROR_CANCELLED);
+    return true;
+}
