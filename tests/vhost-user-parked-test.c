@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "tests/parked_guest.h"
-#include "virtiofs/parked.h"
+#include "daemon/parked.h"
 #include "virtiofs/vu_message.h"
 
 enum {

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 
 #include "common/fd.h"
-#include "virtiofs/fd_reserve.h"
+#include "daemon/fd_reserve.h"
 #include "virtiofs/slot_table.h"
 
 struct fuse_handles {

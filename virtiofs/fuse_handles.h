@@ -13,8 +13,8 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include "daemon/dir_stream.h"
 #include "interceptor/interceptor.h"
-#include "virtiofs/dir_stream.h"
 
 struct fuse_handles;
 

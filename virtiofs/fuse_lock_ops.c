@@ -3,6 +3,7 @@
  * fuse_lock_ops - opcodes on locks, and on closes, which end them.
  */
 #include <errno.h>
+#include <fcntl.h>
 
 #include "virtiofs/fuse_ops.h"
 
@@ -31,10 +32,20 @@ static bool is_offered(const struct fuse_server *server,
                                         : server->config.posix_locks;
 }
 
+static struct file_lock to_lock(const struct fuse_lk_in *in)
+{
+    return (struct file_lock){ .owner = in->owner,
+                               .start = in->lk.start,
+                               .end = in->lk.end,
+                               .type = in->lk.type,
+                               .flock = in->lk_flags & FUSE_LK_FLOCK };
+}
+
 static int set_lock(struct fuse_server *server, struct fuse_request *request,
                     bool wait)
 {
     const struct fuse_lk_in *in = fuse_request_take(request, sizeof(*in));
+    struct file_lock lock = to_lock(in);
     struct ic_inode *inode;
     int r = -EBADF;
 
@@ -42,7 +53,7 @@ static int set_lock(struct fuse_server *server, struct fuse_request *request,
         return -ENOSYS;
     inode = inode_of(server, in->fh);
     if (inode)
-        r = fuse_locks_set(server->locks, inode, in, request->head.unique,
+        r = file_locks_set(server->locks, inode, &lock, request->head.unique,
                            wait);
     ic_inode_unref(inode);
     return r;
@@ -64,7 +75,8 @@ int fuse_op_getlk(struct fuse_server *server, struct fuse_request *request,
                   struct fuse_node *node)
 {
     const struct fuse_lk_in *in = fuse_request_take(request, sizeof(*in));
-    struct fuse_lk_out out = { .lk = in->lk };
+    struct file_lock lock = to_lock(in);
+    struct fuse_lk_out out = { 0 };
     struct ic_inode *inode;
     int r = -EBADF;
 
@@ -72,8 +84,13 @@ int fuse_op_getlk(struct fuse_server *server, struct fuse_request *request,
         return -ENOSYS;
     inode = inode_of(server, in->fh);
     if (inode)
-        r = fuse_locks_test(server->locks, inode, in->owner, &out.lk);
+        r = file_locks_test(server->locks, inode, &lock);
     ic_inode_unref(inode);
+    out.lk = (struct fuse_file_lock){ .start = lock.start,
+                                      .end = lock.end,
+                                      .type = lock.type,
+                                      .pid = lock.type == F_UNLCK ? in->lk.pid
+                                                                  : lock.pid };
     return r < 0 ? r : fuse_request_reply(request, &out, sizeof(out));
 }
 
@@ -92,7 +109,7 @@ int fuse_op_flush(struct fuse_server *server, struct fuse_request *request,
     inode = inode_of(server, in->fh);
     if (!inode)
         return -EBADF;
-    fuse_locks_drop(server->locks, inode, in->lock_owner, false);
+    file_locks_drop(server->locks, inode, in->lock_owner, false);
     ic_inode_unref(inode);
     return 0;
 }
@@ -106,6 +123,6 @@ void fuse_release_locks(struct fuse_server *server,
         return;
     inode = inode_of(server, in->fh);
     if (inode)
-        fuse_locks_drop(server->locks, inode, in->lock_owner, true);
+        file_locks_drop(server->locks, inode, in->lock_owner, true);
     ic_inode_unref(inode);
 }

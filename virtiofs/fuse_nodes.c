@@ -16,7 +16,7 @@
 #include <linux/fuse.h>
 #include <pthread.h>
 
-#include "virtiofs/fd_reserve.h"
+#include "daemon/fd_reserve.h"
 #include "virtiofs/slot_table.h"
 
 struct fuse_nodes {

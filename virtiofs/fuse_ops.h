@@ -13,12 +13,12 @@
 
 #include <stdatomic.h>
 
+#include "daemon/file_locks.h"
+#include "daemon/parked.h"
 #include "virtiofs/fuse_handles.h"
-#include "virtiofs/fuse_locks.h"
 #include "virtiofs/fuse_nodes.h"
 #include "virtiofs/fuse_request.h"
 #include "virtiofs/fuse_server.h"
-#include "virtiofs/parked.h"
 
 struct fuse_server {
     struct ic *ic;
@@ -26,7 +26,7 @@ struct fuse_server {
     struct fuse_nodes *nodes;
     struct fuse_handles *handles;
     struct parked *parked;
-    struct fuse_locks *locks;
+    struct file_locks *locks;
     atomic_bool initialized;
     atomic_bool export_support; /* the client may look up "." and ".." */
     atomic_bool told_version;   /* that the client is too old */

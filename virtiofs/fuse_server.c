@@ -145,7 +145,7 @@ struct fuse_server *fuse_server_new(struct ic *ic,
     server->nodes = fuse_nodes_new(ic_root(ic));
     server->handles = fuse_handles_new();
     server->parked = parked_new();
-    server->locks = fuse_locks_new(server->parked);
+    server->locks = file_locks_new(server->parked);
     ic_set_unparked(ic, on_unparked, server->parked);
     return server;
 }
@@ -155,7 +155,7 @@ void fuse_server_free(struct fuse_server *server)
     if (!server)
         return;
     ic_set_unparked(server->ic, NULL, NULL);
-    fuse_locks_free(server->locks);
+    file_locks_free(server->locks);
     parked_free(server->parked);
     fuse_handles_free(server->handles);
     fuse_nodes_free(server->nodes);
@@ -167,7 +167,7 @@ void fuse_server_reset(struct fuse_server *server)
     atomic_store(&server->initialized, false);
     atomic_store(&server->export_support, false);
     parked_fail(server->parked, -ECONNABORTED);
-    fuse_locks_clear(server->locks);
+    file_locks_clear(server->locks);
     fuse_handles_clear(server->handles);
     fuse_nodes_clear(server->nodes);
 }
@@ -250,7 +250,7 @@ size_t fuse_server_refuse(struct fuse_server *server,
     struct fuse_request request;
 
     if (fuse_request_begin(&request, scratch, in, n_in, out, n_out) == 0)
-        fuse_locks_abandon(server->locks, request.head.unique);
+        file_locks_abandon(server->locks, request.head.unique);
     return fuse_request_finish(&request, error);
 }
 

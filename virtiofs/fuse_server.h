@@ -16,9 +16,9 @@
 #include <stdbool.h>
 #include <sys/uio.h>
 
+#include "daemon/parked.h"
 #include "interceptor/interceptor.h"
 #include "virtiofs/fuse_request.h"
-#include "virtiofs/parked.h"
 #include "virtiofs/xattr_map.h"
 
 /* How long the client may trust what it knows. */

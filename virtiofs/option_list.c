@@ -27,7 +27,7 @@ static const struct list_option list_options[] = {
     { "sandbox", options_set_sandbox },
     { "modcaps", options_set_modcaps },
     { "xattrmap", options_set_xattr_map },
-    { "readonly", NULL, SERVER(read_only), true },
+    { "readonly", NULL, offsetof(struct options, daemon.read_only), true },
     { "flock", NULL, SERVER(flocks), true },
     { "no_flock", NULL, SERVER(flocks), false },
     { "posix_lock", NULL, SERVER(posix_locks), true },
@@ -69,14 +69,14 @@ static gboolean parse_option(struct options *options, char *text,
         if (strcmp(text, option->name) != 0)
             continue;
         if ((option->set != NULL) != (value != NULL))
-            return options_fail(error, "-o %s %s a value", text,
-                                value ? "does not take" : "needs");
+            return daemon_options_fail(error, "-o %s %s a value", text,
+                                       value ? "does not take" : "needs");
         if (option->set)
             return option->set(options, value, error);
         set_switch(options, option);
         return TRUE;
     }
-    return options_fail(error, "unknown option -o %s", text);
+    return daemon_options_fail(error, "unknown option -o %s", text);
 }
 
 gboolean options_parse_lists(struct options *options, char **lists,

@@ -11,32 +11,15 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "common/log.h"
-#include "common/sandbox.h"
-#include "interceptor/interceptor.h"
+#include "daemon/options.h"
 #include "virtiofs/fuse_server.h"
 
-enum { OPTIONS_MAX_FILES = 1000000 };
-
 struct options {
-    char *shared_dir;
-    char *socket_path; /* one of these three is set: */
-    int listen_fd;     /* -1: none */
+    struct daemon_options daemon; /* .socket_path, .listen_fd or: */
     char *mount_dir;
-    char *undo_dir;          /* NULL: no undo */
-    struct ic_limits limits; /* 0: default */
-    enum ic_durability durability;
-    enum ic_outside_policy outside_policy;
-    char *interceptor_socket; /* NULL: none */
-    int interceptor_fd;       /* -1: none */
-    enum log_level log_level;
-    bool print_capabilities, print_version;
+    bool print_capabilities;
     struct fuse_server_config server;
-    struct sandbox_options sandbox; /* borrows from this struct */
-    char *modcaps, *uid_map, *gid_map;
     struct xattr_map *xattr_map;
-    char *socket_group; /* NULL: the socket is for its owner */
-    int file_limit;     /* of open files; 0: as it is */
     bool debug;
 };
 

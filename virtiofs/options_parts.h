@@ -10,24 +10,14 @@
 #ifndef VIRTIOFS_OPTIONS_PARTS_H
 #define VIRTIOFS_OPTIONS_PARTS_H
 
-#include <stdint.h>
-
 #include "virtiofs/options.h"
-
-/* Set the error. FALSE. */
-gboolean options_fail(GError **error, const char *format, ...)
-    G_GNUC_PRINTF(2, 3);
 
 typedef gboolean options_setter(struct options *options, const char *value,
                                 GError **error);
 
 options_setter options_set_cache, options_set_log_level, options_set_source,
-    options_set_durability, options_set_sandbox, options_set_seccomp,
-    options_set_xattr_map, options_set_modcaps, options_set_timeout;
-
-/* "200M", "1G": K, M, G and T are powers of 1024. */
-gboolean options_parse_size(const char *option, const char *text,
-                            int64_t *ret_bytes, GError **error);
+    options_set_sandbox, options_set_xattr_map, options_set_modcaps,
+    options_set_timeout;
 
 /* Lists of -o: NULL-terminated, may be NULL. */
 gboolean options_parse_lists(struct options *options, char **lists,

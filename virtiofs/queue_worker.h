@@ -24,8 +24,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "daemon/parked.h"
 #include "virtiofs/fuse_server.h"
-#include "virtiofs/parked.h"
 #include "virtiofs/virtqueue.h"
 
 struct queue_worker {

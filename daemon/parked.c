@@ -2,7 +2,7 @@
  *
  * parked - see parked.h.
  */
-#include "virtiofs/parked.h"
+#include "daemon/parked.h"
 
 #include <errno.h>
 #include <pthread.h>

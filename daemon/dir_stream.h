@@ -11,8 +11,8 @@
  *
  * Threads: one at a time; the owner locks. Different streams at once.
  */
-#ifndef VIRTIOFS_DIR_STREAM_H
-#define VIRTIOFS_DIR_STREAM_H
+#ifndef DAEMON_DIR_STREAM_H
+#define DAEMON_DIR_STREAM_H
 
 #include <stdint.h>
 

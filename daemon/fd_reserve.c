@@ -2,7 +2,7 @@
  *
  * fd_reserve - see fd_reserve.h.
  */
-#include "virtiofs/fd_reserve.h"
+#include "daemon/fd_reserve.h"
 
 #include <errno.h>
 #include <glib.h>

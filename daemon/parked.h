@@ -16,8 +16,8 @@
  * Threads: every call by any thread, but _free(). Takes a lock of its own, in
  * which wake() is called; nothing is called with it that takes another.
  */
-#ifndef VIRTIOFS_PARKED_H
-#define VIRTIOFS_PARKED_H
+#ifndef DAEMON_PARKED_H
+#define DAEMON_PARKED_H
 
 #include <glib.h>
 #include <stdbool.h>

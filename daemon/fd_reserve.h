@@ -10,8 +10,8 @@
  *
  * Threads: any.
  */
-#ifndef VIRTIOFS_FD_RESERVE_H
-#define VIRTIOFS_FD_RESERVE_H
+#ifndef DAEMON_FD_RESERVE_H
+#define DAEMON_FD_RESERVE_H
 
 /* Of so many that the process may have, but a quarter at most. */
 #define FD_RESERVE 256u

@@ -6,7 +6,7 @@
  * at a time, goes on where it stopped, and now and then goes back; the buffer
  * here lets it go on without a system call and without reading twice.
  */
-#include "virtiofs/dir_stream.h"
+#include "daemon/dir_stream.h"
 
 #include <dirent.h>
 #include <errno.h>

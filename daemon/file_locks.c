@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse_locks - see fuse_locks.h.
+ * file_locks - see file_locks.h.
  *
  * An owner is made with its first lock and goes with its last close (FLUSH,
  * RELEASE): closing the description gives up what it holds.
@@ -9,7 +9,7 @@
  * before its time it gets SIGUSR1, whose handler does nothing; again and again,
  * as the first may come before the call.
  */
-#include "virtiofs/fuse_locks.h"
+#include "daemon/file_locks.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 #include "common/fd.h"
 #include "common/proc_fd.h"
-#include "virtiofs/fd_reserve.h"
+#include "daemon/fd_reserve.h"
 
 enum { SIGNAL = SIGUSR1, SIGNAL_AGAIN_NS = 2000000 };
 
@@ -32,7 +32,7 @@ struct owner {
 };
 
 struct waiter {
-    struct fuse_locks *locks;
+    struct file_locks *locks;
     struct owner *owner; /* referenced */
     struct flock lock;
     uint64_t unique;
@@ -41,7 +41,7 @@ struct waiter {
     int rc; /* once it is done */
 };
 
-struct fuse_locks {
+struct file_locks {
     struct parked *parked;
     pthread_mutex_t lock; /* everything below, and the owners and waiters */
     pthread_cond_t ended; /* a waiter is done */
@@ -106,14 +106,14 @@ static int open_again(struct ic_inode *inode)
     return rc < 0 ? rc : fd;
 }
 
-static int get_owner(struct fuse_locks *locks, struct ic_inode *inode,
+static int get_owner(struct file_locks *locks, struct ic_inode *inode,
                      uint64_t id, bool flock, struct owner **ret_owner)
 {
     struct owner key = key_of(inode, id, flock);
     struct owner *owner = g_hash_table_lookup(locks->owners, &key);
 
     if (!owner) {
-        if (g_hash_table_size(locks->owners) >= FUSE_LOCKS_MAX_OWNERS)
+        if (g_hash_table_size(locks->owners) >= FILE_LOCKS_MAX_OWNERS)
             return -ENOLCK;
         key.fd = open_again(inode);
         if (key.fd < 0)
@@ -135,7 +135,7 @@ static short host_type(uint32_t type)
 }
 
 /* The client's end is the last byte; all ones: to the end of the file. */
-static int to_host(const struct fuse_file_lock *lock, struct flock *ret_lock)
+static int to_host(const struct file_lock *lock, struct flock *ret_lock)
 {
     *ret_lock = (struct flock){ .l_type = host_type(lock->type),
                                 .l_whence = SEEK_SET,
@@ -184,7 +184,7 @@ static void install_handler(void)
 static void *wait_for_lock(void *data)
 {
     struct waiter *waiter = data;
-    struct fuse_locks *locks = waiter->locks;
+    struct file_locks *locks = waiter->locks;
     struct parked *parked = locks->parked;
     struct flock lock = waiter->lock;
     sigset_t set;
@@ -212,7 +212,7 @@ static void waiter_free(gpointer data)
     g_free(waiter);
 }
 
-static struct waiter *find_waiter(struct fuse_locks *locks, uint64_t unique)
+static struct waiter *find_waiter(struct file_locks *locks, uint64_t unique)
 {
     for (guint i = 0; i < locks->waiters->len; i++) {
         struct waiter *waiter = g_ptr_array_index(locks->waiters, i);
@@ -223,14 +223,14 @@ static struct waiter *find_waiter(struct fuse_locks *locks, uint64_t unique)
     return NULL;
 }
 
-static int start_waiter(struct fuse_locks *locks, struct owner *owner,
+static int start_waiter(struct file_locks *locks, struct owner *owner,
                         const struct flock *lock, uint64_t unique)
 {
     struct waiter *waiter;
     sigset_t set, before;
     int rc;
 
-    if (locks->waiters->len >= FUSE_LOCKS_MAX_WAITERS)
+    if (locks->waiters->len >= FILE_LOCKS_MAX_WAITERS)
         return -ENOLCK;
     waiter = g_new0(struct waiter, 1);
     *waiter = (struct waiter){
@@ -251,7 +251,7 @@ static int start_waiter(struct fuse_locks *locks, struct owner *owner,
 }
 
 /* Until it is done, or for a moment. With the lock held. */
-static void wait_a_moment(struct fuse_locks *locks)
+static void wait_a_moment(struct file_locks *locks)
 {
     struct timespec until;
 
@@ -266,7 +266,7 @@ static void wait_a_moment(struct fuse_locks *locks)
 
 /* With the lock held, which is let go meanwhile. The waiter is gone then, and
  * the lock that it may have got all the same. */
-static void end_waiter(struct fuse_locks *locks, struct waiter *waiter)
+static void end_waiter(struct file_locks *locks, struct waiter *waiter)
 {
     pthread_t thread = waiter->thread;
 
@@ -289,7 +289,7 @@ static void end_waiter(struct fuse_locks *locks, struct waiter *waiter)
 /* ---- requests ------------------------------------------------------------ */
 
 /* Handled again: what became of its waiter. */
-static int take_result(struct fuse_locks *locks, struct waiter *waiter)
+static int take_result(struct file_locks *locks, struct waiter *waiter)
 {
     pthread_t thread = waiter->thread;
     int rc = waiter->rc;
@@ -301,8 +301,8 @@ static int take_result(struct fuse_locks *locks, struct waiter *waiter)
     return rc;
 }
 
-static int set_locked(struct fuse_locks *locks, struct ic_inode *inode,
-                      const struct fuse_lk_in *in, struct flock *lock,
+static int set_locked(struct file_locks *locks, struct ic_inode *inode,
+                      const struct file_lock *wanted, struct flock *lock,
                       uint64_t unique, bool wait)
 {
     struct waiter *waiter = wait ? find_waiter(locks, unique) : NULL;
@@ -311,8 +311,7 @@ static int set_locked(struct fuse_locks *locks, struct ic_inode *inode,
 
     if (waiter)
         return take_result(locks, waiter);
-    rc = get_owner(locks, inode, in->owner, in->lk_flags & FUSE_LK_FLOCK,
-                   &owner);
+    rc = get_owner(locks, inode, wanted->owner, wanted->flock, &owner);
     if (rc == 0)
         rc = set_lock(owner, lock, false);
     if (rc == -EAGAIN && wait)
@@ -320,22 +319,22 @@ static int set_locked(struct fuse_locks *locks, struct ic_inode *inode,
     return rc;
 }
 
-int fuse_locks_set(struct fuse_locks *locks, struct ic_inode *inode,
-                   const struct fuse_lk_in *in, uint64_t unique, bool wait)
+int file_locks_set(struct file_locks *locks, struct ic_inode *inode,
+                   const struct file_lock *lock, uint64_t unique, bool wait)
 {
-    struct flock lock;
-    int rc = to_host(&in->lk, &lock);
+    struct flock host;
+    int rc = to_host(lock, &host);
 
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&locks->lock);
-    rc = set_locked(locks, inode, in, &lock, unique, wait);
+    rc = set_locked(locks, inode, lock, &host, unique, wait);
     pthread_mutex_unlock(&locks->lock);
     return rc;
 }
 
-int fuse_locks_test(struct fuse_locks *locks, struct ic_inode *inode,
-                    uint64_t id, struct fuse_file_lock *lock)
+int file_locks_test(struct file_locks *locks, struct ic_inode *inode,
+                    struct file_lock *lock)
 {
     struct owner *owner;
     struct flock host;
@@ -344,7 +343,7 @@ int fuse_locks_test(struct fuse_locks *locks, struct ic_inode *inode,
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&locks->lock);
-    rc = get_owner(locks, inode, id, false, &owner);
+    rc = get_owner(locks, inode, lock->owner, false, &owner);
     if (rc == 0 && fcntl(owner->fd, F_OFD_GETLK, &host) < 0)
         rc = -errno;
     pthread_mutex_unlock(&locks->lock);
@@ -360,7 +359,7 @@ int fuse_locks_test(struct fuse_locks *locks, struct ic_inode *inode,
     return 0;
 }
 
-void fuse_locks_drop(struct fuse_locks *locks, struct ic_inode *inode,
+void file_locks_drop(struct file_locks *locks, struct ic_inode *inode,
                      uint64_t id, bool flock)
 {
     struct owner key = key_of(inode, id, flock);
@@ -370,7 +369,7 @@ void fuse_locks_drop(struct fuse_locks *locks, struct ic_inode *inode,
     pthread_mutex_unlock(&locks->lock);
 }
 
-void fuse_locks_abandon(struct fuse_locks *locks, uint64_t unique)
+void file_locks_abandon(struct file_locks *locks, uint64_t unique)
 {
     struct waiter *waiter;
 
@@ -381,7 +380,7 @@ void fuse_locks_abandon(struct fuse_locks *locks, uint64_t unique)
     pthread_mutex_unlock(&locks->lock);
 }
 
-void fuse_locks_clear(struct fuse_locks *locks)
+void file_locks_clear(struct file_locks *locks)
 {
     pthread_mutex_lock(&locks->lock);
     for (guint i = locks->waiters->len; i > 0; i = locks->waiters->len) {
@@ -396,9 +395,9 @@ void fuse_locks_clear(struct fuse_locks *locks)
     pthread_mutex_unlock(&locks->lock);
 }
 
-struct fuse_locks *fuse_locks_new(struct parked *parked)
+struct file_locks *file_locks_new(struct parked *parked)
 {
-    struct fuse_locks *locks = g_new0(struct fuse_locks, 1);
+    struct file_locks *locks = g_new0(struct file_locks, 1);
 
     install_handler();
     locks->parked = parked;
@@ -410,11 +409,11 @@ struct fuse_locks *fuse_locks_new(struct parked *parked)
     return locks;
 }
 
-void fuse_locks_free(struct fuse_locks *locks)
+void file_locks_free(struct file_locks *locks)
 {
     if (!locks)
         return;
-    fuse_locks_clear(locks);
+    file_locks_clear(locks);
     g_ptr_array_unref(locks->waiters);
     g_hash_table_unref(locks->owners);
     pthread_cond_destroy(&locks->ended);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * daemon - see daemon.h.
+ */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/keeper.h"
+#include "common/proc_fd.h"
+#include "common/sandbox.h"
+#include "common/unix_socket.h"
+
+/* After a signal, work in progress may take so long. */
+#define GRACE_US (3 * G_USEC_PER_SEC)
+
+struct daemon {
+    const struct daemon_program *program;
+    const struct daemon_options *options;
+    const void *own_options;
+    sigset_t signals;
+    int stop_fd;
+
+    /* What the sandbox must not hide: made before it. -1: none. */
+    int listen_fd, control_fd, watch_fd;
+    struct keeper *keeper;
+    struct sandbox *sandbox;
+};
+
+static void block_signals(sigset_t *ret_set)
+{
+    sigemptyset(ret_set);
+    sigaddset(ret_set, SIGTERM);
+    sigaddset(ret_set, SIGINT);
+    sigaddset(ret_set, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, ret_set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a client's write beyond the limit is EFBIG */
+}
+
+/* A request may hang in a slow file system; the end must not hang with it.
+ * The undo log bears an end at any moment. */
+static gpointer wait_for_signal(gpointer data)
+{
+    struct daemon *daemon = data;
+    static const uint64_t one = 1;
+    int number;
+
+    sigwait(&daemon->signals, &number);
+    log_info(LOG_FS_BACKEND, "ends by signal %d", number);
+    if (write(daemon->stop_fd, &one, sizeof(one)) == sizeof(one))
+        g_usleep(GRACE_US);
+    log_warn(LOG_FS_BACKEND, "a request still hangs; ends without it");
+    _exit(0);
+}
+
+/* One for each file that the client knows. */
+static void set_file_limit(rlim_t wanted)
+{
+    struct rlimit limit;
+
+    if (wanted == 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    if (geteuid() == 0 && limit.rlim_max < wanted) {
+        struct rlimit more = { wanted, wanted };
+
+        if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+            return;
+    }
+    limit.rlim_cur = MIN(limit.rlim_max, wanted);
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        log_warn(LOG_FS_BACKEND, "cannot set the limit of open files: %s",
+                 g_strerror(errno));
+}
+
+static gboolean open_sockets(struct daemon *daemon, GError **error)
+{
+    const struct daemon_options *options = daemon->options;
+
+    daemon->listen_fd = options->listen_fd;
+    if (options->socket_path) {
+        daemon->listen_fd = unix_socket_listen(options->socket_path, error);
+        if (daemon->listen_fd < 0 ||
+            (options->socket_group &&
+             !unix_socket_share(options->socket_path, options->socket_group,
+                                error)))
+            return FALSE;
+    }
+    if (options->interceptor_socket) {
+        daemon->control_fd = unix_socket_listen(options->interceptor_socket,
+                                                error);
+        if (daemon->control_fd < 0)
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* Those that are ours; the keeper does it otherwise. */
+static void remove_sockets(const struct daemon *daemon)
+{
+    const struct daemon_options *options = daemon->options;
+
+    if (options->socket_path && daemon->listen_fd >= 0)
+        unix_socket_remove(options->socket_path);
+    if (options->interceptor_socket && daemon->control_fd >= 0)
+        unix_socket_remove(options->interceptor_socket);
+}
+
+static gboolean enter_sandbox(struct daemon *daemon, GError **error)
+{
+    const struct daemon_options *options = daemon->options;
+    const char *sockets[3] = { NULL };
+    size_t n = 0;
+
+    if (options->socket_path)
+        sockets[n++] = options->socket_path;
+    if (options->interceptor_socket)
+        sockets[n++] = options->interceptor_socket;
+    if (options->sandbox.mode != SANDBOX_NONE) {
+        daemon->keeper = keeper_start(sockets, error);
+        if (!daemon->keeper)
+            return FALSE;
+        if (options->undo_dir)
+            daemon->watch_fd = ic_watch_open();
+    }
+    daemon->sandbox = sandbox_enter(&options->sandbox, error);
+    if (!daemon->sandbox || !sandbox_confine(daemon->sandbox, error))
+        return FALSE;
+    if (sandbox_fds_are_here(daemon->sandbox)) {
+        ic_use_fd_folder();
+        proc_fd_use_current_folder();
+    }
+    return TRUE;
+}
+
+static gboolean serve_control(const struct daemon *daemon, struct ic *ic,
+                              GError **error)
+{
+    if (daemon->control_fd >= 0)
+        ic_control_accept(ic, daemon->control_fd);
+    return daemon->options->interceptor_fd < 0 ||
+           ic_control_attach(ic, daemon->options->interceptor_fd, error);
+}
+
+static struct ic *open_share(const struct daemon *daemon, GError **error)
+{
+    const struct ic_options ic_options = {
+        .share = sandbox_share(daemon->sandbox),
+        .undo_dir = sandbox_undo_dir(daemon->sandbox),
+        .watch_fd = MAX(daemon->watch_fd, 0),
+        .process_name = daemon->keeper ? keeper_process_name : NULL,
+        .process_name_opaque = daemon->keeper,
+        .control_socket = daemon->options->interceptor_socket,
+        .read_only = daemon->options->read_only,
+        .limits = daemon->options->limits,
+        .durability = daemon->options->durability,
+        .outside_policy = daemon->options->outside_policy,
+    };
+
+    return ic_open_share(&ic_options, error);
+}
+
+static gboolean serve(const struct daemon *daemon, GError **error)
+{
+    const struct daemon_program *program = daemon->program;
+    struct ic *ic = open_share(daemon, error);
+    void *server;
+    gboolean ok;
+
+    if (!ic)
+        return FALSE;
+    server = program->start(ic, daemon->own_options);
+    ok = serve_control(daemon, ic, error) &&
+         sandbox_filter(daemon->sandbox, error) &&
+         program->serve(server, daemon->own_options, daemon->listen_fd,
+                        daemon->stop_fd, error);
+    program->end(server);
+    ic_close(ic);
+    return ok;
+}
+
+static gboolean run_sandboxed(struct daemon *daemon, GError **error)
+{
+    gboolean ok = open_sockets(daemon, error) && enter_sandbox(daemon, error);
+
+    if (ok) {
+        g_thread_unref(g_thread_new("signals", wait_for_signal, daemon));
+        ok = serve(daemon, error);
+    }
+    if (!daemon->keeper)
+        remove_sockets(daemon);
+    sandbox_free(daemon->sandbox);
+    keeper_free(daemon->keeper);
+    return ok;
+}
+
+/* The library has a log of its own to set. */
+static void start_log(const struct daemon *daemon)
+{
+    const char *human = daemon->program->human || isatty(STDERR_FILENO)
+                            ? daemon->program->name
+                            : NULL;
+
+    log_set_human(human);
+    log_set_level(daemon->options->log_level);
+    ic_set_log((int)daemon->options->log_level, human);
+}
+
+int daemon_run(const struct daemon_program *program,
+               const struct daemon_options *options, const void *own_options)
+{
+    /* Static: the thread for signals may outlive this call. */
+    static struct daemon daemon = { .listen_fd = -1,
+                                    .control_fd = -1,
+                                    .watch_fd = -1 };
+    g_autoptr(GError) error = NULL;
+
+    daemon.program = program;
+    daemon.options = options;
+    daemon.own_options = own_options;
+    daemon.stop_fd = eventfd(0, EFD_CLOEXEC);
+    /* Before any thread is made: all inherit the mask. */
+    block_signals(&daemon.signals);
+    start_log(&daemon);
+    if (daemon.stop_fd < 0) {
+        log_error(LOG_FS_BACKEND, "cannot make an eventfd: %s",
+                  g_strerror(errno));
+        return EXIT_FAILURE;
+    }
+    umask(0);
+    set_file_limit((rlim_t)options->file_limit);
+    if (run_sandboxed(&daemon, &error))
+        return EXIT_SUCCESS;
+    log_error(LOG_FS_BACKEND, "%s", error->message);
+    return EXIT_FAILURE;
+}

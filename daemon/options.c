@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * options - see options.h.
+ */
+#include "daemon/options.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+gboolean daemon_options_fail(GError **error, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    g_clear_error(error);
+    if (error)
+        *error = g_error_new_valist(G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                                    format, args);
+    va_end(args);
+    return FALSE;
+}
+
+/* ---- values -------------------------------------------------------------- */
+
+gboolean daemon_options_set_log_level(struct daemon_options *options,
+                                      const char *value, GError **error)
+{
+    if (!value || log_level_parse(value, &options->log_level))
+        return TRUE;
+    return daemon_options_fail(
+        error,
+        "the log level is error, warn, info, debug or trace, and not "
+        "\"%s\"",
+        value);
+}
+
+gboolean daemon_options_set_sandbox(struct daemon_options *options,
+                                    const char *value, GError **error)
+{
+    if (!value || sandbox_mode_parse(value, &options->sandbox.mode))
+        return TRUE;
+    return daemon_options_fail(
+        error, "the sandbox is namespace, chroot or none, and not \"%s\"",
+        value);
+}
+
+gboolean daemon_options_set_seccomp(struct daemon_options *options,
+                                    const char *value, GError **error)
+{
+    if (!value || sandbox_action_parse(value, &options->sandbox.action))
+        return TRUE;
+    return daemon_options_fail(
+        error, "--seccomp is kill, log, trap or none, and not \"%s\"", value);
+}
+
+gboolean daemon_options_parse_size(const char *option, const char *text,
+                                   int64_t *ret_bytes, GError **error)
+{
+    static const char units[] = "KMGT";
+    guint64 number = 0;
+    const char *unit;
+    char *end = NULL;
+    int shift = 0;
+
+    if (!text)
+        return TRUE;
+    if (g_ascii_isdigit(*text))
+        number = g_ascii_strtoull(text, &end, 10);
+    if (end && *end && (unit = strchr(units, g_ascii_toupper(*end)))) {
+        shift = 10 * (int)(unit - units + 1);
+        end++;
+    }
+    if (!end || *end || number == 0 || number > (guint64)(G_MAXINT64 >> shift))
+        return daemon_options_fail(
+            error,
+            "%s is a number of bytes from 1, with K, M, G or T if you "
+            "like, and not \"%s\"",
+            option, text);
+    *ret_bytes = (int64_t)(number << shift);
+    return TRUE;
+}
+
+static gboolean set_durability(struct daemon_options *options,
+                               const char *value, GError **error)
+{
+    if (!value)
+        return TRUE;
+    if (strcmp(value, "process") == 0)
+        options->durability = IC_DURABILITY_PROCESS;
+    else if (strcmp(value, "power") == 0)
+        options->durability = IC_DURABILITY_POWER;
+    else
+        return daemon_options_fail(
+            error, "the durability is process or power, and not \"%s\"", value);
+    return TRUE;
+}
+
+static gboolean set_limits(struct daemon_options *options,
+                           const struct daemon_raw_options *raw, GError **error)
+{
+    if (raw->max_steps < 0)
+        return daemon_options_fail(error,
+                                   "--undo-max-steps is a number from 1");
+    options->limits.max_step_count = raw->max_steps;
+    return daemon_options_parse_size("--undo-max-log-size", raw->max_log_size,
+                                     &options->limits.max_log_size, error) &&
+           daemon_options_parse_size("--undo-max-step-size", raw->max_step_size,
+                                     &options->limits.max_single_step_size,
+                                     error);
+}
+
+static gboolean set_outside_policy(struct daemon_options *options,
+                                   const char *name, GError **error)
+{
+    return !name ||
+           (ic_outside_policy_parse(name, &options->outside_policy, error) &&
+            ic_outside_policy_check(options->outside_policy, error));
+}
+
+gboolean daemon_options_apply(struct daemon_options *options,
+                              const struct daemon_raw_options *raw,
+                              GError **error)
+{
+    options->print_version = raw->print_version;
+    if (raw->read_only)
+        options->read_only = true;
+    if (!daemon_options_set_log_level(options, raw->log_level, error))
+        return FALSE;
+    if (raw->debug)
+        options->log_level = MAX(options->log_level, LOG_LEVEL_DEBUG);
+    return set_outside_policy(options, raw->outside_policy, error) &&
+           set_limits(options, raw, error) &&
+           set_durability(options, raw->durability, error) &&
+           daemon_options_set_sandbox(options, raw->sandbox, error) &&
+           daemon_options_set_seccomp(options, raw->seccomp, error);
+}
+
+/* ---- together ------------------------------------------------------------ */
+
+bool daemon_options_is_listening(int fd)
+{
+    int listening = 0;
+    socklen_t size = sizeof(listening);
+
+    return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) == 0 &&
+           listening;
+}
+
+static gboolean complete_sandbox(struct daemon_options *options, GError **error)
+{
+    struct sandbox_options *sandbox = &options->sandbox;
+
+    if ((options->uid_map || options->gid_map) &&
+        sandbox->mode != SANDBOX_AUTO && sandbox->mode != SANDBOX_NAMESPACE)
+        return daemon_options_fail(
+            error, "--uid-map and --gid-map need --sandbox=namespace");
+    if (options->uid_map || options->gid_map)
+        sandbox->mode = SANDBOX_NAMESPACE;
+    sandbox->share = options->shared_dir;
+    sandbox->undo_dir = options->undo_dir;
+    sandbox->read_only = options->read_only;
+    sandbox->modcaps = options->modcaps;
+    sandbox->uid_map = options->uid_map;
+    sandbox->gid_map = options->gid_map;
+    return TRUE;
+}
+
+gboolean daemon_options_complete(struct daemon_options *options, GError **error)
+{
+    if (!complete_sandbox(options, error))
+        return FALSE;
+    if (!options->shared_dir)
+        return daemon_options_fail(error, "--shared-dir is missing");
+    if (options->socket_group && !options->socket_path)
+        return daemon_options_fail(error, "--socket-group needs --socket-path");
+    if (options->file_limit < 0)
+        return daemon_options_fail(error, "--rlimit-nofile is a number from 0");
+    if (options->interceptor_socket && options->interceptor_fd >= 0)
+        return daemon_options_fail(
+            error, "--interceptor-socket and --interceptor-fd exclude "
+                   "each other");
+    return TRUE;
+}
+
+/* ---- entries ------------------------------------------------------------- */
+
+static void add_undo_entries(GOptionContext *context,
+                             struct daemon_options *options,
+                             struct daemon_raw_options *raw)
+{
+    const GOptionEntry entries[] = {
+        { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->undo_dir,
+          "Keep the undo log here (default: no undo)", "DIR" },
+        { "undo-max-log-size", 0, 0, G_OPTION_ARG_STRING, &raw->max_log_size,
+          "Forget the oldest steps when more was copied (default: 1G)",
+          "BYTES" },
+        { "undo-max-step-size", 0, 0, G_OPTION_ARG_STRING, &raw->max_step_size,
+          "Keep no more of a step that copies more; it cannot be undone "
+          "(default: 200M)",
+          "BYTES" },
+        { "undo-max-steps", 0, 0, G_OPTION_ARG_INT, &raw->max_steps,
+          "Forget the oldest steps when there are more (default: 100)", "N" },
+        { "durability", 0, 0, G_OPTION_ARG_STRING, &raw->durability,
+          "What undo survives: process (default: the daemon's end) or power (a "
+          "power cut, too)",
+          "WHAT" },
+        { "external-modification-policy", 0, 0, G_OPTION_ARG_STRING,
+          &raw->outside_policy,
+          "What a change of the folder by others does: barrier (default: undo "
+          "over it needs force), warn, lock (refused: no host enforces it)",
+          "POLICY" },
+        { "interceptor-socket", 0, 0, G_OPTION_ARG_FILENAME,
+          &options->interceptor_socket,
+          "Listen for the undo control protocol on this Unix socket", "PATH" },
+        { "interceptor-fd", 0, 0, G_OPTION_ARG_INT, &options->interceptor_fd,
+          "Serve the undo control protocol on this inherited socket", "N" },
+        { NULL }
+    };
+
+    g_option_context_add_main_entries(context, entries, NULL);
+}
+
+static void add_sandbox_entries(GOptionContext *context,
+                                struct daemon_options *options,
+                                struct daemon_raw_options *raw)
+{
+    const GOptionEntry entries[] = {
+        { "sandbox", 0, 0, G_OPTION_ARG_STRING, &raw->sandbox,
+          "Lock the daemon in: namespace (default), chroot or none", "MODE" },
+        { "seccomp", 0, 0, G_OPTION_ARG_STRING, &raw->seccomp,
+          "What a system call that is not allowed does: kill (default), log, "
+          "trap, none",
+          "ACTION" },
+        { "modcaps", 0, 0, G_OPTION_ARG_STRING, &options->modcaps,
+          "Change the capabilities that are kept: +NAME and -NAME, between "
+          "colons",
+          "LIST" },
+        { "uid-map", 0, 0, G_OPTION_ARG_STRING, &options->uid_map,
+          "Users of the sandbox's user namespace, by newuidmap",
+          ":INSIDE:OUTSIDE:COUNT:" },
+        { "gid-map", 0, 0, G_OPTION_ARG_STRING, &options->gid_map,
+          "The same of groups", ":INSIDE:OUTSIDE:COUNT:" },
+        { NULL }
+    };
+
+    g_option_context_add_main_entries(context, entries, NULL);
+}
+
+static void add_program_entries(GOptionContext *context,
+                                struct daemon_options *options,
+                                struct daemon_raw_options *raw)
+{
+    const GOptionEntry entries[] = {
+        { "shared-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->shared_dir,
+          "Serve this folder", "DIR" },
+        { "readonly", 0, 0, G_OPTION_ARG_NONE, &raw->read_only,
+          "Refuse every change", NULL },
+        { "rlimit-nofile", 0, 0, G_OPTION_ARG_INT, &options->file_limit,
+          "Open files at most; 0: leave the limit (default: 1000000)", "N" },
+        { "socket-group", 0, 0, G_OPTION_ARG_STRING, &options->socket_group,
+          "Let this group use the socket", "GROUP" },
+        { "log-level", 0, 0, G_OPTION_ARG_STRING, &raw->log_level,
+          "error, warn, info (default), debug or trace", "LEVEL" },
+        { "debug", 'd', 0, G_OPTION_ARG_NONE, &raw->debug, "Log for debugging",
+          NULL },
+        { "version", 'V', 0, G_OPTION_ARG_NONE, &raw->print_version,
+          "Print the version", NULL },
+        { NULL }
+    };
+
+    g_option_context_add_main_entries(context, entries, NULL);
+}
+
+void daemon_options_add_entries(GOptionContext *context,
+                                struct daemon_options *options,
+                                struct daemon_raw_options *raw)
+{
+    add_program_entries(context, options, raw);
+    add_undo_entries(context, options, raw);
+    add_sandbox_entries(context, options, raw);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+void daemon_options_init(struct daemon_options *options)
+{
+    *options = (struct daemon_options){
+        .listen_fd = -1,
+        .interceptor_fd = -1,
+        .log_level = LOG_LEVEL_INFO,
+        .file_limit = DAEMON_MAX_FILES,
+    };
+}
+
+void daemon_raw_options_clear(struct daemon_raw_options *raw)
+{
+    g_free(raw->log_level);
+    g_free(raw->outside_policy);
+    g_free(raw->max_log_size);
+    g_free(raw->max_step_size);
+    g_free(raw->durability);
+    g_free(raw->sandbox);
+    g_free(raw->seccomp);
+}
+
+void daemon_options_clear(struct daemon_options *options)
+{
+    g_free(options->shared_dir);
+    g_free(options->socket_path);
+    g_free(options->undo_dir);
+    g_free(options->interceptor_socket);
+    g_free(options->socket_group);
+    g_free(options->modcaps);
+    g_free(options->uid_map);
+    g_free(options->gid_map);
+}
