@@ -192,12 +192,12 @@ static void add_inodes(GPtrArray *list, GHashTable *inodes)
 }
 
 /* Directories before what is in them. */
-static GPtrArray *sorted_inodes(struct restore *r, bool retired_too)
+static GPtrArray *sorted_inodes(struct restore *r)
 {
     GPtrArray *list = g_ptr_array_new();
 
     add_inodes(list, r->step->inodes);
-    for (guint i = 0; retired_too && i < r->step->retired->len; i++)
+    for (guint i = 0; i < r->step->retired->len; i++)
         g_ptr_array_add(list, g_ptr_array_index(r->step->retired, i));
     g_ptr_array_sort(list, compare_order);
     return list;
@@ -208,8 +208,12 @@ static int find_one(struct finder *f, struct step_inode *inode)
     struct restore *r = f->r;
     int rc;
 
-    if (inode->flags & STEP_LOST || !is_needed(inode))
+    if (inode->flags & STEP_RETIRED || !is_needed(inode))
         return 0;
+    if (inode->flags & STEP_LOST) { /* step_load() has found out */
+        mark_lost(r, inode, false);
+        return 0;
+    }
     if (has_no_place(r, inode)) {
         mark_lost(r, inode, false);
         return 0;
@@ -227,7 +231,7 @@ static int find_one(struct finder *f, struct step_inode *inode)
 
 static int find_all(struct finder *f)
 {
-    g_autoptr(GPtrArray) inodes = sorted_inodes(f->r, false);
+    g_autoptr(GPtrArray) inodes = sorted_inodes(f->r);
     int rc = 0;
 
     for (guint i = 0; rc == 0 && i < inodes->len; i++)
@@ -305,7 +309,7 @@ static bool is_marked(GPtrArray *inodes)
 
 void restore_drop_lost(struct restore *r)
 {
-    g_autoptr(GPtrArray) inodes = sorted_inodes(r, true);
+    g_autoptr(GPtrArray) inodes = sorted_inodes(r);
 
     r->any_lost = is_marked(inodes);
     if (!r->any_lost)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * undo_log_history - history.jsonl: notes and aliases (undo_log.h).
+ * undo_log_history - history.jsonl (undo_log.h).
  */
 #include "interceptor/undo_log_parts.h"
 
@@ -14,23 +14,6 @@
 
 #define HISTORY "history.jsonl"
 
-struct alias {
-    uint64_t to;
-    int64_t seq, at;
-};
-
-static void note_alias(struct undo_log *log, uint64_t from,
-                       const struct alias *alias)
-{
-    GArray *list = g_hash_table_lookup(log->aliases, &from);
-
-    if (!list) {
-        list = g_array_new(FALSE, FALSE, sizeof(struct alias));
-        g_hash_table_insert(log->aliases, g_memdup2(&from, sizeof(from)), list);
-    }
-    g_array_append_vals(list, alias, 1);
-}
-
 static int read_history_record(json_t *record, void *opaque)
 {
     struct undo_log *log = opaque;
@@ -38,18 +21,7 @@ static int read_history_record(json_t *record, void *opaque)
     int64_t seq = json_integer_value(json_object_get(record, "seq"));
 
     if (g_strcmp0(type, "alias") == 0) {
-        struct alias alias = {
-            .to = (uint64_t)json_integer_value(json_object_get(record, "to")),
-            .seq = seq,
-            .at = json_integer_value(json_object_get(record, "at")),
-        };
-
-        note_alias(
-            log, (uint64_t)json_integer_value(json_object_get(record, "from")),
-            &alias);
-        /* Numbers that nothing else tells of may have been used by then. */
-        if (alias.at >= 0 && alias.at <= STEP_MAX_NUMBER)
-            undo_log_use(log, 0, alias.at);
+        undo_log_read_alias(log, record);
     } else {
         int64_t id = json_integer_value(json_object_get(record, "id"));
 
@@ -72,60 +44,10 @@ static int write_note(struct journal *journal, const char *type, int64_t id,
                                     (json_int_t)id, "seq", (json_int_t)seq));
 }
 
-static int write_alias(struct journal *journal, uint64_t from,
-                       const struct alias *alias)
-{
-    return journal_append(journal, json_pack("{s:s, s:I, s:I, s:I, s:I}", "t",
-                                             "alias", "from", (json_int_t)from,
-                                             "to", (json_int_t)alias->to, "seq",
-                                             (json_int_t)alias->seq, "at",
-                                             (json_int_t)alias->at));
-}
-
 int undo_log_append_history(struct undo_log *log, const char *type, int64_t id,
                             int64_t seq)
 {
     return write_note(log->history, type, id, seq);
-}
-
-int undo_log_add_alias(struct undo_log *log, uint64_t from, uint64_t to,
-                       int64_t seq)
-{
-    struct alias alias = { to, seq, log->last_seq };
-    int rc = write_alias(log->history, from, &alias);
-
-    if (rc == 0)
-        note_alias(log, from, &alias);
-    return rc;
-}
-
-/* The first loss of this number after step seq; of an interrupted rollback
- * that was run again, the last. */
-static const struct alias *next_alias(struct undo_log *log, uint64_t ino,
-                                      int64_t seq)
-{
-    GArray *list = g_hash_table_lookup(log->aliases, &ino);
-    const struct alias *found = NULL;
-
-    for (guint i = 0; list && i < list->len; i++) {
-        const struct alias *alias = &g_array_index(list, struct alias, i);
-
-        if (alias->seq > seq && (!found || alias->seq <= found->seq))
-            found = alias;
-    }
-    return found;
-}
-
-uint64_t undo_log_alias(uint64_t ino, int64_t seq, void *opaque)
-{
-    struct undo_log *log = opaque;
-    const struct alias *alias;
-
-    while ((alias = next_alias(log, ino, seq))) {
-        ino = alias->to;
-        seq = MAX(alias->at, alias->seq); /* rises: the loop ends */
-    }
-    return ino;
 }
 
 /* ---- barriers ------------------------------------------------------------ */
@@ -162,8 +84,7 @@ int undo_log_open_history(struct undo_log *log, bool *ret_damaged)
     int rc = journal_open(log->dir, HISTORY, &log->history);
 
     log->barriers = barriers_new();
-    log->aliases = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
-                                         (GDestroyNotify)g_array_unref);
+    log->aliases = undo_log_aliases_new();
     log->seqs = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
                                       g_free);
     if (rc == 0)
@@ -181,40 +102,6 @@ enum {
     COMPACT_RATIO = 4,         /* nor if more than a part of it would stay */
 };
 
-/* An alias is needed by steps that are older than the loss that it is about. */
-static int64_t oldest_seq(struct undo_log *log)
-{
-    int64_t oldest = log->last_seq;
-
-    for (guint i = 0; i < log->entries->len; i++)
-        oldest = MIN(oldest,
-                     g_array_index(log->entries, struct undo_log_entry, i).seq);
-    for (guint i = 0; i < log->redos->len; i++)
-        oldest = MIN(oldest, g_array_index(log->redos, int64_t, i));
-    return oldest;
-}
-
-static int write_aliases(struct undo_log *log, struct journal *journal)
-{
-    int64_t oldest = oldest_seq(log);
-    GHashTableIter iter;
-    gpointer key, value;
-    int rc = 0;
-
-    g_hash_table_iter_init(&iter, log->aliases);
-    while (rc == 0 && g_hash_table_iter_next(&iter, &key, &value)) {
-        GArray *list = value;
-
-        for (guint i = 0; rc == 0 && i < list->len; i++) {
-            const struct alias *alias = &g_array_index(list, struct alias, i);
-
-            if (alias->seq > oldest)
-                rc = write_alias(journal, *(const uint64_t *)key, alias);
-        }
-    }
-    return rc;
-}
-
 static int write_history(struct undo_log *log, struct journal *journal)
 {
     int rc = write_note(journal, "used", log->last_id, log->last_seq);
@@ -230,7 +117,7 @@ static int write_history(struct undo_log *log, struct journal *journal)
     for (guint i = 0; rc == 0 && i < log->barriers->len; i++)
         rc = journal_append(
             journal, barrier_to_record(g_ptr_array_index(log->barriers, i)));
-    return rc < 0 ? rc : write_aliases(log, journal);
+    return rc < 0 ? rc : undo_log_write_aliases(log, journal);
 }
 
 /* What history.jsonl says is in memory too, but for what nobody needs. */

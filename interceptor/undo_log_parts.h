@@ -11,6 +11,7 @@
 #define INTERCEPTOR_UNDO_LOG_PARTS_H
 
 #include <fcntl.h>
+#include <jansson.h>
 #include <sys/types.h>
 
 #include "interceptor/undo_log.h"
@@ -33,7 +34,8 @@ struct undo_log {
     GArray *entries;     /* of undo_log_entry, by seq */
     GArray *redos;       /* of int64_t: seqs, rising */
     bool has_inverse;    /* wal/inverse exists, maybe */
-    GHashTable *aliases; /* owned uint64_t from -> GArray of alias */
+    GHashTable *aliases; /* owned uint64_t from -> GPtrArray of alias */
+    int64_t last_alias;  /* number of the last one that was noted */
     GPtrArray *barriers;
     GHashTable *seqs; /* owned int64_t id -> owned int64_t seq: "done" notes */
     int64_t last_id, least_id, last_seq;
@@ -66,6 +68,12 @@ void undo_log_close_history(struct undo_log *log);
 /* Write history.jsonl anew without what no step needs any more. 0 or -errno,
  * and it is as it was. */
 int undo_log_compact_history(struct undo_log *log);
+
+/* The aliases' part of that: an empty table, a record that was read, and all
+ * that any step needs in the order in which they were noted. 0 or -errno. */
+GHashTable *undo_log_aliases_new(void);
+void undo_log_read_alias(struct undo_log *log, json_t *record);
+int undo_log_write_aliases(struct undo_log *log, struct journal *journal);
 
 /* Note what became of a step: "done" or "popped". */
 int undo_log_append_history(struct undo_log *log, const char *type, int64_t id,

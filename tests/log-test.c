@@ -12,6 +12,7 @@
 
 #include "common/errors.h"
 #include "interceptor/step.h"
+#include "interceptor/undo_log_parts.h"
 #include "interceptor/sys.h"
 #include "tests/oracle.h"
 #include "tests/world.h"
@@ -203,6 +204,13 @@ static uint64_t renumber(uint64_t ino, int64_t seq, void *opaque)
     return ino == 12 ? 99 : ino;
 }
 
+static bool is_renumbered(uint64_t a, uint64_t b, int64_t seq, void *opaque)
+{
+    return a == 12;
+}
+
+static const struct step_aliases renumbering = { renumber, is_renumbered };
+
 /* What a rollback adds to a manifest means inodes by the numbers in it. */
 static void renumbered(void)
 {
@@ -217,7 +225,7 @@ static void renumbered(void)
         g_autoptr(step_auto) step = NULL;
         struct step_inode *inode;
 
-        OK(step_load(dirfd, renumber, NULL, &step));
+        OK(step_load(dirfd, &renumbering, NULL, &step));
         g_assert_false(step->damaged);
         g_assert_null(step_find_inode(step, 12));
         inode = step_find_inode(step, 99);
@@ -255,7 +263,7 @@ static void renumbered_twice(void)
         if (post)
             OK(journal_append(first->journal,
                               json_pack("{s:s, s:i}", "t", "end", "post", 1)));
-        OK(step_load(dirfd, renumber, NULL, &step));
+        OK(step_load(dirfd, &renumbering, NULL, &step));
         g_assert_cmpint(step->damaged, ==, !post);
         g_assert_cmpuint(step_find_inode(step, 99)->recorded, ==, 12);
         g_assert_cmpuint(step->retired->len, ==, 1);
@@ -263,6 +271,85 @@ static void renumbered_twice(void)
         g_assert_cmpuint(gone->recorded, ==, 99);
         g_assert_true(gone->flags & STEP_LOST);
     }
+    close(dirfd);
+    OK(sys_remove_tree(AT_FDCWD, folder));
+}
+
+/* Pairs of inodes, one dead and one alive, that have the same number by now;
+ * which of the two has the lower one differs. */
+enum { PAIRS = 64, FIRST = 1000, SECOND = 2000, SHARED = 3000, LAST = 4000 };
+
+static uint64_t living(guint i)
+{
+    return (i % 2 ? FIRST : SECOND) + i;
+}
+
+static uint64_t dead(guint i)
+{
+    return (i % 2 ? SECOND : FIRST) + i;
+}
+
+/* Step 3 has recorded both. The dead one died by somebody else's hand; who had
+ * its number then was lost by step 12, and is gone since. The living one was
+ * lost by step 11, which was taken back later; some of them again, by 30. */
+static void share_numbers(struct undo_log *log)
+{
+    undo_log_use(log, 0, 20);
+    for (guint i = 0; i < PAIRS; i++)
+        OK(undo_log_add_alias(log, dead(i), SHARED + i, 12));
+    for (guint i = 0; i < PAIRS; i++)
+        OK(undo_log_add_alias(log, living(i), SHARED + i, 11));
+    undo_log_use(log, 0, 30);
+    for (guint i = 0; i < PAIRS; i += 3)
+        OK(undo_log_add_alias(log, SHARED + i, LAST + i, 30));
+}
+
+static void assert_living(struct undo_log *log, int dirfd)
+{
+    g_autoptr(step_auto) step = NULL;
+
+    OK(step_load(dirfd, &undo_log_aliases, log, &step));
+    g_assert_cmpuint(step->retired->len, ==, PAIRS);
+    for (guint i = 0; i < PAIRS; i++) {
+        const struct step_inode *inode = step_find_inode(
+            step, (i % 3 ? SHARED : LAST) + i);
+        const struct step_inode *lost = g_ptr_array_index(step->retired, i);
+
+        g_assert_nonnull(inode);
+        g_assert_cmpuint(inode->recorded, ==, living(i));
+        g_assert_false(inode->flags & STEP_LOST);
+        g_assert_true(lost->flags & STEP_LOST);
+    }
+}
+
+/* The one that has got the number last has it, whatever the order in which the
+ * record or the log has them. */
+static void shared_numbers(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("stepback-test-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "log", NULL);
+    int dirfd = open(folder, O_RDONLY | O_DIRECTORY);
+    g_autoptr(step_auto) first = step_new(7, 3, IC_STEP_API, NULL, 2);
+    struct undo_log_entry entry = { .id = 7, .seq = 3 };
+    struct undo_log *log = undo_log_open(path, NULL, NULL);
+    char name[32];
+
+    g_assert_nonnull(log);
+    OK(step_create_manifest(first, dirfd));
+    for (guint i = 0; i < 2 * PAIRS; i++) {
+        g_snprintf(name, sizeof(name), "%u", i);
+        OK(step_record_home(
+            first, step_get_inode(first, i % 2 ? living(i / 2) : dead(i / 2)),
+            first->root, name));
+    }
+    share_numbers(log);
+    assert_living(log, dirfd);
+    g_array_append_val(log->entries, entry);
+    OK(undo_log_compact_history(log));
+    undo_log_close(log);
+    log = undo_log_open(path, NULL, NULL);
+    assert_living(log, dirfd);
+    undo_log_close(log);
     close(dirfd);
     OK(sys_remove_tree(AT_FDCWD, folder));
 }
@@ -499,6 +586,7 @@ int main(int argc, char **argv)
     g_test_add_func("/log/UL-01/records", ul01_records);
     g_test_add_func("/log/renumbered", renumbered);
     g_test_add_func("/log/renumbered-twice", renumbered_twice);
+    g_test_add_func("/log/shared-numbers", shared_numbers);
     for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
         for (size_t j = 0; j < G_N_ELEMENTS(cases); j++) {
             g_autofree char *path = g_strdup_printf(
