@@ -32,7 +32,7 @@ struct backend {
     gint64 deadline; /* monotonic, us */
     guint poll_timer;
     char *last_error; /* the daemon's last error line, or NULL */
-    bool ready, ended;
+    bool ready, ended, has_undo;
     const struct backend_callbacks *callbacks;
     void *opaque;
 };
@@ -106,6 +106,7 @@ static void on_status(json_t *payload, const GError *error, json_t *data,
     }
     backend->last_step_id = json_integer_value(
         json_object_get(payload, "last_step_id"));
+    backend->has_undo = json_is_true(json_object_get(payload, "undo"));
     backend->ready = true;
     g_clear_handle_id(&backend->poll_timer, g_source_remove);
     backend->callbacks->ready(backend, backend->opaque);
@@ -242,6 +243,11 @@ void backend_kill(struct backend *backend)
 struct control_link *backend_link(struct backend *backend)
 {
     return backend->link;
+}
+
+bool backend_has_undo(const struct backend *backend)
+{
+    return backend->has_undo;
 }
 
 gint64 backend_last_step_id(struct backend *backend)

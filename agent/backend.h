@@ -60,6 +60,9 @@ void backend_kill(struct backend *backend);
 /* Borrowed; set from "ready" on. */
 struct control_link *backend_link(struct backend *backend);
 
+/* Whether changes are kept, as the daemon said when it became ready. */
+bool backend_has_undo(const struct backend *backend);
+
 /* The greatest step id in use, as the daemon said when it became ready. */
 gint64 backend_last_step_id(struct backend *backend);
 

@@ -3,8 +3,10 @@
  * exec - see exec.h.
  *
  * States: OPENING (step.open is asked) -> RUNNING (the shim has the command)
- * -> CLOSING (step.close is asked) -> OVER. A request to the daemon cannot be
- * taken back, so each holds a reference.
+ * -> CLOSING (step.close is asked) -> OVER.
+ *
+ * Two timers: the command's timeout, and how long the guest may take to end a
+ * command that is to be stopped. While the machine is held neither runs.
  */
 #include "agent/exec.h"
 
@@ -17,14 +19,13 @@ enum { STUCK_MS = 10000 };
 enum state { OPENING, RUNNING, CLOSING, OVER };
 
 struct exec {
-    int refs;
     enum state state;
     gint64 step_id;
     char *command;
     json_t *message; /* for the shim; NULL once sent */
     unsigned timeout_seconds;
     const char *output_event;
-    struct control_link *link;
+    struct step_span *span;
     struct guest_channel *guest;
     const struct exec_callbacks *callbacks;
     void *opaque;
@@ -34,41 +35,85 @@ struct exec {
     gint64 started;
     guint64 dropped;
     guint timer;
+    GSourceFunc timer_func; /* NULL: none runs, nor will when it goes on */
+    gint64 timer_end, timer_left; /* us; the latter while held */
+    bool held;
     int stop_reason; /* enum error_code, or 0 */
     char *refusal;   /* why the shim did not take the command, or NULL */
 };
 
-static void exec_unref(struct exec *exec)
+/* ---- timers -------------------------------------------------------------- */
+
+static void stop_timer(struct exec *exec)
 {
-    if (--exec->refs > 0)
-        return;
     g_clear_handle_id(&exec->timer, g_source_remove);
-    json_decref(exec->message);
-    g_free(exec->command);
-    g_free(exec->refusal);
-    g_free(exec);
+    exec->timer_func = NULL;
 }
+
+static gboolean on_timer(gpointer data)
+{
+    struct exec *exec = data;
+    GSourceFunc func = exec->timer_func;
+
+    exec->timer = 0;
+    exec->timer_func = NULL;
+    return func(exec);
+}
+
+static void run_timer(struct exec *exec, gint64 left_us)
+{
+    exec->timer_end = g_get_monotonic_time() + left_us;
+    exec->timer_left = left_us;
+    if (!exec->held)
+        exec->timer = g_timeout_add((guint)MAX(left_us / 1000, 0), on_timer,
+                                    exec);
+}
+
+static void start_timer(struct exec *exec, guint ms, GSourceFunc func)
+{
+    stop_timer(exec);
+    exec->timer_func = func;
+    run_timer(exec, (gint64)ms * 1000);
+}
+
+void exec_hold(struct exec *exec, bool hold)
+{
+    if (exec->held == hold)
+        return;
+    exec->held = hold;
+    if (!exec->timer_func)
+        return;
+    if (hold) {
+        g_clear_handle_id(&exec->timer, g_source_remove);
+        exec->timer_left = exec->timer_end - g_get_monotonic_time();
+    } else {
+        run_timer(exec, exec->timer_left);
+    }
+}
+
+/* ---- the end ------------------------------------------------------------- */
 
 static void finish(struct exec *exec, json_t *report, const GError *error)
 {
     if (exec->state == OVER)
         return;
     exec->state = OVER;
-    g_clear_handle_id(&exec->timer, g_source_remove);
+    stop_timer(exec);
     exec->callbacks->done(exec, report, error, exec->opaque);
 }
 
-/* Without a daemon that keeps steps: what little there is to say. */
+/* Without a log that keeps steps: what little there is to say. */
 static json_t *plain_report(const struct exec *exec)
 {
     gint64 duration = (g_get_monotonic_time() - exec->started) / 1000;
 
-    return json_pack("{s:I, s:s, s:s, s:i, s:I, s:b, s:[], s:i, s:[], s:b}",
+    return json_pack("{s:I, s:s, s:s, s:i, s:I, s:b, s:[], s:i, s:{}, s:[], "
+                     "s:b, s:[]}",
                      "step_id", (json_int_t)exec->step_id, "type", "command",
                      "command", exec->command, "exit_code", exec->exit_code,
                      "duration_ms", (json_int_t)duration, "undoable", 0,
-                     "affected_paths", "affected", 0, "changes", "truncated",
-                     0);
+                     "affected_paths", "affected", 0, "counts", "changes",
+                     "truncated", 0, "directories");
 }
 
 static GError *stop_error(const struct exec *exec)
@@ -80,6 +125,10 @@ static GError *stop_error(const struct exec *exec)
         return g_error_new(STEPBACK_ERROR, ERROR_TIMEOUT,
                            "the command ran longer than %u s and was stopped",
                            exec->timeout_seconds);
+    if (exec->stop_reason == ERROR_DENIED)
+        return g_error_new_literal(STEPBACK_ERROR, ERROR_DENIED,
+                                   "a safeguard has denied the step: it was "
+                                   "taken back");
     if (exec->stop_reason)
         return g_error_new_literal(STEPBACK_ERROR, exec->stop_reason,
                                    "the command was cancelled");
@@ -99,42 +148,36 @@ static void report_end(struct exec *exec, json_t *report)
     finish(exec, error ? NULL : report, error);
 }
 
-static void on_step_closed(json_t *payload, const GError *error, json_t *data,
-                           void *opaque)
+static void on_step_closed(json_t *report, const GError *error, void *opaque)
 {
     struct exec *exec = opaque;
+    json_t *own = report ? json_incref(report) : NULL;
 
-    if (exec->state == CLOSING && error)
+    if (exec->state != CLOSING)
+        return;
+    if (error) {
         finish(exec, NULL, error);
-    else if (exec->state == CLOSING)
-        report_end(exec, payload);
-    exec_unref(exec);
+        return;
+    }
+    if (!own)
+        own = plain_report(exec);
+    report_end(exec, own);
+    json_decref(own);
 }
 
 static void close_step(struct exec *exec)
 {
-    g_clear_handle_id(&exec->timer, g_source_remove);
+    stop_timer(exec);
     exec->state = CLOSING;
-    if (exec->link) {
-        exec->refs++;
-        control_link_request(exec->link, "step.close",
-                             json_pack("{s:I, s:i}", "step_id",
-                                       (json_int_t)exec->step_id, "exit_code",
-                                       exec->exit_code),
-                             on_step_closed, exec);
-    } else {
-        json_t *report = plain_report(exec);
-
-        report_end(exec, report);
-        json_decref(report);
-    }
+    step_span_close(exec->span, exec->exit_code, on_step_closed, exec);
 }
+
+/* ---- the command --------------------------------------------------------- */
 
 static gboolean on_timeout(gpointer data)
 {
     struct exec *exec = data;
 
-    exec->timer = 0;
     exec_cancel(exec, ERROR_TIMEOUT);
     return G_SOURCE_REMOVE;
 }
@@ -143,7 +186,6 @@ static gboolean on_stuck(gpointer data)
 {
     struct exec *exec = data;
 
-    exec->timer = 0;
     exec->callbacks->stuck(exec, exec->opaque);
     return G_SOURCE_REMOVE;
 }
@@ -162,12 +204,10 @@ static void run(struct exec *exec)
                            false, exec->opaque);
     guest_channel_send(exec->guest, g_steal_pointer(&exec->message));
     if (exec->timeout_seconds > 0)
-        exec->timer = g_timeout_add_seconds(exec->timeout_seconds, on_timeout,
-                                            exec);
+        start_timer(exec, exec->timeout_seconds * 1000, on_timeout);
 }
 
-static void on_step_opened(json_t *payload, const GError *error, json_t *data,
-                           void *opaque)
+static void on_step_opened(json_t *report, const GError *error, void *opaque)
 {
     struct exec *exec = opaque;
 
@@ -175,31 +215,10 @@ static void on_step_opened(json_t *payload, const GError *error, json_t *data,
         finish(exec, NULL, error);
     else if (exec->state == OPENING)
         run(exec);
-    exec_unref(exec);
-}
-
-/* From the main loop: so that done is never called inside exec_new(). */
-static gboolean start_plain(gpointer data)
-{
-    on_step_opened(NULL, NULL, NULL, data);
-    return G_SOURCE_REMOVE;
-}
-
-static void open_step(struct exec *exec)
-{
-    exec->refs++;
-    if (exec->link)
-        control_link_request(exec->link, "step.open",
-                             json_pack("{s:I, s:s, s:s}", "step_id",
-                                       (json_int_t)exec->step_id, "type",
-                                       "command", "command", exec->command),
-                             on_step_opened, exec);
-    else
-        g_idle_add(start_plain, exec);
 }
 
 struct exec *exec_new(const struct exec_request *request,
-                      struct control_link *link, struct guest_channel *guest,
+                      const struct step_logs *logs, struct guest_channel *guest,
                       const struct exec_callbacks *callbacks, void *opaque,
                       GError **error)
 {
@@ -215,7 +234,6 @@ struct exec *exec_new(const struct exec_request *request,
         return NULL;
     }
     exec = g_new0(struct exec, 1);
-    exec->refs = 1;
     exec->state = OPENING;
     exec->step_id = request->step_id;
     exec->command = g_strdup(request->command);
@@ -223,13 +241,13 @@ struct exec *exec_new(const struct exec_request *request,
     exec->timeout_seconds = request->timeout_seconds;
     exec->output_event = request->output_event ? request->output_event
                                                : "event.terminal_output";
-    exec->link = link;
+    exec->span = step_span_new(request->step_id, logs);
     exec->guest = guest;
     exec->callbacks = callbacks;
     exec->opaque = opaque;
     exec->exit_code = -1;
     exec->started = g_get_monotonic_time();
-    open_step(exec);
+    step_span_open(exec->span, exec->command, on_step_opened, exec);
     return exec;
 }
 
@@ -237,9 +255,12 @@ void exec_free(struct exec *exec)
 {
     if (!exec)
         return;
-    exec->state = OVER;
-    g_clear_handle_id(&exec->timer, g_source_remove);
-    exec_unref(exec);
+    stop_timer(exec);
+    step_span_free(exec->span);
+    json_decref(exec->message);
+    g_free(exec->command);
+    g_free(exec->refusal);
+    g_free(exec);
 }
 
 gint64 exec_step_id(const struct exec *exec)
@@ -247,16 +268,36 @@ gint64 exec_step_id(const struct exec *exec)
     return exec->step_id;
 }
 
+bool exec_is_stopping(const struct exec *exec)
+{
+    return exec->stop_reason != 0;
+}
+
+static void stop_command(struct exec *exec)
+{
+    if (exec->state != RUNNING)
+        return; /* run() sees it */
+    guest_channel_cancel(exec->guest, exec->step_id);
+    start_timer(exec, STUCK_MS, on_stuck);
+}
+
 void exec_cancel(struct exec *exec, enum error_code reason)
 {
     if (exec->stop_reason || exec->state == CLOSING || exec->state == OVER)
         return;
     exec->stop_reason = (int)reason;
-    if (exec->state != RUNNING)
-        return; /* run() sees it */
-    guest_channel_cancel(exec->guest, exec->step_id);
-    g_clear_handle_id(&exec->timer, g_source_remove);
-    exec->timer = g_timeout_add(STUCK_MS, on_stuck, exec);
+    stop_command(exec);
+}
+
+void exec_deny(struct exec *exec, struct control_link *where)
+{
+    if (exec->state == OVER)
+        return;
+    step_span_deny(exec->span, where);
+    if (exec->stop_reason)
+        return; /* why it was stopped first, counts */
+    exec->stop_reason = ERROR_DENIED;
+    stop_command(exec);
 }
 
 void exec_fail(struct exec *exec, const GError *error)

@@ -2,8 +2,8 @@
  *
  * exec - one command in the guest, which is one step of the undo log.
  *
- * The daemon opens the step, the shim runs the command, the daemon closes the
- * step and says what has changed. A cancelled command's step is closed like
+ * The daemons open the step, the shim runs the command, the daemons close the
+ * step and say what has changed. A cancelled command's step is closed like
  * any other: what it did can be undone.
  *
  * Threads: all on the main thread.
@@ -18,6 +18,7 @@
 
 #include "agent/control_link.h"
 #include "agent/guest_channel.h"
+#include "agent/step_span.h"
 #include "common/errors.h"
 
 struct exec;
@@ -45,11 +46,11 @@ struct exec_request {
     const char *output_event; /* static; NULL: "event.terminal_output" */
 };
 
-/* Start a command. Everything is borrowed for the call but link and guest,
- * which must live until done. link may be NULL: there is no undo. NULL and
- * error: ERROR_TOO_LARGE. */
+/* Start a command. Everything is borrowed for the call but the logs' links and
+ * labels and the guest, which must live until done. NULL and error:
+ * ERROR_TOO_LARGE. */
 struct exec *exec_new(const struct exec_request *request,
-                      struct control_link *link, struct guest_channel *guest,
+                      const struct step_logs *logs, struct guest_channel *guest,
                       const struct exec_callbacks *callbacks, void *opaque,
                       GError **error);
 
@@ -58,9 +59,21 @@ void exec_free(struct exec *exec);
 
 gint64 exec_step_id(const struct exec *exec);
 
+/* Whether it was told to stop. */
+bool exec_is_stopping(const struct exec *exec);
+
 /* Stop the command: done follows with an error of this code once the step is
  * closed. ERROR_CANCELLED or ERROR_TIMEOUT; the first call counts. */
 void exec_cancel(struct exec *exec, enum error_code reason);
+
+/* The machine stands still, or goes on again: meanwhile no time passes for the
+ * command. */
+void exec_hold(struct exec *exec, bool hold);
+
+/* A safeguard has denied the step in the log behind this link: the command is
+ * stopped as by exec_cancel(), with ERROR_DENIED, and the step is taken back.
+ */
+void exec_deny(struct exec *exec, struct control_link *where);
 
 /* The guest or the daemon is gone: done is called at once with this error. */
 void exec_fail(struct exec *exec, const GError *error);

@@ -5,7 +5,6 @@
 #include "agent/launch.h"
 
 #include "agent/vm_command.h"
-#include "interceptor/interceptor.h"
 
 static gboolean find_parts(struct launch *launch,
                            const struct session_config *config, GError **error)
@@ -15,14 +14,7 @@ static gboolean find_parts(struct launch *launch,
         return FALSE;
     launch->image = guest_image_find(config->image, config->kernel,
                                      config->initrd, config->disk, error);
-    if (!launch->image)
-        return FALSE;
-    if (config->read_only)
-        return TRUE;
-    launch->undo_dir = config->undo_dir
-                           ? g_strdup(config->undo_dir)
-                           : ic_default_undo_dir(config->path, error);
-    return launch->undo_dir != NULL;
+    return launch->image != NULL;
 }
 
 struct launch *launch_new(const struct session_config *config, GError **error)
@@ -35,8 +27,13 @@ struct launch *launch_new(const struct session_config *config, GError **error)
         launch_free(launch);
         return NULL;
     }
-    launch->fs_socket = runtime_dir_path(launch->dir, "fs.sock");
-    launch->control_socket = runtime_dir_path(launch->dir, "control.sock");
+    for (unsigned i = 0; i < config->n_directories; i++) {
+        g_autofree char *fs = g_strdup_printf("fs%u.sock", i);
+        g_autofree char *control = g_strdup_printf("control%u.sock", i);
+
+        launch->fs_sockets[i] = runtime_dir_path(launch->dir, fs);
+        launch->control_sockets[i] = runtime_dir_path(launch->dir, control);
+    }
     launch->console = runtime_dir_path(launch->dir, "console.log");
     return launch;
 }
@@ -48,9 +45,10 @@ void launch_free(struct launch *launch)
     runtime_dir_free(launch->dir);
     guest_image_free(launch->image);
     g_free(launch->qemu);
-    g_free(launch->undo_dir);
-    g_free(launch->fs_socket);
-    g_free(launch->control_socket);
+    for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++) {
+        g_free(launch->fs_sockets[i]);
+        g_free(launch->control_sockets[i]);
+    }
     g_free(launch->console);
     g_free(launch);
 }

@@ -14,9 +14,12 @@
 struct launch {
     char *qemu;
     struct guest_image *image;
-    char *undo_dir; /* NULL: no undo */
     struct runtime_dir *dir;
-    char *fs_socket, *control_socket, *console; /* paths in dir */
+
+    /* Paths in dir. Of the sockets there is one for each working folder. */
+    char *fs_sockets[SESSION_MAX_DIRECTORIES];
+    char *control_sockets[SESSION_MAX_DIRECTORIES];
+    char *console;
 };
 
 /* NULL and error: ERROR_VM_LAUNCH_FAILED, ERROR_INVALID_FIELD,

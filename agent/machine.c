@@ -2,19 +2,19 @@
  *
  * machine - see machine.h.
  *
- * Stages: BACKEND (the daemon starts) -> BOOTING (QEMU runs) -> MOUNTING (the
+ * Stages: BACKEND (the daemons start) -> BOOTING (QEMU runs) -> MOUNTING (the
  * shim said hello) -> RUNNING. A watchdog leads from BOOTING to FALLING_BACK:
- * KVM may be there and yet not run a guest, so QEMU and the daemon (which ends
- * with its front-end) are ended and started again with TCG. Any stage leads to
- * FAILED, and from everywhere machine_stop() leads to STOPPING.
+ * KVM may be there and yet not run a guest, so QEMU and the daemons (which end
+ * with their front-end) are ended and started again with TCG. Any stage leads
+ * to FAILED, and from everywhere machine_stop() leads to STOPPING.
  *
- * The order of ends: QEMU first, then the daemon, which closes its log.
+ * The order of ends: QEMU first, then the daemons, which close their logs.
  */
 #include "agent/machine.h"
 
 #include <string.h>
 
-#include "agent/backend.h"
+#include "agent/backends.h"
 #include "agent/launch.h"
 #include "agent/vm.h"
 #include "common/errors.h"
@@ -47,10 +47,11 @@ struct machine {
 
     /* Both objects outlive their processes, because commands hold pointers
      * into them; these flags tell that the process is there. */
-    struct backend *backend;
+    struct backends *backends;
     struct vm *vm;
-    bool backend_runs, vm_runs;
-    bool takes_input; /* the guest's commands */
+    bool vm_runs;
+    unsigned mounted;      /* folders that the guest has mounted */
+    bool takes_input;      /* the guest's commands */
     gint64 started, ready; /* monotonic, us */
     guint boot_timer, watchdog, blame_timer, restart_source, stopped_source;
 };
@@ -109,13 +110,23 @@ static void stop_further(struct machine *machine)
 {
     if (machine->vm_runs)
         return;
-    if (machine->backend_runs)
-        backend_stop(machine->backend);
+    if (backends_run(machine->backends))
+        backends_stop(machine->backends);
     else if (!machine->stopped_source)
         machine->stopped_source = g_idle_add(tell_stopped, machine);
 }
 
 /* ---- the guest ----------------------------------------------------------- */
+
+/* One after the other: what the guest answers is then for the last one. */
+static void mount_next(struct machine *machine)
+{
+    const struct session_directory *directory =
+        machine->config->directories[machine->mounted];
+
+    guest_channel_mount(vm_guest(machine->vm), directory->tag,
+                        directory->guest_path, directory->read_only);
+}
 
 static void on_hello(const struct guest_hello *hello, void *opaque)
 {
@@ -139,24 +150,32 @@ static void on_hello(const struct guest_hello *hello, void *opaque)
              hello->shim_version, hello->kernel);
     machine->takes_input = hello->takes_input != 0;
     machine->stage = MOUNTING;
+    machine->mounted = 0;
     g_clear_handle_id(&machine->watchdog, g_source_remove);
-    guest_channel_mount(vm_guest(machine->vm), VM_WORKING_TAG, WIRE_DEFAULT_CWD,
-                        machine->config->read_only);
+    mount_next(machine);
 }
 
 static void on_mounted(const char *tag, const char *error, void *opaque)
 {
     struct machine *machine = opaque;
 
-    if (machine->stage != MOUNTING || strcmp(tag, VM_WORKING_TAG) != 0) {
+    const struct session_config *config = machine->config;
+
+    if (machine->stage != MOUNTING ||
+        strcmp(tag, config->directories[machine->mounted]->tag) != 0) {
         guest_channel_complain(vm_guest(machine->vm), "mounted out of place");
         return;
     }
     if (error) {
         g_autofree char *text = g_strdup_printf(
-            "the guest could not mount the working folder: %.300s", error);
+            "the guest could not mount the working folder %s: %.300s",
+            config->directories[machine->mounted]->path, error);
 
         fail_with(machine, ERROR_VM_LAUNCH_FAILED, text);
+        return;
+    }
+    if (++machine->mounted < config->n_directories) {
+        mount_next(machine);
         return;
     }
     machine->stage = RUNNING;
@@ -282,18 +301,22 @@ static gboolean on_watchdog(gpointer data)
 
 static void start_vm(struct machine *machine)
 {
-    const struct vm_config config = {
+    struct vm_config config = {
         .qemu = machine->launch->qemu,
         .image = machine->launch->image,
         .accel = machine->accel,
         .memory_mb = machine->config->memory_mb,
         .cpus = machine->config->cpus,
         .network = machine->config->network,
-        .fs_socket = machine->launch->fs_socket,
+        .n_fs = machine->config->n_directories,
         .console_path = machine->launch->console,
     };
     g_autoptr(GError) error = NULL;
 
+    for (unsigned i = 0; i < config.n_fs; i++) {
+        config.fs_sockets[i] = machine->launch->fs_sockets[i];
+        config.fs_tags[i] = machine->config->directories[i]->tag;
+    }
     machine->stage = BOOTING;
     machine->vm = vm_new(&config, &guest_callbacks, &vm_callbacks, machine,
                          &error);
@@ -305,9 +328,9 @@ static void start_vm(struct machine *machine)
             machine->config->boot_timeout_s * 1000 / 3, on_watchdog, machine);
 }
 
-/* ---- the daemon ---------------------------------------------------------- */
+/* ---- the daemons --------------------------------------------------------- */
 
-static void on_backend_ready(struct backend *backend, void *opaque)
+static void on_backends_ready(void *opaque)
 {
     struct machine *machine = opaque;
 
@@ -315,14 +338,12 @@ static void on_backend_ready(struct backend *backend, void *opaque)
         start_vm(machine);
 }
 
-static void on_backend_event(struct backend *backend, const char *type,
-                             json_t *payload, void *opaque)
+static void on_backend_event(unsigned index, const char *type, json_t *payload,
+                             void *opaque)
 {
     struct machine *machine = opaque;
-    json_t *copy = payload ? json_copy(payload) : json_object();
 
-    json_object_set_new(copy, "label", json_string(machine->config->label));
-    machine->callbacks->event(type, copy, machine->opaque);
+    machine->callbacks->folder_event(index, type, payload, machine->opaque);
 }
 
 static gboolean blame_backend(gpointer data)
@@ -335,46 +356,33 @@ static gboolean blame_backend(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-static void on_backend_ended(struct backend *backend, const GError *error,
-                             bool clean, void *opaque)
+static void on_backend_ended(const GError *error, bool clean, void *opaque)
 {
     struct machine *machine = opaque;
-    machine->backend_runs = false;
+
     if (machine->stage == STOPPING)
         stop_further(machine);
     else if (machine->stage == FALLING_BACK)
         fall_back_further(machine);
-    else if (clean && machine->vm_runs && machine->stage != FAILED)
-        machine->blame_timer = g_timeout_add(BLAME_MS, blame_backend, machine);
-    else
+    else if (!clean || !machine->vm_runs || machine->stage == FAILED)
         fail(machine, error);
+    else if (!machine->blame_timer)
+        machine->blame_timer = g_timeout_add(BLAME_MS, blame_backend, machine);
 }
 
-static const struct backend_callbacks backend_callbacks = {
-    .ready = on_backend_ready,
+static const struct backends_callbacks backends_callbacks = {
+    .ready = on_backends_ready,
     .event = on_backend_event,
     .ended = on_backend_ended,
 };
 
-static gboolean start_backend(struct machine *machine, GError **error)
+static gboolean start_backends(struct machine *machine, GError **error)
 {
-    const struct session_config *config = machine->config;
-    const struct backend_config backend_config = {
-        .shared_dir = config->path,
-        .undo_dir = machine->launch->undo_dir,
-        .read_only = config->read_only,
-        .outside_policy = config->outside_policy,
-        .fs_socket = machine->launch->fs_socket,
-        .control_socket = machine->launch->control_socket,
-        .log_level = machine->log_level,
-        .timeout_ms = config->boot_timeout_s * 1000,
-    };
-
     machine->stage = BACKEND;
-    machine->backend = backend_new(&backend_config, &backend_callbacks, machine,
-                                   error);
-    machine->backend_runs = machine->backend != NULL;
-    return machine->backend_runs;
+    machine->backends = backends_new(machine->config, machine->launch,
+                                     machine->log_level, &backends_callbacks,
+                                     machine, error);
+    return machine->backends != NULL;
 }
 
 static gboolean restart(gpointer data)
@@ -384,8 +392,8 @@ static gboolean restart(gpointer data)
 
     machine->restart_source = 0;
     g_clear_pointer(&machine->vm, vm_free);
-    g_clear_pointer(&machine->backend, backend_free);
-    if (!start_backend(machine, &error))
+    g_clear_pointer(&machine->backends, backends_free);
+    if (!start_backends(machine, &error))
         fail(machine, error);
     return G_SOURCE_REMOVE;
 }
@@ -395,8 +403,8 @@ static void fall_back_further(struct machine *machine)
 {
     if (machine->vm_runs)
         return;
-    if (machine->backend_runs) {
-        backend_stop(machine->backend);
+    if (backends_run(machine->backends)) {
+        backends_stop(machine->backends);
         return;
     }
     /* Not inside a callback of what is freed here. */
@@ -420,7 +428,7 @@ struct machine *machine_new(const struct session_config *config,
     machine->opaque = opaque;
     machine->started = g_get_monotonic_time();
     machine->launch = launch_new(config, error);
-    if (!machine->launch || !start_backend(machine, error)) {
+    if (!machine->launch || !start_backends(machine, error)) {
         machine_free(machine);
         return NULL;
     }
@@ -439,7 +447,7 @@ void machine_free(struct machine *machine)
     clear_timers(machine);
     g_clear_handle_id(&machine->stopped_source, g_source_remove);
     vm_free(machine->vm);
-    backend_free(machine->backend);
+    backends_free(machine->backends);
     launch_free(machine->launch);
     g_free(machine->log_level);
     g_free(machine);
@@ -463,23 +471,29 @@ void machine_kill(struct machine *machine)
     machine_stop(machine);
     if (machine->vm_runs)
         vm_kill(machine->vm);
-    if (machine->backend_runs)
-        backend_kill(machine->backend);
+    if (backends_run(machine->backends))
+        backends_kill(machine->backends);
 }
 
-struct control_link *machine_link(struct machine *machine)
+void machine_hold(struct machine *machine, bool hold)
 {
-    return backend_link(machine->backend);
+    if (machine->vm_runs)
+        vm_hold(machine->vm, hold);
+}
+
+bool machine_is_held(const struct machine *machine)
+{
+    return machine->vm_runs && vm_is_held(machine->vm);
+}
+
+struct backends *machine_backends(struct machine *machine)
+{
+    return machine->backends;
 }
 
 struct guest_channel *machine_guest(struct machine *machine)
 {
     return vm_guest(machine->vm);
-}
-
-gint64 machine_last_step_id(struct machine *machine)
-{
-    return backend_last_step_id(machine->backend);
 }
 
 bool machine_takes_input(const struct machine *machine)
@@ -495,9 +509,4 @@ enum accel machine_accel(const struct machine *machine)
 gint64 machine_boot_ms(const struct machine *machine)
 {
     return (machine->ready - machine->started) / 1000;
-}
-
-const char *machine_undo_dir(const struct machine *machine)
-{
-    return machine->launch->undo_dir;
 }

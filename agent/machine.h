@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * machine - a virtual machine over a working folder: QEMU and the daemon.
+ * machine - a virtual machine over working folders: QEMU and the daemons.
  *
- * Starts both, sees to it that the guest has mounted the folder, and ends
- * both. One object is one run; when it has failed it only remains to be
+ * Starts both, sees to it that the guest has mounted the folders, and ends
+ * them. One object is one run; when it has failed it only remains to be
  * stopped and freed.
  *
  * Threads: all on the main thread.
@@ -15,7 +15,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "agent/control_link.h"
+#include "agent/backends.h"
 #include "agent/guest_channel.h"
 #include "agent/session_config.h"
 
@@ -25,7 +25,7 @@ struct machine;
 #define MACHINE_SLOW "no_kvm"
 
 struct machine_callbacks {
-    /* The guest is up and has the folder mounted. */
+    /* The guest is up and has the folders mounted. */
     void (*ready)(void *opaque);
     /* It could not be started, or is gone (the error says why; codes 2xxx).
      * Called at most once, and never after machine_stop(). */
@@ -35,6 +35,9 @@ struct machine_callbacks {
     void (*stopped)(void *opaque);
     /* An event for the frontend; payload is taken. */
     void (*event)(const char *type, json_t *payload, void *opaque);
+    /* An event of a folder's undo engine; payload (borrowed) is an object. */
+    void (*folder_event)(unsigned index, const char *type, json_t *payload,
+                         void *opaque);
     /* What the guest says of commands, as in guest_channel.h. */
     void (*output)(gint64 id, const char *stream, const char *data, size_t len,
                    void *opaque);
@@ -57,10 +60,14 @@ void machine_free(struct machine *machine);
 void machine_stop(struct machine *machine);
 void machine_kill(struct machine *machine);
 
+/* Let the guest stand still, or go on. */
+void machine_hold(struct machine *machine, bool hold);
+/* Whether QEMU says that it does. */
+bool machine_is_held(const struct machine *machine);
+
 /* Borrowed; valid between "ready" and "failed" or machine_stop(). */
-struct control_link *machine_link(struct machine *machine);
+struct backends *machine_backends(struct machine *machine);
 struct guest_channel *machine_guest(struct machine *machine);
-gint64 machine_last_step_id(struct machine *machine);
 
 /* Whether the guest's shim can give a command input. */
 bool machine_takes_input(const struct machine *machine);
@@ -68,7 +75,4 @@ bool machine_takes_input(const struct machine *machine);
 enum accel machine_accel(const struct machine *machine);
 /* From machine_new() to "ready". */
 gint64 machine_boot_ms(const struct machine *machine);
-/* Borrowed; NULL: there is no undo. */
-const char *machine_undo_dir(const struct machine *machine);
-
 #endif

@@ -19,6 +19,7 @@ struct qmp {
     struct jsonl_channel *channel;
     void (*port_closed)(void *opaque);
     void *opaque;
+    bool held;
 };
 
 static bool is_port_closed(const char *event, json_t *data)
@@ -45,6 +46,10 @@ static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
         log_warn(LOG_SESSION, "QEMU's monitor: %s", text ? text : "error");
     } else if (event) {
         log_debug(LOG_SESSION, "QEMU reports %s", event);
+        if (strcmp(event, "STOP") == 0)
+            qmp->held = true;
+        else if (strcmp(event, "RESUME") == 0)
+            qmp->held = false;
         if (is_port_closed(event, json_object_get(message, "data")))
             qmp->port_closed(qmp->opaque);
     }
@@ -81,4 +86,14 @@ void qmp_free(struct qmp *qmp)
 void qmp_quit(struct qmp *qmp)
 {
     execute(qmp, "quit");
+}
+
+void qmp_hold(struct qmp *qmp, bool hold)
+{
+    execute(qmp, hold ? "stop" : "cont");
+}
+
+bool qmp_is_held(const struct qmp *qmp)
+{
+    return qmp->held;
 }

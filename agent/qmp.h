@@ -2,12 +2,15 @@
  *
  * qmp - QEMU's own control connection.
  *
- * Asks for little: that QEMU ends. What QEMU reports is logged.
+ * Asks for little: that QEMU ends, and that the guest stands still. What QEMU
+ * reports is logged.
  *
  * Threads: a connection belongs to the thread that runs its GMainContext.
  */
 #ifndef AGENT_QMP_H
 #define AGENT_QMP_H
+
+#include <stdbool.h>
 
 struct qmp;
 
@@ -19,5 +22,11 @@ void qmp_free(struct qmp *qmp);
 
 /* Ask QEMU to end at once, without the guest. */
 void qmp_quit(struct qmp *qmp);
+
+/* Stop the guest's processors, or let them go on. */
+void qmp_hold(struct qmp *qmp, bool hold);
+
+/* Whether QEMU has reported that they stand. */
+bool qmp_is_held(const struct qmp *qmp);
 
 #endif

@@ -13,18 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/step_merge.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "shim/wire.h"
 
 /* The shim kills a command 2 s after a cancel; then the step is closed. */
 enum { STOP_COMMAND_MS = WIRE_CANCEL_GRACE_MS + 3000 };
-
-static const char *const state_names[] = {
-    [SESSION_STOPPED] = "stopped", [SESSION_STARTING] = "starting",
-    [SESSION_RUNNING] = "running", [SESSION_STOPPING] = "stopping",
-    [SESSION_BROKEN] = "error",
-};
 
 /* ---- events -------------------------------------------------------------- */
 
@@ -92,7 +87,7 @@ void session_lose_machine(struct session *session, const GError *error)
 void session_command_over(struct session *session)
 {
     if (session->state != SESSION_STOPPING || !session->stop_timer ||
-        session->exec || session->writing)
+        session->exec || session->writes || session->occupied)
         return;
     g_clear_handle_id(&session->stop_timer, g_source_remove);
     machine_stop(session->machine);
@@ -100,14 +95,30 @@ void session_command_over(struct session *session)
 
 static void on_machine_event(const char *type, json_t *payload, void *opaque)
 {
-    struct session *session = opaque;
-
-    if (strcmp(type, "event.warning") == 0) {
-        if (json_array_size(session->warnings) == SESSION_WARNINGS)
-            json_array_remove(session->warnings, 0);
-        json_array_append(session->warnings, payload);
-    }
     session_send_event(opaque, type, payload, false);
+}
+
+static void keep_warning(struct session_folder *folder, json_t *payload)
+{
+    if (!folder->warnings)
+        folder->warnings = json_array();
+    if (json_array_size(folder->warnings) == SESSION_WARNINGS)
+        json_array_remove(folder->warnings, 0);
+    json_array_append(folder->warnings, payload);
+}
+
+static void on_folder_event(unsigned index, const char *type, json_t *payload,
+                            void *opaque)
+{
+    struct session *session = opaque;
+    const char *label = session->config->directories[index]->label;
+    json_t *copy = payload ? json_deep_copy(payload) : json_object();
+
+    step_merge_label(copy, label);
+    session_guard_take_event(session, index, type, copy);
+    if (strcmp(type, "event.warning") == 0)
+        keep_warning(&session->folders[index], copy);
+    session_send_event(session, type, copy, false);
 }
 
 /* ---- the machine --------------------------------------------------------- */
@@ -115,35 +126,15 @@ static void on_machine_event(const char *type, json_t *payload, void *opaque)
 static void forget_machine(struct session *session)
 {
     g_clear_pointer(&session->machine, machine_free);
+    g_array_set_size(session->undone, 0);
+    g_ptr_array_set_size(session->questions, 0);
     if (session->resetting)
         session->reset_config = g_steal_pointer(&session->config);
     g_clear_pointer(&session->config, session_config_free);
-    fd_close(&session->folder_fd);
-}
-
-static json_t *describe_directories(const struct session *session)
-{
-    const struct session_config *config = session->config;
-    json_t *entry = json_pack("{s:s, s:s, s:s}", "label", config->label,
-                              "access",
-                              config->read_only ? "read_only" : "read_write",
-                              "guest_path", WIRE_DEFAULT_CWD);
-    const char *undo_dir = machine_undo_dir(session->machine);
-
-    /* Paths that are not UTF-8 have no place in JSON. */
-    json_object_set_new(entry, "path", json_string(config->path));
-    json_object_set_new(entry, "undo_dir",
-                        undo_dir ? json_string(undo_dir) : json_null());
-    return json_pack("[o]", entry);
-}
-
-static json_t *describe_machine(const struct session *session)
-{
-    return json_pack(
-        "{s:s, s:s, s:I, s:s, s:o}", "state", state_names[session->state],
-        "accel", accel_name(machine_accel(session->machine)), "boot_ms",
-        (json_int_t)machine_boot_ms(session->machine), "backend", "virtiofs",
-        "working_directories", describe_directories(session));
+    for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++) {
+        fd_close(&session->folders[i].fd);
+        g_clear_pointer(&session->folders[i].warnings, json_decref);
+    }
 }
 
 static void abandon_start(struct session *session, const GError *error)
@@ -170,17 +161,20 @@ static void on_prepared(json_t *answer, const GError *error, json_t *data,
     if (session->preparations > 0 || session->start_error)
         return;
     session->state = SESSION_RUNNING;
-    session->last_step_id = machine_last_step_id(session->machine);
-    payload = describe_machine(session);
+    session->last_step_id = backends_last_step_id(
+        machine_backends(session->machine));
+    payload = session_describe(session);
     reply_send(&session->starter, payload, NULL, NULL);
     json_decref(payload);
 }
 
-static void prepare(struct session *session, const char *type, json_t *payload)
+static void prepare(struct session *session, unsigned index, const char *type,
+                    json_t *payload)
 {
     session->preparations++;
-    control_link_request(machine_link(session->machine), type,
-                         json_incref(payload), on_prepared, session);
+    control_link_request(
+        backends_link(machine_backends(session->machine), index), type,
+        json_incref(payload), on_prepared, session);
 }
 
 static void on_machine_ready(void *opaque)
@@ -188,11 +182,15 @@ static void on_machine_ready(void *opaque)
     struct session *session = opaque;
     const struct session_config *config = session->config;
 
-    if (config->limits)
-        prepare(session, "configure", config->limits);
-    if (config->rules)
-        prepare(session, "safeguard.configure", config->rules);
-    prepare(session, "status", NULL);
+    for (unsigned i = 0; i < config->n_directories; i++) {
+        bool undo = backends_has_undo(machine_backends(session->machine), i);
+
+        if (undo && config->limits)
+            prepare(session, i, "configure", config->limits);
+        if (undo && config->rules)
+            prepare(session, i, "safeguard.configure", config->rules);
+        prepare(session, i, "status", NULL);
+    }
 }
 
 static void on_machine_failed(const GError *error, void *opaque)
@@ -223,7 +221,7 @@ static void on_machine_stopped(void *opaque)
         error = g_error_new_literal(STEPBACK_ERROR, ERROR_CANCELLED,
                                     "the session was stopped before it ran");
     reply_send(&session->starter, NULL, error, NULL);
-    payload = json_pack("{s:s}", "state", state_names[SESSION_STOPPED]);
+    payload = json_pack("{s:s}", "state", session_state_name(SESSION_STOPPED));
     reply_send(&session->stopper, payload, NULL, NULL);
     json_decref(payload);
 }
@@ -233,6 +231,7 @@ static const struct machine_callbacks machine_callbacks = {
     .failed = on_machine_failed,
     .stopped = on_machine_stopped,
     .event = on_machine_event,
+    .folder_event = on_folder_event,
     .output = session_on_output,
     .completed = session_on_completed,
     .refused = session_on_refused,
@@ -247,10 +246,12 @@ struct session *session_new(const char *log_level,
     struct session *session = g_new0(struct session, 1);
 
     session->log_level = g_strdup(log_level);
-    session->warnings = json_array();
+    session->undone = g_array_new(FALSE, FALSE, sizeof(unsigned));
+    session->questions = session_guard_new_list();
     session->listeners = g_array_new(FALSE, FALSE, sizeof(struct listener));
     session_listen(session, callbacks, opaque);
-    session->folder_fd = -1;
+    for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++)
+        session->folders[i].fd = -1;
     return session;
 }
 
@@ -270,10 +271,27 @@ void session_free(struct session *session)
     reply_send(&session->stopper, NULL, error, NULL);
     session_config_free(session->reset_config);
     g_clear_error(&session->start_error);
-    json_decref(session->warnings);
+    g_array_unref(session->undone);
+    g_ptr_array_unref(session->questions);
     g_array_unref(session->listeners);
     g_free(session->log_level);
     g_free(session);
+}
+
+static gboolean open_folders(struct session *session, GError **error)
+{
+    for (unsigned i = 0; i < session->config->n_directories; i++) {
+        const char *path = session->config->directories[i]->path;
+        int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd < 0) {
+            g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                        "the working folder %s: %s", path, g_strerror(errno));
+            return FALSE;
+        }
+        session->folders[i].fd = fd;
+    }
+    return TRUE;
 }
 
 void session_start(struct session *session, struct session_config *config,
@@ -288,13 +306,7 @@ void session_start(struct session *session, struct session_config *config,
         return;
     }
     session->config = config;
-    json_array_clear(session->warnings);
-    session->folder_fd = open(config->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (session->folder_fd < 0)
-        g_set_error(&error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                    "the working folder %s: %s", config->path,
-                    g_strerror(errno));
-    else
+    if (open_folders(session, &error))
         session->machine = machine_new(config, session->log_level,
                                        &machine_callbacks, session, &error);
     if (!session->machine) {
@@ -340,7 +352,7 @@ void session_stop(struct session *session, reply_done done, void *opaque)
     }
     session->stopper = (struct reply){ done, opaque };
     session->state = SESSION_STOPPING;
-    if (session->exec || session->writing) {
+    if (session->exec || session->writes || session->occupied) {
         session->stop_timer = g_timeout_add(STOP_COMMAND_MS, stop_machine,
                                             session);
         session_cancel(session);
@@ -406,22 +418,21 @@ void session_kill(struct session *session)
         machine_kill(session->machine);
 }
 
-json_t *session_status(const struct session *session)
-{
-    json_t *status;
-
-    if (session->state == SESSION_RUNNING)
-        status = describe_machine(session);
-    else
-        status = json_pack("{s:s}", "state", state_names[session->state]);
-    json_object_set_new(status, "running_step",
-                        session->exec
-                            ? json_integer(exec_step_id(session->exec))
-                            : json_null());
-    return status;
-}
-
 /* ---- operations of a running session ------------------------------------- */
+
+void session_get_logs(struct session *session, struct step_logs *ret_logs)
+{
+    const struct session_config *config = session->config;
+    struct backends *backends = machine_backends(session->machine);
+
+    ret_logs->count = 0;
+    for (unsigned i = 0; i < config->n_directories; i++) {
+        if (!backends_has_undo(backends, i))
+            continue;
+        ret_logs->links[ret_logs->count] = backends_link(backends, i);
+        ret_logs->labels[ret_logs->count++] = config->directories[i]->label;
+    }
+}
 
 gboolean session_check_running(struct session *session, GError **error)
 {
@@ -429,7 +440,7 @@ gboolean session_check_running(struct session *session, GError **error)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_NO_SESSION,
                 "no session runs: its state is %s",
-                state_names[session->state]);
+                session_state_name(session->state));
     return FALSE;
 }
 
@@ -437,11 +448,13 @@ gboolean session_check_idle(struct session *session, GError **error)
 {
     if (!session_check_running(session, error))
         return FALSE;
-    if (!session->exec && !session->writing)
+    if (session->exec)
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_STEP_ACTIVE,
+                            "a command runs; cancel it or wait for its end");
+    else if (session->occupied)
+        g_set_error(error, STEPBACK_ERROR, ERROR_BUSY, "%s; wait for its end",
+                    session->occupied);
+    else
         return TRUE;
-    g_set_error_literal(error, STEPBACK_ERROR, ERROR_STEP_ACTIVE,
-                        session->exec
-                            ? "a command runs; cancel it or wait for its end"
-                            : "a file is being written");
     return FALSE;
 }

@@ -5,7 +5,6 @@
 #include "agent/session_parts.h"
 
 #include "common/errors.h"
-#include "shim/wire.h"
 
 /* ---- what exec tells ----------------------------------------------------- */
 
@@ -85,83 +84,98 @@ static gboolean check_free(struct session *session, GError **error)
 {
     if (!session_check_running(session, error))
         return FALSE;
-    if (!session->exec && !session->writing)
+    if (!session->exec && !session->occupied)
         return TRUE;
-    g_set_error_literal(error, STEPBACK_ERROR, ERROR_BUSY,
-                        session->exec ? "a command runs already"
-                                      : "a file is being written");
+    g_set_error(error, STEPBACK_ERROR, ERROR_BUSY, "%s",
+                session->exec ? "a command runs already" : session->occupied);
     return FALSE;
 }
 
+/* check_free() was asked. */
 static void start(struct session *session, struct exec_request *request,
                   reply_done done, void *opaque)
 {
+    struct step_logs logs;
     GError *error = NULL;
 
+    session_get_logs(session, &logs);
     request->step_id = session->last_step_id + 1;
-    if (check_free(session, &error))
-        session->exec = exec_new(
-            request,
-            machine_undo_dir(session->machine) ? machine_link(session->machine)
-                                               : NULL,
-            machine_guest(session->machine), &exec_callbacks, session, &error);
-    if (!session->exec || error) {
+    session->exec = exec_new(request, &logs, machine_guest(session->machine),
+                             &exec_callbacks, session, &error);
+    if (!session->exec) {
         reply_post_error(done, opaque, error);
         return;
     }
     session->last_step_id = request->step_id;
+    g_array_set_size(session->undone, 0);
     session->executor = (struct reply){ done, opaque };
 }
 
-static char *guest_cwd(const char *cwd)
+/* Relative to the first folder. */
+static char *guest_cwd(const struct session *session, const char *cwd)
 {
     return cwd && g_path_is_absolute(cwd)
                ? g_strdup(cwd)
-               : g_build_filename(WIRE_DEFAULT_CWD, cwd, NULL);
+               : g_build_filename(session->config->directories[0]->guest_path,
+                                  cwd, NULL);
 }
 
 void session_execute(struct session *session,
                      const struct session_command *command, reply_done done,
                      void *opaque)
 {
-    g_autofree char *cwd = guest_cwd(command->cwd);
     struct exec_request request = {
         .command = command->command,
-        .cwd = cwd,
         .env = command->env,
         .timeout_seconds = command->timeout_seconds,
     };
-
-    start(session, &request, done, opaque);
-}
-
-void session_prompt(struct session *session, const char *prompt,
-                    unsigned timeout_seconds, reply_done done, void *opaque)
-{
+    g_autofree char *cwd = NULL;
     GError *error = NULL;
-    struct exec_request request = {
-        .cwd = WIRE_DEFAULT_CWD,
-        .timeout_seconds = timeout_seconds,
-        .input = prompt,
-        .output_event = "event.agent_output",
-    };
 
     if (!check_free(session, &error)) {
         reply_post_error(done, opaque, error);
         return;
     }
+    request.cwd = cwd = guest_cwd(session, command->cwd);
+    start(session, &request, done, opaque);
+}
+
+static gboolean check_agent(struct session *session, GError **error)
+{
+    if (!check_free(session, error))
+        return FALSE;
+    if (!session->config->agent_command) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "the session has no agent: name one in the field "
+                            "'agent_command' of session.start");
+        return FALSE;
+    }
+    if (machine_takes_input(session->machine))
+        return TRUE;
+    g_set_error_literal(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                        "the guest's shim is too old to give a command input; "
+                        "build the image again with: stepback image build");
+    return FALSE;
+}
+
+void session_prompt(struct session *session, const char *prompt,
+                    unsigned timeout_seconds, reply_done done, void *opaque)
+{
+    struct exec_request request = {
+        .timeout_seconds = timeout_seconds,
+        .input = prompt,
+        .output_event = "event.agent_output",
+    };
+    g_autofree char *cwd = NULL;
+    GError *error = NULL;
+
+    if (!check_agent(session, &error)) {
+        reply_post_error(done, opaque, error);
+        return;
+    }
     request.command = session->config->agent_command;
-    if (!request.command)
-        reply_post_refusal(done, opaque, ERROR_INVALID_FIELD,
-                           "the session has no agent: name one in the field "
-                           "'agent_command' of session.start");
-    else if (!machine_takes_input(session->machine))
-        reply_post_refusal(done, opaque, ERROR_VM_LAUNCH_FAILED,
-                           "the guest's shim is too old to give a command "
-                           "input; build the image again with: stepback image "
-                           "build");
-    else
-        start(session, &request, done, opaque);
+    request.cwd = cwd = guest_cwd(session, NULL);
+    start(session, &request, done, opaque);
 }
 
 bool session_cancel(struct session *session)
@@ -169,5 +183,6 @@ bool session_cancel(struct session *session)
     if (!session->exec)
         return false;
     exec_cancel(session->exec, ERROR_CANCELLED);
+    session_guard_deny_all(session);
     return true;
 }

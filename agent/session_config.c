@@ -4,11 +4,7 @@
  */
 #include "agent/session_config.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "agent/guest_image.h"
 #include "common/errors.h"
@@ -60,89 +56,6 @@ static gboolean parse_network(struct session_config *config, json_t *payload,
         return invalid(error, "network_policy", "must be open or disabled");
     config->network = strcmp(policy, "open") == 0;
     return TRUE;
-}
-
-static gboolean invalid_directory(const char *path, const char *problem,
-                                  GError **error)
-{
-    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "the working folder %s: %s", path, problem);
-    return FALSE;
-}
-
-static gboolean resolve_directory(struct session_config *config,
-                                  const char *path, GError **error)
-{
-    char *resolved;
-    struct stat st;
-
-    if (!g_path_is_absolute(path))
-        return invalid(error, "path", "must be an absolute path");
-    resolved = realpath(path, NULL);
-    if (!resolved || stat(resolved, &st) < 0) {
-        free(resolved);
-        return invalid_directory(path, g_strerror(errno), error);
-    }
-    config->path = g_strdup(resolved);
-    free(resolved);
-    if (!S_ISDIR(st.st_mode))
-        return invalid_directory(path, "it is not a folder", error);
-    if (access(config->path, R_OK | X_OK) < 0)
-        return invalid_directory(path, g_strerror(errno), error);
-    return TRUE;
-}
-
-static gboolean parse_directory(struct session_config *config, json_t *entry,
-                                GError **error)
-{
-    const char *path, *label = NULL, *access_mode = "read_write";
-    const char *undo_dir = NULL;
-
-    if (!json_is_object(entry))
-        return invalid(error, "working_directories",
-                       "must be a list of objects");
-    if (!message_get_string(entry, "path", &path, error) ||
-        !message_get_optional_string(entry, "label", &label, error) ||
-        !message_get_optional_string(entry, "access", &access_mode, error) ||
-        !message_get_optional_string(entry, "undo_dir", &undo_dir, error))
-        return FALSE;
-    config->read_only = strcmp(access_mode, "read_only") == 0;
-    if (!config->read_only && strcmp(access_mode, "read_write") != 0)
-        return invalid(error, "access", "must be read_write or read_only");
-    if (undo_dir && !g_path_is_absolute(undo_dir))
-        return invalid(error, "undo_dir", "must be an absolute path");
-    if (!resolve_directory(config, path, error))
-        return FALSE;
-    config->label = label ? g_strdup(label) : g_path_get_basename(config->path);
-    if (!g_utf8_validate(config->label, -1, NULL)) {
-        g_free(config->label);
-        config->label = g_strdup("working");
-    }
-    config->undo_dir = g_strdup(undo_dir);
-    return TRUE;
-}
-
-static gboolean parse_directories(struct session_config *config,
-                                  json_t *payload, GError **error)
-{
-    json_t *list = json_object_get(payload, "working_directories");
-
-    if (!list) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_MISSING_FIELD,
-                            "the field 'working_directories' is missing");
-        return FALSE;
-    }
-    if (!json_is_array(list) || json_array_size(list) == 0)
-        return invalid(error, "working_directories",
-                       "must be a list with one folder");
-    if (json_array_size(list) > 1) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_TOO_MANY_DIRECTORIES,
-                    "a session has one working folder in this version, not "
-                    "%zu",
-                    json_array_size(list));
-        return FALSE;
-    }
-    return parse_directory(config, json_array_get(list, 0), error);
 }
 
 static gboolean parse_path(json_t *vm, const char *key, char **ret_path,
@@ -246,36 +159,19 @@ struct session_config *session_config_parse(json_t *payload, GError **error)
         parse_agent(config, payload, error) &&
         parse_object(payload, "undo", &config->limits, error) &&
         parse_object(payload, "safeguard", &config->rules, error) &&
-        parse_directories(config, payload, error))
+        session_directory_parse_all(payload, config->directories,
+                                    &config->n_directories, error))
         return config;
     session_config_free(config);
     return NULL;
-}
-
-gboolean session_config_find(const struct session_config *config,
-                             json_t *directory, unsigned *ret_index,
-                             GError **error)
-{
-    const char *name = json_string_value(directory);
-
-    *ret_index = 0;
-    if (!directory ||
-        (json_is_integer(directory) && json_integer_value(directory) == 0) ||
-        (name &&
-         (strcmp(name, config->label) == 0 || strcmp(name, config->path) == 0)))
-        return TRUE;
-    return invalid(error, "directory",
-                   "must be the index, the label or the path of a working "
-                   "folder");
 }
 
 void session_config_free(struct session_config *config)
 {
     if (!config)
         return;
-    g_free(config->path);
-    g_free(config->label);
-    g_free(config->undo_dir);
+    for (unsigned i = 0; i < config->n_directories; i++)
+        session_directory_free(config->directories[i]);
     g_free(config->kernel);
     g_free(config->initrd);
     g_free(config->disk);

@@ -13,15 +13,14 @@
 #include <stdbool.h>
 
 #include "agent/accel.h"
+#include "agent/session_directory.h"
 #include "interceptor/interceptor.h"
 
 enum { SESSION_MEMORY_MIN_MB = 64, SESSION_MEMORY_MAX_MB = 1 << 20 };
 
 struct session_config {
-    char *path; /* of the working folder, absolute, symlinks resolved */
-    char *label;
-    char *undo_dir; /* NULL: the default place, or none if read-only */
-    bool read_only;
+    struct session_directory *directories[SESSION_MAX_DIRECTORIES];
+    unsigned n_directories; /* 1 at least */
     bool network;
     enum ic_outside_policy outside_policy;
 
@@ -42,12 +41,6 @@ struct session_config {
  * ERROR_INVALID_FIELD, ERROR_TOO_MANY_DIRECTORIES, ERROR_INVALID_DIRECTORY.
  */
 struct session_config *session_config_parse(json_t *payload, GError **error);
-
-/* The working folder that a field "directory" (session.h) means. FALSE and
- * error: ERROR_INVALID_FIELD. */
-gboolean session_config_find(const struct session_config *config,
-                             json_t *directory, unsigned *ret_index,
-                             GError **error);
 void session_config_free(struct session_config *config);
 
 #endif

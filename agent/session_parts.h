@@ -3,7 +3,9 @@
  * session_parts - what the files of session.h share; for them only.
  *
  * session.c has the states, start and stop; session_command.c the command that
- * runs; session_undo.c what is asked of the daemons between commands.
+ * runs; session_undo.c what is asked of the undo logs; session_folder.c what is
+ * asked of one folder; session_guard.c decisions of safeguards;
+ * session_status.c what a session says of itself.
  */
 #ifndef AGENT_SESSION_PARTS_H
 #define AGENT_SESSION_PARTS_H
@@ -27,7 +29,10 @@ struct session {
 
     struct session_config *config;
     struct machine *machine;
-    int folder_fd;
+    struct session_folder {
+        int fd;           /* O_PATH, or -1 */
+        json_t *warnings; /* payloads of event.warning, the newest */
+    } folders[SESSION_MAX_DIRECTORIES];
     GError *start_error;   /* why the start failed, while what ran is ended */
     unsigned preparations; /* requests that the start waits for */
     struct reply starter, stopper;
@@ -41,14 +46,29 @@ struct session {
     struct exec *exec; /* the command that runs, or NULL */
     struct reply executor;
     guint stop_timer;
-    bool writing; /* an API step is under way */
-
-    json_t *warnings; /* about the folder: payloads of event.warning */
+    unsigned writes;      /* of files, that are under way */
+    const char *occupied; /* what keeps others out; static, or NULL */
+    GArray *undone;       /* unsigned: sets of folders (session_undo.c) */
+    GPtrArray *questions; /* decisions that are pending (session_guard.c) */
 };
+
+const char *session_state_name(enum session_state state);
+
+/* The answer to session_start(). A new reference. */
+json_t *session_describe(const struct session *session);
 
 /* Send an event to all; payload is taken. False if it was dropped. */
 bool session_send_event(struct session *session, const char *type,
                         json_t *payload, bool droppable);
+
+/* The folder that a field "directory" means, of a session that runs. */
+gboolean session_find_folder(struct session *session, json_t *directory,
+                             unsigned *ret_index, GError **error);
+struct control_link *session_folder_link(struct session *session,
+                                         unsigned index);
+
+/* The undo logs of a running session's folders. */
+void session_get_logs(struct session *session, struct step_logs *ret_logs);
 
 /* ERROR_NO_SESSION unless it runs. */
 gboolean session_check_running(struct session *session, GError **error);
@@ -61,6 +81,16 @@ void session_lose_machine(struct session *session, const GError *error);
 
 /* The command is over (session_command.c tells session.c). */
 void session_command_over(struct session *session);
+
+/* The decisions that are pending. */
+GPtrArray *session_guard_new_list(void);
+
+/* An event of a folder's daemon; the payload becomes the frontend's. */
+void session_guard_take_event(struct session *session, unsigned index,
+                              const char *type, json_t *payload);
+
+/* Deny what is pending. */
+void session_guard_deny_all(struct session *session);
 
 /* What the guest says of commands: for machine_callbacks, with the session as
  * opaque. */

@@ -161,6 +161,16 @@ void vm_kill(struct vm *vm)
     child_kill(vm->qemu);
 }
 
+void vm_hold(struct vm *vm, bool hold)
+{
+    qmp_hold(vm->qmp, hold);
+}
+
+bool vm_is_held(const struct vm *vm)
+{
+    return qmp_is_held(vm->qmp);
+}
+
 char *vm_describe_end(const struct vm *vm)
 {
     g_autofree char *end = child_describe_exit(vm->qemu);

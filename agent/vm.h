@@ -41,6 +41,11 @@ struct guest_channel *vm_guest(struct vm *vm);
 void vm_stop(struct vm *vm, bool by_guest);
 void vm_kill(struct vm *vm);
 
+/* Stop the guest's processors, or let them go on. */
+void vm_hold(struct vm *vm, bool hold);
+/* Whether QEMU says that they stand. */
+bool vm_is_held(const struct vm *vm);
+
 /* How it ended: "QEMU exited with status 1: <its last words>". A new string.
  */
 char *vm_describe_end(const struct vm *vm);

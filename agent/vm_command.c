@@ -95,16 +95,26 @@ static void add_rootfs(GPtrArray *argv, const char *rootfs)
          g_strdup("virtio-blk-pci,drive=root,serial=stepback-root"));
 }
 
+static void add_folder(GPtrArray *argv, unsigned index, const char *socket,
+                       const char *tag)
+{
+    g_autofree char *path = quote(socket);
+
+    add2(argv, "-chardev",
+         g_strdup_printf("socket,id=fs%u,path=%s", index, path));
+    add2(argv, "-device",
+         g_strdup_printf("vhost-user-fs-pci,queue-size=" FS_QUEUE_SIZE
+                         ",chardev=fs%u,tag=%s",
+                         index, tag));
+}
+
 static void add_channels(GPtrArray *argv, const struct vm_config *config,
                          int control_fd, int qmp_fd)
 {
-    g_autofree char *fs_socket = quote(config->fs_socket);
     g_autofree char *console = quote(config->console_path);
 
-    add2(argv, "-chardev", g_strdup_printf("socket,id=fs0,path=%s", fs_socket));
-    add2(argv, "-device",
-         g_strdup("vhost-user-fs-pci,queue-size=" FS_QUEUE_SIZE
-                  ",chardev=fs0,tag=" VM_WORKING_TAG));
+    for (unsigned i = 0; i < config->n_fs; i++)
+        add_folder(argv, i, config->fs_sockets[i], config->fs_tags[i]);
     add2(argv, "-chardev",
          g_strdup_printf("socket,id=control,fd=%d", control_fd));
     add2(argv, "-device", g_strdup("virtio-serial-pci"));

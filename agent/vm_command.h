@@ -10,9 +10,7 @@
 
 #include "agent/accel.h"
 #include "agent/guest_image.h"
-
-/* The tag of the working folder's mount. */
-#define VM_WORKING_TAG "working"
+#include "agent/session_directory.h"
 
 #define VM_QEMU         "qemu-system-x86_64"
 #define VM_QEMU_PACKAGE "qemu-system-x86"
@@ -24,7 +22,10 @@ struct vm_config {
     unsigned memory_mb;
     unsigned cpus; /* 0: as many as suit the accelerator */
     bool network;
-    const char *fs_socket;    /* the daemon's vhost-user socket */
+    /* The daemons' vhost-user sockets, and the tags of the mounts. */
+    const char *fs_sockets[SESSION_MAX_DIRECTORIES];
+    const char *fs_tags[SESSION_MAX_DIRECTORIES];
+    unsigned n_fs;
     const char *console_path; /* the serial console goes here */
 };
 

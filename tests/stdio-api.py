@@ -9,27 +9,11 @@ import os
 import signal
 import stat
 import sys
-import traceback
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from stdio_client import Agent, Place, alive, eventually  # noqa: E402
-
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def equal(a, b):
-    assert a == b, "%r is not %r" % (a, b)
-
-
-def contains(text, part):
-    assert part in text, "%r is not in %r" % (part, text)
-
+from stdio_client import (Agent, alive, contains, equal,  # noqa: E402
+                          eventually, main, test)
 
 @test
 def every_operation_is_accepted(place):
@@ -153,7 +137,16 @@ def bad_sessions_are_refused(place):
             (2002, "not a folder", {"working_directories": [
                 {"path": place.share + "/file"}]}),
             (1004, "absolute", {"working_directories": [{"path": "share"}]}),
-            (2006, "one", {"working_directories": [folder, folder]}),
+            (2006, "at most 8", {"working_directories": [folder] * 9}),
+            (2002, "another", {"working_directories": [folder, folder]}),
+            (2002, "another", {"working_directories": [
+                {"path": place.root}, folder]}),
+            (2002, "undo log", {"working_directories": [
+                folder, {"path": place.image,
+                         "undo_dir": place.share + "/log"}]}),
+            (1004, "label", {"working_directories": [
+                dict(folder, label="a"),
+                {"path": place.image, "label": "a"}]}),
             (1004, "access", {"working_directories": [
                 {"path": place.share, "access": "maybe"}]}),
             (1004, "not in this version", {"network_policy": "allowlist"}),
@@ -529,24 +522,6 @@ def a_killed_agent_leaves_nothing(place):
     equal(agent.start()["payload"]["state"], "running")
     equal(stale in os.listdir(place.runtime), False)
     equal(agent.close(), 0)
-
-
-def main():
-    print("1..%d" % len(TESTS), flush=True)
-    failed = 0
-    for number, function in enumerate(TESTS, 1):
-        place = Place(getattr(function, "runtime", "run"))
-        verdict = "ok"
-        try:
-            function(place)
-        except Exception:
-            verdict = "not ok"
-            failed += 1
-            for line in traceback.format_exc().splitlines():
-                print("# " + line)
-        place.remove()
-        print("%s %d - %s" % (verdict, number, function.__doc__), flush=True)
-    sys.exit(failed > 0)
 
 
 main()

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A frontend of "stepback agent", for its tests."""
+import glob
 import json
 import os
 import queue
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
+import traceback
 
 SRCDIR = os.environ.get("srcdir", os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -29,6 +32,8 @@ class Place:
         os.makedirs(self.share)
         os.makedirs(self.image)
         os.makedirs(self.runtime, 0o700)
+        self.mounts = os.path.join(self.root, "mounts")
+        self.libexec = os.path.join(self.root, "libexec")
         for name in ("vmlinuz", "initrd"):
             open(os.path.join(self.image, name), "w").close()
 
@@ -36,11 +41,26 @@ class Place:
         env = dict(os.environ, XDG_CACHE_HOME=self.root + "/cache",
                    XDG_STATE_HOME=self.root + "/state",
                    XDG_RUNTIME_DIR=self.runtime, STEPBACK_QEMU=FAKE_QEMU,
-                   STEPBACK_LIBEXECDIR=BUILDDIR, FAKE_QEMU="")
+                   STEPBACK_LIBEXECDIR=self.libexec
+                   if os.path.isdir(self.libexec) else BUILDDIR,
+                   STDIO_MOUNTS=self.mounts, STDIO_BUILD=BUILDDIR,
+                   FAKE_QEMU="")
         env.update(more)
         return {key: value for key, value in env.items() if value is not None}
 
+    def mounting(self):
+        """From now on the daemons mount on the host: the "sh" of the fake
+        QEMU's guest runs real commands there."""
+        os.makedirs(self.mounts)
+        os.makedirs(self.libexec)
+        os.symlink(os.path.join(os.path.dirname(FAKE_QEMU),
+                                "stdio-mount-daemon"),
+                   os.path.join(self.libexec, "stepback-virtiofsd"))
+
     def remove(self):
+        for path in glob.glob(self.mounts + "/*"):
+            subprocess.run(["fusermount3", "-u", "-z", path],
+                           stderr=subprocess.DEVNULL)
         shutil.rmtree(self.root, ignore_errors=True)
 
 
@@ -152,3 +172,54 @@ def eventually(check, patience):
             return False
         time.sleep(0.02)
     return True
+
+
+# ---- tests -------------------------------------------------------------------
+
+TESTS = []
+
+
+class Skip(Exception):
+    pass
+
+
+def test(function):
+    """A test: it gets a Place; its documentation is its name."""
+    TESTS.append(function)
+    return function
+
+
+def equal(a, b):
+    assert a == b, "%r is not %r" % (a, b)
+
+
+def contains(text, part):
+    assert part in text, "%r is not in %r" % (part, text)
+
+
+def run_test(function, place):
+    try:
+        function(place)
+    except Skip as reason:
+        return "ok", " # SKIP %s" % reason
+    except Exception:
+        for line in traceback.format_exc().splitlines():
+            print("# " + line)
+        return "not ok", ""
+    return "ok", ""
+
+
+def main():
+    """Run all tests, or those whose names are given."""
+    chosen = [t for t in TESTS if not sys.argv[1:] or
+              t.__name__ in sys.argv[1:]]
+    print("1..%d" % len(chosen), flush=True)
+    failed = 0
+    for number, function in enumerate(chosen, 1):
+        place = Place(getattr(function, "runtime", "run"))
+        verdict, note = run_test(function, place)
+        failed += verdict != "ok"
+        place.remove()
+        print("%s %d - %s%s" % (verdict, number, function.__doc__, note),
+              flush=True)
+    sys.exit(failed > 0)

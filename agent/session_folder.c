@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_folder - see session.h: what is asked of one working folder.
+ */
+#include "agent/session_parts.h"
+
+#include "agent/step_merge.h"
+#include "common/errors.h"
+
+struct control_link *session_folder_link(struct session *session,
+                                         unsigned index)
+{
+    return backends_link(machine_backends(session->machine), index);
+}
+
+gboolean session_find_folder(struct session *session, json_t *directory,
+                             unsigned *ret_index, GError **error)
+{
+    return session_check_running(session, error) &&
+           session_directory_find(session->config->directories,
+                                  session->config->n_directories, directory,
+                                  ret_index, error);
+}
+
+struct folder_request {
+    struct session *session;
+    struct reply reply;
+    unsigned index;
+};
+
+static struct folder_request *request_new(struct session *session,
+                                          unsigned index, reply_done done,
+                                          void *opaque)
+{
+    struct folder_request *request = g_new0(struct folder_request, 1);
+
+    request->session = session;
+    request->index = index;
+    request->reply = (struct reply){ done, opaque };
+    return request;
+}
+
+int session_folder_fd(struct session *session, json_t *directory,
+                      GError **error)
+{
+    unsigned index;
+
+    return session_find_folder(session, directory, &index, error)
+               ? session->folders[index].fd
+               : -1;
+}
+
+static void on_status(json_t *payload, const GError *error, json_t *data,
+                      void *opaque)
+{
+    struct folder_request *request = opaque;
+    struct session *session = request->session;
+    json_t *answer = payload ? json_copy(payload) : NULL;
+
+    if (answer) {
+        json_t *warnings = session->folders[request->index].warnings;
+        const char *label = session->config->directories[request->index]->label;
+
+        json_object_set_new(answer, "directory", json_string(label));
+        json_object_set_new(answer, "warnings",
+                            warnings ? json_copy(warnings) : json_array());
+    }
+    reply_send(&request->reply, answer, error, data);
+    json_decref(answer);
+    g_free(request);
+}
+
+void session_folder_status(struct session *session, json_t *directory,
+                           reply_done done, void *opaque)
+{
+    GError *error = NULL;
+    unsigned index;
+
+    if (!session_find_folder(session, directory, &index, &error)) {
+        reply_post_error(done, opaque, error);
+        return;
+    }
+    control_link_request(session_folder_link(session, index), "status", NULL,
+                         on_status, request_new(session, index, done, opaque));
+}
+
+/* ---- writing a file ------------------------------------------------------ */
+
+static json_t *merged_report(const struct folder_request *request,
+                             json_t *report)
+{
+    json_t *list = json_pack("[o]", json_deep_copy(report));
+    json_t *merged;
+
+    step_merge_label_all(
+        list, request->session->config->directories[request->index]->label);
+    merged = step_merge_reports(list);
+    json_decref(list);
+    return merged;
+}
+
+static void on_written(json_t *payload, const GError *error, json_t *data,
+                       void *opaque)
+{
+    struct folder_request *request = opaque;
+    struct session *session = request->session;
+    json_t *report = payload ? merged_report(request, payload) : NULL;
+
+    session->writes--;
+    g_array_set_size(session->undone, 0);
+    if (report)
+        session_send_event(session, "event.step_completed",
+                           json_deep_copy(report), false);
+    reply_send(&request->reply, report, error, data);
+    json_decref(report);
+    g_free(request);
+    session_command_over(session);
+}
+
+static gboolean check_file(struct session *session, json_t *directory,
+                           json_t *file, unsigned *ret_index, GError **error)
+{
+    json_t *content = json_object_get(file, "content");
+    bool base64 = json_object_get(file, "encoding") != NULL;
+    size_t len = json_string_length(content);
+
+    if (!session_check_idle(session, error) ||
+        !session_find_folder(session, directory, ret_index, error))
+        return FALSE;
+    if (session->config->directories[*ret_index]->read_only) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_READ_ONLY_DIRECTORY,
+                    "the working folder %s is read-only",
+                    session->config->directories[*ret_index]->label);
+        return FALSE;
+    }
+    if ((base64 ? len / 4 * 3 : len) > SESSION_WRITE_MAX) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_TOO_LARGE,
+                    "one request writes at most %d bytes", SESSION_WRITE_MAX);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+void session_write_file(struct session *session, json_t *directory,
+                        json_t *file, reply_done done, void *opaque)
+{
+    GError *error = NULL;
+    unsigned index;
+
+    if (!check_file(session, directory, file, &index, &error)) {
+        json_decref(file);
+        reply_post_error(done, opaque, error);
+        return;
+    }
+    session->writes++;
+    json_object_set_new(file, "step_id", json_integer(++session->last_step_id));
+    control_link_request(session_folder_link(session, index), "write_file",
+                         file, on_written,
+                         request_new(session, index, done, opaque));
+}

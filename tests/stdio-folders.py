@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions whose commands are real: the daemons mount on the host, where the
+guest of the fake QEMU runs them. Several folders, reports, undo.
+
+Ids such as SL-02 are the test plan's.
+"""
+import os
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from stdio_client import (BUILDDIR, Agent, contains, equal,  # noqa: E402
+                          main, test)
+
+SNAPSHOT = os.path.join(BUILDDIR, "tests", "tree-snapshot")
+
+
+def snapshot(*paths):
+    return [subprocess.run([SNAPSHOT, path], check=True,
+                           stdout=subprocess.PIPE).stdout for path in paths]
+
+
+def sh(agent, command, **more):
+    return agent.ask("agent.execute", command="sh " + command, **more)
+
+
+def done(agent, command, **more):
+    """The report of a command that must go well."""
+    report = sh(agent, command, **more)["payload"]
+    equal((command, report["exit_code"]), (command, 0))
+    return report
+
+
+def open_session(place, *names, read_only=(), **payload):
+    """An agent, with a session over these folders of the place."""
+    place.mounting()
+    agent = Agent(place)
+    folders = []
+    for name in names:
+        path = os.path.join(place.root, name)
+        os.makedirs(path, exist_ok=True)
+        folders.append({"path": path, "access": "read_only"
+                        if name in read_only else "read_write"})
+    if folders:
+        payload["working_directories"] = folders
+    equal(agent.start(**payload)["payload"]["state"], "running")
+    return agent
+
+
+def changes(report):
+    return [(c["directory"], c["path"], c["change"])
+            for c in report["changes"]]
+
+
+@test
+def folders_have_tags_and_places(place):
+    """SL-02: several folders: labels, tags, places, a daemon and a log each"""
+    os.makedirs(place.root + "/x/share")
+    place.mounting()
+    agent = Agent(place)
+    started = agent.start(working_directories=[
+        {"path": place.share}, {"path": place.root + "/x/share"},
+        {"path": place.image, "label": "the image", "access": "read_only"}])
+    folders = started["payload"]["working_directories"]
+    equal([(f["label"], f["tag"], f["guest_path"], f["access"])
+           for f in folders],
+          [("share", "working0", "/mnt/working/0", "read_write"),
+           ("share-2", "working1", "/mnt/working/1", "read_write"),
+           ("the image", "working2", "/mnt/working/2", "read_only")])
+    equal([f["undo_dir"] for f in folders],
+          [place.root + "/.stepback/share", place.root + "/x/.stepback/share",
+           None])
+    equal(len(agent.children()), 4)
+    for directory in (1, "share-2", place.root + "/x/share"):
+        status = agent.ask("fs.status", directory=directory)["payload"]
+        equal((status["directory"], status["share"]),
+              ("share-2", place.root + "/x/share"))
+    for wrong in (3, -1, "nowhere", True, {}):
+        equal(agent.error("fs.status", directory=wrong)[0], 1004)
+    open(place.root + "/x/share/f", "w").write("text")
+    equal(agent.ask("fs.read", path="f", directory=1)["payload"]["data"],
+          "text")
+    equal(agent.error("fs.read", path="f")[0], 4001)
+    equal(agent.ask("fs.list", directory="share-2")["payload"]["entries"][0]
+          ["name"], "f")
+    equal(agent.close(), 0)
+    equal(os.listdir(place.runtime), [])
+
+
+@test
+def one_step_spans_all_folders(place):
+    """a command is one step in each folder that it changes, and one to undo"""
+    agent = open_session(place, "a", "b", "c")
+    a, b, c = (place.root + "/" + name for name in "abc")
+    before = snapshot(a, b, c)
+    report = done(agent, "echo 1 > one; echo 2 > /mnt/working/1/two; pwd")
+    equal(changes(report), [("a", "one", "created"), ("b", "two", "created")])
+    equal(report["affected"], 2)
+    equal(report["directories"], [
+        {"directory": "a", "affected": 1, "undoable": True},
+        {"directory": "b", "affected": 1, "undoable": True}])
+    equal(report["changes"][0]["size_after"], 2)
+    equal("size_before" in report["changes"][0], False)
+    equal(done(agent, "mv one 1", cwd=".")["changes"], [
+        {"path": "1", "from": "one", "change": "renamed", "size_before": 2,
+         "size_after": 2, "directory": "a"}])
+    equal(changes(done(agent, "rm two", cwd="/mnt/working/1")),
+          [("b", "two", "deleted")])
+    equal(changes(done(agent, "true")), [])
+    for log, ids in (("a", [2, 1]), ("b", [3, 1]), ("c", [])):
+        steps = agent.ask("undo.history", directory=log)["payload"]["steps"]
+        equal([s["step_id"] for s in steps], ids)
+    equal([s["step_id"] for s in agent.ask("undo.history")["payload"]
+           ["steps"]], [3, 2, 1])
+    equal([s["step_id"] for s in agent.ask("undo.history", limit=1)["payload"]
+           ["steps"]], [3])
+    after = snapshot(a, b, c)
+    seen = agent.ask("undo.preview", steps=3)["payload"]["steps"]
+    equal([s["step_id"] for s in seen], [3, 2, 1])
+    equal(snapshot(a, b, c), after)
+    # The newest two are in two folders, one in each.
+    steps = agent.ask("undo.rollback", steps=2)["payload"]["steps"]
+    equal([s["step_id"] for s in steps], [3, 2])
+    equal((os.listdir(a), os.listdir(b)), (["one"], ["two"]))
+    agent.ask("undo.rollback")
+    equal(snapshot(a, b, c), before)
+    equal(agent.error("undo.rollback")[0], 3000)
+    equal(agent.ask("undo.history")["payload"]["redoable"], 3)
+    equal([s["step_id"] for s in
+           agent.ask("undo.redo", steps=3)["payload"]["steps"]], [1, 2, 3])
+    equal(snapshot(a, b, c), after)
+    equal(agent.error("undo.redo")[0], 3007)
+    equal(agent.close(), 0)
+
+
+@test
+def one_folder_goes_back_alone(place):
+    """undo with a directory: that folder's steps, whatever else they changed"""
+    agent = open_session(place, "a", "b")
+    a, b = place.root + "/a", place.root + "/b"
+    done(agent, "echo 1 > f; echo 1 > /mnt/working/1/f")
+    done(agent, "echo 2 > f")
+    steps = agent.ask("undo.rollback", directory="b")["payload"]["steps"]
+    equal([(s["step_id"], changes(s)) for s in steps],
+          [(1, [("b", "f", "created")])])
+    equal((os.listdir(a), os.listdir(b)), (["f"], []))
+    equal(open(a + "/f").read(), "2\n")
+    equal(agent.error("undo.rollback", directory="b")[0], 3000)
+    agent.ask("undo.redo", directory="b")
+    equal(os.listdir(b), ["f"])
+    equal(agent.error("undo.redo")[0], 3007)
+    agent.ask("undo.rollback", steps=2)
+    equal((os.listdir(a), os.listdir(b)), ([], []))
+    number, text = agent.error("undo.discard")
+    equal((number, "directory" in text), (1003, True))
+    agent.ask("undo.discard", directory=1)
+    agent.ask("undo.configure", directory=1, max_step_count=2)
+    agent.ask("undo.configure", max_step_count=2)
+    equal(agent.error("undo.configure", max_step_count="x")[0], 1004)
+    equal(agent.close(), 0)
+
+
+@test
+def all_go_back_or_none(place):
+    """EB-02, EB-03: somebody's edit in one folder keeps all as they are"""
+    agent = open_session(place, "a", "b")
+    a, b = place.root + "/a", place.root + "/b"
+    before = snapshot(a, b)
+    done(agent, "echo 1 > f; echo 1 > /mnt/working/1/f")
+    open(b + "/f", "w").write("mine")
+    error = agent.ask("undo.rollback")["error"]
+    equal(error["number"], 3001)
+    equal((error["data"]["directory"], error["data"]["paths"]), ("b", ["f"]))
+    equal(error["data"]["barriers"][0]["directory"], "b")
+    equal(error["data"]["steps"], [])
+    equal((os.listdir(a), open(b + "/f").read()), (["f"], "mine"))
+    answer = agent.ask("undo.rollback", force=True)["payload"]
+    equal([s["step_id"] for s in answer["steps"]], [1])
+    equal(snapshot(a, b), before)
+    equal(agent.close(), 0)
+
+
+@test
+def read_only_folders_stay(place):
+    """access read_only: the guest changes nothing, and there is no log"""
+    os.makedirs(place.root + "/lib")
+    open(place.root + "/lib/f", "w").write("text")
+    agent = open_session(place, "a", "lib", read_only=("lib",))
+    before = snapshot(place.root + "/lib")
+    report = sh(agent, "cat /mnt/working/1/f > copy;"
+                " echo x > /mnt/working/1/f; rm -f /mnt/working/1/f;"
+                " mkdir /mnt/working/1/d; chmod 0 /mnt/working/1")["payload"]
+    equal((report["exit_code"] != 0, changes(report)),
+          (True, [("a", "copy", "created")]))
+    equal(snapshot(place.root + "/lib"), before)
+    equal(agent.error("undo.rollback", directory="lib")[0], 3000)
+    agent.ask("undo.rollback")
+    equal(os.listdir(place.root + "/a"), [])
+    equal(agent.ask("fs.status", directory="lib")["payload"]["read_only"],
+          True)
+    equal(os.path.exists(place.root + "/.stepback/lib"), False)
+    equal(agent.close(), 0)
+
+
+@test
+def eight_folders_work(place):
+    """eight folders: one step over all of them"""
+    names = ["f%d" % i for i in range(8)]
+    agent = open_session(place, *names)
+    report = done(agent, "; ".join("echo x > /mnt/working/%d/x" % i
+                                   for i in range(8)))
+    equal(len(report["changes"]), 8)
+    start = time.monotonic()
+    agent.ask("undo.rollback")
+    equal([os.listdir(place.root + "/" + name) for name in names], [[]] * 8)
+    assert time.monotonic() - start < 5
+    equal(agent.close(), 0)
+    equal(os.listdir(place.runtime), [])
+
+
+@test
+def long_reports_are_cut(place):
+    """a report has 1,000 changes at most, and says so"""
+    agent = open_session(place, "a", "b")
+    report = done(agent, "for i in $(seq 700); do"
+                  " : > $i; : > /mnt/working/1/$i; done")
+    equal((len(report["changes"]), report["affected"], report["truncated"]),
+          (1000, 1400, True))
+    equal(report["counts"], {"created": 1400})
+    agent.ask("undo.rollback")
+    equal(os.listdir(place.root + "/a"), [])
+    equal(agent.close(), 0)
+
+
+@test
+def names_of_any_bytes_are_told(place):
+    """changes of names that are not UTF-8 travel as base64"""
+    agent = open_session(place)
+    report = done(agent, "printf x > \"$(printf 'a\\377')\"")
+    equal(report["changes"][0], {
+        "path": "Yf8=", "encoding": "base64", "change": "created",
+        "size_after": 1, "directory": "share"})
+    equal(report["affected_paths"],
+          [{"path": "Yf8=", "encoding": "base64"}])
+    equal(agent.close(), 0)
+
+
+@test
+def a_lost_daemon_of_several_is_told(place):
+    """SL-07: one of the daemons dies: event.error, and the session can end"""
+    agent = open_session(place, "a", "b")
+    agent.send("agent.execute", command="sh sleep 100")
+    agent.event("event.step_started")
+    pid = [p for p in agent.children() if b"control1.sock" in
+           open("/proc/%d/cmdline" % p, "rb").read()][0]
+    os.kill(pid, 9)
+    equal(agent.event("event.error")["number"], 2007)
+    equal(agent.ask("session.status")["payload"]["state"], "error")
+    equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
+    equal((agent.children(), os.listdir(place.runtime)), ([], []))
+    equal(agent.close(), 0)
+
+
+if not os.access("/dev/fuse", os.W_OK):
+    print("1..0 # SKIP /dev/fuse cannot be used")
+else:
+    main()
