@@ -26,6 +26,7 @@ enum { CLI_MAX_STEPS = 1000000 };
 int cli_agent(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_history(int argc, char **argv);
+int cli_diff(int argc, char **argv);
 int cli_undo(int argc, char **argv);
 int cli_redo(int argc, char **argv);
 int cli_image(int argc, char **argv);

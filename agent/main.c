@@ -21,6 +21,7 @@ static const struct {
 } commands[] = {
     { "run", cli_run, "run a command in a virtual machine over a folder" },
     { "history", cli_history, "list the steps that can be undone" },
+    { "diff", cli_diff, "show what a step changed in files" },
     { "undo", cli_undo, "take back the newest steps" },
     { "redo", cli_redo, "bring back what was undone last" },
     { "agent", cli_agent, "serve a frontend on stdin and stdout" },

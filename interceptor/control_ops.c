@@ -10,6 +10,7 @@
 #include "common/errors.h"
 #include "common/json_bytes.h"
 #include "common/message.h"
+#include "interceptor/control_diff.h"
 #include "interceptor/control_outside.h"
 #include "interceptor/control_safeguard.h"
 #include "interceptor/engine.h"
@@ -228,6 +229,7 @@ static const struct {
     { "redo", NULL, control_outside_redo },
     { "preview", NULL, control_outside_preview },
     { "history", handle_history },
+    { "diff", control_diff },
     { "configure", handle_configure },
     { "discard", handle_discard },
     { "write_file", handle_write_file },

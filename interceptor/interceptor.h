@@ -612,6 +612,34 @@ gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
 gboolean ic_preview(struct ic *ic, unsigned steps, bool force,
                     struct ic_rollback_result **ret_result, GError **error);
 
+/* How a file was. */
+struct ic_version {
+    mode_t mode;    /* with S_IFMT; 0: there was none, or it is not known */
+    void *data;     /* the bytes of a file, or the target of a symlink; or NULL:
+                       there was nothing, it is of another kind, or: */
+    bool left_out;  /* it is longer than 2 MiB, or cannot be found */
+    size_t len;
+};
+
+struct ic_file_diff {
+    enum ic_change_type type;
+    char *path;
+    char *from; /* IC_RENAMED: the old path; else NULL */
+    struct ic_version before, after; /* of IC_METADATA without data */
+};
+
+/* What a step changed, as it was before it and after it: for each of its
+ * changes (ic_step_info), a part of them at a time. first: 0, and then what
+ * *ret_next was, until that is 0. *ret_diffs: a new array of struct
+ * ic_file_diff *. What others have changed since is taken for the step's,
+ * where no newer step has kept what was there.
+ *
+ * ERROR_INVALID_FIELD: there is no such step; ERROR_TOO_LARGE: more than 1,000
+ * steps are newer; ERROR_STEP_ACTIVE; ERROR_STEP_UNPROTECTED, ERROR_PREIMAGE_*:
+ * this step, or a newer one, is not whole. */
+gboolean ic_diff(struct ic *ic, int64_t id, unsigned first,
+                 GPtrArray **ret_diffs, unsigned *ret_next, GError **error);
+
 /* Redo the newest rollbacks, newest first: the folder is again what it was
  * before them, and the steps are in the history again. Possible until the next
  * change of the folder by a client, also after a restart; not where there was

@@ -46,6 +46,9 @@ struct ic_step_info *report_new(const struct step *step);
 /* Make it say what undoing the step does. */
 void report_turn_round(struct ic_step_info *info);
 
+/* A member of its "changes". A new reference. */
+json_t *report_change_to_json(const struct ic_change *change);
+
 /* A new array of the reports of these struct ic_step_info. */
 json_t *report_list_to_json(const GPtrArray *infos);
 

@@ -13,7 +13,7 @@ static const char *const change_names[] = {
     [IC_METADATA] = "metadata",
 };
 
-static json_t *change_to_json(const struct ic_change *change)
+json_t *report_change_to_json(const struct ic_change *change)
 {
     json_t *object = json_object();
 
@@ -41,7 +41,7 @@ static json_t *changes_to_json(const struct ic_step_info *info)
 
     for (guint i = 0; i < info->changes->len; i++)
         json_array_append_new(
-            list, change_to_json(g_ptr_array_index(info->changes, i)));
+            list, report_change_to_json(g_ptr_array_index(info->changes, i)));
     return list;
 }
 

@@ -428,6 +428,105 @@ def recovery_is_told(place):
     equal(os.listdir(place.share), [])
 
 
+def tree(root):
+    """What git sees of a folder: names, content and the x bit."""
+    found = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(folder, name)
+            mode = os.lstat(path).st_mode
+            if os.path.islink(path):
+                content = os.readlink(path)
+            else:
+                with open(path, "rb") as file:
+                    content = file.read()
+            found[os.path.relpath(path, root)] = (content, mode & 0o170100)
+    return found
+
+
+@test
+def diff(place):
+    """diff is a patch that git applies backwards, through newer steps too"""
+    share = place.share
+    subprocess.run(["sh", "-ec", """
+        seq 1000 > long; printf 'no newline' > "a b"; mkdir -p d/e
+        seq 50 > d/e/moved; echo x > 'tab\tand"quote'; echo gone > gone
+        ln -s long link; echo same > mode; echo 1 > one; ln one two
+        """], cwd=share, check=True)
+    trees, copies = [tree(share)], []
+    commands = (
+        "sed -i 's/^500$/five hundred/' long; echo ' and' >> 'a b'; echo > new",
+        "mv d/e/moved d/f; echo 51 >> d/f; rm gone; chmod +x mode",
+        "ln -sf d link; printf 'line\\n' > 'tab\tand\"quote'; : > empty",
+        "mv d/f 'new name'; rm long; mkdir long; echo 3 >> long/x",
+        "echo 2 >> two; rm one; printf '\\377\\n' > \"$(printf 'n\\377')\"")
+    daemon = Daemon(place)
+    try:
+        for number, command in enumerate(commands, 1):
+            daemon.step(number, command)
+            trees.append(tree(share))
+            copies.append("%s/copy%d" % (place.root, number))
+            shutil.copytree(share, copies[-1], symlinks=True)
+        owned = call(place, "diff", "2", "-C", share)
+    finally:
+        daemon.end()
+    equal(call(place, "diff", "2", "-C", share), owned)
+    for number, copy in enumerate(copies, 1):
+        status, patch, err = call(place, "diff", str(number), "-C", share)
+        equal((status, err), (0, ""))
+        if number < len(copies): # of two names of a file one is told
+            subprocess.run(["git", "apply", "-R", "--whitespace=nowarn"],
+                           cwd=copy, input=patch, check=True)
+            equal(tree(copy), trees[number - 1])
+    patch = call(place, "diff", "-C", share)[1]
+    equal(call(place, "diff", "5", "-C", share)[1], patch)
+    contains(patch, b"+++ b/two\n@@ -1 +1,2 @@\n 1\n+2\n")
+    contains(patch, b'+++ "b/n\\377"\n')
+    part = call(place, "diff", "1", "new", "-C", share)[1]
+    contains(part, b"new file mode 100644")
+    equal(part.count(b"diff --git"), 1)
+    answer = json.loads(call(place, "diff", "--json", "3", "-C", share)[1])
+    equal((answer["step_id"], len(answer["files"])), (3, 3))
+
+
+@test
+def diff_refused(place):
+    """diff says why there is none"""
+    equal(call(place, "diff", "-C", place.share)[0], 1)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "head -c 3000000 /dev/zero > big; echo a > text")
+    finally:
+        daemon.end()
+    status, out, err = call(place, "diff", "9", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "there is no step 9")
+    out = call(place, "diff", "-C", place.share)[1]
+    contains(out, b"Files /dev/null and b/big are too long to compare")
+    contains(out, b"+a\n")
+    equal(call(place, "diff", "--color", "x", "-C", place.share)[0], 2)
+    out = call(place, "diff", "--color=always", "-C", place.share)[1]
+    contains(out, b"\033[32m+a\033[m\n")
+
+
+@test
+def diff_on_a_terminal(place):
+    """what a file holds does nothing to the terminal"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "printf 'a\\033]0;title\\007b\\n' > text")
+    finally:
+        daemon.end()
+    master, slave = os.openpty()
+    subprocess.run([PROGRAM, "diff", "-C", place.share], stdout=slave,
+                   env=place.environment(NO_COLOR="1"), check=True)
+    os.close(slave)
+    out = os.read(master, 65536)
+    os.close(master)
+    contains(out, b"+a^[]0;title^Gb\r\n")
+    equal(out.count(b"\033"), 0)
+
+
 @test
 def doctor(place):
     """doctor says what is missing and what mends it"""

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_text - text of a client's, for a terminal.
+ */
+#ifndef AGENT_CLI_TEXT_H
+#define AGENT_CLI_TEXT_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+enum cli_color { CLI_COLOR_AUTO, CLI_COLOR_ALWAYS, CLI_COLOR_NEVER };
+
+/* "auto", "always", "never"; false for anything else. */
+bool cli_color_parse(const char *name, enum cli_color *ret_color);
+
+/* Print a patch on stdout. On a terminal what is not printable is replaced, so
+ * that no file can do anything to it, and the lines have colours, unless
+ * NO_COLOR is set (no-color.org). */
+void cli_text_print_patch(const char *text, gsize len, enum cli_color color);
+
+#endif

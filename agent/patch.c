@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * patch - see patch.h.
+ *
+ * The form is that of "git diff", described in git-diff(1) under "Generating
+ * patch text with -p".
+ */
+#include "agent/patch.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/text_diff.h"
+#include "common/json_bytes.h"
+
+/* A file on one side of a change. */
+struct side {
+    mode_t mode; /* 0: there was none */
+    char *data;
+    gsize len;
+    bool left_out;
+};
+
+struct change {
+    char *path, *from; /* from: NULL if it was not renamed */
+    struct side before, after;
+};
+
+static void side_init(struct side *side, json_t *version)
+{
+    json_t *mode = json_object_get(version, "mode");
+
+    side->mode = (mode_t)json_integer_value(mode);
+    side->data = json_bytes_get(version, "content", &side->len);
+    side->left_out = json_is_true(json_object_get(version, "left_out"));
+    if (!side->data)
+        side->len = 0;
+}
+
+static void change_clear(struct change *change)
+{
+    g_free(change->path);
+    g_free(change->from);
+    g_free(change->before.data);
+    g_free(change->after.data);
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+/* As git writes it: quoted if it is not plain. */
+static char *quote(const char *prefix, const char *path)
+{
+    g_autofree char *escaped = g_strescape(path, NULL);
+
+    return strcmp(escaped, path) == 0
+               ? g_strconcat(prefix, path, NULL)
+               : g_strconcat("\"", prefix, escaped, "\"", NULL);
+}
+
+/* For "---" and "+++", where a space would end a name that no tab ends. */
+static char *label(const char *prefix, const char *path)
+{
+    g_autofree char *quoted = quote(prefix, path);
+
+    return g_strconcat(quoted, strchr(quoted, ' ') ? "\t" : "", NULL);
+}
+
+static const char *old_name(const struct change *change)
+{
+    return change->from ? change->from : change->path;
+}
+
+/* ---- content ------------------------------------------------------------- */
+
+static bool is_shown(const struct side *side)
+{
+    return side->mode == 0 || S_ISREG(side->mode) || S_ISLNK(side->mode);
+}
+
+static bool is_same(const struct side *a, const struct side *b)
+{
+    return a->len == b->len &&
+           (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
+}
+
+static gboolean append_content(GString *text, const struct change *change,
+                               GError **error)
+{
+    const struct side *before = &change->before, *after = &change->after;
+    g_autofree char *old = before->mode ? label("a/", old_name(change))
+                                        : g_strdup("/dev/null");
+    g_autofree char *new = after->mode ? label("b/", change->path)
+                                       : g_strdup("/dev/null");
+    const struct text_side sides[] = { { old, before->data, before->len },
+                                       { new, after->data, after->len } };
+    g_autofree char *body = NULL;
+    gsize len;
+
+    if (before->left_out || after->left_out) {
+        g_string_append_printf(text,
+                               "Files %s and %s are too long to compare, "
+                               "or not to be found\n",
+                               g_strchomp(old), g_strchomp(new));
+        return TRUE;
+    }
+    if (is_same(before, after))
+        return TRUE;
+    if (!text_diff_is_text(before->data, before->len) ||
+        !text_diff_is_text(after->data, after->len)) {
+        g_string_append_printf(text, "Binary files %s and %s differ\n",
+                               g_strchomp(old), g_strchomp(new));
+        return TRUE;
+    }
+    body = text_diff(&sides[0], &sides[1], &len, error);
+    if (body)
+        g_string_append_len(text, body, (gssize)len);
+    return body != NULL;
+}
+
+/* ---- headers ------------------------------------------------------------- */
+
+static void append_modes(GString *text, const struct change *change)
+{
+    mode_t before = change->before.mode, after = change->after.mode;
+
+    if (!before)
+        g_string_append_printf(text, "new file mode %06o\n", after);
+    else if (!after)
+        g_string_append_printf(text, "deleted file mode %06o\n", before);
+    else if (before != after)
+        g_string_append_printf(text, "old mode %06o\nnew mode %06o\n", before,
+                               after);
+}
+
+static void append_header(GString *text, const struct change *change)
+{
+    g_autofree char *old = quote("a/", old_name(change));
+    g_autofree char *new = quote("b/", change->path);
+    g_autofree char *from = change->from ? quote("", change->from) : NULL;
+    g_autofree char *to = quote("", change->path);
+
+    g_string_append_printf(text, "diff --git %s %s\n", old, new);
+    append_modes(text, change);
+    if (from)
+        g_string_append_printf(text, "rename from %s\nrename to %s\n", from,
+                               to);
+}
+
+static const char *kind_of(mode_t mode)
+{
+    return S_ISDIR(mode)   ? "Folder"
+           : S_ISREG(mode) ? "File"
+           : S_ISLNK(mode) ? "Link"
+                           : "Special file";
+}
+
+/* What a patch has no words for. */
+static void append_words(GString *text, const struct change *change,
+                         const char *done)
+{
+    mode_t mode = change->before.mode ? change->before.mode
+                                      : change->after.mode;
+    g_autofree char *path = quote("", change->path);
+    g_autofree char *from = change->from ? quote("", change->from) : NULL;
+
+    g_string_append_printf(text, "%s %s: %s%s%s", kind_of(mode), done,
+                           from ? from : path, from ? " to " : "",
+                           from ? path : "");
+    if (change->before.mode && change->after.mode &&
+        change->before.mode != change->after.mode)
+        g_string_append_printf(text, " (mode %06o, was %06o)",
+                               change->after.mode, change->before.mode);
+    g_string_append_c(text, '\n');
+}
+
+static gboolean append_change(GString *text, const struct change *change,
+                              const char *done, bool metadata, GError **error)
+{
+    bool modes_differ = change->before.mode != change->after.mode;
+
+    if (!is_shown(&change->before) || !is_shown(&change->after) ||
+        (metadata && !modes_differ) ||
+        (!change->before.mode && !change->after.mode)) {
+        append_words(text, change, metadata ? "attributes changed" : done);
+        return TRUE;
+    }
+    append_header(text, change);
+    return metadata || append_content(text, change, error);
+}
+
+/* Another kind of thing is there now: one goes, one comes. */
+static gboolean append_both(GString *text, const struct change *change,
+                            GError **error)
+{
+    const struct change gone = {
+        (char *)old_name(change), NULL, change->before, { 0 }
+    };
+    const struct change made = { change->path, NULL, { 0 }, change->after };
+
+    return append_change(text, &gone, "deleted", false, error) &&
+           append_change(text, &made, "created", false, error);
+}
+
+gboolean patch_append(GString *text, json_t *file, GError **error)
+{
+    const char *done = json_string_value(json_object_get(file, "change"));
+    struct change change = { 0 };
+    gboolean ok;
+
+    change.path = json_bytes_get(file, "path", NULL);
+    change.from = json_bytes_get(file, "from", NULL);
+    side_init(&change.before, json_object_get(file, "before"));
+    side_init(&change.after, json_object_get(file, "after"));
+    if (!change.path || !done)
+        ok = TRUE;
+    else if (change.before.mode && change.after.mode &&
+             (change.before.mode & S_IFMT) != (change.after.mode & S_IFMT))
+        ok = append_both(text, &change, error);
+    else
+        ok = append_change(text, &change, done, strcmp(done, "metadata") == 0,
+                           error);
+    change_clear(&change);
+    return ok;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * past_content - the bytes that files had before a step (past.h).
+ */
+#ifndef INTERCEPTOR_PAST_CONTENT_H
+#define INTERCEPTOR_PAST_CONTENT_H
+
+#include "interceptor/past.h"
+
+struct past_file {
+    struct past_node node; /* owned */
+    unsigned level;
+    bool mode_only; /* its content is not wanted */
+
+    /* Set by past_content_read(): */
+    mode_t mode; /* 0: not known */
+    char *bytes; /* owned; of a file, or a symlink's target; or NULL */
+    size_t len;
+    bool left_out; /* a file, but there is no room for it */
+};
+
+/* A new one, whose node (taken) is set. */
+struct past_file *past_file_new(const struct past_node *node, unsigned level);
+void past_file_free(struct past_file *file);
+
+/* Read these struct past_file, each of at most max_file bytes and all of
+ * max_total; others are left out. 0 or -errno; -EBADMSG, -ENOENT: what the log
+ * kept is damaged, or missing. */
+int past_content_read(const struct past *past, GPtrArray *files,
+                      size_t max_file, size_t max_total);
+
+#endif
