@@ -6,6 +6,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "agent/cli.h"
 #include "agent/cli_options.h"
@@ -48,11 +50,52 @@ static void print_barriers(json_t *answer, json_t *report, bool newest)
     }
 }
 
+/* Of the widest cell in the column of changes. */
+static int width_of(json_t *steps)
+{
+    json_t *report;
+    int width = 0;
+    size_t i;
+
+    json_array_foreach(steps, i, report)
+    {
+        struct cli_row row;
+
+        cli_summary_row(report, &row);
+        if (row.time)
+            width = MAX(width, (int)strlen(row.changes));
+        cli_row_clear(&row);
+    }
+    return width;
+}
+
+static void print_row(json_t *report, int width)
+{
+    struct cli_row row;
+
+    cli_summary_row(report, &row);
+    if (row.time)
+        printf("%5" G_GINT64_FORMAT "  %s  %-*s  %s\n", row.id, row.time, width,
+               row.changes, row.command);
+    else
+        printf("%5" G_GINT64_FORMAT "  %s\n", row.id, row.changes);
+    cli_row_clear(&row);
+}
+
+/* For people: programs read --json, or lines without it. */
+static void print_header(int width)
+{
+    if (isatty(STDOUT_FILENO))
+        printf("%5s  %-19s  %-*s  %s\n", "STEP", "TIME", width, "CHANGES",
+               "COMMAND");
+}
+
 static void print_history(const struct cli_place *place, json_t *answer)
 {
     json_t *steps = json_object_get(answer, "steps"), *report;
     gint64 redoable = json_integer_value(json_object_get(answer, "redoable"));
     g_autofree char *redo = cli_place_command(place, "redo");
+    int width = width_of(steps);
     size_t i;
 
     if (redoable > 0)
@@ -61,12 +104,12 @@ static void print_history(const struct cli_place *place, json_t *answer)
                redoable, redoable == 1 ? "" : "s", redo);
     if (json_array_size(steps) == 0)
         puts("There is nothing to undo.");
+    else
+        print_header(width);
     json_array_foreach(steps, i, report)
     {
-        g_autofree char *line = cli_summary_history(report);
-
         print_barriers(answer, report, i == 0);
-        puts(line);
+        print_row(report, width);
     }
 }
 

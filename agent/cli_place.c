@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/cli.h"
 #include "agent/cli_options.h"
@@ -22,11 +23,37 @@ void cli_place_clear(struct cli_place *place)
     g_free(place->undo_dir);
 }
 
-static void on_recovery(json_t *report)
+static void tell_recovery(json_t *report)
 {
     g_autofree char *text = cli_summary_recovery(report);
 
     fprintf(stderr, CLI_PROGRAM ": %s\n", text);
+}
+
+/* In one line of a terminal, which is cleared at the end. */
+static void tell_progress(json_t *payload)
+{
+    gint64 done = json_integer_value(json_object_get(payload, "done"));
+    gint64 total = json_integer_value(json_object_get(payload, "total"));
+    gint64 step = json_integer_value(json_object_get(payload, "step_id"));
+
+    if (!isatty(STDERR_FILENO))
+        return;
+    if (done < total)
+        fprintf(stderr,
+                "\rstep %" G_GINT64_FORMAT ": %" G_GINT64_FORMAT
+                " of %" G_GINT64_FORMAT "\033[K",
+                step, done, total);
+    else
+        fprintf(stderr, "\r\033[K");
+}
+
+static void on_event(const char *type, json_t *payload)
+{
+    if (strcmp(type, "event.recovery") == 0)
+        tell_recovery(payload);
+    else if (strcmp(type, "event.progress") == 0)
+        tell_progress(payload);
 }
 
 json_t *cli_place_ask(const struct cli_place *place, const char *type,
@@ -41,7 +68,7 @@ json_t *cli_place_ask(const struct cli_place *place, const char *type,
     json_t *answer;
 
     ic_set_log(0, CLI_PROGRAM);
-    client = undo_client_open(dir, undo_dir, on_recovery, error);
+    client = undo_client_open(dir, undo_dir, on_event, error);
     if (!client) {
         json_decref(payload);
         return NULL;

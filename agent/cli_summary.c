@@ -112,31 +112,51 @@ static char *local_time(json_t *report, const char *key)
                  : g_strdup("?");
 }
 
-char *cli_summary_history(json_t *report)
+static char *describe_command(json_t *report)
 {
     const char *type = json_string_value(json_object_get(report, "type"));
-    g_autofree char *changes = describe_changes(report);
     g_autofree char *command = printable_command(report);
-    g_autofree char *time = local_time(report, "started");
     gint64 exit_code = member(report, "exit_code");
-    g_autofree char *end = exit_code > 0
-                               ? g_strdup_printf("  [exit %d]", (int)exit_code)
-                               : g_strdup("");
+    GString *text = g_string_new(*command ? command : type ? type : "?");
 
-    const char *note = json_is_false(json_object_get(report, "undoable"))
-                           ? "  [cannot be undone]"
-                           : "";
+    if (exit_code > 0)
+        g_string_append_printf(text, "  [exit %d]", (int)exit_code);
+    if (json_is_false(json_object_get(report, "undoable")))
+        g_string_append(text, "  [cannot be undone]");
+    return g_string_free(text, FALSE);
+}
 
-    if (json_is_true(json_object_get(report, "damaged")))
-        return g_strdup_printf("%5" G_GINT64_FORMAT
-                               "  (its record cannot be read)",
-                               member(report, "step_id"));
-    return g_strdup_printf("%5" G_GINT64_FORMAT "  %s  %s  %s%s%s",
-                           member(report, "step_id"), time,
-                           *command ? command
-                           : type   ? type
-                                    : "?",
-                           changes, end, note);
+void cli_summary_row(json_t *report, struct cli_row *ret_row)
+{
+    bool damaged = json_is_true(json_object_get(report, "damaged"));
+
+    ret_row->id = member(report, "step_id");
+    ret_row->time = damaged ? NULL : local_time(report, "started");
+    ret_row->changes = damaged ? g_strdup("(its record cannot be read)")
+                               : describe_changes(report);
+    ret_row->command = damaged ? NULL : describe_command(report);
+}
+
+void cli_row_clear(struct cli_row *row)
+{
+    g_free(row->time);
+    g_free(row->changes);
+    g_free(row->command);
+}
+
+char *cli_summary_history(json_t *report)
+{
+    struct cli_row row;
+    char *line;
+
+    cli_summary_row(report, &row);
+    line = row.time
+               ? g_strdup_printf("%" G_GINT64_FORMAT "  %s  %s  %s", row.id,
+                                 row.time, row.command, row.changes)
+               : g_strdup_printf("%" G_GINT64_FORMAT "  %s", row.id,
+                                 row.changes);
+    cli_row_clear(&row);
+    return line;
 }
 
 /* A path as printable text; it may be an object (json_bytes.h). */

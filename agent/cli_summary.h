@@ -9,6 +9,7 @@
 #ifndef AGENT_CLI_SUMMARY_H
 #define AGENT_CLI_SUMMARY_H
 
+#include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
 
@@ -21,7 +22,17 @@ char *cli_summary_recovery(json_t *report);
 /* A line for the history: a change from outside, between steps. */
 char *cli_summary_barrier(json_t *barrier);
 
-/* A line for the history: id, time, exit code, changes, command. */
+/* One line: a step's id, time, command and changes. */
 char *cli_summary_history(json_t *report);
+
+/* A row of the history: time and command are NULL if the step cannot be read.
+ */
+struct cli_row {
+    gint64 id;
+    char *time, *changes, *command; /* new strings */
+};
+
+void cli_summary_row(json_t *report, struct cli_row *ret_row);
+void cli_row_clear(struct cli_row *row);
 
 #endif

@@ -61,7 +61,7 @@ static void print_step(const struct verb *verb, json_t *report)
         printf("%s: %" G_GINT64_FORMAT "; what it changed stays\n",
                verb->passed_by, id);
     else
-        printf("%s: %s\n", verb->done, g_strchug(line));
+        printf("%s: %s\n", verb->done, line);
 }
 
 static void print_done(const struct verb *verb, json_t *answer)
@@ -306,6 +306,36 @@ int cli_undo(int argc, char **argv)
             exit_code = discard(&place, yes, json);
         else
             exit_code = go(&request);
+    }
+    cli_place_clear(&place);
+    return exit_code;
+}
+
+int cli_preview(int argc, char **argv)
+{
+    struct cli_place place = { 0 };
+    gboolean force = FALSE, json = FALSE;
+    int exit_code = CLI_USAGE;
+    guint64 steps;
+    const GOptionEntry entries[] = {
+        { "directory", 'C', 0, G_OPTION_ARG_FILENAME, &place.dir,
+          "the working folder (default: the current one)", "DIR" },
+        { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &place.undo_dir,
+          "where its undo log is", "DIR" },
+        { "force", 0, 0, G_OPTION_ARG_NONE, &force,
+          "as undo with --force would do it", NULL },
+        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON, an error too",
+          NULL },
+        { NULL },
+    };
+
+    if (cli_options_parse("[N] - tell what undo would do, and do nothing",
+                          entries, false, &argc, &argv) &&
+        (steps = parse_steps("preview", argc, argv)) > 0) {
+        const struct request request = { &verb_preview, &place, (gint64)steps,
+                                         force, json };
+
+        exit_code = go(&request);
     }
     cli_place_clear(&place);
     return exit_code;

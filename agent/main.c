@@ -22,6 +22,7 @@ static const struct {
     { "run", cli_run, "run a command in a virtual machine over a folder" },
     { "history", cli_history, "list the steps that can be undone" },
     { "diff", cli_diff, "show what a step changed in files" },
+    { "preview", cli_preview, "tell what undo would do" },
     { "undo", cli_undo, "take back the newest steps" },
     { "redo", cli_redo, "bring back what was undone last" },
     { "agent", cli_agent, "serve a frontend on stdin and stdout" },

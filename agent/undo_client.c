@@ -19,10 +19,10 @@ enum { MAX_LOCK_FILE = 64 << 10 };
 struct undo_client {
     struct ic *ic; /* NULL: a daemon has the log */
     struct control_link *link;
-    undo_client_recovery recovery;
-    GMainLoop *loop; /* runs while an answer is awaited */
-    json_t *payload; /* the answer */
-    json_t *data;    /* of the error */
+    undo_client_event event; /* or NULL */
+    GMainLoop *loop;         /* runs while an answer is awaited */
+    json_t *payload;         /* the answer */
+    json_t *data;            /* of the error */
     GError *error;
 };
 
@@ -31,8 +31,8 @@ static void on_event(struct control_link *link, const char *type,
 {
     struct undo_client *client = opaque;
 
-    if (strcmp(type, "event.recovery") == 0 && client->recovery)
-        client->recovery(payload);
+    if (client->event)
+        client->event(type, payload);
 }
 
 static const struct control_link_callbacks callbacks = { .event = on_event };
@@ -109,14 +109,13 @@ static gboolean open_log(struct undo_client *client, const char *dir,
 }
 
 struct undo_client *undo_client_open(const char *dir, const char *undo_dir,
-                                     undo_client_recovery recovery,
-                                     GError **error)
+                                     undo_client_event event, GError **error)
 {
     struct undo_client *client = g_new0(struct undo_client, 1);
     g_autofree char *place = undo_dir ? g_strdup(undo_dir)
                                       : ic_default_undo_dir(dir, error);
 
-    client->recovery = recovery;
+    client->event = event;
     client->loop = g_main_loop_new(NULL, FALSE);
     if (place && open_log(client, dir, place, error))
         return client;

@@ -16,15 +16,13 @@
 
 struct undo_client;
 
-/* Called with the report (borrowed) of a step that a crash had interrupted and
- * that opening the log has taken back. */
-typedef void (*undo_client_recovery)(json_t *report);
+/* Called for the engine's events; payload (borrowed) is an object. */
+typedef void (*undo_client_event)(const char *type, json_t *payload);
 
 /* dir: the folder. undo_dir: NULL for the default place. NULL and error;
  * ERROR_NOTHING_TO_UNDO if there is no log. */
 struct undo_client *undo_client_open(const char *dir, const char *undo_dir,
-                                     undo_client_recovery recovery,
-                                     GError **error);
+                                     undo_client_event event, GError **error);
 void undo_client_close(struct undo_client *client);
 
 /* Make a request and wait for its answer. payload is taken. A new reference;

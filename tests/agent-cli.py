@@ -261,6 +261,58 @@ def changes_from_outside(place):
     equal(open(place.share + "/old").read(), "old")
 
 
+def on_terminal(place, *words, **env):
+    """What a command prints on a terminal."""
+    master, slave = os.openpty()
+    subprocess.run([PROGRAM, *words], stdout=slave, stderr=slave, check=True,
+                   env=place.environment(**env), timeout=60)
+    os.close(slave)
+    out = b""
+    try:
+        while chunk := os.read(master, 65536):
+            out += chunk
+    except OSError:  # the other side is closed
+        pass
+    os.close(master)
+    return out.decode().replace("\r\n", "\n")
+
+
+@test
+def table(place):
+    """history on a terminal is a table with a head"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.step(2, "echo 2 > two; rm one")
+    finally:
+        daemon.end()
+    lines = on_terminal(place, "history", "-C", place.share).splitlines()
+    equal(lines[0].split(), ["STEP", "TIME", "CHANGES", "COMMAND"])
+    equal(lines[1].index("echo 2"), lines[0].index("COMMAND"))
+    equal(lines[2].index("echo 1"), lines[0].index("COMMAND"))
+    out = call(place, "history", "-C", place.share)[1].decode()
+    equal(out.splitlines(), lines[1:])
+
+
+@test
+def preview(place):
+    """preview is undo that does nothing"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+    finally:
+        daemon.end()
+    told = call(place, "preview", "-C", place.share)
+    equal(told, call(place, "undo", "--dry-run", "-C", place.share))
+    contains(told[1].decode(), "would be undone: 1")
+    contains(told[1].decode(), "deleted  one")
+    equal(os.listdir(place.share), ["one"])
+    answer = json.loads(call(place, "preview", "--json", "-C", place.share)[1])
+    equal(answer["steps"][0]["step_id"], 1)
+    equal(call(place, "preview", "2", "-C", place.share)[0], 1)
+    equal(call(place, "preview", "x", "-C", place.share)[0], 2)
+
+
 @test
 def half_way(place):
     """undo of several steps that stops says what was undone and goes on"""
@@ -324,7 +376,8 @@ def step_over_the_limit(place):
     finally:
         daemon.end()
     out = call(place, "history", "-C", place.share)[1].decode()
-    contains(out, "changed more than could be kept  [cannot be undone]")
+    contains(out, "  changed more than could be kept  dd if=/dev/zero")
+    equal(out.endswith("  [cannot be undone]\n"), True)
     status, out, err = call(place, "undo", "--force", "-C", place.share)
     equal((status, out), (1, b""))
     contains(err, "--discard")
@@ -517,14 +570,9 @@ def diff_on_a_terminal(place):
         daemon.step(1, "printf 'a\\033]0;title\\007b\\n' > text")
     finally:
         daemon.end()
-    master, slave = os.openpty()
-    subprocess.run([PROGRAM, "diff", "-C", place.share], stdout=slave,
-                   env=place.environment(NO_COLOR="1"), check=True)
-    os.close(slave)
-    out = os.read(master, 65536)
-    os.close(master)
-    contains(out, b"+a^[]0;title^Gb\r\n")
-    equal(out.count(b"\033"), 0)
+    out = on_terminal(place, "diff", "-C", place.share, NO_COLOR="1")
+    contains(out, "+a^[]0;title^Gb\n")
+    equal(out.count("\033"), 0)
 
 
 @test

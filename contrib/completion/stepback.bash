@@ -1,0 +1,72 @@
+# Completion of stepback for bash. The options of a command are those that its
+# --help names, so that this file does not go out of date.
+# shellcheck shell=bash disable=SC2207
+
+_stepback_commands() {
+    "$1" --help 2>/dev/null |
+        sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p'
+    echo help
+}
+
+_stepback_options() {
+    "$1" "$2" --help 2>/dev/null |
+        sed -n 's/^  *\(-., \)\{0,1\}\(--[a-z][a-z-]*=\{0,1\}\).*/\2/p'
+}
+
+# $1: the program, $2: the word under the cursor, $3: the one before it
+_stepback() {
+    local cur=$2 prev=$3 command=${COMP_WORDS[1]-}
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ] ||
+        { [ "$COMP_CWORD" -eq 2 ] && [ "$command" = help ]; }; then
+        COMPREPLY=($(compgen -W "$(_stepback_commands "$1")" -- "$cur"))
+        return
+    fi
+    # "--option=value" is three words for bash.
+    if [ "$prev" = = ]; then
+        prev=${COMP_WORDS[COMP_CWORD - 2]}
+    elif [ "$cur" = = ]; then
+        cur=
+    fi
+    case $prev in
+    -C | --directory | --undo-dir | --output)
+        COMPREPLY=($(compgen -d -- "$cur"))
+        return
+        ;;
+    --kernel | --initrd | --shim)
+        COMPREPLY=($(compgen -f -- "$cur"))
+        return
+        ;;
+    --accel) COMPREPLY=($(compgen -W 'auto kvm tcg' -- "$cur")) && return ;;
+    --image | --flavour)
+        COMPREPLY=($(compgen -W 'minimal debian' -- "$cur"))
+        return
+        ;;
+    --color)
+        COMPREPLY=($(compgen -W 'auto always never' -- "$cur"))
+        return
+        ;;
+    --log-level)
+        COMPREPLY=($(compgen -W 'error warn info debug trace' -- "$cur"))
+        return
+        ;;
+    esac
+    case $cur in
+    -*)
+        COMPREPLY=($(compgen -W "$(_stepback_options "$1" "$command")" \
+            -- "$cur"))
+        if [ "${#COMPREPLY[@]}" -eq 1 ] && [[ ${COMPREPLY[0]} == *= ]]; then
+            compopt -o nospace 2>/dev/null
+        fi
+        ;;
+    *)
+        if [ "$command" = image ] && [ "$COMP_CWORD" -eq 2 ]; then
+            COMPREPLY=($(compgen -W build -- "$cur"))
+        else
+            COMPREPLY=($(compgen -f -- "$cur"))
+        fi
+        ;;
+    esac
+}
+
+complete -o filenames -o bashdefault -F _stepback stepback
