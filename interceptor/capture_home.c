@@ -103,9 +103,11 @@ static int find_place(struct wal *wal, struct ic_inode *inode,
 {
     struct ic_inode *parent;
     char *name;
-    int rc;
+    int rc = inode_get_place(inode, &parent, &name);
 
-    if (inode_get_place(inode, &parent, &name)) {
+    if (rc < 0)
+        return rc;
+    if (rc > 0) {
         rc = is_at(inode, parent, name);
         if (rc > 0) {
             *ret_place = (struct place){ ic_inode_ref(inode), parent, name };

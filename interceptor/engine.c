@@ -6,7 +6,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,6 +27,9 @@
 #include "interceptor/sys.h"
 
 enum { AMBIENT_MS = 5000 };
+
+/* At once, where there are no more. */
+enum { RELEASE_FDS = 64 };
 
 int64_t engine_now_ms(void)
 {
@@ -214,6 +221,65 @@ static bool open_root(struct ic *ic, GError **error)
     return true;
 }
 
+/* By what an inode is known again. Network file systems may give the same inode
+ * other handles; an overlay gives it another birth when it copies it up. */
+static void find_prints(int rootfd, struct inode_table_limits *limits)
+{
+    struct {
+        struct file_handle handle;
+        char room[MAX_HANDLE_SZ];
+    } h = { .handle.handle_bytes = MAX_HANDLE_SZ };
+    struct statfs fs;
+    int mount;
+
+    if (fstatfs(rootfd, &fs) != 0)
+        return;
+    limits->has_births = fs.f_type != OVERLAYFS_SUPER_MAGIC;
+    limits->has_handles = fs.f_type != FUSE_SUPER_MAGIC &&
+                          fs.f_type != OVERLAYFS_SUPER_MAGIC &&
+                          name_to_handle_at(rootfd, "", &h.handle, &mount,
+                                            AT_EMPTY_PATH) == 0;
+    if (limits->handles != IC_FILE_HANDLES_NEVER && limits->has_handles) {
+        fd_auto int fd = sys_open_handle(limits->mount_fd, &h.handle, O_PATH);
+
+        if (fd >= 0)
+            return;
+    }
+    fd_close(&limits->mount_fd);
+}
+
+static bool limit_inodes(struct ic *ic, const struct ic_options *options,
+                         GError **error)
+{
+    struct inode_table_limits limits = {
+        .max_open = options->max_inode_fds,
+        .handles = options->file_handles,
+        .dev = ic->dev,
+        .mount_fd = -1,
+    };
+    struct rlimit nofile;
+
+    if (limits.max_open == 0 && getrlimit(RLIMIT_NOFILE, &nofile) == 0)
+        limits.max_open = (unsigned)MIN(nofile.rlim_cur / 2, UINT_MAX);
+    if (limits.handles != IC_FILE_HANDLES_NEVER)
+        limits.mount_fd = sys_openat(ic->root->fd, ".", O_RDONLY | O_DIRECTORY,
+                                     0);
+    find_prints(ic->root->fd, &limits);
+    if (limits.mount_fd < 0) {
+        if (limits.handles == IC_FILE_HANDLES_MANDATORY) {
+            g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                        "%s: files cannot be opened by file handles: the "
+                        "filesystem has none, or CAP_DAC_READ_SEARCH is "
+                        "missing",
+                        ic->share);
+            return false;
+        }
+        limits.handles = IC_FILE_HANDLES_NEVER;
+    }
+    inode_table_set_limits(ic->inodes, &limits);
+    return true;
+}
+
 /* The log must not be reachable by the client. Where the log's folder does
  * not exist yet, its nearest ancestor that does decides. */
 static bool check_outside(struct ic *ic, GError **error)
@@ -287,7 +353,7 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     ic->drain = options->no_timer;
     if (!limits_set(&ic->limits, &options->limits, error) ||
         !ic_outside_policy_check(ic->outside_policy, error) ||
-        !open_root(ic, error) ||
+        !open_root(ic, error) || !limit_inodes(ic, options, error) ||
         (ic->undo_dir && !open_log(ic, options->control_socket, error))) {
         ic_close(ic);
         return NULL;
@@ -349,6 +415,37 @@ struct ic_inode *ic_root(struct ic *ic)
     return ic->root;
 }
 
+/* What is not found may be moving at this moment, by a change of names or by a
+ * rollback: look again when there is none. */
+static int use_quietly(struct ic *ic, struct ic_inode *inode)
+{
+    int rc;
+
+    pthread_rwlock_rdlock(&ic->gate);
+    pthread_mutex_lock(&ic->names);
+    rc = inode_use(inode);
+    pthread_mutex_unlock(&ic->names);
+    pthread_rwlock_unlock(&ic->gate);
+    return rc;
+}
+
+int ic_inode_use(struct ic *ic, struct ic_inode *inode)
+{
+    int rc;
+
+    if (inode_try_use(inode))
+        return 0;
+    rc = inode_use(inode);
+    if (rc == -EMFILE && inode_table_release(ic->inodes, RELEASE_FDS) > 0)
+        rc = inode_use(inode);
+    return rc == -ESTALE ? use_quietly(ic, inode) : rc;
+}
+
+unsigned ic_release_fds(struct ic *ic, unsigned n)
+{
+    return inode_table_release(ic->inodes, n);
+}
+
 bool engine_is_name(const char *name)
 {
     return name[0] != '\0' && strchr(name, '/') == NULL &&
@@ -366,6 +463,8 @@ int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
     if (!engine_is_name(name))
         return -EINVAL;
     fd = sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0);
+    if (fd == -EMFILE && inode_table_release(ic->inodes, RELEASE_FDS) > 0)
+        fd = sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0);
     if (fd < 0)
         return fd;
     rc = sys_stat_fd(fd, &st);

@@ -84,7 +84,7 @@ void held_links_change(struct held_links *held, uint64_t ino, int delta)
                         : NULL;
     if (inode) {
         atomic_store(&inode->log_links, (unsigned)count);
-        ic_inode_unref(inode);
+        ic_inode_unhold(inode);
     }
 }
 

@@ -1,27 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inode - see inode.h.
+ * inode - see inode.h: references, holds, the table.
  */
 #include "interceptor/inode.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/fd.h"
 
-struct inode_table {
+#define SHARDS 64u
+
+/* At a new inode the ring's hand goes so far at most. */
+#define HAND_STEPS 32u
+
+struct inode_shard {
     pthread_mutex_t lock;
     GHashTable *inodes; /* a set of borrowed ic_inode, by (dev, ino) */
+    GPtrArray *ring;    /* those whose fd may be closed; borrowed */
+    unsigned hand;
+} __attribute__((aligned(64)));
+
+struct inode_table {
+    struct inode_shard shards[SHARDS];
+    struct inode_table_limits limits;
+    atomic_bool crowded;
     unsigned (*log_links)(dev_t dev, ino_t ino, void *opaque);
     void *opaque;
 };
 
+/* ---- the table ----------------------------------------------------------- */
+
+static uint64_t mix(dev_t dev, ino_t ino)
+{
+    return ((uint64_t)ino ^ ((uint64_t)dev << 32)) * 0x9e3779b97f4a7c15ull;
+}
+
 static guint inode_hash(gconstpointer key)
 {
     const struct ic_inode *inode = key;
-    uint64_t mixed = (uint64_t)inode->ino ^ ((uint64_t)inode->dev << 32);
 
-    return g_int64_hash(&mixed);
+    return (guint)(mix(inode->dev, inode->ino) >> 16);
 }
 
 static gboolean inode_equal(gconstpointer a, gconstpointer b)
@@ -31,37 +51,174 @@ static gboolean inode_equal(gconstpointer a, gconstpointer b)
     return x->ino == y->ino && x->dev == y->dev;
 }
 
+static struct inode_shard *shard_of(struct inode_table *table, dev_t dev,
+                                    ino_t ino)
+{
+    return &table->shards[(mix(dev, ino) >> 58) % SHARDS];
+}
+
 struct inode_table *inode_table_new(unsigned (*log_links)(dev_t dev, ino_t ino,
                                                           void *opaque),
                                     void *opaque)
 {
-    struct inode_table *table = g_new0(struct inode_table, 1);
+    struct inode_table *table = g_aligned_alloc0(1, sizeof(*table), 64);
+    pthread_mutexattr_t attr;
 
-    pthread_mutex_init(&table->lock, NULL);
-    table->inodes = g_hash_table_new(inode_hash, inode_equal);
+    /* Held for the time of a look into a hash: spinning is shorter. */
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+    for (unsigned i = 0; i < SHARDS; i++) {
+        pthread_mutex_init(&table->shards[i].lock, &attr);
+        table->shards[i].inodes = g_hash_table_new(inode_hash, inode_equal);
+        table->shards[i].ring = g_ptr_array_new();
+    }
+    pthread_mutexattr_destroy(&attr);
+    table->limits.max_open = UINT_MAX;
+    table->limits.mount_fd = -1;
     table->log_links = log_links;
     table->opaque = opaque;
     return table;
+}
+
+void inode_table_set_limits(struct inode_table *table,
+                            const struct inode_table_limits *limits)
+{
+    table->limits = *limits;
+}
+
+const struct inode_table_limits *
+inode_table_limits(const struct inode_table *table)
+{
+    return &table->limits;
 }
 
 void inode_table_free(struct inode_table *table)
 {
     if (!table)
         return;
-    g_hash_table_unref(table->inodes);
-    pthread_mutex_destroy(&table->lock);
-    g_free(table);
+    for (unsigned i = 0; i < SHARDS; i++) {
+        g_ptr_array_unref(table->shards[i].ring);
+        g_hash_table_unref(table->shards[i].inodes);
+        pthread_mutex_destroy(&table->shards[i].lock);
+    }
+    fd_close(&table->limits.mount_fd);
+    g_aligned_free(table);
 }
 
-/* With the table's lock held: no inode in the table is without references. */
-static struct ic_inode *find_locked(struct inode_table *table, dev_t dev,
-                                    ino_t ino)
+bool inode_table_is_crowded(const struct inode_table *table)
 {
-    struct ic_inode key = { .dev = dev, .ino = ino };
-    struct ic_inode *inode = g_hash_table_lookup(table->inodes, &key);
-
-    return inode ? ic_inode_ref(inode) : NULL;
+    return atomic_load_explicit(&table->crowded, memory_order_relaxed);
 }
+
+/* ---- the ring ------------------------------------------------------------ */
+
+static unsigned ring_max(const struct inode_table *table)
+{
+    return MAX(table->limits.max_open / SHARDS, 1);
+}
+
+/* These three with the shard's lock held. */
+static void ring_remove(struct inode_shard *shard, struct ic_inode *inode)
+{
+    unsigned index = inode->ring_index;
+    struct ic_inode *moved;
+
+    if (index == INODE_NOT_IN_RING)
+        return;
+    g_ptr_array_remove_index_fast(shard->ring, index);
+    if (index < shard->ring->len) {
+        moved = g_ptr_array_index(shard->ring, index);
+        moved->ring_index = index;
+    }
+    inode->ring_index = INODE_NOT_IN_RING;
+}
+
+static void ring_insert(struct inode_table *table, struct inode_shard *shard,
+                        struct ic_inode *inode)
+{
+    if (inode->ring_index != INODE_NOT_IN_RING || !inode->in_table)
+        return;
+    inode->ring_index = shard->ring->len;
+    g_ptr_array_add(shard->ring, inode);
+    if (shard->ring->len > ring_max(table) / 2 &&
+        !inode_table_is_crowded(table))
+        atomic_store(&table->crowded, true);
+}
+
+/* One that is not used and was not lately, marked CLOSED and with a hold. */
+static struct ic_inode *pick_victim(struct inode_shard *shard,
+                                    unsigned *inout_steps)
+{
+    for (; *inout_steps > 0 && shard->ring->len > 0; (*inout_steps)--) {
+        struct ic_inode *inode;
+        uint64_t counts;
+
+        if (shard->hand >= shard->ring->len)
+            shard->hand = 0;
+        inode = g_ptr_array_index(shard->ring, shard->hand);
+        counts = atomic_load_explicit(&inode->counts, memory_order_relaxed);
+        if (!atomic_exchange_explicit(&inode->used, false,
+                                      memory_order_relaxed) &&
+            !(counts & (INODE_REFERENCES | INODE_CLOSED)) &&
+            atomic_compare_exchange_strong(&inode->counts, &counts,
+                                           (counts | INODE_CLOSED) +
+                                               INODE_HOLD)) {
+            ring_remove(shard, inode);
+            return inode;
+        }
+        shard->hand++;
+    }
+    return NULL;
+}
+
+/* steps: of the hand; 0: twice round, as the first time only says who was not
+ * used. */
+static unsigned shard_release(struct inode_shard *shard, unsigned max_left,
+                              unsigned steps, unsigned n)
+{
+    bool whole = steps == 0;
+    unsigned closed = 0;
+    struct ic_inode *inode = NULL;
+
+    do {
+        pthread_mutex_lock(&shard->lock);
+        if (whole && closed == 0)
+            steps = 2 * shard->ring->len + 1;
+        inode = shard->ring->len > max_left ? pick_victim(shard, &steps) : NULL;
+        pthread_mutex_unlock(&shard->lock);
+        if (inode && inode_close(inode))
+            closed++;
+    } while (inode && closed < n);
+    return closed;
+}
+
+unsigned inode_table_release(struct inode_table *table, unsigned n)
+{
+    static _Atomic unsigned start;
+    unsigned from = atomic_fetch_add(&start, 1);
+    unsigned closed = 0;
+
+    atomic_store(&table->crowded, true);
+    for (unsigned i = 0; i < SHARDS && closed < n; i++) {
+        struct inode_shard *shard = &table->shards[(from + i) % SHARDS];
+
+        closed += shard_release(shard, 0, 0, n - closed);
+    }
+    return closed;
+}
+
+void inode_ring_add(struct ic_inode *inode)
+{
+    struct inode_table *table = inode->table;
+    struct inode_shard *shard = shard_of(table, inode->dev, inode->ino);
+
+    pthread_mutex_lock(&shard->lock);
+    ring_insert(table, shard, inode);
+    pthread_mutex_unlock(&shard->lock);
+    shard_release(shard, ring_max(table), HAND_STEPS, 2);
+}
+
+/* ---- inodes -------------------------------------------------------------- */
 
 static struct ic_inode *inode_new(struct inode_table *table, int fd,
                                   const struct stat *st)
@@ -73,7 +230,8 @@ static struct ic_inode *inode_new(struct inode_table *table, int fd,
     inode->ino = st->st_ino;
     inode->type = st->st_mode & S_IFMT;
     inode->fd = fd;
-    inode->refs = 1;
+    inode->counts = INODE_REFERENCE;
+    inode->ring_index = INODE_NOT_IN_RING;
     if (table->log_links)
         inode->log_links = table->log_links(inode->dev, inode->ino,
                                             table->opaque);
@@ -81,74 +239,160 @@ static struct ic_inode *inode_new(struct inode_table *table, int fd,
     return inode;
 }
 
+static struct ic_inode *find_locked(struct inode_shard *shard, dev_t dev,
+                                    ino_t ino)
+{
+    struct ic_inode key = { .dev = dev, .ino = ino };
+
+    return g_hash_table_lookup(shard->inodes, &key);
+}
+
+static void forget_locked(struct inode_shard *shard, struct ic_inode *inode)
+{
+    ring_remove(shard, inode);
+    if (inode->in_table)
+        g_hash_table_remove(shard->inodes, inode);
+    inode->in_table = false;
+}
+
+/* A closed inode, held, has the number that the fd's has: are they one? If not,
+ * the number was given away again. */
+static bool take_closed(struct inode_shard *shard, struct ic_inode *inode,
+                        int *inout_fd)
+{
+    bool same = inode_try_use(inode) || inode_adopt(inode, inout_fd) == 0;
+
+    if (!same) {
+        pthread_mutex_lock(&shard->lock);
+        forget_locked(shard, inode);
+        pthread_mutex_unlock(&shard->lock);
+    }
+    ic_inode_unhold(inode);
+    return same;
+}
+
 struct ic_inode *inode_table_take(struct inode_table *table, int fd,
                                   const struct stat *st,
                                   struct ic_inode *parent, const char *name)
 {
+    struct inode_shard *shard = shard_of(table, st->st_dev, st->st_ino);
     struct ic_inode *inode;
+    bool closed, added;
 
-    pthread_mutex_lock(&table->lock);
-    inode = find_locked(table, st->st_dev, st->st_ino);
-    if (!inode) {
-        inode = inode_new(table, fd_steal(&fd), st);
-        g_hash_table_add(table->inodes, inode);
-    }
-    pthread_mutex_unlock(&table->lock);
+    do {
+        closed = added = false;
+        pthread_mutex_lock(&shard->lock);
+        inode = find_locked(shard, st->st_dev, st->st_ino);
+        if (!inode) {
+            inode = inode_new(table, fd_steal(&fd), st);
+            inode->in_table = added = true;
+            g_hash_table_add(shard->inodes, inode);
+            ring_insert(table, shard, inode);
+        } else if (!inode_try_use(inode)) {
+            ic_inode_hold(inode);
+            closed = true;
+        }
+        pthread_mutex_unlock(&shard->lock);
+    } while (closed && !take_closed(shard, inode, &fd));
     fd_close(&fd);
     if (parent)
         inode_set_place(inode, parent, name);
+    if (added)
+        shard_release(shard, ring_max(table), HAND_STEPS, 2);
     return inode;
 }
 
 struct ic_inode *inode_table_find(struct inode_table *table, dev_t dev,
                                   ino_t ino)
 {
+    struct inode_shard *shard = shard_of(table, dev, ino);
     struct ic_inode *inode;
 
-    pthread_mutex_lock(&table->lock);
-    inode = find_locked(table, dev, ino);
-    pthread_mutex_unlock(&table->lock);
+    pthread_mutex_lock(&shard->lock);
+    inode = find_locked(shard, dev, ino);
+    if (inode)
+        ic_inode_hold(inode);
+    pthread_mutex_unlock(&shard->lock);
     return inode;
 }
+
+/* ---- references and holds ------------------------------------------------ */
 
 struct ic_inode *ic_inode_ref(struct ic_inode *inode)
 {
-    atomic_fetch_add_explicit(&inode->refs, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&inode->counts, INODE_REFERENCE,
+                              memory_order_relaxed);
     return inode;
 }
 
-/* Drop one reference. True if it was the last: the inode is out of the table
- * and the caller's. The lock is taken only when the count may reach 0. */
-static bool drop(struct ic_inode *inode)
+struct ic_inode *ic_inode_hold(struct ic_inode *inode)
 {
-    unsigned refs = atomic_load_explicit(&inode->refs, memory_order_relaxed);
-    struct inode_table *table = inode->table;
+    atomic_fetch_add_explicit(&inode->counts, INODE_HOLD, memory_order_relaxed);
+    return inode;
+}
+
+bool inode_try_use(struct ic_inode *inode)
+{
+    uint64_t counts = atomic_load_explicit(&inode->counts,
+                                           memory_order_relaxed);
+
+    do {
+        if (counts & INODE_CLOSED)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(
+        &inode->counts, &counts, counts + INODE_REFERENCE, memory_order_acquire,
+        memory_order_relaxed));
+    if (!atomic_load_explicit(&inode->used, memory_order_relaxed))
+        atomic_store_explicit(&inode->used, true, memory_order_relaxed);
+    return true;
+}
+
+/* Drop one reference or hold. True if it was the last of all: the inode is out
+ * of the table and the caller's. The lock is taken only when that may be. */
+static bool drop(struct ic_inode *inode, uint64_t one)
+{
+    struct inode_shard *shard = shard_of(inode->table, inode->dev, inode->ino);
+    uint64_t counts = atomic_load_explicit(&inode->counts,
+                                           memory_order_relaxed);
     bool last;
 
-    while (refs > 1) {
-        if (atomic_compare_exchange_weak(&inode->refs, &refs, refs - 1))
+    while ((counts & ~INODE_CLOSED) != one) {
+        if (atomic_compare_exchange_weak(&inode->counts, &counts, counts - one))
             return false;
     }
-    pthread_mutex_lock(&table->lock);
-    last = atomic_fetch_sub(&inode->refs, 1) == 1;
+    pthread_mutex_lock(&shard->lock);
+    counts = atomic_fetch_sub(&inode->counts, one);
+    last = (counts & ~INODE_CLOSED) == one;
     if (last)
-        g_hash_table_remove(table->inodes, inode);
-    pthread_mutex_unlock(&table->lock);
+        forget_locked(shard, inode);
+    pthread_mutex_unlock(&shard->lock);
     return last;
 }
 
-void ic_inode_unref(struct ic_inode *inode)
+static void give_back(struct ic_inode *inode, uint64_t one)
 {
     /* A deep path is a long chain of parents: no recursion. */
-    while (inode && drop(inode)) {
+    while (inode && drop(inode, one)) {
         struct ic_inode *parent = inode->parent;
 
         fd_close(&inode->fd);
         pthread_mutex_destroy(&inode->lock);
+        g_free(inode->handle);
         g_free(inode->name);
         g_free(inode);
         inode = parent;
+        one = INODE_HOLD;
     }
+}
+
+void ic_inode_unref(struct ic_inode *inode)
+{
+    give_back(inode, INODE_REFERENCE);
+}
+
+void ic_inode_unhold(struct ic_inode *inode)
+{
+    give_back(inode, INODE_HOLD);
 }
 
 int ic_inode_fd(const struct ic_inode *inode)
@@ -171,35 +415,61 @@ mode_t ic_inode_type(const struct ic_inode *inode)
     return inode->type;
 }
 
+uint64_t ic_inode_tag(const struct ic_inode *inode)
+{
+    return atomic_load_explicit(&inode->tag, memory_order_acquire);
+}
+
+bool ic_inode_change_tag(struct ic_inode *inode, uint64_t from, uint64_t to)
+{
+    return atomic_compare_exchange_strong(&inode->tag, &from, to);
+}
+
+/* ---- places -------------------------------------------------------------- */
+
 void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
                      const char *name)
 {
     struct ic_inode *old = NULL;
+    bool moved;
 
     if (inode == parent)
         return;
     pthread_mutex_lock(&inode->lock);
-    if (inode->parent != parent || strcmp(inode->name, name) != 0) {
+    moved = inode->parent != parent || strcmp(inode->name, name) != 0;
+    if (moved) {
         old = inode->parent;
         g_free(inode->name);
-        inode->parent = ic_inode_ref(parent);
+        inode->parent = ic_inode_hold(parent);
         inode->name = g_strdup(name);
     }
     pthread_mutex_unlock(&inode->lock);
-    ic_inode_unref(old);
+    ic_inode_unhold(old);
+    /* It can be opened again now. */
+    if (moved && inode_table_is_crowded(inode->table))
+        inode_ring_add(inode);
 }
 
-bool inode_get_place(struct ic_inode *inode, struct ic_inode **ret_parent,
-                     char **ret_name)
+int inode_get_place(struct ic_inode *inode, struct ic_inode **ret_parent,
+                    char **ret_name)
 {
-    bool known = false;
+    struct ic_inode *parent = NULL;
+    g_autofree char *name = NULL;
+    int rc;
 
     pthread_mutex_lock(&inode->lock);
     if (inode->parent) {
-        *ret_parent = ic_inode_ref(inode->parent);
-        *ret_name = g_strdup(inode->name);
-        known = true;
+        parent = ic_inode_hold(inode->parent);
+        name = g_strdup(inode->name);
     }
     pthread_mutex_unlock(&inode->lock);
-    return known;
+    if (!parent)
+        return 0;
+    rc = inode_use(parent);
+    ic_inode_unhold(parent);
+    if (rc < 0)
+        return rc == -ESTALE ? 0 : rc;
+    *ret_parent = parent;
+    *ret_name = g_steal_pointer(&name);
+    return 1;
 }

@@ -2,11 +2,24 @@
  *
  * inode - the inodes that the file server knows.
  *
- * An ic_inode exists once for each inode of the share that the server holds a
- * reference to. Its O_PATH fd pins the inode, so that (dev, ino) is its
- * identity while it exists, and so that it can be reached whatever happens to
- * its names. parent and name are where it was last seen: a hint that is
- * checked before it is believed, since others may rename.
+ * An ic_inode exists once for each inode of the share that the server knows.
+ * parent and name are where it was last seen: a hint that is checked before it
+ * is believed, since others may rename.
+ *
+ * References and holds. While there is a reference, the O_PATH fd is open: it
+ * pins the inode, so that (dev, ino) is its identity and it can be reached
+ * whatever happens to its names. A server that knows a million inodes holds
+ * them instead, and takes a reference for each request (inode_use()). An inode
+ * that is only held keeps its fd, too, until there are more than the table may
+ * have: then those that were not used for longest are closed (inode_fds.c).
+ *
+ * A closed inode is opened again by parent and name, or by its file handle
+ * (name_to_handle_at(2)), and is believed to be the same if its print is: a
+ * hash of the handle, which has the inode's generation in it, or else of its
+ * time of birth. If it is not found so, it is lost: -ESTALE. What the door
+ * itself moves or removes is never lost: it says so (inode_set_place(),
+ * inode_table_note_removed()), and what could not be opened again, as it has no
+ * name (any more), is not closed.
  *
  * Epochs. data_epoch and meta_epoch hold the engine's epoch (a number for
  * each step, never 0) in which the inode's content or metadata was already
@@ -16,9 +29,17 @@
  * and what it points to lives until the step is closed, for which the engine's
  * gate has to be write-locked.
  *
- * Locks: the table's lock guards the hash and the step from one reference to
- * none; inode->lock guards parent and name. Order: the engine's locks, then
- * the table's, then inode->lock.
+ * counts has the references (bits 0-30), CLOSED, and the holds (from bit 32).
+ * Using an inode whose fd is open is one compare-and-swap and no lock. CLOSED
+ * is only set where there is no reference, and is taken away under inode->lock;
+ * the fd may be closed while it is set, with that lock. So whoever has a
+ * reference reads fd without it.
+ *
+ * Locks: the table is in shards, whose locks guard the hash, the ring of those
+ * that may be closed, and the step from one reference or hold to none.
+ * inode->lock guards parent and name, fd while CLOSED, print and handle. Order:
+ * the engine's locks, then a shard's; the engine's, then one inode->lock.
+ * Neither of the last two is taken within the other.
  */
 #ifndef INTERCEPTOR_INODE_H
 #define INTERCEPTOR_INODE_H
@@ -30,7 +51,13 @@
 
 #include "interceptor/interceptor.h"
 
+#define INODE_REFERENCE  1ull
+#define INODE_REFERENCES 0x7fffffffull
+#define INODE_CLOSED     0x80000000ull
+#define INODE_HOLD       (1ull << 32)
+
 struct content;
+struct file_handle;
 struct inode_table;
 
 struct ic_inode {
@@ -38,8 +65,9 @@ struct ic_inode {
     dev_t dev;
     ino_t ino;
     mode_t type; /* S_IFMT */
-    int fd;      /* O_PATH, owned */
-    _Atomic unsigned refs;
+    int fd;      /* O_PATH, owned; -1: closed */
+    _Atomic uint64_t counts;
+    _Atomic uint64_t tag; /* the server's */
 
     _Atomic uint64_t data_epoch;
     _Atomic uint64_t content_epoch; /* in which content is valid */
@@ -48,9 +76,27 @@ struct ic_inode {
     _Atomic uint64_t guard_epoch; /* in which no safeguard asks about it */
     _Atomic unsigned log_links;   /* links that the undo log holds */
 
+    /* The shard's lock. */
+    bool in_table;
+    unsigned ring_index; /* INODE_NOT_IN_RING */
+
+    _Atomic bool used; /* since the ring's hand came by */
     pthread_mutex_t lock;
-    struct ic_inode *parent; /* a reference, or NULL: the root or unnamed */
-    char *name;              /* NULL with parent */
+    struct ic_inode *parent;    /* a hold, or NULL: the root or unnamed */
+    char *name;                 /* NULL with parent */
+    uint64_t print;             /* of a closed one */
+    struct file_handle *handle; /* of a closed one, or NULL */
+};
+
+#define INODE_NOT_IN_RING UINT_MAX
+
+struct inode_table_limits {
+    unsigned max_open;            /* fds that are kept open with no reference */
+    enum ic_file_handles handles; /* are inodes opened by them? */
+    dev_t dev;                    /* of the share: they are for that alone */
+    int mount_fd;     /* of a folder in it, not O_PATH; taken; -1: none */
+    bool has_handles; /* to know inodes by */
+    bool has_births;  /* the same */
 };
 
 /* link_count (may be NULL) says how many links the log holds of an inode that
@@ -58,6 +104,10 @@ struct ic_inode {
 struct inode_table *inode_table_new(unsigned (*log_links)(dev_t dev, ino_t ino,
                                                           void *opaque),
                                     void *opaque);
+
+/* Once, before the server comes: without it nothing is closed. */
+void inode_table_set_limits(struct inode_table *table,
+                            const struct inode_table_limits *limits);
 
 /* Frees the table; all inodes must have been given back. */
 void inode_table_free(struct inode_table *table);
@@ -69,16 +119,53 @@ struct ic_inode *inode_table_take(struct inode_table *table, int fd,
                                   const struct stat *st,
                                   struct ic_inode *parent, const char *name);
 
-/* The inode if it is known, else NULL. A new reference. */
+/* The inode if it is known, else NULL. A new hold: it may be closed. */
 struct ic_inode *inode_table_find(struct inode_table *table, dev_t dev,
                                   ino_t ino);
+
+/* From a hold, one that is the caller's, too: a reference. 0 or -errno: -ESTALE
+ * (it is lost), -EMFILE ... Opens it and what is above it, if need be. */
+int inode_use(struct ic_inode *inode);
+
+/* The same if it is open, and false if not. */
+bool inode_try_use(struct ic_inode *inode);
+
+/* The fd (taken) is of an inode that the door is about to remove, or has
+ * removed just now, from the name in dir: it must stay open from now on, if it
+ * is known. */
+void inode_table_note_removed(struct inode_table *table, int fd,
+                              const struct ic_inode *dir, const char *name);
+
+/* Are fds about to be closed, or have been? Until then the door need not care.
+ * Once it was true it stays so. */
+bool inode_table_is_crowded(const struct inode_table *table);
+
+/* Close so many fds that nobody uses. Returns how many were. */
+unsigned inode_table_release(struct inode_table *table, unsigned n);
 
 /* Note that the inode is now to be found there. */
 void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
                      const char *name);
 
-/* Where it was last seen: a new reference and a new string, or false. */
-bool inode_get_place(struct ic_inode *inode, struct ic_inode **ret_parent,
-                     char **ret_name);
+/* Where it was last seen. 1: a new reference and a new string; 0: nowhere, or
+ * that is lost; -errno. */
+int inode_get_place(struct ic_inode *inode, struct ic_inode **ret_parent,
+                    char **ret_name);
+
+/* ---- inode.c and inode_fds.c --------------------------------------------- */
+
+/* Let its fd be closed when it is not used. Not while it is removed. */
+void inode_ring_add(struct ic_inode *inode);
+
+/* The inode is held and closed, and the fd (taken if it is used) may be of it:
+ * make it that, with a reference. -ESTALE if it is of another. */
+int inode_adopt(struct ic_inode *inode, int *inout_fd);
+
+/* End the closing of one that was marked CLOSED with a hold, which is taken.
+ * False: it could not be opened again and stays open. */
+bool inode_close(struct ic_inode *inode);
+
+const struct inode_table_limits *
+inode_table_limits(const struct inode_table *table);
 
 #endif

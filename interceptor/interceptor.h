@@ -52,9 +52,11 @@
  * there is refused with -EROFS (their inode numbers mean nothing to the log),
  * one between two filesystems with -EXDEV.
  *
- * The process. Each inode held costs an fd: raise RLIMIT_NOFILE. The engine has
- * threads and locks of its own and does not survive fork(2) without exec.
- * Constants of the kernel's (RENAME_*, RWF_*, O_PATH) want _GNU_SOURCE.
+ * The process. Each reference of an inode costs an fd: a server whose client
+ * knows many inodes holds those that it does not need just now
+ * (ic_inode_hold()), and raises RLIMIT_NOFILE. The engine has threads and locks
+ * of its own and does not survive fork(2) without exec. Constants of the
+ * kernel's (RENAME_*, RWF_*, O_PATH) want _GNU_SOURCE.
  */
 #ifndef STEPBACK_INTERCEPTOR_H
 #define STEPBACK_INTERCEPTOR_H
@@ -145,6 +147,15 @@ enum ic_durability {
     IC_DURABILITY_POWER,
 };
 
+/* How inodes whose fd was closed are opened again: by name, which fails with
+ * -ESTALE if others have moved them, or by name and then by file handle, which
+ * needs CAP_DAC_READ_SEARCH. */
+enum ic_file_handles {
+    IC_FILE_HANDLES_NEVER,
+    IC_FILE_HANDLES_PREFER,    /* where the filesystem has them */
+    IC_FILE_HANDLES_MANDATORY, /* or ic_open_share() fails */
+};
+
 struct ic_options {
     const char *share; /* the folder to serve; must exist */
 
@@ -179,6 +190,11 @@ struct ic_options {
     unsigned progress_ms;
 
     enum ic_outside_policy outside_policy;
+
+    /* Inodes that are held (ic_inode_hold()) keep so many fds at most. 0: half
+     * of RLIMIT_NOFILE. */
+    unsigned max_inode_fds;
+    enum ic_file_handles file_handles;
 
     /* Do not watch the share: edits from outside are then noticed by comparing
      * alone, when a step is taken back (for the command line). */
@@ -306,6 +322,24 @@ struct ic_inode *ic_root(struct ic *ic);
 /* Returns inode. */
 struct ic_inode *ic_inode_ref(struct ic_inode *inode);
 void ic_inode_unref(struct ic_inode *inode);
+
+/* A hold is less than a reference: it keeps the inode known, but its fd may be
+ * closed while there is no reference, and only ic_inode_*() may be called with
+ * it, not ic_inode_fd(). ic_inode_hold() wants a reference or hold, and returns
+ * inode. ic_inode_use() gives a reference beside the hold: 0, or -ESTALE if the
+ * inode cannot be found again (see ic_options.file_handles), or -EMFILE ... As
+ * long as its fd is open it takes no lock. */
+struct ic_inode *ic_inode_hold(struct ic_inode *inode);
+void ic_inode_unhold(struct ic_inode *inode);
+int ic_inode_use(struct ic *ic, struct ic_inode *inode);
+
+/* A number of the server's own, 0 at first, with each inode; changed from one
+ * to another at once, or not: false. */
+uint64_t ic_inode_tag(const struct ic_inode *inode);
+bool ic_inode_change_tag(struct ic_inode *inode, uint64_t from, uint64_t to);
+
+/* Close so many fds of inodes that are held and not used. Returns how many. */
+unsigned ic_release_fds(struct ic *ic, unsigned n);
 
 /* An O_PATH fd of the inode. Borrowed: valid while the reference is held. */
 int ic_inode_fd(const struct ic_inode *inode);

@@ -422,16 +422,38 @@ static int remove_name(struct ic *ic, struct ic_inode *dir, const char *name,
     return rc;
 }
 
+int mutate_hold_name(struct ic *ic, const struct ic_inode *dir,
+                     const char *name)
+{
+    return inode_table_is_crowded(ic->inodes)
+               ? sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0)
+               : -ENOENT;
+}
+
+/* Nothing is to be known of it, without undo. */
+static int unlink_unkept(struct ic *ic, struct ic_inode *dir, const char *name,
+                         int flags)
+{
+    fd_auto int victim = mutate_hold_name(ic, dir, name);
+    int rc = sys_unlinkat(dir->fd, name, flags);
+
+    if (rc == 0)
+        inode_table_note_removed(ic->inodes, fd_steal(&victim), dir, name);
+    return rc;
+}
+
 static int unlink_once(struct ic *ic, struct ic_inode *dir, const char *name,
                        int flags)
 {
+    fd_auto int victim = -1;
     struct stat now;
     int rc = mutate_begin(ic, dir, name);
 
     if (rc < 0)
         return rc;
-    if (!ic->undo_dir) /* nothing is to be known of it */
-        return mutate_finish(ic, sys_unlinkat(dir->fd, name, flags));
+    if (!ic->undo_dir)
+        return mutate_finish(ic, unlink_unkept(ic, dir, name, flags));
+    victim = mutate_hold_name(ic, dir, name);
     for (int i = 0; i < MUTATE_RACE_TRIES; i++) {
         rc = sys_stat_name(dir->fd, name, &now);
         if (rc == 0 && ic->log && now.st_dev != ic->dev)
@@ -445,8 +467,10 @@ static int unlink_once(struct ic *ic, struct ic_inode *dir, const char *name,
         if (rc != -EAGAIN)
             break;
     }
-    if (rc == 0)
+    if (rc == 0) {
         safeguard_note_deleted(ic);
+        inode_table_note_removed(ic->inodes, fd_steal(&victim), dir, name);
+    }
     return mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
 }
 

@@ -146,7 +146,7 @@ static void set_place(struct ic *ic, const struct stat *st,
 
     if (inode) {
         inode_set_place(inode, end->dir, end->name);
-        ic_inode_unref(inode);
+        ic_inode_unhold(inode);
     }
 }
 
@@ -171,14 +171,38 @@ static int rename_captured(struct ic *ic, const struct rename_end *from,
                          flags);
 }
 
+static void set_places(struct ic *ic, const struct rename_end *from,
+                       const struct rename_end *to, unsigned flags)
+{
+    set_place(ic, &from->st, to);
+    if (flags & RENAME_EXCHANGE)
+        set_place(ic, &to->st, from);
+}
+
+/* Without undo: what moves need only be known where inodes are closed. */
+static int rename_unkept(struct ic *ic, struct rename_end *from,
+                         struct rename_end *to, unsigned flags)
+{
+    bool crowded = inode_table_is_crowded(ic->inodes);
+    int rc = crowded ? look(ic, from) : 0;
+
+    if (rc == 0 && crowded)
+        rc = look(ic, to);
+    if (rc == 0)
+        rc = sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
+                           flags);
+    if (rc == 0 && crowded)
+        set_places(ic, from, to, flags);
+    return rc;
+}
+
 static int rename_once(struct ic *ic, struct rename_end *from,
                        struct rename_end *to, unsigned flags)
 {
     int rc;
 
-    if (!ic->undo_dir) /* nothing is to be known of it */
-        return sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
-                             flags);
+    if (!ic->undo_dir)
+        return rename_unkept(ic, from, to, flags);
     rc = look(ic, from);
     if (rc == 0)
         rc = look(ic, to);
@@ -200,28 +224,31 @@ static int rename_once(struct ic *ic, struct rename_end *from,
             return rc;
     }
     rc = rename_captured(ic, from, to, flags);
-    if (rc == 0) {
-        set_place(ic, &from->st, to);
-        if (flags & RENAME_EXCHANGE)
-            set_place(ic, &to->st, from);
-    }
+    if (rc == 0)
+        set_places(ic, from, to, flags);
     return rc;
 }
 
 static int rename_begun(struct ic *ic, struct rename_end *from,
                         struct rename_end *to, unsigned flags)
 {
+    fd_auto int victim = -1;
     int rc = mutate_begin(ic, from->dir, from->name);
 
     if (rc < 0)
         return rc;
     if (mutate_is_removed(to->dir))
         return mutate_finish(ic, -ENOENT);
+    if (!(flags & RENAME_EXCHANGE))
+        victim = mutate_hold_name(ic, to->dir, to->name);
     for (int i = 0; i < MUTATE_RACE_TRIES; i++) {
         rc = rename_once(ic, from, to, flags);
         if (rc != -EAGAIN)
             break;
     }
+    if (rc == 0)
+        inode_table_note_removed(ic->inodes, fd_steal(&victim), to->dir,
+                                 to->name);
     return mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
 }
 

@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "interceptor/inverse.h"
 #include "interceptor/outside.h"
+#include "interceptor/places.h"
 #include "interceptor/post_state.h"
 #include "interceptor/progress.h"
 #include "interceptor/report.h"
@@ -283,6 +284,7 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
     if (!restore_run(restore, error))
         return FALSE;
     progress_end(&progress);
+    places_note_restored(ic->inodes, ic->dev, step);
     rc = commit(ic, dir, step, target);
     if (rc < 0)
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);

@@ -13,6 +13,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/outside.h"
+#include "interceptor/places.h"
 #include "interceptor/progress.h"
 #include "interceptor/redo.h"
 #include "interceptor/report.h"
@@ -214,6 +215,7 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
         return FALSE;
     }
     progress_end(&progress);
+    places_note_restored(ic->inodes, ic->dev, step);
     if (result)
         outside_warn_lost(result, step->id, restore_lost(restore));
     rc = discard_undone(ic, dir, step, flags & ROLLBACK_CROSS);

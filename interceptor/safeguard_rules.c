@@ -27,7 +27,7 @@ static char *path_of(struct ic *ic, struct ic_inode *dir, const char *name)
     struct ic_inode *at = ic_inode_ref(dir), *parent;
     char *own;
 
-    while (at != ic->root && inode_get_place(at, &parent, &own)) {
+    while (at != ic->root && inode_get_place(at, &parent, &own) > 0) {
         if (path->len > 0)
             g_string_prepend_c(path, '/');
         g_string_prepend(path, own);

@@ -54,6 +54,13 @@ int sys_reopen(int fd, int flags)
     return sys_openat(AT_FDCWD, proc_fd_path(fd).text, flags & ~O_NOFOLLOW, 0);
 }
 
+int sys_open_handle(int mount_fd, struct file_handle *handle, int flags)
+{
+    int fd = open_by_handle_at(mount_fd, handle, flags | O_CLOEXEC);
+
+    return fd < 0 ? -errno : fd;
+}
+
 int sys_make_path(const char *path, mode_t mode)
 {
     char *copy = *path ? strdup(path) : NULL;
@@ -101,9 +108,9 @@ int sys_linkat(int old_dirfd, const char *old_name, int dirfd, const char *name)
 int sys_link_fd(int fd, int dirfd, const char *name)
 {
     /* AT_EMPTY_PATH would need CAP_DAC_READ_SEARCH (open(2), O_TMPFILE). */
-    return CHANGE(
-        "link", name,
-        linkat(AT_FDCWD, proc_fd_path(fd).text, dirfd, name, AT_SYMLINK_FOLLOW));
+    return CHANGE("link", name,
+                  linkat(AT_FDCWD, proc_fd_path(fd).text, dirfd, name,
+                         AT_SYMLINK_FOLLOW));
 }
 
 int sys_unlinkat(int dirfd, const char *name, int flags)
@@ -272,7 +279,8 @@ int sys_setxattr_fd(int fd, const char *name, const void *value, size_t size,
 
 int sys_removexattr_fd(int fd, const char *name)
 {
-    return CHANGE("removexattr", name, removexattr(proc_fd_path(fd).text, name));
+    return CHANGE("removexattr", name,
+                  removexattr(proc_fd_path(fd).text, name));
 }
 
 int sys_stat_name(int dirfd, const char *name, struct stat *ret_stat)

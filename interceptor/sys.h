@@ -24,6 +24,11 @@ int sys_openat(int dirfd, const char *name, int flags, mode_t mode);
 /* Open the inode behind an O_PATH fd anew. */
 int sys_reopen(int fd, int flags);
 
+/* open_by_handle_at(2): mount_fd is of any file on the handle's filesystem, and
+ * not O_PATH. -ESTALE: there is no such file (any more). */
+struct file_handle;
+int sys_open_handle(int mount_fd, struct file_handle *handle, int flags);
+
 /* A folder and those above it that are missing. */
 int sys_make_path(const char *path, mode_t mode);
 
