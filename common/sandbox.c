@@ -189,6 +189,7 @@ struct sandbox *sandbox_enter(const struct sandbox_options *options,
     sandbox->action = options->action;
     sandbox->read_only = options->read_only;
     sandbox->modcaps = g_strdup(options->modcaps);
+    sandbox->file_handles = options->file_handles;
     if (ok && options->mode == SANDBOX_AUTO)
         sandbox->mode = host_has_namespaces() ? SANDBOX_NAMESPACE
                                               : SANDBOX_AUTO;
@@ -232,7 +233,8 @@ gboolean sandbox_confine(struct sandbox *sandbox, GError **error)
         return TRUE;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return sandbox_fail(error, "no_new_privs");
-    if (!sandbox_drop_capabilities(sandbox->modcaps, error))
+    if (!sandbox_drop_capabilities(sandbox->modcaps, sandbox->file_handles,
+                                   error))
         return FALSE;
     if (sandbox_restrict_paths(sandbox, &cause))
         return TRUE;

@@ -57,6 +57,9 @@ struct sandbox_options {
     enum sandbox_action action;
     bool read_only; /* the share must not be written to */
 
+    /* Keep the right to open_by_handle_at(2), if the caller has it. */
+    bool file_handles;
+
     /* "+sys_admin:-mknod": changes to the capabilities that are kept; or NULL.
      */
     const char *modcaps;

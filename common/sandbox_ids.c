@@ -282,7 +282,8 @@ static gboolean modify(const char *text, GError **error)
     return FALSE;
 }
 
-gboolean sandbox_drop_capabilities(const char *modcaps, GError **error)
+gboolean sandbox_drop_capabilities(const char *modcaps, bool file_handles,
+                                   GError **error)
 {
     g_auto(GStrv) changes = g_strsplit(modcaps ? modcaps : "", ":", -1);
     capng_select_t what;
@@ -295,11 +296,17 @@ gboolean sandbox_drop_capabilities(const char *modcaps, GError **error)
     what = capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP)
                ? CAPNG_SELECT_BOTH
                : CAPNG_SELECT_CAPS;
+    file_handles = file_handles &&
+                   capng_have_capability(CAPNG_PERMITTED, CAP_DAC_READ_SEARCH);
     capng_clear(CAPNG_SELECT_BOTH);
     for (size_t i = 0; i < G_N_ELEMENTS(kept); i++)
         capng_update(CAPNG_ADD,
                      CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_BOUNDING_SET,
                      (unsigned)kept[i]);
+    if (file_handles) /* open_by_handle_at(2) */
+        capng_update(CAPNG_ADD,
+                     CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_BOUNDING_SET,
+                     CAP_DAC_READ_SEARCH);
     for (char **change = changes; *change; change++) {
         if (**change && !modify(*change, error))
             return FALSE;

@@ -12,6 +12,7 @@ struct sandbox {
     enum sandbox_action action;
     bool read_only;
     char *modcaps;
+    bool file_handles;
     char *share, *undo_dir; /* paths in it */
 };
 
@@ -40,7 +41,8 @@ gboolean sandbox_change_root(struct sandbox *sandbox,
                              const struct sandbox_places *places,
                              GError **error);
 
-gboolean sandbox_drop_capabilities(const char *modcaps, GError **error);
+gboolean sandbox_drop_capabilities(const char *modcaps, bool file_handles,
+                                   GError **error);
 
 /* False and no error: this kernel has none that is good enough. */
 gboolean sandbox_restrict_paths(const struct sandbox *sandbox, GError **error);

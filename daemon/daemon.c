@@ -161,6 +161,7 @@ static struct ic *open_share(const struct daemon *daemon, GError **error)
         .read_only = daemon->options->read_only,
         .limits = daemon->options->limits,
         .durability = daemon->options->durability,
+        .file_handles = daemon->options->file_handles,
         .outside_policy = daemon->options->outside_policy,
     };
 

@@ -8,7 +8,10 @@
 #include <glib.h>
 #include <sys/resource.h>
 
-int fd_reserve_check(int fd)
+/* To be closed at once, so that not every request comes here. */
+#define RELEASE 64u
+
+int fd_reserve_check(struct ic *ic, int fd)
 {
     struct rlimit limit;
 
@@ -16,5 +19,6 @@ int fd_reserve_check(int fd)
         return -errno;
     if ((rlim_t)fd < limit.rlim_cur - MIN(FD_RESERVE, limit.rlim_cur / 4))
         return 0;
-    return -EMFILE;
+    /* The number stays high, but there are fewer than before. */
+    return ic_release_fds(ic, RELEASE) > 0 ? 0 : -ENFILE;
 }

@@ -13,10 +13,13 @@
 #ifndef DAEMON_FD_RESERVE_H
 #define DAEMON_FD_RESERVE_H
 
+#include "interceptor/interceptor.h"
+
 /* Of so many that the process may have, but a quarter at most. */
 #define FD_RESERVE 256u
 
-/* -EMFILE if a client must not keep this new descriptor, else 0. */
-int fd_reserve_check(int fd);
+/* 0 if a client may keep this new descriptor; inodes that are not used give up
+ * theirs for it. Else -ENFILE. */
+int fd_reserve_check(struct ic *ic, int fd);
 
 #endif

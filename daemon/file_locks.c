@@ -42,6 +42,7 @@ struct waiter {
 };
 
 struct file_locks {
+    struct ic *ic;
     struct parked *parked;
     pthread_mutex_t lock; /* everything below, and the owners and waiters */
     pthread_cond_t ended; /* a waiter is done */
@@ -87,7 +88,7 @@ static struct owner key_of(struct ic_inode *inode, uint64_t id, bool flock)
 
 /* A description of its own. Which locks its modes allow the client's kernel
  * has checked, for the file that it has open. */
-static int open_again(struct ic_inode *inode)
+static int open_again(struct ic *ic, struct ic_inode *inode)
 {
     struct proc_fd_path path = proc_fd_path(ic_inode_fd(inode));
     int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
@@ -100,7 +101,7 @@ static int open_again(struct ic_inode *inode)
         fd = open(path.text, flags | O_RDONLY);
     if (fd < 0)
         return -errno;
-    rc = fd_reserve_check(fd);
+    rc = fd_reserve_check(ic, fd);
     if (rc < 0)
         fd_close(&fd);
     return rc < 0 ? rc : fd;
@@ -115,7 +116,7 @@ static int get_owner(struct file_locks *locks, struct ic_inode *inode,
     if (!owner) {
         if (g_hash_table_size(locks->owners) >= FILE_LOCKS_MAX_OWNERS)
             return -ENOLCK;
-        key.fd = open_again(inode);
+        key.fd = open_again(locks->ic, inode);
         if (key.fd < 0)
             return key.fd;
         key.refs = 1;
@@ -395,11 +396,12 @@ void file_locks_clear(struct file_locks *locks)
     pthread_mutex_unlock(&locks->lock);
 }
 
-struct file_locks *file_locks_new(struct parked *parked)
+struct file_locks *file_locks_new(struct ic *ic, struct parked *parked)
 {
     struct file_locks *locks = g_new0(struct file_locks, 1);
 
     install_handler();
+    locks->ic = ic;
     locks->parked = parked;
     pthread_mutex_init(&locks->lock, NULL);
     pthread_cond_init(&locks->ended, NULL);

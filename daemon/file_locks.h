@@ -39,8 +39,8 @@ struct file_lock {
     bool flock;    /* of flock(2): the whole file */
 };
 
-/* parked is borrowed. */
-struct file_locks *file_locks_new(struct parked *parked);
+/* Both are borrowed. */
+struct file_locks *file_locks_new(struct ic *ic, struct parked *parked);
 
 /* NULL is allowed. */
 void file_locks_free(struct file_locks *locks);

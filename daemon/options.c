@@ -95,6 +95,29 @@ static gboolean set_durability(struct daemon_options *options,
     return TRUE;
 }
 
+static gboolean set_file_handles(struct daemon_options *options,
+                                 const char *value, GError **error)
+{
+    static const char *const names[] = {
+        [IC_FILE_HANDLES_NEVER] = "never",
+        [IC_FILE_HANDLES_PREFER] = "prefer",
+        [IC_FILE_HANDLES_MANDATORY] = "mandatory",
+    };
+
+    if (!value)
+        return TRUE;
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        if (strcmp(value, names[i]) == 0) {
+            options->file_handles = (enum ic_file_handles)i;
+            return TRUE;
+        }
+    }
+    return daemon_options_fail(
+        error,
+        "--inode-file-handles is never, prefer or mandatory, and not \"%s\"",
+        value);
+}
+
 static gboolean set_limits(struct daemon_options *options,
                            const struct daemon_raw_options *raw, GError **error)
 {
@@ -131,6 +154,7 @@ gboolean daemon_options_apply(struct daemon_options *options,
     return set_outside_policy(options, raw->outside_policy, error) &&
            set_limits(options, raw, error) &&
            set_durability(options, raw->durability, error) &&
+           set_file_handles(options, raw->file_handles, error) &&
            daemon_options_set_sandbox(options, raw->sandbox, error) &&
            daemon_options_set_seccomp(options, raw->seccomp, error);
 }
@@ -159,6 +183,7 @@ static gboolean complete_sandbox(struct daemon_options *options, GError **error)
     sandbox->share = options->shared_dir;
     sandbox->undo_dir = options->undo_dir;
     sandbox->read_only = options->read_only;
+    sandbox->file_handles = options->file_handles != IC_FILE_HANDLES_NEVER;
     sandbox->modcaps = options->modcaps;
     sandbox->uid_map = options->uid_map;
     sandbox->gid_map = options->gid_map;
@@ -257,6 +282,10 @@ static void add_program_entries(GOptionContext *context,
           "Refuse every change", NULL },
         { "rlimit-nofile", 0, 0, G_OPTION_ARG_INT, &options->file_limit,
           "Open files at most; 0: leave the limit (default: 1000000)", "N" },
+        { "inode-file-handles", 0, 0, G_OPTION_ARG_STRING, &raw->file_handles,
+          "Find files by file handles when others have moved them: never "
+          "(default), prefer, mandatory",
+          "WHEN" },
         { "socket-group", 0, 0, G_OPTION_ARG_STRING, &options->socket_group,
           "Let this group use the socket", "GROUP" },
         { "log-level", 0, 0, G_OPTION_ARG_STRING, &raw->log_level,
@@ -299,6 +328,7 @@ void daemon_raw_options_clear(struct daemon_raw_options *raw)
     g_free(raw->max_log_size);
     g_free(raw->max_step_size);
     g_free(raw->durability);
+    g_free(raw->file_handles);
     g_free(raw->sandbox);
     g_free(raw->seccomp);
 }

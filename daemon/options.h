@@ -36,12 +36,13 @@ struct daemon_options {
     char *modcaps, *uid_map, *gid_map;
     char *socket_group; /* NULL: the socket is for its owner */
     int file_limit;     /* of open files; 0: as it is */
+    enum ic_file_handles file_handles;
 };
 
 /* What GLib fills in, before it is checked. */
 struct daemon_raw_options {
     char *log_level, *outside_policy;
-    char *max_log_size, *max_step_size, *durability;
+    char *max_log_size, *max_step_size, *durability, *file_handles;
     char *sandbox, *seccomp;
     int max_steps;
     gboolean debug, read_only, print_version;

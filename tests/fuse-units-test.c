@@ -23,10 +23,10 @@ static void test_ids(void)
 {
     struct slot_table *table = slot_table_new(count_destroyed);
     int a = 0, b = 0;
-    uint64_t id, other;
+    uint64_t id, own, other;
 
     n_destroyed = 0;
-    g_assert_cmpint(slot_table_insert(table, &a, &id), ==, 0);
+    g_assert_cmpint(slot_table_insert(table, &a, &own, &id), ==, 0);
     g_assert_cmpuint(id, ==, 1);
     g_assert_true(slot_table_get(table, id) == &a);
     g_assert_true(slot_table_remove(table, id));
@@ -36,7 +36,7 @@ static void test_ids(void)
     slot_table_put(table, id);
     g_assert_cmpint(n_destroyed, ==, 1);
     /* The slot is used again under another id. */
-    g_assert_cmpint(slot_table_insert(table, &b, &other), ==, 0);
+    g_assert_cmpint(slot_table_insert(table, &b, &own, &other), ==, 0);
     g_assert_cmpuint((uint32_t)other, ==, (uint32_t)id);
     g_assert_cmpuint(other, !=, id);
     g_assert_null(slot_table_get(table, id));
@@ -50,11 +50,11 @@ static void test_many(void)
 {
     struct slot_table *table = slot_table_new(count_destroyed);
     int object = 0;
-    uint64_t id = 0;
+    uint64_t id = 0, own;
 
     n_destroyed = 0;
     for (int i = 0; i < 100000; i++)
-        g_assert_cmpint(slot_table_insert(table, &object, &id), ==, 0);
+        g_assert_cmpint(slot_table_insert(table, &object, &own, &id), ==, 0);
     g_assert_cmpuint(id, ==, 100000);
     slot_table_clear(table, 2);
     g_assert_cmpint(n_destroyed, ==, 99999);
@@ -103,10 +103,11 @@ static void test_race(void)
     for (int i = 0; i < 2; i++)
         threads[i] = g_thread_new("user", use_shared, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(objects); i++) {
-        uint64_t id;
+        uint64_t id, own;
 
         objects[i].alive = 1;
-        g_assert_cmpint(slot_table_insert(shared, &objects[i], &id), ==, 0);
+        g_assert_cmpint(slot_table_insert(shared, &objects[i], &own, &id), ==,
+                        0);
         __atomic_store_n(&shared_id, id, __ATOMIC_RELEASE);
         g_assert_true(slot_table_remove(shared, id));
     }

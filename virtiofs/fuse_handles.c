@@ -12,6 +12,7 @@
 #include "virtiofs/slot_table.h"
 
 struct fuse_handles {
+    struct ic *ic;
     struct slot_table *slots;
 };
 
@@ -27,10 +28,11 @@ static void destroy_handle(void *object)
     g_free(handle);
 }
 
-struct fuse_handles *fuse_handles_new(void)
+struct fuse_handles *fuse_handles_new(struct ic *ic)
 {
     struct fuse_handles *handles = g_new0(struct fuse_handles, 1);
 
+    handles->ic = ic;
     handles->slots = slot_table_new(destroy_handle);
     return handles;
 }
@@ -55,13 +57,11 @@ int fuse_handles_add(struct fuse_handles *handles, int fd, int flags,
     pthread_mutex_init(&handle->lock, NULL);
     if (S_ISDIR(ic_inode_type(inode)))
         handle->dir = dir_stream_new(fd);
-    r = fd_reserve_check(fd);
+    r = fd_reserve_check(handles->ic, fd);
     if (r == 0)
-        r = slot_table_insert(handles->slots, handle, &handle->id);
+        r = slot_table_insert(handles->slots, handle, &handle->id, ret_id);
     if (r < 0)
         destroy_handle(handle);
-    else
-        *ret_id = handle->id;
     return r;
 }
 

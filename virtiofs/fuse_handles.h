@@ -27,7 +27,8 @@ struct fuse_handle {
     struct dir_stream *dir; /* directories only, else NULL */
 };
 
-struct fuse_handles *fuse_handles_new(void);
+/* ic is borrowed for their life. */
+struct fuse_handles *fuse_handles_new(struct ic *ic);
 
 /* NULL is allowed. */
 void fuse_handles_free(struct fuse_handles *handles);

@@ -187,9 +187,9 @@ static int rename_name(struct fuse_server *server, struct fuse_request *request,
     if ((r = fuse_request_take_name(request, &old_name)) < 0 ||
         (r = fuse_request_take_name(request, &new_name)) < 0)
         return r;
-    new_dir = fuse_nodes_get(server->nodes, new_dir_id);
-    if (!new_dir)
-        return -ESTALE;
+    r = fuse_nodes_get(server->nodes, new_dir_id, &new_dir);
+    if (r < 0)
+        return r;
     r = ic_renameat2(server->ic, node->inode, old_name, new_dir->inode,
                      new_name, flags);
     fuse_nodes_put(server->nodes, new_dir);
@@ -223,9 +223,9 @@ int fuse_op_link(struct fuse_server *server, struct fuse_request *request,
 
     if (r < 0)
         return r;
-    old = fuse_nodes_get(server->nodes, in->oldnodeid);
-    if (!old)
-        return -ESTALE;
+    r = fuse_nodes_get(server->nodes, in->oldnodeid, &old);
+    if (r < 0)
+        return r;
     r = ic_linkat(server->ic, old->inode, node->inode, name, &st);
     if (r == 0)
         r = fuse_entry_reply(server, request, ic_inode_ref(old->inode), &st);

@@ -2,46 +2,43 @@
  *
  * fuse_nodes - see fuse_nodes.h.
  *
- * The slot table finds a node by its id without a lock; by_inode finds it by
- * its inode. Equal inodes are equal pointers while the node holds its
- * reference, which it does as long as it is in by_inode.
- *
- * lock: by_inode and every n_lookups. A node leaves by_inode in the same
- * critical section in which its last lookup goes, so a racing lookup of the
- * same inode makes a new node and never revives a dying one. The slot is
- * removed after the lock, since the end of a node may close an fd.
+ * The slot table finds a node by its id without a lock, and the inode's tag is
+ * the id of its node. A lookup of an inode that the client knows adds one to
+ * n_lookups, but never to 0: such a node ends. Then, or where there is none, a
+ * new node is made, and the tag decides which of two that are made at the same
+ * time stays.
  */
 #include "virtiofs/fuse_nodes.h"
 
+#include <errno.h>
 #include <linux/fuse.h>
-#include <pthread.h>
+#include <stdatomic.h>
 
 #include "daemon/fd_reserve.h"
 #include "virtiofs/slot_table.h"
 
 struct fuse_nodes {
+    struct ic *ic;
     struct slot_table *slots;
-    pthread_mutex_t lock;
-    GHashTable *by_inode;
 };
 
 static void destroy_node(void *object)
 {
     struct fuse_node *node = object;
 
-    ic_inode_unref(node->inode);
+    ic_inode_change_tag(node->inode, node->id, 0);
+    ic_inode_unhold(node->inode);
     g_free(node);
 }
 
-struct fuse_nodes *fuse_nodes_new(struct ic_inode *root)
+struct fuse_nodes *fuse_nodes_new(struct ic *ic)
 {
     struct fuse_nodes *nodes = g_new0(struct fuse_nodes, 1);
     uint64_t id;
 
+    nodes->ic = ic;
     nodes->slots = slot_table_new(destroy_node);
-    nodes->by_inode = g_hash_table_new(NULL, NULL);
-    pthread_mutex_init(&nodes->lock, NULL);
-    fuse_nodes_remember(nodes, ic_inode_ref(root), &id);
+    fuse_nodes_remember(nodes, ic_inode_ref(ic_root(ic)), &id);
     return nodes;
 }
 
@@ -50,52 +47,65 @@ void fuse_nodes_free(struct fuse_nodes *nodes)
     if (!nodes)
         return;
     slot_table_free(nodes->slots);
-    g_hash_table_unref(nodes->by_inode);
-    pthread_mutex_destroy(&nodes->lock);
     g_free(nodes);
 }
 
+static bool count_lookup(struct fuse_nodes *nodes, uint64_t id)
+{
+    struct fuse_node *node = slot_table_get(nodes->slots, id);
+    uint64_t n;
+
+    if (!node)
+        return false;
+    n = atomic_load_explicit(&node->n_lookups, memory_order_relaxed);
+    while (n > 0 && !atomic_compare_exchange_weak(&node->n_lookups, &n, n + 1))
+        ;
+    slot_table_put(nodes->slots, id);
+    return n > 0;
+}
+
+/* 0 and its id, -EAGAIN if the tag is no longer that, or -errno. */
 static int add_node(struct fuse_nodes *nodes, struct ic_inode *inode,
-                    uint64_t *ret_id)
+                    uint64_t tag, uint64_t *ret_id)
 {
     struct fuse_node *node;
-    int r = fd_reserve_check(ic_inode_fd(inode));
+    int r = fd_reserve_check(nodes->ic, ic_inode_fd(inode));
 
     if (r < 0)
         return r;
     node = g_new0(struct fuse_node, 1);
     /* Complete before its id can be found. */
-    node->inode = inode;
+    node->inode = ic_inode_hold(inode);
     node->n_lookups = 1;
-    r = slot_table_insert(nodes->slots, node, &node->id);
+    r = slot_table_insert(nodes->slots, node, &node->id, ret_id);
     if (r < 0) {
+        ic_inode_unhold(inode);
         g_free(node);
         return r;
     }
-    *ret_id = node->id;
-    g_hash_table_insert(nodes->by_inode, inode, node);
-    return 0;
+    /* A client that guesses may have forgotten the node already. */
+    if (ic_inode_change_tag(inode, tag, *ret_id))
+        return 0;
+    slot_table_remove(nodes->slots, *ret_id);
+    return -EAGAIN;
 }
 
 int fuse_nodes_remember(struct fuse_nodes *nodes, struct ic_inode *inode,
                         uint64_t *ret_id)
 {
-    struct fuse_node *node;
-    bool taken = false;
-    int r = 0;
+    uint64_t tag;
+    int r;
 
-    pthread_mutex_lock(&nodes->lock);
-    node = g_hash_table_lookup(nodes->by_inode, inode);
-    if (node) {
-        node->n_lookups++;
-        *ret_id = node->id;
-    } else {
-        r = add_node(nodes, inode, ret_id);
-        taken = r == 0;
-    }
-    pthread_mutex_unlock(&nodes->lock);
-    if (!taken)
-        ic_inode_unref(inode);
+    do {
+        tag = ic_inode_tag(inode);
+        if (tag != 0 && count_lookup(nodes, tag)) {
+            *ret_id = tag;
+            r = 0;
+        } else {
+            r = add_node(nodes, inode, tag, ret_id);
+        }
+    } while (r == -EAGAIN);
+    ic_inode_unref(inode);
     return r;
 }
 
@@ -103,52 +113,46 @@ void fuse_nodes_forget(struct fuse_nodes *nodes, uint64_t id,
                        uint64_t n_lookups)
 {
     struct fuse_node *node;
-    bool gone = false;
+    uint64_t n, left;
 
     if (id == FUSE_ROOT_ID)
         return;
-    node = fuse_nodes_get(nodes, id);
+    node = slot_table_get(nodes->slots, id);
     if (!node)
         return;
-    pthread_mutex_lock(&nodes->lock);
-    if (node->n_lookups > 0) {
-        node->n_lookups -= MIN(n_lookups, node->n_lookups);
-        gone = node->n_lookups == 0;
-    }
-    if (gone)
-        g_hash_table_remove(nodes->by_inode, node->inode);
-    pthread_mutex_unlock(&nodes->lock);
-    if (gone)
+    n = atomic_load(&node->n_lookups);
+    do
+        left = n - MIN(n, n_lookups);
+    while (!atomic_compare_exchange_weak(&node->n_lookups, &n, left));
+    if (left == 0)
         slot_table_remove(nodes->slots, id);
-    fuse_nodes_put(nodes, node);
+    slot_table_put(nodes->slots, id);
 }
 
 void fuse_nodes_clear(struct fuse_nodes *nodes)
 {
-    g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    struct fuse_node *node;
-    GHashTableIter iter;
-
-    pthread_mutex_lock(&nodes->lock);
-    g_hash_table_iter_init(&iter, nodes->by_inode);
-    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&node)) {
-        if (node->id == FUSE_ROOT_ID)
-            continue;
-        node->n_lookups = 0;
-        g_array_append_val(ids, node->id);
-        g_hash_table_iter_remove(&iter);
-    }
-    pthread_mutex_unlock(&nodes->lock);
-    for (guint i = 0; i < ids->len; i++)
-        slot_table_remove(nodes->slots, g_array_index(ids, uint64_t, i));
+    slot_table_clear(nodes->slots, FUSE_ROOT_ID + 1);
 }
 
-struct fuse_node *fuse_nodes_get(struct fuse_nodes *nodes, uint64_t id)
+int fuse_nodes_get(struct fuse_nodes *nodes, uint64_t id,
+                   struct fuse_node **ret_node)
 {
-    return slot_table_get(nodes->slots, id);
+    struct fuse_node *node = slot_table_get(nodes->slots, id);
+    int r = node ? ic_inode_use(nodes->ic, node->inode) : -ESTALE;
+
+    if (r < 0) {
+        if (node)
+            slot_table_put(nodes->slots, id);
+        return r == -EMFILE ? -ENFILE : r;
+    }
+    *ret_node = node;
+    return 0;
 }
 
 void fuse_nodes_put(struct fuse_nodes *nodes, struct fuse_node *node)
 {
-    slot_table_put(nodes->slots, node->id);
+    uint64_t id = node->id;
+
+    ic_inode_unref(node->inode);
+    slot_table_put(nodes->slots, id);
 }

@@ -17,13 +17,13 @@
 struct fuse_nodes;
 
 struct fuse_node {
-    struct ic_inode *inode; /* held while the node lives */
+    struct ic_inode *inode; /* a hold; a reference after fuse_nodes_get() */
     uint64_t id;
-    uint64_t n_lookups; /* the fuse_nodes' lock */
+    _Atomic uint64_t n_lookups; /* 0: it ends */
 };
 
-/* root is borrowed; a reference of it is taken. */
-struct fuse_nodes *fuse_nodes_new(struct ic_inode *root);
+/* Borrowed for the life of the nodes. */
+struct fuse_nodes *fuse_nodes_new(struct ic *ic);
 
 /* NULL is allowed. */
 void fuse_nodes_free(struct fuse_nodes *nodes);
@@ -40,8 +40,10 @@ void fuse_nodes_forget(struct fuse_nodes *nodes, uint64_t id,
 /* Forget everything but the root. */
 void fuse_nodes_clear(struct fuse_nodes *nodes);
 
-/* The node with this id, or NULL. Give it back with fuse_nodes_put(). */
-struct fuse_node *fuse_nodes_get(struct fuse_nodes *nodes, uint64_t id);
+/* The node with this id, ready to be used: 0, or -ESTALE (there is none, or its
+ * inode is lost), -ENFILE ... Give it back with fuse_nodes_put(). */
+int fuse_nodes_get(struct fuse_nodes *nodes, uint64_t id,
+                   struct fuse_node **ret_node);
 void fuse_nodes_put(struct fuse_nodes *nodes, struct fuse_node *node);
 
 #endif

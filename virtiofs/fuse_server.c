@@ -142,10 +142,10 @@ struct fuse_server *fuse_server_new(struct ic *ic,
 
     server->ic = ic;
     server->config = *config;
-    server->nodes = fuse_nodes_new(ic_root(ic));
-    server->handles = fuse_handles_new();
+    server->nodes = fuse_nodes_new(ic);
+    server->handles = fuse_handles_new(ic);
     server->parked = parked_new();
-    server->locks = file_locks_new(server->parked);
+    server->locks = file_locks_new(ic, server->parked);
     ic_set_unparked(ic, on_unparked, server->parked);
     return server;
 }
@@ -203,9 +203,9 @@ static int run_operation(struct fuse_server *server,
         return -EINVAL;
     if (!(operation->flags & OP_NODE))
         return operation->handle(server, request, NULL);
-    node = fuse_nodes_get(server->nodes, request->head.nodeid);
-    if (!node)
-        return -ESTALE;
+    r = fuse_nodes_get(server->nodes, request->head.nodeid, &node);
+    if (r < 0)
+        return r;
     r = operation->handle(server, request, node);
     fuse_nodes_put(server->nodes, node);
     return r;
@@ -235,6 +235,8 @@ size_t fuse_server_handle(struct fuse_server *server,
               operation->name, (guint64)request.head.nodeid, r);
     if (operation->flags & OP_NO_REPLY)
         return 0;
+    if (r == -EMFILE) /* a limit of the daemon's, not of the guest's program */
+        r = -ENFILE;
     if (r == IC_PARKED) {
         scratch->unique = request.head.unique;
         return FUSE_SERVER_PARKED;

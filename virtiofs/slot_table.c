@@ -111,7 +111,8 @@ static int take_free_slot(struct slot_table *table, uint32_t *ret_index)
     return 0;
 }
 
-int slot_table_insert(struct slot_table *table, void *object, uint64_t *ret_id)
+int slot_table_insert(struct slot_table *table, void *object, uint64_t *own_id,
+                      uint64_t *ret_id)
 {
     struct slot *slot;
     uint32_t index = 0;
@@ -126,9 +127,8 @@ int slot_table_insert(struct slot_table *table, void *object, uint64_t *ret_id)
     slot = slot_at(table, index);
     slot->object = object;
     state = atomic_load_explicit(&slot->state, memory_order_relaxed);
-    /* The id first: ret_id may lie in the object, and a client that guesses
-     * may find it at once. */
-    *ret_id = make_id((uint32_t)(state >> GENERATION), index);
+    /* The id first: a client that guesses may find it at once. */
+    *own_id = *ret_id = make_id((uint32_t)(state >> GENERATION), index);
     /* Free slots have no pins and are not dead; this makes it visible. */
     atomic_store_explicit(&slot->state, state + 1, memory_order_release);
     return 0;

@@ -29,8 +29,10 @@ struct slot_table *slot_table_new(void (*destroy)(void *object));
 void slot_table_free(struct slot_table *table);
 
 /* Give the object (taken) an id. 0 or -ENFILE; on failure it is the caller's
- * still. */
-int slot_table_insert(struct slot_table *table, void *object, uint64_t *ret_id);
+ * still. own_id lies in the object, and is set before it can be found; ret_id
+ * may be used though another thread has ended it already. */
+int slot_table_insert(struct slot_table *table, void *object, uint64_t *own_id,
+                      uint64_t *ret_id);
 
 /* The object with this id, or NULL. Give it back with slot_table_put(). */
 void *slot_table_get(struct slot_table *table, uint64_t id);

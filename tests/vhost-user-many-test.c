@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * vhost-user-many-test - a guest that knows more files than the daemon may have
+ * open. STEPBACK_MANY_FILES and STEPBACK_MANY_LIMIT say how many; a million
+ * with 4096 takes some minutes.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/fuse_client.h"
+
+#define ROOT FUSE_ROOT_ID
+
+enum { PER_FOLDER = 1000 };
+
+#define OK(call) g_assert_cmpint((call), ==, 0)
+
+static unsigned number(const char *variable, unsigned otherwise)
+{
+    const char *text = g_getenv(variable);
+
+    return text ? (unsigned)strtoul(text, NULL, 10) : otherwise;
+}
+
+static void make_tree(const struct client *client, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        g_autofree char *dir = g_strdup_printf("%s/%u", client->share,
+                                               i / PER_FOLDER);
+        g_autofree char *path = g_strdup_printf("%s/%u", dir, i % PER_FOLDER);
+        int fd;
+
+        if (i % PER_FOLDER == 0)
+            OK(mkdir(dir, 0755));
+        fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0644);
+        g_assert_cmpint(fd, >=, 0);
+        close(fd);
+    }
+}
+
+static unsigned count_fds(const struct client *client)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/fd", client->pid);
+    DIR *dir = opendir(path);
+    unsigned n = 0;
+
+    g_assert_nonnull(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+/* KiB. */
+static unsigned long resident(const struct client *client)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/status", client->pid);
+    g_autofree char *text = NULL;
+    const char *line;
+
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    line = strstr(text, "VmRSS:");
+    g_assert_nonnull(line);
+    return strtoul(line + strlen("VmRSS:"), NULL, 10);
+}
+
+struct known {
+    uint64_t node, ino;
+};
+
+static void look_up_all(struct client *client, unsigned n, struct known *known)
+{
+    struct fuse_entry_out dir = { 0 }, file;
+
+    for (unsigned i = 0; i < n; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "%u", i / PER_FOLDER);
+        if (i % PER_FOLDER == 0)
+            OK(fuse_client_lookup(client, ROOT, name, &dir));
+        snprintf(name, sizeof(name), "%u", i % PER_FOLDER);
+        OK(fuse_client_lookup(client, dir.nodeid, name, &file));
+        known[i] = (struct known){ file.nodeid, file.attr.ino };
+    }
+}
+
+static void use_all(struct client *client, unsigned n,
+                    const struct known *known)
+{
+    struct fuse_attr attr;
+
+    for (unsigned i = 0; i < n; i++) {
+        /* Far apart, and each one. */
+        const struct known *one = &known[(uint64_t)i * 7919 % n];
+
+        OK(fuse_client_getattr(client, one->node, &attr));
+        g_assert_cmpuint(attr.ino, ==, one->ino);
+    }
+}
+
+static void test_many(gconstpointer data)
+{
+    unsigned n = number("STEPBACK_MANY_FILES", data ? 5000 : 20000);
+    unsigned limit = number("STEPBACK_MANY_LIMIT", 512);
+    g_autofree char *option = g_strdup_printf("--rlimit-nofile=%u", limit);
+    const char *const arguments[] = { option, data, NULL };
+    struct client *client = fuse_client_new(0, arguments);
+    g_autofree struct known *known = g_new(struct known, n);
+    unsigned long before = resident(client), after;
+    gint64 start;
+
+    make_tree(client, n);
+    start = g_get_monotonic_time();
+    look_up_all(client, n, known);
+    after = resident(client);
+    g_test_message("%u files looked up: %.1f us each, %u fds of %u, %lu bytes "
+                   "of memory each",
+                   n, (double)(g_get_monotonic_time() - start) / n,
+                   count_fds(client), limit, (after - before) * 1024 / n);
+    g_assert_cmpuint(count_fds(client), <, limit);
+    start = g_get_monotonic_time();
+    use_all(client, n, known);
+    g_test_message("used again: %.1f us each",
+                   (double)(g_get_monotonic_time() - start) / n);
+    g_assert_cmpuint(count_fds(client), <, limit);
+    g_assert_cmpuint((after - before) * 1024 / n, <, 1024);
+    for (unsigned i = 0; i < n; i++)
+        fuse_client_forget(client, known[i].node, 1);
+    client_free(client);
+}
+
+/* Open files are the guest's own: when they take all, it is told. */
+static void test_no_more(void)
+{
+    const char *const arguments[] = { "--rlimit-nofile=512", NULL };
+    struct client *client = fuse_client_new(0, arguments);
+    g_autoptr(GArray) open_files = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    struct fuse_attr attr;
+    struct known known[1000];
+    uint64_t fh;
+    int r;
+
+    make_tree(client, 1000);
+    look_up_all(client, 1000, known);
+    for (unsigned i = 0;
+         (r = fuse_client_open(client, known[i].node, O_RDONLY, 0, &fh)) == 0;
+         i++)
+        g_array_append_val(open_files, fh);
+    g_assert_cmpint(r, ==, -ENFILE);
+    g_assert_cmpuint(open_files->len, >, 150);
+    OK(fuse_client_getattr(client, ROOT, &attr));
+    for (unsigned i = 0; i < open_files->len; i++)
+        OK(fuse_client_release(client, FUSE_RELEASE, known[i].node,
+                               g_array_index(open_files, uint64_t, i)));
+    use_all(client, 1000, known);
+    client_free(client);
+}
+
+int main(int argc, char **argv)
+{
+    umask(0);
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_data_func("/many/by-name", NULL, test_many);
+    g_test_add_data_func("/many/by-handle", "--inode-file-handles=prefer",
+                         test_many);
+    g_test_add_func("/many/no-more", test_no_more);
+    return g_test_run();
+}
