@@ -20,6 +20,16 @@
 
 /* ---- what the step created ----------------------------------------------- */
 
+/* Does the source know it, and has it a name that stays or that it gets back?
+ * Others may have removed that one. */
+static bool lives_on(struct inverter *v, uint64_t ino)
+{
+    const struct step_inode *inode = step_find_inode(v->source->step, ino);
+
+    return inode && (step_has_name(inode) ||
+                     g_hash_table_contains(v->source->survey->inodes, inode));
+}
+
 static int copy_inode(struct inverter *v, const struct survey_entry *entry,
                       struct step_inode *inode)
 {
@@ -37,8 +47,8 @@ static int copy_entry(struct inverter *v, const struct survey_entry *entry,
     struct step_inode *inode, *dir;
     int rc = 0;
 
-    /* It got one more name by the step, and lives on. */
-    if (step_find_inode(v->source->step, entry->st.st_ino))
+    /* It got one more name by the step. */
+    if (lives_on(v, entry->st.st_ino))
         return 0;
     inode = step_get_inode(v->step, entry->st.st_ino);
     dir = step_get_inode(v->step, entry->dir->st.st_ino);
@@ -243,7 +253,7 @@ static void want_created(struct finder *f)
             search_set_add(f->dirs, ino);
             continue;
         }
-        if (entry->st.st_nlink < 2 || step_find_inode(f->v->source->step, ino))
+        if (entry->st.st_nlink < 2 || lives_on(f->v, ino))
             continue;
         count = GPOINTER_TO_UINT(g_hash_table_lookup(names, &ino)) + 1;
         g_hash_table_insert(names, (gpointer)&entry->st.st_ino,

@@ -193,6 +193,24 @@ static void makes_room(struct world *w)
         g_assert_true(is_set_aside(w, "mine"));
 }
 
+/* A folder that the step made has the last name of a file, which others have
+ * left it. It goes with the folder, and comes back with it. */
+static void last_name_in_created(struct world *w)
+{
+    g_autofree char *name = world_host_path(w, "file");
+    int64_t id = world_step(w);
+
+    g_assert_cmpint(w->backend->mkdir(w, "new", 0755), ==, 0);
+    g_assert_cmpint(w->backend->link(w, "file", "new/last"), ==, 0);
+    json_decref(world_close_step(w, id));
+    g_assert_cmpint(unlink(name), ==, 0);
+    refused(w, "file");
+    forced(w, NULL);
+    assert_text(w, "new/last", NULL);
+    json_decref(world_redo(w, 1));
+    assert_text(w, "new/last", "old");
+}
+
 /* ---- numbers that are given again ---------------------------------------- */
 
 enum { MANY = 40 };
@@ -280,6 +298,7 @@ static const struct {
     { "below-moved", below_moved },
     { "exchanged-and-lost", exchanged_and_lost },
     { "makes-room", makes_room },
+    { "last-name-in-created", last_name_in_created },
     { "numbers-given-again", given_again },
 };
 
