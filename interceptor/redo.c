@@ -44,7 +44,7 @@ static bool is_complete(struct ic *ic, struct redo_target *target, int64_t id)
     g_autoptr(step_auto) step = NULL;
 
     if (target->dir < 0 ||
-        step_load(target->dir, &undo_log_aliases, ic->log, &step) < 0 ||
+        step_load(target->dir, undo_log_alias, ic->log, &step) < 0 ||
         !step->end || (id && step->id != id))
         return false;
     target->seq = step->seq;
@@ -63,8 +63,7 @@ static void loosen_links(struct ic *ic, const struct redo_target *target)
     GHashTableIter iter;
     gpointer value;
 
-    if (blobs < 0 ||
-        step_load(target->dir, &undo_log_aliases, ic->log, &step) < 0)
+    if (blobs < 0 || step_load(target->dir, undo_log_alias, ic->log, &step) < 0)
         return;
     g_hash_table_iter_init(&iter, step->inodes);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
@@ -158,7 +157,7 @@ static int write_post_state(struct ic *ic, struct step *step)
 static int add_post_state(struct ic *ic, const struct redo_target *target)
 {
     g_autoptr(step_auto) step = NULL;
-    int rc = step_load(target->dir, &undo_log_aliases, ic->log, &step);
+    int rc = step_load(target->dir, undo_log_alias, ic->log, &step);
     int64_t size;
 
     if (rc == 0)
@@ -296,7 +295,7 @@ static gboolean load(struct ic *ic, int dir, struct step **ret_step,
                      GError **error)
 {
     g_autoptr(step_auto) step = NULL;
-    int rc = dir < 0 ? dir : step_load(dir, &undo_log_aliases, ic->log, &step);
+    int rc = dir < 0 ? dir : step_load(dir, undo_log_alias, ic->log, &step);
 
     if (rc == 0 && (step->damaged || !step->end))
         rc = -EBADMSG;

@@ -49,7 +49,7 @@ gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
                             struct step **ret_step, GError **error)
 {
     g_autoptr(step_auto) step = NULL;
-    int rc = dir < 0 ? dir : step_load(dir, &undo_log_aliases, ic->log, &step);
+    int rc = dir < 0 ? dir : step_load(dir, undo_log_alias, ic->log, &step);
 
     if (rc < 0)
         return steps_fail(error, ERROR_PREIMAGE_CORRUPT,

@@ -147,19 +147,13 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(step_auto, step_free)
 /* Create dirfd/manifest.jsonl and write its first line. 0 or -errno. */
 int step_create_manifest(struct step *step, int dirfd);
 
-/* What became of the inodes of a step. now: the number that the inode has which
- * step seq called ino. is_later: of two to which it gives the same number, has
- * a got it later than b? (undo_log.h) */
-struct step_aliases {
-    uint64_t (*now)(uint64_t ino, int64_t seq, void *opaque);
-    bool (*is_later)(uint64_t a, uint64_t b, int64_t seq, void *opaque);
-};
-
-/* Read a step back from dirfd/manifest.jsonl. aliases may be NULL: all numbers
- * are what they were. -EBADMSG if the first line is not a step of this format.
- */
-int step_load(int dirfd, const struct step_aliases *aliases, void *opaque,
-              struct step **ret_step);
+/* Read a step back from dirfd/manifest.jsonl. alias (may be NULL) tells the
+ * number that an inode of the step has now; 0: it is known to be dead, by
+ * somebody else's hand, and so it is lost. -EBADMSG if the first line is not
+ * a step of this format. */
+int step_load(int dirfd,
+              uint64_t (*alias)(uint64_t ino, int64_t seq, void *opaque),
+              void *opaque, struct step **ret_step);
 
 /* Read its header and end record alone. -ENODATA if not even the first line is
  * whole: then nothing was changed yet. */

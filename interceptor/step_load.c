@@ -16,8 +16,6 @@
 
 struct loader {
     struct step *step;
-    const struct step_aliases *aliases; /* or NULL */
-    void *opaque;
 };
 
 static bool get_integer(json_t *record, const char *key, int64_t *ret_value)
@@ -206,72 +204,77 @@ static int load_record(json_t *record, void *opaque)
     return 0;
 }
 
-/* Two records lead to one inode. A number was given again, so one of the two
- * inodes is gone, by somebody else's hand. */
+/* It is gone by somebody else's hand; what has its number now is another. */
 static void lose(struct step *step, struct step_inode *inode)
 {
+    inode->ino = 0;
     inode->flags |= STEP_LOST;
     g_ptr_array_add(step->retired, inode);
     if (!post_state_is_complete(step))
         step->damaged = true; /* nobody else would tell */
 }
 
-/* The root is what it is. */
-static bool takes_over(const struct loader *loader,
-                       const struct step_inode *inode,
-                       const struct step_inode *other)
+/* Those whose number has changed, or those whose has not. Two that have the
+ * same make no sense: a number was given again, and nothing tells of it. */
+static void enter_inodes(struct step *step, GHashTable *inodes, bool changed)
 {
-    return other != loader->step->root &&
-           loader->aliases->is_later(inode->recorded, other->recorded,
-                                     loader->step->seq, loader->opaque);
-}
+    GHashTableIter iter;
+    gpointer value;
 
-static void enter_inode(const struct loader *loader, GHashTable *inodes,
-                        struct step_inode *inode)
-{
-    struct step_inode *other = g_hash_table_lookup(inodes, &inode->ino);
+    g_hash_table_iter_init(&iter, step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        struct step_inode *inode = value;
 
-    if (other && !takes_over(loader, inode, other)) {
-        lose(loader->step, inode);
-        return;
+        if ((inode->ino != inode->recorded) != changed)
+            continue;
+        g_hash_table_iter_steal(&iter);
+        if (inode->ino == 0 || g_hash_table_contains(inodes, &inode->ino))
+            lose(step, inode);
+        else
+            g_hash_table_insert(inodes, &inode->ino, inode);
     }
-    if (other) {
-        g_hash_table_steal(inodes, &other->ino);
-        lose(loader->step, other);
-    }
-    g_hash_table_insert(inodes, &inode->ino, inode);
 }
 
 /* Give each inode the number that it has now. Not the retired ones: they died
  * in this step, and what else had their number since is another story. */
-static void apply_aliases(const struct loader *loader)
+static void apply_aliases(struct step *step,
+                          uint64_t (*alias)(uint64_t ino, int64_t seq,
+                                            void *opaque),
+                          void *opaque)
 {
-    struct step *step = loader->step;
     GHashTable *inodes = g_hash_table_new_full(g_int64_hash, g_int64_equal,
                                                NULL, step_inode_free);
-    GHashTable *before = step->inodes;
+    GHashTable *numbers = g_hash_table_new(NULL, NULL);
     GHashTableIter iter;
     gpointer value;
 
-    step->inodes = inodes;
-    g_hash_table_steal(before, &step->root->ino);
-    g_hash_table_insert(inodes, &step->root->ino, step->root);
-    g_hash_table_iter_init(&iter, before);
+    /* Not by their numbers, which change. The root's is its own. */
+    g_hash_table_iter_init(&iter, step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value))
+        g_hash_table_add(numbers, value);
+    g_hash_table_steal_all(step->inodes);
+    g_hash_table_unref(step->inodes);
+    step->inodes = numbers;
+    g_hash_table_iter_init(&iter, numbers);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         struct step_inode *inode = value;
 
-        g_hash_table_iter_steal(&iter); /* its key is the number */
-        inode->ino = loader->aliases->now(inode->ino, step->seq,
-                                          loader->opaque);
-        enter_inode(loader, inodes, inode);
+        if (inode != step->root)
+            inode->ino = alias(inode->ino, step->seq, opaque);
     }
-    g_hash_table_unref(before);
+    g_hash_table_steal(numbers, step->root);
+    g_hash_table_insert(inodes, &step->root->ino, step->root);
+    enter_inodes(step, inodes, true);
+    enter_inodes(step, inodes, false);
+    g_hash_table_unref(step->inodes);
+    step->inodes = inodes;
 }
 
-int step_load(int dirfd, const struct step_aliases *aliases, void *opaque,
-              struct step **ret_step)
+int step_load(int dirfd,
+              uint64_t (*alias)(uint64_t ino, int64_t seq, void *opaque),
+              void *opaque, struct step **ret_step)
 {
-    struct loader loader = { .aliases = aliases, .opaque = opaque };
+    struct loader loader = { 0 };
     bool damaged = false;
     int rc = journal_read(dirfd, STEP_MANIFEST, load_record, &loader, &damaged);
 
@@ -281,8 +284,8 @@ int step_load(int dirfd, const struct step_aliases *aliases, void *opaque,
         step_free(loader.step);
         return rc;
     }
-    if (aliases)
-        apply_aliases(&loader);
+    if (alias)
+        apply_aliases(loader.step, alias, opaque);
     loader.step->damaged |= damaged;
     *ret_step = loader.step;
     return 0;

@@ -41,9 +41,9 @@
  * another inode's later, and 99 may have been one's before. So what a step s
  * calls 12 is followed through time: the first step after s in which a 12 was
  * lost is where this one was; rolled back, it is 99 from then ("at") on; and
- * so on. An alias is noted also if both numbers are equal. Of two inodes that
- * this leads to one number, the one lives that has got it later, and the other
- * died by the hand of somebody else (undo_log_alias.c).
+ * so on. An alias is noted also if both numbers are equal. If on this way a
+ * number was given to something else, the inode was dead by then: others have
+ * removed it (undo_log_alias.c).
  *
  * Threads: all calls under the engine's locks.
  */
@@ -212,11 +212,11 @@ int undo_log_sync_folders(struct undo_log *log);
 bool undo_log_release_reserve(struct undo_log *log); /* was there any? */
 void undo_log_take_reserve(struct undo_log *log);
 
-/* Aliases; undo_log_aliases is for step_load(), with the log as opaque. */
+/* Aliases: the number that the inode has now which step seq called ino; 0: it
+ * is known to be dead. */
 int undo_log_add_alias(struct undo_log *log, uint64_t from, uint64_t to,
                        int64_t seq);
 uint64_t undo_log_alias(uint64_t ino, int64_t seq, void *log);
-extern const struct step_aliases undo_log_aliases;
 
 /* Barriers, oldest first: struct ic_barrier, borrowed. Those that no step is
  * before may be among them. */

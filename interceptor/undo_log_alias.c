@@ -3,10 +3,9 @@
  * undo_log_alias - which number an inode has now (undo_log.h).
  *
  * What others do to the share is not noted. If an inode dies by their hand,
- * its number may be another's, which is then lost by a step and made anew; so
- * to follow the dead one leads to where the other is, or was. Two inodes of a
- * step may then seem to have one number. The living one is the one that has
- * got it later: when a number was given, whoever had it before was dead.
+ * its number is free, and something else that is made anew may get it. That
+ * is the proof of the death; and without it, to follow the number would lead
+ * to where that one is, or was.
  */
 #include "interceptor/undo_log_parts.h"
 
@@ -19,24 +18,43 @@ struct alias {
     int64_t seq, at, nth;
 };
 
-GHashTable *undo_log_aliases_new(void)
+static GHashTable *table_new(GDestroyNotify free_list)
 {
     return g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
-                                 (GDestroyNotify)g_ptr_array_unref);
+                                 free_list);
+}
+
+void undo_log_begin_aliases(struct undo_log *log)
+{
+    log->aliases = table_new((GDestroyNotify)g_ptr_array_unref);
+    log->given = table_new((GDestroyNotify)g_ptr_array_unref);
+}
+
+void undo_log_forget_aliases(struct undo_log *log)
+{
+    g_clear_pointer(&log->given, g_hash_table_unref);
+    g_clear_pointer(&log->aliases, g_hash_table_unref);
+}
+
+static void table_add(GHashTable *table, uint64_t ino, struct alias *alias,
+                      GDestroyNotify free_alias)
+{
+    GPtrArray *list = g_hash_table_lookup(table, &ino);
+
+    if (!list) {
+        list = g_ptr_array_new_with_free_func(free_alias);
+        g_hash_table_insert(table, g_memdup2(&ino, sizeof(ino)), list);
+    }
+    g_ptr_array_add(list, alias);
 }
 
 static void note_alias(struct undo_log *log, const struct alias *alias)
 {
-    GPtrArray *list = g_hash_table_lookup(log->aliases, &alias->from);
     struct alias *copy = g_memdup2(alias, sizeof(*alias));
 
-    if (!list) {
-        list = g_ptr_array_new_with_free_func(g_free);
-        g_hash_table_insert(log->aliases,
-                            g_memdup2(&alias->from, sizeof(alias->from)), list);
-    }
     copy->nth = ++log->last_alias;
-    g_ptr_array_add(list, copy);
+    table_add(log->aliases, alias->from, copy, g_free);
+    table_add(log->given, alias->to, copy, NULL);
 }
 
 /* ---- history.jsonl ------------------------------------------------------- */
@@ -142,53 +160,47 @@ static const struct alias *next_alias(struct undo_log *log, uint64_t ino,
     return found;
 }
 
-/* way (may be NULL): gets each alias on it. */
-static uint64_t follow(struct undo_log *log, uint64_t ino, int64_t seq,
-                       GPtrArray *way)
+/* When it was noted. A step that recovery takes back may be newer than all that
+ * the log knew of then. */
+static int64_t moment(const struct alias *alias)
 {
-    const struct alias *alias;
+    return MAX(alias->at, alias->seq);
+}
 
-    while ((alias = next_alias(log, ino, seq))) {
-        ino = alias->to;
-        seq = MAX(alias->at, alias->seq); /* rises: the loop ends */
-        if (way)
-            g_ptr_array_add(way, (gpointer)alias);
+/* Was the number given to something else, after the inode had got it (since;
+ * NULL: it had it in step seq), and before the step in which it lost it (until;
+ * NULL: it has not)? Taking that step back gives it again, to whatever. What a
+ * rollback has given is there when its inverse, which is noted as "at", ends.
+ */
+static bool is_given(struct undo_log *log, uint64_t ino, int64_t seq,
+                     const struct alias *since, const struct alias *until)
+{
+    GPtrArray *list = g_hash_table_lookup(log->given, &ino);
+
+    for (guint i = 0; list && i < list->len; i++) {
+        const struct alias *alias = g_ptr_array_index(list, i);
+
+        if ((since ? alias->nth > since->nth : moment(alias) > seq) &&
+            (!until || moment(alias) < until->seq))
+            return true;
     }
-    return ino;
+    return false;
 }
 
 uint64_t undo_log_alias(uint64_t ino, int64_t seq, void *opaque)
 {
-    return follow(opaque, ino, seq, NULL);
+    struct undo_log *log = opaque;
+    const struct alias *since = NULL, *next;
+
+    do {
+        next = next_alias(log, ino, seq);
+        if (is_given(log, ino, seq, since, next))
+            return 0;
+        since = next;
+        if (next) {
+            ino = next->to;
+            seq = moment(next); /* rises: the loop ends */
+        }
+    } while (next);
+    return ino;
 }
-
-/* When it got the last of its numbers, before the last common ones; 0: it had
- * that number from the beginning. */
-static int64_t last_given(const GPtrArray *way, guint common)
-{
-    const struct alias *alias = way->len > common
-                                    ? g_ptr_array_index(way,
-                                                        way->len - common - 1)
-                                    : NULL;
-
-    return alias ? alias->nth : 0;
-}
-
-static bool is_later(uint64_t a, uint64_t b, int64_t seq, void *opaque)
-{
-    g_autoptr(GPtrArray) of_a = g_ptr_array_new(), of_b = g_ptr_array_new();
-    guint common = 0;
-
-    follow(opaque, a, seq, of_a);
-    follow(opaque, b, seq, of_b);
-    /* What both went through since was the way of one of them. */
-    while (last_given(of_a, common) &&
-           last_given(of_a, common) == last_given(of_b, common))
-        common++;
-    return last_given(of_a, common) > last_given(of_b, common);
-}
-
-const struct step_aliases undo_log_aliases = {
-    .now = undo_log_alias,
-    .is_later = is_later,
-};

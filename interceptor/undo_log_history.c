@@ -84,7 +84,7 @@ int undo_log_open_history(struct undo_log *log, bool *ret_damaged)
     int rc = journal_open(log->dir, HISTORY, &log->history);
 
     log->barriers = barriers_new();
-    log->aliases = undo_log_aliases_new();
+    undo_log_begin_aliases(log);
     log->seqs = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
                                       g_free);
     if (rc == 0)
@@ -162,7 +162,7 @@ void undo_log_maybe_compact(struct undo_log *log)
 void undo_log_close_history(struct undo_log *log)
 {
     g_clear_pointer(&log->history, journal_close);
-    g_clear_pointer(&log->aliases, g_hash_table_unref);
+    undo_log_forget_aliases(log);
     g_clear_pointer(&log->barriers, g_ptr_array_unref);
     g_clear_pointer(&log->seqs, g_hash_table_unref);
 }

@@ -35,6 +35,7 @@ struct undo_log {
     GArray *redos;       /* of int64_t: seqs, rising */
     bool has_inverse;    /* wal/inverse exists, maybe */
     GHashTable *aliases; /* owned uint64_t from -> GPtrArray of alias */
+    GHashTable *given;   /* owned uint64_t to -> GPtrArray, borrowed alias */
     int64_t last_alias;  /* number of the last one that was noted */
     GPtrArray *barriers;
     GHashTable *seqs; /* owned int64_t id -> owned int64_t seq: "done" notes */
@@ -69,9 +70,10 @@ void undo_log_close_history(struct undo_log *log);
  * and it is as it was. */
 int undo_log_compact_history(struct undo_log *log);
 
-/* The aliases' part of that: an empty table, a record that was read, and all
- * that any step needs in the order in which they were noted. 0 or -errno. */
-GHashTable *undo_log_aliases_new(void);
+/* The aliases' part of that: no alias yet, a record that was read, and all that
+ * any step needs in the order in which they were noted. 0 or -errno. */
+void undo_log_begin_aliases(struct undo_log *log);
+void undo_log_forget_aliases(struct undo_log *log);
 void undo_log_read_alias(struct undo_log *log, json_t *record);
 int undo_log_write_aliases(struct undo_log *log, struct journal *journal);
 
