@@ -50,6 +50,23 @@ int session_folder_fd(struct session *session, json_t *directory,
                : -1;
 }
 
+/* The decision that is pending, as its event told it. */
+static void rename_pending(const struct folder_request *request, json_t *answer)
+{
+    json_t *pending = json_object_get(answer, "pending_safeguard");
+    const char *id = json_string_value(
+        json_object_get(pending, "safeguard_id"));
+    g_autofree char *ours = NULL;
+    json_t *copy;
+
+    if (!id)
+        return;
+    ours = session_guard_make_id(request->session, request->index, id);
+    copy = json_copy(pending);
+    json_object_set_new(copy, "safeguard_id", json_string(ours));
+    json_object_set_new(answer, "pending_safeguard", copy);
+}
+
 static void on_status(json_t *payload, const GError *error, json_t *data,
                       void *opaque)
 {
@@ -61,6 +78,7 @@ static void on_status(json_t *payload, const GError *error, json_t *data,
         json_t *warnings = session->folders[request->index].warnings;
         const char *label = session->config->directories[request->index]->label;
 
+        rename_pending(request, answer);
         json_object_set_new(answer, "directory", json_string(label));
         json_object_set_new(answer, "warnings",
                             warnings ? json_copy(warnings) : json_array());

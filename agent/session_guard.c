@@ -49,8 +49,8 @@ static struct question *find(struct session *session, const char *id)
     return NULL;
 }
 
-static char *make_id(const struct session *session, unsigned index,
-                     const char *daemon_id)
+char *session_guard_make_id(const struct session *session, unsigned index,
+                            const char *daemon_id)
 {
     return session->config->n_directories == 1
                ? g_strdup(daemon_id)
@@ -71,7 +71,7 @@ static void on_triggered(struct session *session, unsigned index,
 {
     struct question *question = g_new0(struct question, 1);
 
-    question->id = make_id(session, index, daemon_id);
+    question->id = session_guard_make_id(session, index, daemon_id);
     question->daemon_id = g_strdup(daemon_id);
     question->index = index;
     json_object_set_new(payload, "safeguard_id", json_string(question->id));
@@ -88,7 +88,7 @@ static void on_triggered(struct session *session, unsigned index,
 static void on_decided(struct session *session, unsigned index,
                        const char *daemon_id, json_t *payload)
 {
-    g_autofree char *id = make_id(session, index, daemon_id);
+    g_autofree char *id = session_guard_make_id(session, index, daemon_id);
     struct question *question = find(session, id);
     const char *action = json_string_value(json_object_get(payload, "action"));
     bool denied = g_strcmp0(action, "deny") == 0;

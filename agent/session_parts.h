@@ -85,6 +85,10 @@ void session_command_over(struct session *session);
 /* The decisions that are pending. */
 GPtrArray *session_guard_new_list(void);
 
+/* A daemon's safeguard_id as frontends know it. A new string. */
+char *session_guard_make_id(const struct session *session, unsigned index,
+                            const char *daemon_id);
+
 /* An event of a folder's daemon; the payload becomes the frontend's. */
 void session_guard_take_event(struct session *session, unsigned index,
                               const char *type, json_t *payload);

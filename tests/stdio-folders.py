@@ -6,49 +6,13 @@ guest of the fake QEMU runs them. Several folders, reports, undo.
 Ids such as SL-02 are the test plan's.
 """
 import os
-import subprocess
 import sys
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from stdio_client import (BUILDDIR, Agent, contains, equal,  # noqa: E402
-                          main, test)
-
-SNAPSHOT = os.path.join(BUILDDIR, "tests", "tree-snapshot")
-
-
-def snapshot(*paths):
-    return [subprocess.run([SNAPSHOT, path], check=True,
-                           stdout=subprocess.PIPE).stdout for path in paths]
-
-
-def sh(agent, command, **more):
-    return agent.ask("agent.execute", command="sh " + command, **more)
-
-
-def done(agent, command, **more):
-    """The report of a command that must go well."""
-    report = sh(agent, command, **more)["payload"]
-    equal((command, report["exit_code"]), (command, 0))
-    return report
-
-
-def open_session(place, *names, read_only=(), **payload):
-    """An agent, with a session over these folders of the place."""
-    place.mounting()
-    agent = Agent(place)
-    folders = []
-    for name in names:
-        path = os.path.join(place.root, name)
-        os.makedirs(path, exist_ok=True)
-        folders.append({"path": path, "access": "read_only"
-                        if name in read_only else "read_write"})
-    if folders:
-        payload["working_directories"] = folders
-    equal(agent.start(**payload)["payload"]["state"], "running")
-    return agent
-
+from stdio_client import (Agent, done, equal, main,  # noqa: E402
+                          open_session, sh, snapshot, test)
 
 def changes(report):
     return [(c["directory"], c["path"], c["change"])
@@ -264,7 +228,4 @@ def a_lost_daemon_of_several_is_told(place):
     equal(agent.close(), 0)
 
 
-if not os.access("/dev/fuse", os.W_OK):
-    print("1..0 # SKIP /dev/fuse cannot be used")
-else:
-    main()
+main(mounts=True)

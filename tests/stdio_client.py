@@ -18,6 +18,7 @@ SRCDIR = os.environ.get("srcdir", os.path.dirname(os.path.dirname(
 BUILDDIR = os.getcwd()
 PROGRAM = os.path.join(BUILDDIR, "stepback")
 FAKE_QEMU = os.path.abspath(os.path.join(SRCDIR, "tests", "stdio-fake-qemu"))
+SNAPSHOT = os.path.join(BUILDDIR, "tests", "tree-snapshot")
 PATIENCE = 60
 
 
@@ -51,16 +52,22 @@ class Place:
     def mounting(self):
         """From now on the daemons mount on the host: the "sh" of the fake
         QEMU's guest runs real commands there."""
+        if os.path.isdir(self.libexec):
+            return
         os.makedirs(self.mounts)
         os.makedirs(self.libexec)
         os.symlink(os.path.join(os.path.dirname(FAKE_QEMU),
                                 "stdio-mount-daemon"),
                    os.path.join(self.libexec, "stepback-virtiofsd"))
 
-    def remove(self):
+    def unmount(self):
+        """What killed daemons have left mounted."""
         for path in glob.glob(self.mounts + "/*"):
             subprocess.run(["fusermount3", "-u", "-z", path],
                            stderr=subprocess.DEVNULL)
+
+    def remove(self):
+        self.unmount()
         shutil.rmtree(self.root, ignore_errors=True)
 
 
@@ -120,6 +127,13 @@ class Agent:
 
     def event(self, type):
         return self.until(lambda m: m["type"] == type)["payload"]
+
+    def first(self, type):
+        """The first event of this type, which may have come already."""
+        for message in self.seen:
+            if message["type"] == type:
+                return message["payload"]
+        return self.event(type)
 
     def ask(self, type, **payload):
         return self.response(self.send(type, **payload))
@@ -209,8 +223,51 @@ def run_test(function, place):
     return "ok", ""
 
 
-def main():
-    """Run all tests, or those whose names are given."""
+def snapshot(*paths):
+    return [subprocess.run([SNAPSHOT, path], check=True,
+                           stdout=subprocess.PIPE).stdout for path in paths]
+
+
+# ---- sessions with real commands ---------------------------------------------
+
+def open_session(place, *names, read_only=(), **payload):
+    """An agent, with a session over these folders of the place, or over its
+    share."""
+    place.mounting()
+    agent = Agent(place)
+    folders = []
+    for name in names:
+        path = os.path.join(place.root, name)
+        os.makedirs(path, exist_ok=True)
+        folders.append({"path": path, "access": "read_only"
+                        if name in read_only else "read_write"})
+    if folders:
+        payload["working_directories"] = folders
+    answer = agent.start(**payload)
+    assert answer["status"] == "ok", answer
+    return agent
+
+
+def sh(agent, command, **more):
+    return agent.ask("agent.execute", command="sh " + command, **more)
+
+
+def done(agent, command, **more):
+    """The report of a command that must go well."""
+    answer = sh(agent, command, **more)
+    assert answer["status"] == "ok", answer
+    equal((command, answer["payload"]["exit_code"]), (command, 0))
+    return answer["payload"]
+
+
+# ---- the runner --------------------------------------------------------------
+
+def main(mounts=False):
+    """Run all tests, or those whose names are given. mounts: they need mounts
+    on the host."""
+    if mounts and not os.access("/dev/fuse", os.W_OK):
+        print("1..0 # SKIP /dev/fuse cannot be used")
+        return
     chosen = [t for t in TESTS if not sys.argv[1:] or
               t.__name__ in sys.argv[1:]]
     print("1..%d" % len(chosen), flush=True)
