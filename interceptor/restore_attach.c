@@ -135,8 +135,15 @@ static int place(struct attacher *a, int from_dir, const char *from,
 static int link_staged(int dirfd, const char *name, uint64_t ino, void *opaque)
 {
     const struct restore *r = opaque;
-    int rc = sys_linkat(dirfd, name, r->staging, restore_staged_name(ino).text);
+    const struct step_inode *inode = step_find_inode(r->step, ino);
+    int rc;
 
+    /* Others have removed it, and its number was given again. */
+    if (inode && inode->flags & STEP_SEEN &&
+        own_is_other(undo_log_own(r->log), r->step->seq, &inode->seen, ino,
+                     dirfd, name))
+        return -ENOENT;
+    rc = sys_linkat(dirfd, name, r->staging, restore_staged_name(ino).text);
     return rc == -EPERM || rc == -EMLINK || rc == -EEXIST ? 0 : rc;
 }
 
@@ -169,7 +176,7 @@ static int link_from_home(struct attacher *a, const struct step_inode *inode)
 
     if (rc > 0)
         rc = link_staged(dir, inode->home_name, inode->ino, a->r);
-    return rc;
+    return rc == -ENOENT ? 0 : rc;
 }
 
 /* One walk through the tree for all that may have to be found there. */

@@ -294,6 +294,29 @@ int sys_stat_fd(int fd, struct stat *ret_stat)
     return LOOK("stat", NULL, fstatat(fd, "", ret_stat, AT_EMPTY_PATH));
 }
 
+static struct timespec time_of(const struct statx_timestamp *time)
+{
+    return (struct timespec){ .tv_sec = time->tv_sec,
+                              .tv_nsec = time->tv_nsec };
+}
+
+int sys_birth_name(int dirfd, const char *name, struct timespec *ret_born,
+                   struct timespec *ret_changed)
+{
+    struct statx st;
+    int rc = LOOK("stat", name,
+                  statx(dirfd, name, AT_SYMLINK_NOFOLLOW,
+                        STATX_BTIME | STATX_CTIME, &st));
+
+    if (rc < 0)
+        return rc;
+    if (!(st.stx_mask & STATX_BTIME))
+        return -EOPNOTSUPP;
+    *ret_born = time_of(&st.stx_btime);
+    *ret_changed = time_of(&st.stx_ctime);
+    return 0;
+}
+
 static bool is_dot(const char *name)
 {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;

@@ -81,6 +81,11 @@ int sys_removexattr_fd(int fd, const char *name);
 int sys_stat_name(int dirfd, const char *name, struct stat *ret_stat);
 int sys_stat_fd(int fd, struct stat *ret_stat);
 
+/* When what is there was made, and when it was last changed (ctime).
+ * -EOPNOTSUPP: this filesystem does not say. */
+int sys_birth_name(int dirfd, const char *name, struct timespec *ret_born,
+                   struct timespec *ret_changed);
+
 /* Remove a name and all that is below it, however deep. Never leaves the
  * tree: symlinks are removed, not followed. 0 if there is none. */
 int sys_remove_tree(int dirfd, const char *name);

@@ -287,6 +287,49 @@ static void given_again(struct world *w)
     }
 }
 
+/* Make it with that inode number. False: this filesystem gives others. */
+static bool make_as(const char *path, ino_t ino)
+{
+    for (int i = 0; i < MANY; i++) {
+        g_autofree char *other = g_strdup_printf("%s-%d", path, i);
+        struct stat st;
+
+        int fd = open(other, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+
+        g_assert_cmpint(write(fd, "theirs", 6), ==, 6);
+        g_assert_cmpint(fstat(fd, &st), ==, 0);
+        close(fd);
+        if (st.st_ino == ino)
+            return rename(other, path) == 0;
+    }
+    return false;
+}
+
+/* A file that lost one of its names is found at another. If others have
+ * replaced it there, theirs is not it, though it may have its number, and must
+ * not be written to. */
+static void replaced_with_number(struct world *w)
+{
+    g_autofree char *path = world_host_path(w, "file");
+    struct stat st;
+    int64_t id;
+
+    g_assert_cmpint(w->backend->link(w, "file", "second"), ==, 0);
+    id = world_step(w);
+    g_assert_cmpint(w->backend->unlink(w, "second"), ==, 0);
+    json_decref(world_close_step(w, id));
+    g_assert_cmpint(lstat(path, &st), ==, 0);
+    g_usleep(20000); /* times have a grain */
+    g_assert_cmpint(unlink(path), ==, 0);
+    if (!make_as(path, st.st_ino))
+        g_test_message("the number was not given again");
+    json_decref(
+        world_request(w, "rollback", undo_payload(w->backend == &world_mount)));
+    assert_text(w, "second", "old");
+    if (lstat(path, &st) == 0)
+        assert_text(w, "file", "theirs");
+}
+
 /* ---- the lot ------------------------------------------------------------- */
 
 static const struct {
@@ -300,6 +343,7 @@ static const struct {
     { "makes-room", makes_room },
     { "last-name-in-created", last_name_in_created },
     { "numbers-given-again", given_again },
+    { "replaced-with-number", replaced_with_number },
 };
 
 struct test {
