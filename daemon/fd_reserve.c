@@ -5,20 +5,72 @@
 #include "daemon/fd_reserve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
+
+#include "common/fd.h"
 
 /* To be closed at once, so that not every request comes here. */
 #define RELEASE 64u
 
-int fd_reserve_check(struct ic *ic, int fd)
+/* Somebody may change the limit (prlimit(2)); a thread looks each time that it
+ * was asked so often, which is less than the reserve is. */
+#define ASKED_BEFORE_LOOK 16u
+
+/* With so few left until the reserve, ask before making what needs one. */
+#define TIGHT 64u
+
+/* Only a hint of when to look. */
+static atomic_bool tight;
+
+static rlim_t client_limit(void)
 {
+    static _Thread_local rlim_t known;
+    static _Thread_local unsigned left;
     struct rlimit limit;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return -errno;
-    if ((rlim_t)fd < limit.rlim_cur - MIN(FD_RESERVE, limit.rlim_cur / 4))
+    if (left-- > 0)
+        return known;
+    left = ASKED_BEFORE_LOOK;
+    known = getrlimit(RLIMIT_NOFILE, &limit) == 0
+                ? limit.rlim_cur - MIN(FD_RESERVE, limit.rlim_cur / 4)
+                : 0;
+    return known;
+}
+
+int fd_reserve_check(struct ic *ic, int fd)
+{
+    rlim_t limit = client_limit();
+
+    if ((rlim_t)fd + TIGHT >= limit &&
+        !atomic_load_explicit(&tight, memory_order_relaxed))
+        atomic_store(&tight, true);
+    if ((rlim_t)fd < limit)
         return 0;
     /* The number stays high, but there are fewer than before. */
     return ic_release_fds(ic, RELEASE) > 0 ? 0 : -ENFILE;
+}
+
+/* Are there two? */
+static bool has_two(struct ic *ic)
+{
+    int root = ic_inode_fd(ic_root(ic));
+    fd_auto int one = fcntl(root, F_DUPFD_CLOEXEC, 0);
+    fd_auto int two = fcntl(root, F_DUPFD_CLOEXEC, 0);
+    rlim_t limit = client_limit(), last = (rlim_t)MAX(one, two);
+
+    if (one < 0 || two < 0)
+        return false;
+    if (last + TIGHT < limit)
+        atomic_store(&tight, false);
+    return last < limit;
+}
+
+int fd_reserve_room(struct ic *ic)
+{
+    if (!atomic_load_explicit(&tight, memory_order_relaxed) || has_two(ic))
+        return 0;
+    return ic_release_fds(ic, RELEASE) > 0 && has_two(ic) ? 0 : -ENFILE;
 }

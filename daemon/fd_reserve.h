@@ -22,4 +22,9 @@
  * theirs for it. Else -ENFILE. */
 int fd_reserve_check(struct ic *ic, int fd);
 
+/* Before something is made that needs one or two to be answered: would they be
+ * refused? Then it must not be made. 0 or -ENFILE; free while there are many.
+ */
+int fd_reserve_room(struct ic *ic);
+
 #endif

@@ -14,6 +14,7 @@
 #include "tests/fuse_client.h"
 
 #define ROOT      FUSE_ROOT_ID
+#define OK(call)  g_assert_cmpint((call), ==, 0)
 #define N_ENTRIES 3000
 
 static void make_files(const struct client *client, const char *dir, int n)
@@ -249,6 +250,23 @@ static void test_forget_too_much(void)
     client_free(client);
 }
 
+/* A handle is closed as what it was opened as. */
+static void test_release_other(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    uint64_t node, file, dir;
+
+    OK(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &file));
+    OK(fuse_client_opendir(client, ROOT, &dir));
+    g_assert_cmpint(fuse_client_release(client, FUSE_RELEASE, ROOT, dir), ==,
+                    -EBADF);
+    g_assert_cmpint(fuse_client_release(client, FUSE_RELEASEDIR, node, file),
+                    ==, -EBADF);
+    OK(fuse_client_release(client, FUSE_RELEASE, node, file));
+    OK(fuse_client_release(client, FUSE_RELEASEDIR, ROOT, dir));
+    client_free(client);
+}
+
 /* An unlinked file lives on while the guest knows it. */
 static void test_unlinked(void)
 {
@@ -414,6 +432,7 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/dir/many-open", test_many_open);
     g_test_add_func("/vhost-user/nodes/counts", test_counts);
     g_test_add_func("/vhost-user/nodes/forget-too-much", test_forget_too_much);
+    g_test_add_func("/vhost-user/handles/release-other", test_release_other);
     g_test_add_func("/vhost-user/nodes/unlinked", test_unlinked);
     g_test_add_func("/vhost-user/nodes/dots", test_dots);
     g_test_add_func("/vhost-user/nodes/no-descriptors", test_no_descriptors);

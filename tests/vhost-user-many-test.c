@@ -135,6 +135,19 @@ static void test_many(gconstpointer data)
     client_free(client);
 }
 
+/* What is refused must not be there. */
+static void expect_nothing_made(struct client *client)
+{
+    g_autofree char *path = g_build_filename(client->share, "new", NULL);
+    uint64_t node, fh;
+
+    g_assert_cmpint(fuse_client_create(client, ROOT, "new", O_RDWR, &node, &fh),
+                    ==, -ENFILE);
+    g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+    g_assert_cmpint(fuse_client_mkdir(client, ROOT, "new", &node), ==, -ENFILE);
+    g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+}
+
 /* Open files are the guest's own: when they take all, it is told. */
 static void test_no_more(void)
 {
@@ -155,6 +168,7 @@ static void test_no_more(void)
     g_assert_cmpint(r, ==, -ENFILE);
     g_assert_cmpuint(open_files->len, >, 150);
     OK(fuse_client_getattr(client, ROOT, &attr));
+    expect_nothing_made(client);
     for (unsigned i = 0; i < open_files->len; i++)
         OK(fuse_client_release(client, FUSE_RELEASE, known[i].node,
                                g_array_index(open_files, uint64_t, i)));

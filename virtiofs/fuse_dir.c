@@ -143,7 +143,7 @@ int fuse_op_releasedir(struct fuse_server *server, struct fuse_request *request,
 {
     const struct fuse_release_in *in = fuse_request_take(request, sizeof(*in));
 
-    return fuse_handles_remove(server->handles, in->fh);
+    return fuse_handles_remove(server->handles, in->fh, true);
 }
 
 int fuse_op_fsyncdir(struct fuse_server *server, struct fuse_request *request,

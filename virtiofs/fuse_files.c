@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "common/fd.h"
+#include "daemon/fd_reserve.h"
 #include "virtiofs/fuse_ops.h"
 
 /* The flags that mean something to the host's open(). O_APPEND is left out:
@@ -103,7 +104,7 @@ static int reply_created(struct fuse_server *server,
     }
     r = fuse_entry_fill(server, inode, st, &entry);
     if (r < 0) {
-        fuse_handles_remove(server->handles, out.fh);
+        fuse_handles_remove(server->handles, out.fh, false);
         return r;
     }
     fuse_request_reply(request, &entry, sizeof(entry));
@@ -148,7 +149,8 @@ int fuse_op_create(struct fuse_server *server, struct fuse_request *request,
     int r, fd;
 
     if ((r = fuse_request_take_name(request, &name)) < 0 ||
-        (r = check_access_mode(server, in->flags)) < 0)
+        (r = check_access_mode(server, in->flags)) < 0 ||
+        (r = fd_reserve_room(server->ic)) < 0)
         return r;
     if ((in->flags & O_TRUNC) && (in->open_flags & FUSE_OPEN_KILL_SUIDGID))
         r = create_kill_priv(server, &cred, node, name, in, &inode, &st, &fd);
@@ -189,5 +191,5 @@ int fuse_op_release(struct fuse_server *server, struct fuse_request *request,
     const struct fuse_release_in *in = fuse_request_take(request, sizeof(*in));
 
     fuse_release_locks(server, in);
-    return fuse_handles_remove(server->handles, in->fh);
+    return fuse_handles_remove(server->handles, in->fh, false);
 }

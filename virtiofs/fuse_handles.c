@@ -94,9 +94,15 @@ void fuse_handles_put(struct fuse_handles *handles, struct fuse_handle *handle)
     slot_table_put(handles->slots, handle->id);
 }
 
-int fuse_handles_remove(struct fuse_handles *handles, uint64_t id)
+int fuse_handles_remove(struct fuse_handles *handles, uint64_t id, bool dir)
 {
-    return slot_table_remove(handles->slots, id) ? 0 : -EBADF;
+    int r = -EBADF;
+
+    if (get_handle(handles, id, dir)) {
+        r = slot_table_remove(handles->slots, id) ? 0 : -EBADF;
+        slot_table_put(handles->slots, id);
+    }
+    return r;
 }
 
 void fuse_handles_clear(struct fuse_handles *handles)

@@ -46,8 +46,8 @@ struct fuse_handle *fuse_handles_get_dir(struct fuse_handles *handles,
                                          uint64_t id);
 void fuse_handles_put(struct fuse_handles *handles, struct fuse_handle *handle);
 
-/* Close it, once nobody holds it. 0, or -EBADF. */
-int fuse_handles_remove(struct fuse_handles *handles, uint64_t id);
+/* Close a file or a directory, once nobody holds it. 0, or -EBADF. */
+int fuse_handles_remove(struct fuse_handles *handles, uint64_t id, bool dir);
 
 void fuse_handles_clear(struct fuse_handles *handles);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/fd_reserve.h"
 #include "virtiofs/fuse_ops.h"
 
 /* "." and ".." come from a client's NFS server that rebuilds a path. */
@@ -109,6 +110,9 @@ int fuse_op_symlink(struct fuse_server *server, struct fuse_request *request,
     if ((r = fuse_request_take_name(request, &name)) < 0 ||
         (r = fuse_request_take_string(request, &target)) < 0)
         return r;
+    r = fd_reserve_room(server->ic);
+    if (r < 0)
+        return r;
     r = ic_symlinkat(server->ic, &cred, target, node->inode, name, &inode, &st);
     if (r < 0)
         return r;
@@ -125,6 +129,9 @@ int fuse_op_mknod(struct fuse_server *server, struct fuse_request *request,
     struct stat st;
     int r = fuse_request_take_name(request, &name);
 
+    if (r < 0)
+        return r;
+    r = fd_reserve_room(server->ic);
     if (r < 0)
         return r;
     r = ic_mknodat(server->ic, &cred, node->inode, name, in->mode,
@@ -144,6 +151,9 @@ int fuse_op_mkdir(struct fuse_server *server, struct fuse_request *request,
     struct stat st;
     int r = fuse_request_take_name(request, &name);
 
+    if (r < 0)
+        return r;
+    r = fd_reserve_room(server->ic);
     if (r < 0)
         return r;
     r = ic_mkdirat(server->ic, &cred, node->inode, name, in->mode & 07777,
