@@ -12,11 +12,14 @@
 
 #define SHARDS 64u
 
+/* Tries to have a shard before waiting. */
+#define SPINS 200u
+
 /* At a new inode the ring's hand goes so far at most. */
 #define HAND_STEPS 32u
 
 struct inode_shard {
-    pthread_mutex_t lock;
+    pthread_rwlock_t lock;
     GHashTable *inodes; /* a set of borrowed ic_inode, by (dev, ino) */
     GPtrArray *ring;    /* those whose fd may be closed; borrowed */
     unsigned hand;
@@ -57,22 +60,28 @@ static struct inode_shard *shard_of(struct inode_table *table, dev_t dev,
     return &table->shards[(mix(dev, ino) >> 58) % SHARDS];
 }
 
+/* It is held for the time of a look into a hash: to spin is shorter than to
+ * sleep. Those that only look hold each other up in no way. */
+static void lock_shard(struct inode_shard *shard)
+{
+    for (unsigned i = 0; i < SPINS; i++) {
+        if (pthread_rwlock_trywrlock(&shard->lock) == 0)
+            return;
+    }
+    pthread_rwlock_wrlock(&shard->lock);
+}
+
 struct inode_table *inode_table_new(unsigned (*log_links)(dev_t dev, ino_t ino,
                                                           void *opaque),
                                     void *opaque)
 {
     struct inode_table *table = g_aligned_alloc0(1, sizeof(*table), 64);
-    pthread_mutexattr_t attr;
 
-    /* Held for the time of a look into a hash: spinning is shorter. */
-    pthread_mutexattr_init(&attr);
-    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
     for (unsigned i = 0; i < SHARDS; i++) {
-        pthread_mutex_init(&table->shards[i].lock, &attr);
+        pthread_rwlock_init(&table->shards[i].lock, NULL);
         table->shards[i].inodes = g_hash_table_new(inode_hash, inode_equal);
         table->shards[i].ring = g_ptr_array_new();
     }
-    pthread_mutexattr_destroy(&attr);
     table->limits.max_open = UINT_MAX;
     table->limits.mount_fd = -1;
     table->log_links = log_links;
@@ -99,7 +108,7 @@ void inode_table_free(struct inode_table *table)
     for (unsigned i = 0; i < SHARDS; i++) {
         g_ptr_array_unref(table->shards[i].ring);
         g_hash_table_unref(table->shards[i].inodes);
-        pthread_mutex_destroy(&table->shards[i].lock);
+        pthread_rwlock_destroy(&table->shards[i].lock);
     }
     fd_close(&table->limits.mount_fd);
     g_aligned_free(table);
@@ -181,11 +190,11 @@ static unsigned shard_release(struct inode_shard *shard, unsigned max_left,
     struct ic_inode *inode = NULL;
 
     do {
-        pthread_mutex_lock(&shard->lock);
+        lock_shard(shard);
         if (whole && closed == 0)
             steps = 2 * shard->ring->len + 1;
         inode = shard->ring->len > max_left ? pick_victim(shard, &steps) : NULL;
-        pthread_mutex_unlock(&shard->lock);
+        pthread_rwlock_unlock(&shard->lock);
         if (inode && inode_close(inode))
             closed++;
     } while (inode && closed < n);
@@ -212,9 +221,9 @@ void inode_ring_add(struct ic_inode *inode)
     struct inode_table *table = inode->table;
     struct inode_shard *shard = shard_of(table, inode->dev, inode->ino);
 
-    pthread_mutex_lock(&shard->lock);
+    lock_shard(shard);
     ring_insert(table, shard, inode);
-    pthread_mutex_unlock(&shard->lock);
+    pthread_rwlock_unlock(&shard->lock);
     shard_release(shard, ring_max(table), HAND_STEPS, 2);
 }
 
@@ -263,12 +272,57 @@ static bool take_closed(struct inode_shard *shard, struct ic_inode *inode,
     bool same = inode_try_use(inode) || inode_adopt(inode, inout_fd) == 0;
 
     if (!same) {
-        pthread_mutex_lock(&shard->lock);
+        lock_shard(shard);
         forget_locked(shard, inode);
-        pthread_mutex_unlock(&shard->lock);
+        pthread_rwlock_unlock(&shard->lock);
     }
     ic_inode_unhold(inode);
     return same;
+}
+
+/* With the shard locked: a reference, or where it is closed, a hold. */
+static void take_found(struct ic_inode *inode, bool *ret_closed)
+{
+    *ret_closed = !inode_try_use(inode);
+    if (*ret_closed)
+        ic_inode_hold(inode);
+}
+
+/* One that is known, as most are; or NULL. */
+static struct ic_inode *find_known(struct inode_shard *shard,
+                                   const struct stat *st, bool *ret_closed)
+{
+    struct ic_inode *inode;
+
+    pthread_rwlock_rdlock(&shard->lock);
+    inode = find_locked(shard, st->st_dev, st->st_ino);
+    if (inode)
+        take_found(inode, ret_closed);
+    pthread_rwlock_unlock(&shard->lock);
+    return inode;
+}
+
+static struct ic_inode *find_or_add(struct inode_table *table,
+                                    struct inode_shard *shard, int *inout_fd,
+                                    const struct stat *st, bool *ret_closed,
+                                    bool *ret_added)
+{
+    struct ic_inode *inode;
+
+    lock_shard(shard);
+    inode = find_locked(shard, st->st_dev, st->st_ino);
+    *ret_added = !inode;
+    if (inode) {
+        take_found(inode, ret_closed);
+    } else {
+        inode = inode_new(table, fd_steal(inout_fd), st);
+        inode->in_table = true;
+        *ret_closed = false;
+        g_hash_table_add(shard->inodes, inode);
+        ring_insert(table, shard, inode);
+    }
+    pthread_rwlock_unlock(&shard->lock);
+    return inode;
 }
 
 struct ic_inode *inode_table_take(struct inode_table *table, int fd,
@@ -280,19 +334,10 @@ struct ic_inode *inode_table_take(struct inode_table *table, int fd,
     bool closed, added;
 
     do {
-        closed = added = false;
-        pthread_mutex_lock(&shard->lock);
-        inode = find_locked(shard, st->st_dev, st->st_ino);
-        if (!inode) {
-            inode = inode_new(table, fd_steal(&fd), st);
-            inode->in_table = added = true;
-            g_hash_table_add(shard->inodes, inode);
-            ring_insert(table, shard, inode);
-        } else if (!inode_try_use(inode)) {
-            ic_inode_hold(inode);
-            closed = true;
-        }
-        pthread_mutex_unlock(&shard->lock);
+        added = false;
+        inode = find_known(shard, st, &closed);
+        if (!inode)
+            inode = find_or_add(table, shard, &fd, st, &closed, &added);
     } while (closed && !take_closed(shard, inode, &fd));
     fd_close(&fd);
     if (parent)
@@ -308,11 +353,11 @@ struct ic_inode *inode_table_find(struct inode_table *table, dev_t dev,
     struct inode_shard *shard = shard_of(table, dev, ino);
     struct ic_inode *inode;
 
-    pthread_mutex_lock(&shard->lock);
+    pthread_rwlock_rdlock(&shard->lock);
     inode = find_locked(shard, dev, ino);
     if (inode)
         ic_inode_hold(inode);
-    pthread_mutex_unlock(&shard->lock);
+    pthread_rwlock_unlock(&shard->lock);
     return inode;
 }
 
@@ -360,12 +405,12 @@ static bool drop(struct ic_inode *inode, uint64_t one)
         if (atomic_compare_exchange_weak(&inode->counts, &counts, counts - one))
             return false;
     }
-    pthread_mutex_lock(&shard->lock);
+    lock_shard(shard);
     counts = atomic_fetch_sub(&inode->counts, one);
     last = (counts & ~INODE_CLOSED) == one;
     if (last)
         forget_locked(shard, inode);
-    pthread_mutex_unlock(&shard->lock);
+    pthread_rwlock_unlock(&shard->lock);
     return last;
 }
 
@@ -427,13 +472,26 @@ bool ic_inode_change_tag(struct ic_inode *inode, uint64_t from, uint64_t to)
 
 /* ---- places -------------------------------------------------------------- */
 
+static uint64_t place_print(const struct ic_inode *parent, const char *name)
+{
+    uint64_t hash = (uintptr_t)parent;
+
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 0x100000001b3ull;
+    return hash ? hash : 1;
+}
+
 void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
                      const char *name)
 {
+    uint64_t print = place_print(parent, name);
     struct ic_inode *old = NULL;
     bool moved;
 
-    if (inode == parent)
+    /* Most lookups find what is known. A place is a hint: another one with the
+     * same print does no harm. */
+    if (inode == parent || atomic_load_explicit(&inode->place_print,
+                                                memory_order_relaxed) == print)
         return;
     pthread_mutex_lock(&inode->lock);
     moved = inode->parent != parent || strcmp(inode->name, name) != 0;
@@ -442,6 +500,7 @@ void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
         g_free(inode->name);
         inode->parent = ic_inode_hold(parent);
         inode->name = g_strdup(name);
+        atomic_store_explicit(&inode->place_print, print, memory_order_relaxed);
     }
     pthread_mutex_unlock(&inode->lock);
     ic_inode_unhold(old);

@@ -82,10 +82,15 @@ struct ic_inode {
 
     _Atomic bool used; /* since the ring's hand came by */
     pthread_mutex_t lock;
-    struct ic_inode *parent;    /* a hold, or NULL: the root or unnamed */
-    char *name;                 /* NULL with parent */
-    uint64_t print;             /* of a closed one */
-    struct file_handle *handle; /* of a closed one, or NULL */
+    struct ic_inode *parent; /* a hold, or NULL: the root or unnamed */
+    char *name;              /* NULL with parent */
+
+    /* Of both, to see without the lock that they are known; 0: nowhere. */
+    _Atomic uint64_t place_print;
+
+    /* Of a closed one; handle may be NULL. */
+    uint64_t print;
+    struct file_handle *handle;
 };
 
 #define INODE_NOT_IN_RING UINT_MAX

@@ -301,6 +301,7 @@ static void clear_place(struct ic_inode *inode, const struct ic_inode *dir,
     if (inode->parent == dir && strcmp(inode->name, name) == 0) {
         old = g_steal_pointer(&inode->parent);
         g_clear_pointer(&inode->name, g_free);
+        atomic_store_explicit(&inode->place_print, 0, memory_order_relaxed);
     }
     pthread_mutex_unlock(&inode->lock);
     ic_inode_unhold(old);
