@@ -12,7 +12,6 @@
 
 #include "common/log.h"
 #include "interceptor/journal.h"
-#include "interceptor/meta.h"
 #include "interceptor/sys.h"
 
 #define FILE_NAME "own.jsonl"
@@ -184,20 +183,6 @@ bool own_follow(struct own *own, int64_t seq, struct own_state *state)
         *state = link->to;
     }
     return seq > own->lost_seq;
-}
-
-bool own_is_other(struct own *own, int64_t seq, const struct own_state *met,
-                  uint64_t ino, int dirfd, const char *name)
-{
-    struct own_state last = *met;
-    struct timespec born, changed;
-
-    own_follow(own, seq, &last);
-    if (last.ino != ino || sys_birth_name(dirfd, name, &born, &changed) < 0)
-        return false;
-    /* Where a clock was set back in between, times tell nothing. */
-    return meta_time(&born) > last.changed &&
-           meta_time(&born) <= meta_time(&changed);
 }
 
 /* ---- life ---------------------------------------------------------------- */

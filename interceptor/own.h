@@ -59,12 +59,6 @@ void own_lose(struct own *own, int64_t last_seq);
  * ctime cannot be told; this is the last one that was known. */
 bool own_follow(struct own *own, int64_t seq, struct own_state *state);
 
-/* What is at dirfd/name has the number (ino) that an inode has by now which
- * step seq met in this state. Is it another one, made after that one was last
- * seen alive? False if that cannot be told. */
-bool own_is_other(struct own *own, int64_t seq, const struct own_state *met,
-                  uint64_t ino, int dirfd, const char *name);
-
 /* No step is left: nobody will ask. */
 void own_forget(struct own *own);
 

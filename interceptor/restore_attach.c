@@ -130,6 +130,21 @@ static int place(struct attacher *a, int from_dir, const char *from,
     return rc;
 }
 
+/* What is there has the inode's number; but was it made after the step had met
+ * the inode? Then others have removed that one. Not known of one that undo has
+ * made anew, nor where a clock was set back. */
+static bool is_other(const struct restore *r, const struct step_inode *inode,
+                     int dirfd, const char *name)
+{
+    struct timespec born, changed;
+
+    return inode->flags & STEP_SEEN &&
+           !undo_log_is_remade(r->log, inode->recorded, r->step->seq) &&
+           sys_birth_name(dirfd, name, &born, &changed) == 0 &&
+           meta_time(&born) > inode->seen.changed &&
+           meta_time(&born) <= meta_time(&changed);
+}
+
 /* A name of an inode that lives on where no record knows. It gets a link in
  * staging; where it cannot be linked it is made anew. */
 static int link_staged(int dirfd, const char *name, uint64_t ino, void *opaque)
@@ -138,10 +153,7 @@ static int link_staged(int dirfd, const char *name, uint64_t ino, void *opaque)
     const struct step_inode *inode = step_find_inode(r->step, ino);
     int rc;
 
-    /* Others have removed it, and its number was given again. */
-    if (inode && inode->flags & STEP_SEEN &&
-        own_is_other(undo_log_own(r->log), r->step->seq, &inode->seen, ino,
-                     dirfd, name))
+    if (inode && is_other(r, inode, dirfd, name))
         return -ENOENT;
     rc = sys_linkat(dirfd, name, r->staging, restore_staged_name(ino).text);
     return rc == -EPERM || rc == -EMLINK || rc == -EEXIST ? 0 : rc;

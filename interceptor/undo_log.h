@@ -218,6 +218,9 @@ int undo_log_add_alias(struct undo_log *log, uint64_t from, uint64_t to,
                        int64_t seq);
 uint64_t undo_log_alias(uint64_t ino, int64_t seq, void *log);
 
+/* Was it made anew since? It may have the same number. */
+bool undo_log_is_remade(struct undo_log *log, uint64_t ino, int64_t seq);
+
 /* Barriers, oldest first: struct ic_barrier, borrowed. Those that no step is
  * before may be among them. */
 GPtrArray *undo_log_barriers(struct undo_log *log);

@@ -204,3 +204,8 @@ uint64_t undo_log_alias(uint64_t ino, int64_t seq, void *opaque)
     } while (next);
     return ino;
 }
+
+bool undo_log_is_remade(struct undo_log *log, uint64_t ino, int64_t seq)
+{
+    return next_alias(log, ino, seq) != NULL;
+}

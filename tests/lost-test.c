@@ -330,6 +330,25 @@ static void replaced_with_number(struct world *w)
         assert_text(w, "file", "theirs");
 }
 
+/* Who was made anew in between was born late, but is the same. */
+static void remade_with_number(struct world *w)
+{
+    const struct world_backend *b = w->backend;
+    g_autoptr(GPtrArray) before = NULL;
+    char path[32], other[32];
+
+    for (int i = 0; i < MANY; i++) {
+        put(w, numbered(path, "dir/f", i), O_CREAT, "old");
+        g_assert_cmpint(b->link(w, path, numbered(other, "dir/s", i)), ==, 0);
+    }
+    before = world_snapshot(w);
+    unlink_many(w, "dir/s");
+    unlink_many(w, "dir/f");
+    json_decref(world_undo(w, 1));
+    json_decref(world_undo(w, 1));
+    world_assert_equal(w, before);
+}
+
 /* ---- the lot ------------------------------------------------------------- */
 
 static const struct {
@@ -344,6 +363,7 @@ static const struct {
     { "last-name-in-created", last_name_in_created },
     { "numbers-given-again", given_again },
     { "replaced-with-number", replaced_with_number },
+    { "remade-with-number", remade_with_number },
 };
 
 struct test {

@@ -426,6 +426,12 @@ static bool is_absent(struct model *m, int code)
     return code == ERROR_NOTHING_TO_REDO && m->redo_unsure;
 }
 
+/* Fewer than that: the last to be redone are missing. */
+static void drop_absent(struct model *m, guint count)
+{
+    g_ptr_array_remove_range(m->redos, 0, m->redos->len - (count - 1));
+}
+
 static void redo_now(struct model *m, guint count, bool force)
 {
     g_autoptr(GPtrArray) was = model_look(m), wanted = ref(was);
@@ -434,7 +440,7 @@ static void redo_now(struct model *m, guint count, bool force)
         NULL);
 
     if (is_absent(m, code)) {
-        model_redos_drop(m, true);
+        drop_absent(m, count);
     } else {
         check_answer(m, "redo", m->redos, count, force, code, code ? 0 : count);
         for (guint i = 0; code == 0 && i < count; i++) {
@@ -451,6 +457,8 @@ static void redo_now(struct model *m, guint count, bool force)
     model_history_sync(m, MODEL_EVICTS_NONE);
     if (code == ERROR_UNDO_BARRIER && !force)
         redo_now(m, count, true);
+    else if (code == ERROR_NOTHING_TO_REDO && m->redos->len > 0)
+        redo_now(m, m->redos->len, force);
 }
 
 void model_redo(struct model *m, int64_t wanted)
