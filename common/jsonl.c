@@ -28,12 +28,13 @@ struct jsonl_channel {
     const struct jsonl_callbacks *callbacks;
     void *opaque;
 
-    GSource *in_source, *out_source;
+    GSource *in_source, *out_source, *stalled_source;
     GString *input;
     bool discarding;
-    bool closed; /* no more reading; "closed" was called */
-    bool broken; /* no more writing either */
-    bool dead;   /* freed by its owner */
+    bool stalled; /* complete lines wait in input: the queue is too full */
+    bool closed;  /* no more reading; "closed" was called */
+    bool broken;  /* no more writing either */
+    bool dead;    /* freed by its owner */
 
     GQueue lines; /* of GBytes, each with its newline */
     size_t queued_bytes;
@@ -58,6 +59,7 @@ static void channel_unref(struct jsonl_channel *channel)
         return;
     drop_source(&channel->in_source);
     drop_source(&channel->out_source);
+    drop_source(&channel->stalled_source);
     if (channel->out_fd != channel->in_fd)
         fd_close(&channel->out_fd);
     fd_close(&channel->in_fd);
@@ -98,7 +100,8 @@ static void deliver(struct jsonl_channel *channel, const char *line, size_t len)
     if (!message) {
         channel->callbacks->line(channel, JSONL_MALFORMED, NULL, error.text,
                                  channel->opaque);
-    } else if (!json_is_object(message)) {
+    } else if (!json_is_object(message) &&
+               !(channel->callbacks->takes_arrays && json_is_array(message))) {
         channel->callbacks->line(channel, JSONL_MALFORMED, NULL,
                                  "a message must be a JSON object",
                                  channel->opaque);
@@ -120,17 +123,23 @@ static void too_long(struct jsonl_channel *channel)
                              channel->opaque);
 }
 
-/* Cut complete lines off the input buffer and deliver them. */
+/* Cut complete lines off the input buffer and deliver them, as long as there is
+ * room for answers: one read may bring many requests, and each may be answered
+ * at length. */
 static void take_lines(struct jsonl_channel *channel)
 {
     size_t start = 0;
 
+    channel->stalled = false;
     while (!channel->dead && start < channel->input->len) {
         const char *from = channel->input->str + start;
         const char *newline = memchr(from, '\n', channel->input->len - start);
         size_t len;
 
         if (!newline)
+            break;
+        channel->stalled = channel->queued_bytes > channel->max_queue;
+        if (channel->stalled)
             break;
         len = (size_t)(newline - from);
         start += len + 1;
@@ -145,6 +154,8 @@ static void take_lines(struct jsonl_channel *channel)
     if (channel->dead)
         return;
     g_string_erase(channel->input, 0, (gssize)start);
+    if (channel->stalled)
+        return;
     if (channel->discarding)
         g_string_truncate(channel->input, 0);
     else if (channel->input->len > channel->max_line)
@@ -216,6 +227,29 @@ static gboolean on_writable(int fd, GIOCondition condition, gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
+static gboolean on_room(gpointer data)
+{
+    struct jsonl_channel *channel = data;
+
+    channel->refs++;
+    drop_source(&channel->stalled_source);
+    if (!channel->closed)
+        take_lines(channel);
+    if (!channel->dead)
+        update_sources(channel);
+    channel_unref(channel);
+    return G_SOURCE_REMOVE;
+}
+
+static void wake_stalled(struct jsonl_channel *channel)
+{
+    channel->stalled_source = g_idle_source_new();
+    g_source_set_priority(channel->stalled_source, G_PRIORITY_DEFAULT);
+    g_source_set_callback(channel->stalled_source, on_room, channel, NULL);
+    g_source_attach(channel->stalled_source,
+                    g_main_context_get_thread_default());
+}
+
 static GSource *watch(struct jsonl_channel *channel, int fd,
                       GIOCondition condition, GUnixFDSourceFunc func)
 {
@@ -228,10 +262,14 @@ static GSource *watch(struct jsonl_channel *channel, int fd,
 
 static void update_sources(struct jsonl_channel *channel)
 {
-    bool want_in = !channel->closed &&
-                   channel->queued_bytes <= channel->max_queue;
+    bool room = !channel->closed && channel->queued_bytes <= channel->max_queue;
+    bool want_in = room && !channel->stalled;
     bool want_out = !channel->broken && !g_queue_is_empty(&channel->lines);
 
+    if (!room || !channel->stalled)
+        drop_source(&channel->stalled_source);
+    else if (!channel->stalled_source)
+        wake_stalled(channel);
     if (!want_in)
         drop_source(&channel->in_source);
     else if (!channel->in_source)

@@ -11,8 +11,8 @@
  * it comes and the callback gets JSONL_TOO_LONG once. Of the queue, droppable
  * messages (events that stream output) are dropped and counted once max_queue
  * bytes wait; others are always queued, so their number must be bounded by
- * the protocol (one response for each request), and reading pauses while the
- * queue is over max_queue.
+ * the protocol (one response for each request), and no line is delivered while
+ * the queue is over max_queue.
  *
  * Threads: a channel belongs to the thread that runs its GMainContext.
  */
@@ -43,6 +43,8 @@ struct jsonl_callbacks {
      * output has a fd of its own, what is sent still goes out. It may free
      * the channel. */
     void (*closed)(struct jsonl_channel *channel, void *opaque);
+    /* A line may be an array, too: it comes as JSONL_OK. */
+    bool takes_arrays;
 };
 
 /* A channel on the thread-default main context. Takes both fds (in_fd may
