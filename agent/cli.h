@@ -30,6 +30,7 @@ int cli_diff(int argc, char **argv);
 int cli_undo(int argc, char **argv);
 int cli_preview(int argc, char **argv);
 int cli_redo(int argc, char **argv);
+int cli_mcp(int argc, char **argv);
 int cli_image(int argc, char **argv);
 int cli_doctor(int argc, char **argv);
 

@@ -72,10 +72,13 @@ static int take_stdout(void)
 int cli_agent(int argc, char **argv)
 {
     static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
-    g_autofree char *log_level = NULL;
+    g_autofree char *log_level = NULL, *mcp_socket = NULL;
     const GOptionEntry entries[] = {
         { "log-level", 0, 0, G_OPTION_ARG_STRING, &log_level,
           "error, warn, info, debug or trace", "LEVEL" },
+        { "mcp-socket", 0, 0, G_OPTION_ARG_FILENAME, &mcp_socket,
+          "serve MCP clients at this socket (default: in a private folder)",
+          "PATH" },
         { NULL },
     };
     struct agent agent = { 0 };
@@ -102,7 +105,8 @@ int cli_agent(int argc, char **argv)
     agent.loop = g_main_loop_new(NULL, FALSE);
     for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
         g_unix_signal_add(signals[i], on_signal, &agent);
-    agent.api = stdio_api_new(in_fd, out_fd, log_level, &callbacks, &agent);
+    agent.api = stdio_api_new(in_fd, out_fd, log_level, mcp_socket, &callbacks,
+                              &agent);
     g_main_loop_run(agent.loop);
     stdio_api_free(agent.api);
     g_main_loop_unref(agent.loop);

@@ -20,9 +20,9 @@
 
 #include "agent/cli.h"
 #include "agent/cli_options.h"
+#include "agent/cli_machine.h"
 #include "agent/cli_place.h"
 #include "agent/cli_summary.h"
-#include "agent/guest_image.h"
 #include "agent/machine.h"
 #include "agent/session.h"
 #include "common/json_bytes.h"
@@ -238,56 +238,10 @@ static void on_started(json_t *payload, const GError *error, json_t *data,
 /* ---- the command line ---------------------------------------------------- */
 
 struct run_options {
-    struct cli_place place;
-    char *image, *accel, *kernel, *initrd;
-    gint64 memory, timeout;
-    gboolean no_network, verbose;
+    struct cli_machine machine;
+    gint64 timeout;
+    gboolean verbose;
 };
-
-static void run_options_clear(struct run_options *options)
-{
-    cli_place_clear(&options->place);
-    g_free(options->image);
-    g_free(options->accel);
-    g_free(options->kernel);
-    g_free(options->initrd);
-}
-
-static void set_string(json_t *object, const char *key, const char *value)
-{
-    if (value)
-        json_object_set_new(object, key, json_string(value));
-}
-
-/* An option's path as an absolute one, NULL for NULL. */
-static char *absolute(const char *path)
-{
-    return path ? g_canonicalize_filename(path, NULL) : NULL;
-}
-
-/* The options as the payload of session.start, so that both are checked in
- * one place. */
-static json_t *build_payload(const struct run_options *options)
-{
-    g_autofree char *dir = absolute(options->place.dir ? options->place.dir
-                                                       : ".");
-    g_autofree char *kernel = absolute(options->kernel);
-    g_autofree char *initrd = absolute(options->initrd);
-    g_autofree char *undo_dir = absolute(options->place.undo_dir);
-    json_t *vm = json_object(), *folder = json_object();
-
-    set_string(vm, "image", options->image);
-    set_string(vm, "accel", options->accel);
-    set_string(vm, "kernel", kernel);
-    set_string(vm, "initrd", initrd);
-    if (options->memory)
-        json_object_set_new(vm, "memory_mb", json_integer(options->memory));
-    set_string(folder, "path", dir);
-    set_string(folder, "undo_dir", undo_dir);
-    return json_pack("{s:[o], s:o, s:s}", "working_directories", folder, "vm",
-                     vm, "network_policy",
-                     options->no_network ? "disabled" : "open");
-}
 
 /* One word is shell text; several are the words of one command. */
 static char *build_command(int count, char **words)
@@ -305,11 +259,12 @@ static char *build_command(int count, char **words)
 /* Its log tells of this folder's changes as somebody else's. */
 static void warn_of_log_above(const struct run_options *options)
 {
-    g_autofree char *above = options->place.undo_dir
+    g_autofree char *above = options->machine.place.undo_dir
                                  ? NULL
-                                 : cli_place_above(options->place.dir
-                                                       ? options->place.dir
-                                                       : ".");
+                                 : cli_place_above(
+                                       options->machine.place.dir
+                                           ? options->machine.place.dir
+                                           : ".");
 
     if (above)
         fprintf(stderr,
@@ -322,7 +277,7 @@ static void warn_of_log_above(const struct run_options *options)
 
 static int run_command(struct run *run, const struct run_options *options)
 {
-    json_t *payload = build_payload(options);
+    json_t *payload = cli_machine_payload(&options->machine);
     g_autoptr(GError) error = NULL;
     struct session_config *config = session_config_parse(payload, &error);
 
@@ -340,7 +295,7 @@ static int run_command(struct run *run, const struct run_options *options)
     run->loop = g_main_loop_new(NULL, FALSE);
     run->session = session_new(options->verbose ? "info" : "error", &callbacks,
                                run);
-    run->undo_hint = cli_place_command(&options->place, "undo");
+    run->undo_hint = cli_place_command(&options->machine.place, "undo");
     run->chatty = options->verbose || isatty(STDERR_FILENO);
     run->timeout = options->timeout;
     if (run->chatty)
@@ -355,49 +310,18 @@ static int run_command(struct run *run, const struct run_options *options)
 
 static bool check_options(const struct run_options *options)
 {
-    g_autofree char *image = NULL;
-    enum accel accel;
-
-    if (options->timeout < 0 || options->timeout > G_MAXINT32)
-        cli_options_wrong("run: --timeout is a number of seconds");
-    else if (options->memory && (options->memory < SESSION_MEMORY_MIN_MB ||
-                                 options->memory > SESSION_MEMORY_MAX_MB))
-        cli_options_wrong("run: --memory is a number of megabytes from %d to "
-                          "%d",
-                          SESSION_MEMORY_MIN_MB, SESSION_MEMORY_MAX_MB);
-    else if (options->accel && !accel_parse(options->accel, &accel))
-        cli_options_wrong("run: --accel is auto, kvm or tcg, and not '%s'",
-                          options->accel);
-    else if (options->image && !(image = guest_image_dir(options->image, NULL)))
-        cli_options_wrong("run: --image is the name of an image, such as "
-                          "minimal, and not '%s'",
-                          options->image);
-    else
-        return true;
+    if (options->timeout >= 0 && options->timeout <= G_MAXINT32)
+        return cli_machine_check(&options->machine, "run");
+    cli_options_wrong("run: --timeout is a number of seconds");
     return false;
 }
 
 static int parse_and_run(int argc, char **argv, struct run_options *options)
 {
     const GOptionEntry entries[] = {
-        { "directory", 'C', 0, G_OPTION_ARG_FILENAME, &options->place.dir,
-          "the working folder (default: the current one)", "DIR" },
-        { "image", 0, 0, G_OPTION_ARG_STRING, &options->image,
-          "the guest image: minimal (default), debian", "NAME" },
-        { "accel", 0, 0, G_OPTION_ARG_STRING, &options->accel,
-          "auto (default), kvm or tcg, which emulates", "ACCEL" },
-        { "memory", 0, 0, G_OPTION_ARG_INT64, &options->memory,
-          "the guest's memory (default: 1024)", "MB" },
+        CLI_MACHINE_OPTIONS(&options->machine),
         { "timeout", 0, 0, G_OPTION_ARG_INT64, &options->timeout,
           "stop the command after so many seconds (exit code 124)", "S" },
-        { "kernel", 0, 0, G_OPTION_ARG_FILENAME, &options->kernel,
-          "boot this kernel", "FILE" },
-        { "initrd", 0, 0, G_OPTION_ARG_FILENAME, &options->initrd,
-          "with this initramfs", "FILE" },
-        { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->place.undo_dir,
-          "keep the undo log there", "DIR" },
-        { "no-network", 0, 0, G_OPTION_ARG_NONE, &options->no_network,
-          "give the guest no network; it has one otherwise", NULL },
         { "verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,
           "say what is done", NULL },
         { NULL },
@@ -436,6 +360,6 @@ int cli_run(int argc, char **argv)
     struct run_options options = { 0 };
     int exit_code = parse_and_run(argc, argv, &options);
 
-    run_options_clear(&options);
+    cli_machine_clear(&options.machine);
     return exit_code;
 }

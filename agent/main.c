@@ -26,6 +26,7 @@ static const struct {
     { "undo", cli_undo, "take back the newest steps" },
     { "redo", cli_redo, "bring back what was undone last" },
     { "agent", cli_agent, "serve a frontend on stdin and stdout" },
+    { "mcp", cli_mcp, "serve an MCP client on stdin and stdout" },
     { "image", cli_image, "build a guest image: stepback image build" },
     { "doctor", cli_doctor, "check that everything needed is there" },
 };

@@ -135,8 +135,19 @@ static void notify_guest(struct session *session, json_t *steps)
             json_integer_value(json_object_get(oldest, "step_id")));
 }
 
+/* Others than the one who asked look at the history, too. */
+static void tell_history(struct spread *spread, json_t *steps)
+{
+    session_send_event(
+        spread->session, "event.history_changed",
+        json_pack("{s:s, s:O}", "operation", spread->type, "steps", steps),
+        false);
+}
+
 static void note_moved(struct spread *spread, json_t *steps)
 {
+    if (json_array_size(steps) > 0)
+        tell_history(spread, steps);
     notify_guest(spread->session, steps);
     if (is_type(spread, "rollback")) {
         note_undone(spread, steps);
@@ -223,9 +234,14 @@ static void finish_moved(struct spread *spread)
 
 static void finish_plain(struct spread *spread)
 {
-    if (is_type(spread, "discard"))
+    if (is_type(spread, "discard")) {
+        json_t *none = json_array();
+
         backends_set_undo(machine_backends(spread->session->machine),
                           spread->folders[0]);
+        tell_history(spread, none);
+        json_decref(none);
+    }
     finish(spread, spread->last, NULL, NULL);
 }
 

@@ -11,6 +11,9 @@
 
 #include <string.h>
 
+#include "agent/mcp_session.h"
+#include "agent/mcp_socket.h"
+#include "agent/runtime_dir.h"
 #include "agent/session.h"
 #include "agent/stdio_ops.h"
 #include "common/errors.h"
@@ -34,6 +37,10 @@ struct stdio_api {
     void *opaque;
     unsigned requests;
     guint stop_source;
+
+    struct mcp_session *mcp;
+    struct runtime_dir *mcp_dir; /* or NULL */
+    struct mcp_socket *mcp_socket;
 };
 
 struct request {
@@ -167,23 +174,52 @@ static const struct session_callbacks session_callbacks = {
 
 /* ---- life ---------------------------------------------------------------- */
 
+/* Where MCP clients connect: a new string. NULL: they cannot, which is no
+ * reason not to serve the frontend. */
+static char *listen_for_mcp(struct stdio_api *api, const char *given)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = g_strdup(given);
+
+    if (!path && (api->mcp_dir = runtime_dir_new(&error)))
+        path = runtime_dir_path(api->mcp_dir, "mcp.sock");
+    if (path)
+        api->mcp_socket = mcp_socket_new(mcp_session_server(api->mcp), path,
+                                         &error);
+    if (api->mcp_socket)
+        return g_steal_pointer(&path);
+    log_warn(LOG_MCP, "MCP clients are not served: %s", error->message);
+    return NULL;
+}
+
+static void leave_mcp(struct stdio_api *api)
+{
+    g_clear_pointer(&api->mcp_socket, mcp_socket_free);
+    g_clear_pointer(&api->mcp_dir, runtime_dir_free);
+    mcp_session_close(api->mcp);
+}
+
 struct stdio_api *stdio_api_new(int in_fd, int out_fd, const char *log_level,
+                                const char *mcp_socket,
                                 const struct stdio_api_callbacks *callbacks,
                                 void *opaque)
 {
     struct stdio_api *api = g_new0(struct stdio_api, 1);
+    g_autofree char *socket = NULL;
 
     api->callbacks = callbacks;
     api->opaque = opaque;
     api->channel = jsonl_channel_new(in_fd, out_fd, MAX_LINE, MAX_QUEUE,
                                      &channel_callbacks, api);
     api->session = session_new(log_level, &session_callbacks, api);
+    api->mcp = mcp_session_new(api->session);
+    socket = listen_for_mcp(api, mcp_socket);
     jsonl_channel_send(
         api->channel,
         message_event("event.ready",
-                      json_pack("{s:i, s:s}", "protocol_version",
+                      json_pack("{s:i, s:s, s:s?}", "protocol_version",
                                 STDIO_API_PROTOCOL_VERSION, "agent_version",
-                                PACKAGE_VERSION)),
+                                PACKAGE_VERSION, "mcp_socket", socket)),
         false);
     return api;
 }
@@ -193,7 +229,9 @@ void stdio_api_free(struct stdio_api *api)
     if (!api)
         return;
     g_clear_handle_id(&api->stop_source, g_source_remove);
+    leave_mcp(api);
     session_free(api->session);
+    mcp_session_free(api->mcp);
     jsonl_channel_flush(api->channel, FLUSH_MS);
     jsonl_channel_free(api->channel);
     g_free(api);

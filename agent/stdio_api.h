@@ -23,8 +23,10 @@ struct stdio_api_callbacks {
     void (*stopped)(void *opaque);
 };
 
-/* Serve a frontend and send it event.ready. Takes both fds. */
+/* Serve a frontend and send it event.ready. Takes both fds. MCP clients are
+ * served at mcp_socket; NULL: in a private folder of its own. */
 struct stdio_api *stdio_api_new(int in_fd, int out_fd, const char *log_level,
+                                const char *mcp_socket,
                                 const struct stdio_api_callbacks *callbacks,
                                 void *opaque);
 

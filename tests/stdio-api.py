@@ -162,7 +162,7 @@ def bad_sessions_are_refused(place):
         contains(error["message"], part)
     equal(agent.ask("session.status")["payload"]["state"], "stopped")
     equal(agent.close(), 0)
-    equal(os.listdir(place.runtime), [])
+    equal(place.sessions(), [])
 
 
 def failed_start(place, wanted, *parts, vm=None, **env):
@@ -173,7 +173,7 @@ def failed_start(place, wanted, *parts, vm=None, **env):
         contains(error["message"], part)
     equal(agent.ask("session.status")["payload"]["state"], "stopped")
     equal(agent.children(), [])
-    equal(os.listdir(place.runtime), [])
+    equal(place.sessions(), [])
     equal(agent.close(), 0)
 
 
@@ -236,7 +236,7 @@ def a_long_runtime_path_is_survived(place):
     """a runtime folder too long for a socket's address is not used"""
     agent = Agent(place)
     equal(agent.start()["payload"]["state"], "running")
-    equal(os.listdir(place.runtime), [])
+    equal(place.sessions(), [])
     equal(agent.close(), 0)
 
 
@@ -248,10 +248,10 @@ def the_runtime_folder_is_private(place):
     """the runtime folder is 0700 and goes with the session"""
     agent = Agent(place)
     agent.start()
-    name, = os.listdir(place.runtime)
+    name, = place.sessions()
     equal(stat.S_IMODE(os.stat(place.runtime + "/" + name).st_mode), 0o700)
     agent.ask("session.stop")
-    equal(os.listdir(place.runtime), [])
+    equal(place.sessions(), [])
     equal(agent.close(), 0)
 
 
@@ -382,7 +382,7 @@ def a_lost_machine_is_told(place):
         equal(agent.ask("session.status")["payload"]["state"], "error")
         equal(agent.error("agent.execute", command="exit 0")[0], 2000)
         equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
-        equal(os.listdir(place.runtime), [])
+        equal(place.sessions(), [])
         equal(agent.children(), [])
     equal(agent.start()["payload"]["state"], "running")
     equal(agent.close(), 0)
@@ -504,7 +504,7 @@ def a_stubborn_qemu_is_killed(place):
     agent.start()
     equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
     equal(agent.children(), [])
-    equal(os.listdir(place.runtime), [])
+    equal(place.sessions(), [])
     equal(agent.close(), 0)
 
 
@@ -517,10 +517,10 @@ def a_killed_agent_leaves_nothing(place):
     equal(len(children), 2)
     agent.kill()
     assert eventually(lambda: not any(map(alive, children)), 2), children
-    stale, = os.listdir(place.runtime)
+    stale, = place.sessions()
     agent = Agent(place)
     equal(agent.start()["payload"]["state"], "running")
-    equal(stale in os.listdir(place.runtime), False)
+    equal(stale in place.sessions(), False)
     equal(agent.close(), 0)
 
 

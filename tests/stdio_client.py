@@ -66,6 +66,11 @@ class Place:
             subprocess.run(["fusermount3", "-u", "-z", path],
                            stderr=subprocess.DEVNULL)
 
+    def sessions(self):
+        """The runtime folders that are not an agent's own."""
+        return [name for name in os.listdir(self.runtime) if "mcp.sock"
+                not in os.listdir(os.path.join(self.runtime, name))]
+
     def remove(self):
         self.unmount()
         shutil.rmtree(self.root, ignore_errors=True)

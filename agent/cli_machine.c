@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_machine - see cli_machine.h.
+ */
+#include "agent/cli_machine.h"
+
+#include "agent/accel.h"
+#include "agent/cli_options.h"
+#include "agent/guest_image.h"
+#include "agent/session_config.h"
+
+void cli_machine_clear(struct cli_machine *machine)
+{
+    cli_place_clear(&machine->place);
+    g_free(machine->image);
+    g_free(machine->accel);
+    g_free(machine->kernel);
+    g_free(machine->initrd);
+}
+
+bool cli_machine_check(const struct cli_machine *machine, const char *command)
+{
+    g_autofree char *image = NULL;
+    enum accel accel;
+
+    if (machine->memory && (machine->memory < SESSION_MEMORY_MIN_MB ||
+                            machine->memory > SESSION_MEMORY_MAX_MB))
+        cli_options_wrong("%s: --memory is a number of megabytes from %d to %d",
+                          command, SESSION_MEMORY_MIN_MB,
+                          SESSION_MEMORY_MAX_MB);
+    else if (machine->accel && !accel_parse(machine->accel, &accel))
+        cli_options_wrong("%s: --accel is auto, kvm or tcg, and not '%s'",
+                          command, machine->accel);
+    else if (machine->image && !(image = guest_image_dir(machine->image, NULL)))
+        cli_options_wrong("%s: --image is the name of an image, such as "
+                          "minimal, and not '%s'",
+                          command, machine->image);
+    else
+        return true;
+    return false;
+}
+
+static void set_string(json_t *object, const char *key, const char *value)
+{
+    if (value)
+        json_object_set_new(object, key, json_string(value));
+}
+
+/* An option's path as an absolute one, NULL for NULL. */
+static char *absolute(const char *path)
+{
+    return path ? g_canonicalize_filename(path, NULL) : NULL;
+}
+
+/* So both the command line and frontends are checked in one place. */
+json_t *cli_machine_payload(const struct cli_machine *machine)
+{
+    g_autofree char *dir = absolute(machine->place.dir ? machine->place.dir
+                                                       : ".");
+    g_autofree char *kernel = absolute(machine->kernel);
+    g_autofree char *initrd = absolute(machine->initrd);
+    g_autofree char *undo_dir = absolute(machine->place.undo_dir);
+    json_t *vm = json_object(), *folder = json_object();
+
+    set_string(vm, "image", machine->image);
+    set_string(vm, "accel", machine->accel);
+    set_string(vm, "kernel", kernel);
+    set_string(vm, "initrd", initrd);
+    if (machine->memory)
+        json_object_set_new(vm, "memory_mb", json_integer(machine->memory));
+    set_string(folder, "path", dir);
+    set_string(folder, "undo_dir", undo_dir);
+    return json_pack("{s:[o], s:o, s:s}", "working_directories", folder, "vm",
+                     vm, "network_policy",
+                     machine->no_network ? "disabled" : "open");
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_machine - the options that say which virtual machine, over which folder:
+ * of the commands that start one.
+ */
+#ifndef AGENT_CLI_MACHINE_H
+#define AGENT_CLI_MACHINE_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "agent/cli_place.h"
+
+/* As given: strings are owned, NULL if they were not. */
+struct cli_machine {
+    struct cli_place place;
+    char *image, *accel, *kernel, *initrd;
+    gint64 memory;
+    gboolean no_network;
+};
+
+void cli_machine_clear(struct cli_machine *machine);
+
+/* The options' entries, as initialisers of an array of GOptionEntry. */
+#define CLI_MACHINE_OPTIONS(machine)                                           \
+    { "directory",                                                             \
+      'C',                                                                     \
+      0,                                                                       \
+      G_OPTION_ARG_FILENAME,                                                   \
+      &(machine)->place.dir,                                                   \
+      "the working folder (default: the current one)",                         \
+      "DIR" },                                                                 \
+        { "image",                                                             \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING,                                                 \
+          &(machine)->image,                                                   \
+          "the guest image: minimal (default), debian",                        \
+          "NAME" },                                                            \
+        { "accel",                                                             \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING,                                                 \
+          &(machine)->accel,                                                   \
+          "auto (default), kvm or tcg, which emulates",                        \
+          "ACCEL" },                                                           \
+        { "memory",                                                            \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_INT64,                                                  \
+          &(machine)->memory,                                                  \
+          "the guest's memory (default: 1024)",                                \
+          "MB" },                                                              \
+        { "kernel",                                                            \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_FILENAME,                                               \
+          &(machine)->kernel,                                                  \
+          "boot this kernel",                                                  \
+          "FILE" },                                                            \
+        { "initrd",                                                            \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_FILENAME,                                               \
+          &(machine)->initrd,                                                  \
+          "with this initramfs",                                               \
+          "FILE" },                                                            \
+        { "undo-dir",                                                          \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_FILENAME,                                               \
+          &(machine)->place.undo_dir,                                          \
+          "keep the undo log there",                                           \
+          "DIR" },                                                             \
+    {                                                                          \
+        "no-network", 0, 0, G_OPTION_ARG_NONE, &(machine)->no_network,         \
+            "give the guest no network; it has one otherwise", NULL            \
+    }
+
+/* False: what is wrong with them was printed, as of this command. */
+bool cli_machine_check(const struct cli_machine *machine, const char *command);
+
+/* The payload of session.start that they mean: a new object. */
+json_t *cli_machine_payload(const struct cli_machine *machine);
+
+#endif

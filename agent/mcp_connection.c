@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mcp_connection - see mcp_connection.h.
+ *
+ * A batch (2025-03-26 alone has them) is answered by one array, once all its
+ * requests are. Each of its calls is noted with the batch; one that is
+ * cancelled leaves it without an answer.
+ */
+#include "agent/mcp_connection.h"
+
+#include "agent/mcp_server.h"
+#include "agent/mcp_subscriptions.h"
+#include "common/jsonl.h"
+#include "common/log.h"
+
+/* More than any level: no messages are wanted. */
+enum { NO_LOG = 8 };
+
+struct batch {
+    json_t *answers;
+    unsigned pending; /* calls without an answer, and one while it is read */
+};
+
+/* A call in flight. */
+struct entry {
+    struct mcp_call *call;
+    struct batch *batch; /* or NULL */
+};
+
+/* Something that the client was asked. */
+struct question {
+    struct mcp_call *call;
+    char *key;
+};
+
+struct mcp_connection {
+    struct mcp_server *server;
+    struct jsonl_channel *channel;
+    void (*closed)(struct mcp_connection *, void *);
+    void *opaque;
+
+    GHashTable *calls;     /* id key -> struct entry */
+    GHashTable *questions; /* id -> struct question */
+    guint64 last_question;
+    struct batch *batch; /* the one that is read, or NULL */
+    struct mcp_subscriptions *subscriptions;
+
+    /* Of the earlier era. */
+    bool initialized;
+    enum mcp_version version;
+    json_t *capabilities;
+    int log_level;
+};
+
+/* ---- sending ------------------------------------------------------------- */
+
+static void send_message(struct mcp_connection *connection, json_t *message)
+{
+    jsonl_channel_send(connection->channel, message, false);
+}
+
+static void batch_release(struct mcp_connection *connection,
+                          struct batch *batch)
+{
+    if (--batch->pending > 0)
+        return;
+    if (json_array_size(batch->answers) > 0)
+        send_message(connection, json_incref(batch->answers));
+    json_decref(batch->answers);
+    g_free(batch);
+}
+
+static void answer_in(struct mcp_connection *connection, struct batch *batch,
+                      json_t *message)
+{
+    if (batch)
+        json_array_append_new(batch->answers, message);
+    else
+        send_message(connection, message);
+}
+
+/* id is borrowed and may be NULL. data is taken. */
+static void refuse(struct mcp_connection *connection, json_t *id, int code,
+                   json_t *data, const char *text)
+{
+    log_info(LOG_MCP, "refused: %s", text);
+    answer_in(connection, connection->batch,
+              mcp_rpc_error(id, code, text, data));
+}
+
+void mcp_connection_notify(struct mcp_connection *connection,
+                           const char *method, json_t *params)
+{
+    jsonl_channel_send(connection->channel,
+                       mcp_rpc_notification(method, params), true);
+}
+
+void mcp_connection_log(struct mcp_connection *connection, const char *level,
+                        const char *logger, json_t *data)
+{
+    if (mcp_log_level_parse(level) >= connection->log_level)
+        mcp_connection_notify(connection, "notifications/message",
+                              json_pack("{s:s, s:s, s:O}", "level", level,
+                                        "logger", logger, "data", data));
+}
+
+/* ---- calls --------------------------------------------------------------- */
+
+void mcp_connection_add_call(struct mcp_connection *connection,
+                             struct mcp_call *call)
+{
+    struct entry *entry = g_new0(struct entry, 1);
+
+    entry->call = call;
+    entry->batch = connection->batch;
+    if (entry->batch)
+        entry->batch->pending++;
+    g_hash_table_replace(connection->calls, mcp_rpc_id_key(mcp_call_id(call)),
+                         entry);
+}
+
+void mcp_connection_remove_call(struct mcp_connection *connection,
+                                struct mcp_call *call)
+{
+    g_autofree char *key = mcp_rpc_id_key(mcp_call_id(call));
+    struct entry *entry = g_hash_table_lookup(connection->calls, key);
+    struct batch *batch;
+
+    if (!entry || entry->call != call)
+        return;
+    batch = entry->batch;
+    mcp_subscriptions_end(connection->subscriptions, call);
+    g_hash_table_remove(connection->calls, key);
+    if (batch)
+        batch_release(connection, batch);
+}
+
+void mcp_connection_answer(struct mcp_connection *connection,
+                           struct mcp_call *call, json_t *message)
+{
+    g_autofree char *key = mcp_rpc_id_key(mcp_call_id(call));
+    struct entry *entry = g_hash_table_lookup(connection->calls, key);
+
+    answer_in(connection, entry ? entry->batch : NULL, message);
+}
+
+/* ---- questions ----------------------------------------------------------- */
+
+static void question_free(gpointer data)
+{
+    struct question *question = data;
+
+    g_free(question->key);
+    g_free(question);
+}
+
+bool mcp_connection_ask(struct mcp_connection *connection,
+                        struct mcp_call *call, const char *key,
+                        const char *method, json_t *params)
+{
+    struct question *question;
+    char *id;
+
+    if (g_hash_table_size(connection->questions) >=
+        MCP_CONNECTION_MAX_QUESTIONS) {
+        json_decref(params);
+        return false;
+    }
+    id = g_strdup_printf("stepback-%" G_GUINT64_FORMAT,
+                         ++connection->last_question);
+    question = g_new0(struct question, 1);
+    question->call = call;
+    question->key = g_strdup(key);
+    send_message(connection, mcp_rpc_request(id, method, params));
+    g_hash_table_insert(connection->questions, id, question);
+    return true;
+}
+
+void mcp_connection_unask(struct mcp_connection *connection,
+                          struct mcp_call *call)
+{
+    GHashTableIter iter;
+    gpointer id, value;
+
+    g_hash_table_iter_init(&iter, connection->questions);
+    while (g_hash_table_iter_next(&iter, &id, &value)) {
+        if (((struct question *)value)->call != call)
+            continue;
+        mcp_connection_notify(connection, "notifications/cancelled",
+                              json_pack("{s:s, s:s}", "requestId", id, "reason",
+                                        "it was decided elsewhere"));
+        g_hash_table_iter_remove(&iter);
+    }
+}
+
+static void on_response(struct mcp_connection *connection,
+                        const struct mcp_rpc *rpc)
+{
+    const char *id = json_string_value(rpc->id);
+    struct question *question = NULL;
+    gpointer own_id = NULL;
+
+    if (!id || !g_hash_table_steal_extended(connection->questions, id, &own_id,
+                                            (gpointer *)&question))
+        return; /* to a question that was withdrawn, or to none */
+    g_free(own_id);
+    mcp_call_take_answer(question->call, question->key, rpc->result);
+    question_free(question);
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+static json_t *version_data(const char *requested)
+{
+    return json_pack("{s:o, s:s}", "supported", mcp_version_list(), "requested",
+                     requested);
+}
+
+/* The "_meta" of a request that carries all itself. False: it was refused. */
+static bool read_meta(struct mcp_connection *connection,
+                      struct mcp_call_config *config)
+{
+    json_t *meta = json_object_get(config->params, "_meta");
+    const char *name = json_string_value(
+        json_object_get(meta, MCP_META_VERSION));
+    json_t *level = json_object_get(meta, MCP_META_LOG_LEVEL);
+
+    config->capabilities = json_object_get(meta, MCP_META_CAPABILITIES);
+    if (!name) {
+        refuse(connection, config->id, MCP_RPC_INVALID_PARAMS, NULL,
+               "'_meta' must have the protocol's version as "
+               "'" MCP_META_VERSION "'");
+        return false;
+    }
+    if (!mcp_version_parse(name, &config->version) ||
+        config->version < MCP_MODERN) {
+        refuse(connection, config->id, MCP_RPC_UNSUPPORTED_VERSION,
+               version_data(name),
+               "this version is not spoken here without 'initialize'");
+        return false;
+    }
+    if (!json_is_object(config->capabilities)) {
+        refuse(connection, config->id, MCP_RPC_INVALID_PARAMS, NULL,
+               "'_meta' must have an object '" MCP_META_CAPABILITIES "'");
+        return false;
+    }
+    if (level && (!json_is_string(level) ||
+                  mcp_log_level_parse(json_string_value(level)) < 0)) {
+        refuse(connection, config->id, MCP_RPC_INVALID_PARAMS, NULL,
+               "'" MCP_META_LOG_LEVEL "' is no log level");
+        return false;
+    }
+    config->log_level = level ? mcp_log_level_parse(json_string_value(level))
+                              : NO_LOG;
+    return true;
+}
+
+static bool is_modern(const struct mcp_connection *connection,
+                      const struct mcp_rpc *rpc)
+{
+    json_t *meta = json_object_get(rpc->params, "_meta");
+
+    return json_object_get(meta, MCP_META_VERSION) ||
+           mcp_server_is_modern_only(rpc->method) ||
+           (!connection->initialized && !mcp_server_is_opening(rpc->method));
+}
+
+static void repeat(struct mcp_connection *connection,
+                   const struct mcp_call_config *config, json_t *state)
+{
+    struct mcp_call *call = mcp_server_find_parked(connection->server,
+                                                   json_string_value(state));
+
+    /* Also of another request: who has only seen a token gains nothing. */
+    if (call && mcp_call_is_repeated(call, config))
+        mcp_call_repeat(call, config);
+    else
+        refuse(connection, config->id, MCP_RPC_INVALID_PARAMS, NULL,
+               "'requestState' is none that was given for this request, or it "
+               "has expired");
+}
+
+static void start_call(struct mcp_connection *connection,
+                       const struct mcp_call_config *config, bool modern)
+{
+    const struct mcp_method *method = mcp_server_find_method(
+        connection->server, config->method, modern);
+    json_t *state = modern ? json_object_get(config->params, "requestState")
+                           : NULL;
+
+    if (!method)
+        refuse(connection, config->id, MCP_RPC_METHOD_NOT_FOUND, NULL,
+               "there is no such method");
+    else if (state)
+        repeat(connection, config, state);
+    else
+        method->handle(mcp_call_new(config));
+}
+
+static void on_request(struct mcp_connection *connection,
+                       const struct mcp_rpc *rpc)
+{
+    g_autofree char *key = mcp_rpc_id_key(rpc->id);
+    bool modern = is_modern(connection, rpc);
+    struct mcp_call_config config = {
+        .server = connection->server,
+        .connection = connection,
+        .id = rpc->id,
+        .params = rpc->params,
+        .method = rpc->method,
+        .version = connection->version,
+        .capabilities = connection->capabilities,
+        .log_level = connection->log_level,
+    };
+
+    log_emit(LOG_LEVEL_DEBUG, LOG_MCP, json_pack("{s:s}", "request_id", key),
+             "request %s", rpc->method);
+    if (g_hash_table_contains(connection->calls, key))
+        refuse(connection, rpc->id, MCP_RPC_INVALID_REQUEST, NULL,
+               "a request with this 'id' waits for its answer already");
+    else if (g_hash_table_size(connection->calls) >= MCP_CONNECTION_MAX_CALLS)
+        refuse(connection, rpc->id, MCP_RPC_INTERNAL_ERROR, NULL,
+               "too many requests wait already");
+    else if (!modern || read_meta(connection, &config))
+        start_call(connection, &config, modern);
+}
+
+static void on_notification(struct mcp_connection *connection,
+                            const struct mcp_rpc *rpc)
+{
+    json_t *id = json_object_get(rpc->params, "requestId");
+    struct entry *entry;
+
+    if (g_strcmp0(rpc->method, "notifications/cancelled") != 0 ||
+        !(json_is_string(id) || json_is_integer(id)))
+        return;
+    {
+        g_autofree char *key = mcp_rpc_id_key(id);
+
+        entry = g_hash_table_lookup(connection->calls, key);
+    }
+    if (entry)
+        mcp_call_cancel(entry->call);
+}
+
+/* ---- lines --------------------------------------------------------------- */
+
+static void on_message(struct mcp_connection *connection, json_t *message)
+{
+    struct mcp_rpc rpc;
+
+    mcp_rpc_parse(message, &rpc);
+    switch (rpc.kind) {
+    case MCP_RPC_REQUEST:
+        on_request(connection, &rpc);
+        break;
+    case MCP_RPC_NOTIFICATION:
+        on_notification(connection, &rpc);
+        break;
+    case MCP_RPC_RESPONSE:
+        on_response(connection, &rpc);
+        break;
+    case MCP_RPC_INVALID:
+        refuse(connection, rpc.id, MCP_RPC_INVALID_REQUEST, NULL, rpc.problem);
+        break;
+    }
+}
+
+static void on_batch(struct mcp_connection *connection, json_t *messages)
+{
+    struct batch *batch;
+    json_t *message;
+    size_t i;
+
+    if (json_array_size(messages) == 0 || !connection->initialized ||
+        connection->version != MCP_2025_03_26) {
+        refuse(connection, NULL, MCP_RPC_INVALID_REQUEST, NULL,
+               "a message must be an object; batches that are not empty are "
+               "known to version 2025-03-26 alone");
+        return;
+    }
+    batch = g_new0(struct batch, 1);
+    batch->answers = json_array();
+    batch->pending = 1;
+    connection->batch = batch;
+    json_array_foreach(messages, i, message)
+    {
+        on_message(connection, message);
+    }
+    connection->batch = NULL;
+    batch_release(connection, batch);
+}
+
+static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
+                    json_t *message, const char *error, void *opaque)
+{
+    struct mcp_connection *connection = opaque;
+
+    if (status == JSONL_MALFORMED)
+        refuse(connection, NULL, MCP_RPC_PARSE_ERROR, NULL, error);
+    else if (status == JSONL_TOO_LONG)
+        refuse(connection, NULL, MCP_RPC_INVALID_REQUEST, NULL, error);
+    else if (json_is_array(message))
+        on_batch(connection, message);
+    else
+        on_message(connection, message);
+}
+
+static void on_closed(struct jsonl_channel *channel, void *opaque)
+{
+    struct mcp_connection *connection = opaque;
+
+    connection->closed(connection, connection->opaque);
+}
+
+static const struct jsonl_callbacks channel_callbacks = {
+    .line = on_line,
+    .closed = on_closed,
+    .takes_arrays = true,
+};
+
+/* ---- life ---------------------------------------------------------------- */
+
+struct mcp_connection *
+mcp_connection_new(struct mcp_server *server, int in_fd, int out_fd,
+                   void (*closed)(struct mcp_connection *, void *opaque),
+                   void *opaque)
+{
+    struct mcp_connection *connection = g_new0(struct mcp_connection, 1);
+
+    connection->server = server;
+    connection->closed = closed;
+    connection->opaque = opaque;
+    connection->version = MCP_LATEST_LEGACY;
+    connection->log_level = NO_LOG;
+    connection->calls = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                              g_free);
+    connection->questions = g_hash_table_new_full(g_str_hash, g_str_equal,
+                                                  g_free, question_free);
+    connection->subscriptions = mcp_subscriptions_new(connection);
+    connection->channel = jsonl_channel_new(
+        in_fd, out_fd, MCP_CONNECTION_MAX_LINE, MCP_CONNECTION_MAX_QUEUE,
+        &channel_callbacks, connection);
+    return connection;
+}
+
+static void cancel_calls(struct mcp_connection *connection)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    /* Each cancellation takes one out of the table, and may take others. */
+    for (;;) {
+        g_hash_table_iter_init(&iter, connection->calls);
+        if (!g_hash_table_iter_next(&iter, NULL, &value))
+            break;
+        mcp_call_cancel(((struct entry *)value)->call);
+    }
+}
+
+void mcp_connection_free(struct mcp_connection *connection, int flush_ms)
+{
+    mcp_subscriptions_close(connection->subscriptions);
+    cancel_calls(connection);
+    if (flush_ms > 0)
+        jsonl_channel_flush(connection->channel, flush_ms);
+    jsonl_channel_free(connection->channel);
+    mcp_subscriptions_free(connection->subscriptions);
+    g_hash_table_unref(connection->calls);
+    g_hash_table_unref(connection->questions);
+    json_decref(connection->capabilities);
+    g_free(connection);
+}
+
+/* ---- members ------------------------------------------------------------- */
+
+void mcp_connection_initialize(struct mcp_connection *connection,
+                               enum mcp_version version, json_t *capabilities)
+{
+    connection->initialized = true;
+    connection->version = version;
+    json_decref(connection->capabilities);
+    connection->capabilities = json_incref(capabilities);
+    mcp_subscriptions_set_legacy(connection->subscriptions);
+}
+
+void mcp_connection_set_log_level(struct mcp_connection *connection, int level)
+{
+    connection->log_level = level;
+}
+
+struct mcp_subscriptions *
+mcp_connection_subscriptions(struct mcp_connection *connection)
+{
+    return connection->subscriptions;
+}

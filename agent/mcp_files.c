@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mcp_files - the tools for files; see mcp_service.h.
+ *
+ * Reading looks at the folder itself. Writing is asked of the daemon, as a step
+ * of its own (control-protocol.md, write_file).
+ */
+#include "agent/mcp_service.h"
+
+#include <string.h>
+
+#include "agent/fs_view.h"
+#include "common/json_bytes.h"
+
+enum {
+    READ_DEFAULT = 256 << 10,
+    EDIT_MAX = 2 << 20,
+    LIST_DEFAULT = 1000,
+};
+
+/* ---- reading ------------------------------------------------------------- */
+
+static const char *get_path(json_t *arguments)
+{
+    const char *path = json_string_value(json_object_get(arguments, "path"));
+
+    return mcp_service_path(path ? path : "");
+}
+
+static json_int_t get_int(json_t *arguments, const char *key, json_int_t other)
+{
+    json_t *value = json_object_get(arguments, key);
+
+    return value ? json_integer_value(value) : other;
+}
+
+/* How much of the data is text, when more of the file follows: a character at
+ * the end may be cut. 0: it is no text. */
+static size_t text_length(const char *data, size_t len, bool more)
+{
+    for (size_t cut = 0; cut <= (more ? 3u : 0u) && cut < len; cut++) {
+        if (json_bytes_is_text(data, len - cut))
+            return len - cut;
+    }
+    return 0;
+}
+
+/* What fs_view_read() gave as the tool's answer. */
+static json_t *describe_read(json_t *view, const char *path)
+{
+    json_int_t offset = json_integer_value(json_object_get(view, "offset"));
+    json_int_t size = json_integer_value(json_object_get(view, "size"));
+    size_t len, kept;
+    g_autofree char *data = json_bytes_get(view, "data", &len);
+    bool more = offset + (json_int_t)len < size;
+    json_t *result = json_object();
+    json_int_t next;
+
+    kept = text_length(data, len, more);
+    json_object_set_new(result, "path", json_string(path));
+    if (kept > 0 || len == 0) {
+        json_object_set_new(result, "content", json_stringn(data, kept));
+        json_object_set_new(result, "encoding", json_string("utf-8"));
+    } else {
+        g_autofree char *base64 = g_base64_encode((const guchar *)data, len);
+
+        kept = len;
+        json_object_set_new(result, "content", json_string(base64));
+        json_object_set_new(result, "encoding", json_string("base64"));
+    }
+    next = offset + (json_int_t)kept;
+    json_object_set_new(result, "offset", json_integer(offset));
+    json_object_set_new(result, "length", json_integer((json_int_t)kept));
+    json_object_set_new(result, "size", json_integer(size));
+    json_object_set_new(result, "next_offset",
+                        next < size ? json_integer(next) : json_null());
+    return result;
+}
+
+void mcp_tool_read_file(struct mcp_call *call, json_t *arguments)
+{
+    struct mcp_service_state *service = mcp_service_of(call);
+    g_autoptr(GError) error = NULL;
+    const char *path = get_path(arguments);
+    int fd = service->host->folder_fd(
+        service->host_opaque, json_object_get(arguments, "directory"), &error);
+    json_t *view = fd < 0 ? NULL
+                          : fs_view_read(
+                                fd, path, get_int(arguments, "offset", 0),
+                                get_int(arguments, "length", READ_DEFAULT),
+                                &error);
+
+    if (!view) {
+        mcp_service_refuse(call, error);
+        return;
+    }
+    mcp_tools_finish(call, describe_read(view, path));
+    json_decref(view);
+}
+
+void mcp_tool_list_directory(struct mcp_call *call, json_t *arguments)
+{
+    struct mcp_service_state *service = mcp_service_of(call);
+    g_autoptr(GError) error = NULL;
+    int fd = service->host->folder_fd(
+        service->host_opaque, json_object_get(arguments, "directory"), &error);
+    json_t *view = fd < 0 ? NULL
+                          : fs_view_list(fd, get_path(arguments),
+                                         (unsigned)get_int(arguments, "limit",
+                                                           LIST_DEFAULT),
+                                         &error);
+
+    if (view)
+        mcp_tools_finish(call, view);
+    else
+        mcp_service_refuse(call, error);
+}
+
+/* ---- writing ------------------------------------------------------------- */
+
+struct write {
+    json_int_t size, replacements; /* 0 replacements: a file was written */
+};
+
+static json_t *describe_write(const struct mcp_job *job, json_t *report)
+{
+    static const char *const keys[] = { "step_id", "undoable", "changes",
+                                        "unprotected" };
+    const struct write *write = job->data;
+    json_t *all = mcp_service_report(report), *result = json_object();
+
+    for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
+        json_t *value = json_object_get(all, keys[i]);
+
+        if (value)
+            json_object_set(result, keys[i], value);
+    }
+    json_object_set_new(result, "path", json_string(get_path(job->arguments)));
+    json_object_set_new(result, "size", json_integer(write->size));
+    if (write->replacements)
+        json_object_set_new(result, "replacements",
+                            json_integer(write->replacements));
+    json_decref(all);
+    return result;
+}
+
+static void on_written(json_t *report, const GError *error, json_t *data,
+                       void *opaque)
+{
+    struct mcp_job *job = opaque;
+
+    if (error)
+        mcp_service_refuse(job->call, error);
+    else
+        mcp_tools_finish(job->call, describe_write(job, report));
+    mcp_queue_end(job);
+}
+
+static void send_write(struct mcp_job *job, json_t *payload, json_int_t size,
+                       json_int_t replacements)
+{
+    struct mcp_service_state *service = mcp_service_of(job->call);
+    struct write *write = g_new0(struct write, 1);
+
+    write->size = size;
+    write->replacements = replacements;
+    job->data = write;
+    json_object_set_new(payload, "path", json_string(get_path(job->arguments)));
+    service->host->write_file(service->host_opaque,
+                              json_object_get(job->arguments, "directory"),
+                              payload, on_written, job);
+}
+
+static void start_write(struct mcp_job *job)
+{
+    json_t *content = json_object_get(job->arguments, "content");
+    json_t *mode = json_object_get(job->arguments, "mode");
+    const char *encoding = json_string_value(
+        json_object_get(job->arguments, "encoding"));
+    json_t *payload = json_pack("{s:O}", "content", content);
+    size_t size = json_string_length(content);
+
+    if (mode)
+        json_object_set(payload, "mode", mode);
+    if (g_strcmp0(encoding, "base64") == 0) {
+        json_object_set_new(payload, "encoding", json_string(encoding));
+        g_free(json_bytes_get(payload, "content", &size));
+    }
+    send_write(job, payload, (json_int_t)size, 0);
+}
+
+void mcp_tool_write_file(struct mcp_call *call, json_t *arguments)
+{
+    const char *encoding = json_string_value(
+        json_object_get(arguments, "encoding"));
+    g_autofree char *data = NULL;
+    size_t len;
+
+    if (g_strcmp0(encoding, "base64") == 0)
+        data = json_bytes_get(arguments, "content", &len);
+    if (g_strcmp0(encoding, "base64") == 0 && !data)
+        mcp_tools_refuse(call, NULL,
+                         "write_file: the argument 'content' is "
+                         "not valid base64");
+    else
+        mcp_queue_add(mcp_service_of(call)->queue, call, arguments, start_write,
+                      NULL);
+}
+
+/* ---- editing ------------------------------------------------------------- */
+
+/* text with old replaced wherever it is: a new string. */
+static GString *replace(const char *text, size_t len, const char *old,
+                        const char *new, unsigned *ret_count)
+{
+    GString *result = g_string_new(NULL);
+    const char *end = text + len, *found;
+    size_t old_len = strlen(old);
+
+    *ret_count = 0;
+    while ((found = memmem(text, (size_t)(end - text), old, old_len))) {
+        g_string_append_len(result, text, found - text);
+        g_string_append(result, new);
+        text = found + old_len;
+        ++*ret_count;
+    }
+    g_string_append_len(result, text, end - text);
+    return result;
+}
+
+/* The whole file: a new buffer, or NULL and error. */
+static char *read_whole(struct mcp_job *job, size_t *ret_len, GError **error)
+{
+    struct mcp_service_state *service = mcp_service_of(job->call);
+    int fd = service->host->folder_fd(
+        service->host_opaque, json_object_get(job->arguments, "directory"),
+        error);
+    json_t *view = fd < 0 ? NULL
+                          : fs_view_read(fd, get_path(job->arguments), 0,
+                                         EDIT_MAX + 1, error);
+    char *data = view ? json_bytes_get(view, "data", ret_len) : NULL;
+
+    json_decref(view);
+    if (data && *ret_len > EDIT_MAX) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_TOO_LARGE,
+                    "%s is longer than %d bytes; edit it with a command, such "
+                    "as sed -i",
+                    get_path(job->arguments), EDIT_MAX);
+        g_clear_pointer(&data, g_free);
+    }
+    return data;
+}
+
+static bool check_count(struct mcp_job *job, unsigned count)
+{
+    bool all = json_is_true(json_object_get(job->arguments, "replace_all"));
+    const char *path = get_path(job->arguments);
+
+    if (count == 0)
+        mcp_tools_refuse(job->call, NULL,
+                         "'old_text' is not in %s; read the file and give it "
+                         "to the letter, white space too",
+                         path);
+    else if (count > 1 && !all)
+        mcp_tools_refuse(job->call, NULL,
+                         "'old_text' is %u times in %s; give more of what is "
+                         "around it, or \"replace_all\": true",
+                         count, path);
+    else
+        return true;
+    return false;
+}
+
+static void start_edit(struct mcp_job *job)
+{
+    const char *old = json_string_value(
+        json_object_get(job->arguments, "old_text"));
+    const char *new = json_string_value(
+        json_object_get(job->arguments, "new_text"));
+    g_autoptr(GError) error = NULL;
+    g_autoptr(GString) text = NULL;
+    g_autofree char *data = NULL;
+    unsigned count;
+    size_t len;
+    json_t *payload;
+
+    data = read_whole(job, &len, &error);
+    if (!data) {
+        mcp_service_refuse(job->call, error);
+        mcp_queue_end(job);
+        return;
+    }
+    text = replace(data, len, old, new, &count);
+    if (!check_count(job, count)) {
+        mcp_queue_end(job);
+        return;
+    }
+    payload = json_object();
+    json_bytes_set(payload, "content", text->str, text->len);
+    send_write(job, payload, (json_int_t)text->len, count);
+}
+
+void mcp_tool_edit_file(struct mcp_call *call, json_t *arguments)
+{
+    if (json_equal(json_object_get(arguments, "old_text"),
+                   json_object_get(arguments, "new_text")))
+        mcp_tools_refuse(call, NULL,
+                         "edit_file: 'old_text' and 'new_text' are "
+                         "the same, so nothing would change");
+    else
+        mcp_queue_add(mcp_service_of(call)->queue, call, arguments, start_edit,
+                      NULL);
+}
