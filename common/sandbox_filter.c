@@ -15,6 +15,7 @@
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/errors.h"
@@ -239,6 +240,8 @@ static int add_rules(scmp_filter_ctx filter)
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, TCGETS) }, /* isatty(3) */
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, FIONREAD) },
         { CALL(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME) },
+        /* A connection's buffer. */
+        { CALL(setsockopt), SCMP_A2(SCMP_CMP_EQ, SO_SNDBUF) },
         /* abort(3): a signal to ourselves. */
         { CALL(tgkill), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()) },
         /* Limits are looked at, not set. */

@@ -177,12 +177,13 @@ static gboolean serve(const struct daemon *daemon, GError **error)
 
     if (!ic)
         return FALSE;
-    server = program->start(ic, daemon->own_options);
-    ok = serve_control(daemon, ic, error) &&
+    server = program->start(ic, daemon->own_options, error);
+    ok = server && serve_control(daemon, ic, error) &&
          sandbox_filter(daemon->sandbox, error) &&
          program->serve(server, daemon->own_options, daemon->listen_fd,
                         daemon->stop_fd, error);
-    program->end(server);
+    if (server)
+        program->end(server);
     ic_close(ic);
     return ok;
 }

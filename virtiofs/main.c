@@ -52,7 +52,7 @@ static gboolean check_mount(const struct options *options, GError **error)
     return FALSE;
 }
 
-static void *start(struct ic *ic, const void *own_options)
+static void *start(struct ic *ic, const void *own_options, GError **error)
 {
     const struct options *options = own_options;
 
