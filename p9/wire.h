@@ -28,8 +28,10 @@ enum {
     P9_QID_SIZE = 13,
     P9_MIN_MSIZE = 4096,
     P9_MAX_MSIZE = 4 << 20,
-    P9_MAX_WALK = 16,  /* names in one Twalk */
-    P9_IO_HEADER = 24, /* room that a Twrite's or Rread's header may take */
+    P9_MAX_WALK = 16,   /* names in one Twalk */
+    P9_IO_HEADER = 24,  /* room that a Twrite's or Rread's header may take */
+    P9_DATA_AT = 11,    /* where the bytes of Rread and Rreaddir begin */
+    P9_ENTRY_SIZE = 24, /* of an entry of Rreaddir, without its name */
 };
 
 #define P9_NO_TAG 0xffffu
@@ -70,7 +72,7 @@ enum p9_type {
     P9_TREADDIR = 40, /* fid[4] offset[8] count[4] */
     P9_RREADDIR = 41, /* count[4], then entries: qid[13] offset[8] type[1]
                          name[s] */
-    P9_TFSYNC = 50,   /* fid[4] datasync[4] */
+    P9_TFSYNC = 50,   /* fid[4] datasync[4]; older ones end after fid */
     P9_RFSYNC = 51,
     P9_TLOCK = 52,    /* fid[4] type[1] flags[4] start[8] length[8] proc_id[4]
                          client_id[s] */
@@ -145,5 +147,31 @@ enum p9_setattr_mask {
     P9_SETATTR_ATIME_SET = 0x080,
     P9_SETATTR_MTIME_SET = 0x100,
 };
+
+/* Flags of Tlopen and Tlcreate: Linux's of most architectures, whatever this
+ * one's are. */
+enum p9_open_flags {
+    P9_OPEN_ACCMODE = 03,
+    P9_OPEN_CREATE = 0100,
+    P9_OPEN_EXCL = 0200,
+    P9_OPEN_TRUNC = 01000,
+    P9_OPEN_APPEND = 02000,
+    P9_OPEN_DSYNC = 010000,
+    P9_OPEN_DIRECTORY = 0200000,
+    P9_OPEN_NOFOLLOW = 0400000,
+    P9_OPEN_NOATIME = 01000000,
+    P9_OPEN_SYNC = 04000000, /* with DSYNC: as O_SYNC */
+};
+
+#define P9_AT_REMOVEDIR 0x200u /* Tunlinkat */
+
+enum p9_lock_type { P9_LOCK_READ, P9_LOCK_WRITE, P9_LOCK_UNLOCK };
+enum p9_lock_flags { P9_LOCK_WAIT = 1, P9_LOCK_RECLAIM = 2 };
+enum p9_lock_status { P9_LOCK_SUCCESS, P9_LOCK_BLOCKED, P9_LOCK_ERROR };
+
+#define P9_XATTR_CREATE  1u /* Txattrcreate: as setxattr(2) has them */
+#define P9_XATTR_REPLACE 2u
+
+#define P9_STATFS_TYPE 0x01021997u /* V9FS_MAGIC */
 
 #endif

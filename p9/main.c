@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stepback-9pd - serves a folder over 9P2000.L, with undo.
+ *
+ * It serves any number of clients until SIGTERM or SIGINT ends it; with --fd
+ * and a connected socket, that one client until it hangs up. Exits 0, 1 for an
+ * error, 2 for a wrong command line.
+ *
+ * Threads: this one accepts; conn.h and pool.h have the others.
+ */
+#include <config.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "daemon/daemon.h"
+#include "p9/options.h"
+#include "p9/tcp.h"
+
+#define PROGRAM "stepback-9pd"
+
+static void *start(struct ic *ic, const void *own_options, GError **error)
+{
+    const struct p9_options *options = own_options;
+
+    return p9_server_new(ic, &options->server, error);
+}
+
+static gboolean serve(void *server, const void *own_options, int listen_fd,
+                      int stop_fd, GError **error)
+{
+    const struct p9_options *options = own_options;
+    const struct daemon_options *daemon = &options->daemon;
+
+    log_info(LOG_FS_BACKEND, "ready: %s listens on %s", daemon->shared_dir,
+             options->listen       ? options->listen
+             : daemon->socket_path ? daemon->socket_path
+                                   : "the inherited socket");
+    return p9_server_serve(server, listen_fd, stop_fd, error);
+}
+
+static void end(void *server)
+{
+    p9_server_free(server);
+}
+
+/* Before the sandbox, in which there is no network. */
+static gboolean open_port(struct p9_options *options, GError **error)
+{
+    char *where;
+
+    if (!options->listen)
+        return TRUE;
+    options->daemon.listen_fd = p9_tcp_listen(options->listen, &where, error);
+    if (options->daemon.listen_fd < 0)
+        return FALSE;
+    g_free(options->listen);
+    options->listen = where;
+    return TRUE;
+}
+
+static int serve_options(struct p9_options *options)
+{
+    const struct daemon_program program = {
+        .name = PROGRAM,
+        .start = start,
+        .serve = serve,
+        .end = end,
+    };
+    g_autoptr(GError) error = NULL;
+
+    if (!open_port(options, &error)) {
+        fprintf(stderr, PROGRAM ": %s\n", error->message);
+        return EXIT_FAILURE;
+    }
+    return daemon_run(&program, &options->daemon, options);
+}
+
+int main(int argc, char **argv)
+{
+    g_autoptr(GError) error = NULL;
+    struct p9_options *options = p9_options_parse(argc, argv, &error);
+    int status;
+
+    if (!options) {
+        fprintf(stderr, PROGRAM ": %s\n", error->message);
+        return 2;
+    }
+    if (options->daemon.print_version)
+        status = printf(PROGRAM " " PACKAGE_VERSION "\n") < 0;
+    else
+        status = serve_options(options);
+    p9_options_free(options);
+    return status;
+}

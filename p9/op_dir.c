@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * op_dir - the entries of open folders.
+ *
+ * A reply is filled as far as the client lets it. Cookies are the file
+ * system's own (d_off), which hold whatever else changes in the folder. Qids
+ * come from the entries alone, without a stat(2) of each: their version is 0,
+ * as nobody has looked.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "p9/request.h"
+
+struct listing {
+    const struct p9_fid *fid;
+    uint8_t *at;
+    size_t left;
+};
+
+static uint8_t qid_type(unsigned char type)
+{
+    return type == DT_DIR   ? P9_QID_DIR
+           : type == DT_LNK ? P9_QID_SYMLINK
+                            : P9_QID_FILE;
+}
+
+/* Some file systems do not say. */
+static unsigned char entry_type(const struct p9_fid *fid,
+                                const struct dir_entry *entry)
+{
+    struct stat st;
+
+    if (entry->type != DT_UNKNOWN)
+        return entry->type;
+    if (fstatat(fid->fd, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return DT_UNKNOWN;
+    return IFTODT(st.st_mode);
+}
+
+/* What is above the root is nobody's business. */
+static uint64_t entry_ino(const struct p9_fid *fid,
+                          const struct dir_entry *entry)
+{
+    if (fid->inode == fid->root && strcmp(entry->name, "..") == 0)
+        return ic_inode_ino(fid->inode);
+    return entry->ino;
+}
+
+static void put(struct listing *listing, uint64_t value, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        *listing->at++ = (uint8_t)(value >> 8 * i);
+    listing->left -= size;
+}
+
+/* False: there is no room for it. */
+static bool put_entry(struct listing *listing, const struct dir_entry *entry)
+{
+    unsigned char type = entry_type(listing->fid, entry);
+    size_t len = strlen(entry->name);
+
+    if (P9_ENTRY_SIZE + len > listing->left)
+        return false;
+    put(listing, qid_type(type), 1);
+    put(listing, 0, 4);
+    put(listing, entry_ino(listing->fid, entry), 8);
+    put(listing, (uint64_t)entry->off, 8);
+    put(listing, type, 1);
+    put(listing, len, 2);
+    memcpy(listing->at, entry->name, len);
+    listing->at += len;
+    listing->left -= len;
+    return true;
+}
+
+/* An error after the first entry waits for the next request. */
+static int list(struct p9_fid *fid, uint64_t offset, struct listing *listing)
+{
+    size_t room = listing->left;
+    const struct dir_entry *entry;
+    int r = dir_stream_seek(fid->dir, (int64_t)offset);
+
+    if (r < 0)
+        return r;
+    while ((r = dir_stream_peek(fid->dir, &entry)) > 0) {
+        if (!put_entry(listing, entry))
+            return listing->left < room ? 0 : -EINVAL;
+        dir_stream_advance(fid->dir);
+    }
+    return listing->left < room ? 0 : r;
+}
+
+int p9_op_readdir(struct p9_request *request)
+{
+    struct p9_fid *fid;
+    uint8_t *start = request->out + P9_DATA_AT;
+    int r = p9_request_fid(request, request->m.read.fid, &fid);
+    struct listing listing = { fid, start, p9_request_reply_size(request) };
+
+    if (r == 0 && fid->kind != P9_FID_DIR)
+        r = fid->kind == P9_FID_FILE ? -ENOTDIR : -EBADF;
+    if (r == 0) {
+        pthread_mutex_lock(&fid->lock);
+        r = list(fid, request->m.read.offset, &listing);
+        dir_stream_pause(fid->dir);
+        pthread_mutex_unlock(&fid->lock);
+    }
+    p9_request_put(fid);
+    request->r.data = (struct p9_data){ start, (uint32_t)(listing.at - start) };
+    return r;
+}

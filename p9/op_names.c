@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * op_names - making, moving and removing names.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "p9/request.h"
+
+/* What was made: its qid is the answer. */
+static int reply_made(struct p9_request *request, int r, struct ic_inode *inode,
+                      const struct stat *st)
+{
+    if (r < 0)
+        return r;
+    request->r.qid = p9_request_qid(st);
+    ic_inode_unref(inode);
+    return 0;
+}
+
+int p9_op_mkdir(struct p9_request *request)
+{
+    const struct p9_message *m = &request->m;
+    struct ic_inode *inode = NULL;
+    char name[NAME_MAX + 1];
+    struct ic_cred cred;
+    struct p9_fid *dir;
+    struct stat st;
+    int r = p9_request_new_name(request, m->mkdir.fid, &m->mkdir.name, &dir,
+                                name);
+
+    if (r < 0)
+        return r;
+    cred = p9_request_cred(dir, m->mkdir.gid);
+    r = ic_mkdirat(request->server->ic, &cred, dir->inode, name,
+                   m->mkdir.mode & 07777, &inode, &st);
+    p9_request_put(dir);
+    return reply_made(request, r, inode, &st);
+}
+
+int p9_op_mknod(struct p9_request *request)
+{
+    const struct p9_message *m = &request->m;
+    struct ic_inode *inode = NULL;
+    char name[NAME_MAX + 1];
+    struct ic_cred cred;
+    struct p9_fid *dir;
+    struct stat st;
+    int r;
+
+    if (request->server->config.no_mknod && !S_ISREG(m->mknod.mode))
+        return -EPERM;
+    r = p9_request_new_name(request, m->mknod.fid, &m->mknod.name, &dir, name);
+    if (r < 0)
+        return r;
+    cred = p9_request_cred(dir, m->mknod.gid);
+    r = ic_mknodat(request->server->ic, &cred, dir->inode, name, m->mknod.mode,
+                   makedev(m->mknod.major, m->mknod.minor), &inode, &st);
+    p9_request_put(dir);
+    return reply_made(request, r, inode, &st);
+}
+
+int p9_op_symlink(struct p9_request *request)
+{
+    const struct p9_message *m = &request->m;
+    const struct p9_string *target = &m->symlink.target;
+    struct ic_inode *inode = NULL;
+    char name[NAME_MAX + 1], text[PATH_MAX];
+    struct ic_cred cred;
+    struct p9_fid *dir;
+    struct stat st;
+    int r;
+
+    if (target->len >= sizeof(text))
+        return -ENAMETOOLONG;
+    if (memchr(target->at, '\0', target->len))
+        return -EINVAL;
+    memcpy(text, target->at, target->len);
+    text[target->len] = '\0';
+    r = p9_request_new_name(request, m->symlink.fid, &m->symlink.name, &dir,
+                            name);
+    if (r < 0)
+        return r;
+    cred = p9_request_cred(dir, m->symlink.gid);
+    r = ic_symlinkat(request->server->ic, &cred, text, dir->inode, name, &inode,
+                     &st);
+    p9_request_put(dir);
+    return reply_made(request, r, inode, &st);
+}
+
+int p9_op_link(struct p9_request *request)
+{
+    const struct p9_message *m = &request->m;
+    struct p9_fid *fid, *dir;
+    char name[NAME_MAX + 1];
+    int r = p9_request_fid(request, m->rename.fid, &fid);
+
+    if (r == 0)
+        r = p9_request_new_name(request, m->rename.dfid, &m->rename.name, &dir,
+                                name);
+    if (r == 0) {
+        r = ic_linkat(request->server->ic, fid->inode, dir->inode, name, NULL);
+        p9_request_put(dir);
+    }
+    p9_request_put(fid);
+    return r;
+}
+
+/* ---- by the fid alone ---------------------------------------------------- */
+
+static void put_place(struct p9_place *place)
+{
+    if (place)
+        ic_inode_unref(place->dir);
+    p9_place_unref(place);
+}
+
+/* Where a fid is now, with a reference of the folder: put_place(). -EBUSY: it
+ * is a root. -ENOENT: it is no longer where it was met. */
+static int find_place(struct p9_request *request, struct p9_fid *fid,
+                      struct p9_place **ret_place)
+{
+    struct p9_place *place = p9_fid_place(fid);
+    struct ic_inode *there = NULL;
+    int r = place ? ic_inode_use(request->server->ic, place->dir) : -EBUSY;
+
+    if (r < 0) {
+        p9_place_unref(place);
+        return r;
+    }
+    r = ic_lookup(request->server->ic, place->dir, place->name, &there, NULL);
+    if (r == 0 && there != fid->inode)
+        r = -ENOENT;
+    ic_inode_unref(there);
+    if (r == 0)
+        *ret_place = place;
+    else
+        put_place(place);
+    return r;
+}
+
+int p9_op_rename(struct p9_request *request)
+{
+    const struct p9_message *m = &request->m;
+    struct p9_fid *fid, *dir = NULL;
+    struct p9_place *place = NULL;
+    char name[NAME_MAX + 1];
+    int r = p9_request_fid(request, m->rename.fid, &fid);
+
+    if (r == 0)
+        r = find_place(request, fid, &place);
+    if (r == 0)
+        r = p9_request_new_name(request, m->rename.dfid, &m->rename.name, &dir,
+                                name);
+    if (r == 0)
+        r = ic_renameat2(request->server->ic, place->dir, place->name,
+                         dir->inode, name, 0);
+    if (r == 0)
+        p9_fid_move(fid, p9_place_new(dir->inode, name));
+    p9_request_put(dir);
+    put_place(place);
+    p9_request_put(fid);
+    return r;
+}
+
+/* The fid is gone whatever comes of it. */
+int p9_op_remove(struct p9_request *request)
+{
+    struct p9_place *place = NULL;
+    int r;
+
+    if (!request->held)
+        request->held = p9_fids_remove(request->fids, request->m.fid);
+    if (!request->held)
+        return -EBADF;
+    r = find_place(request, request->held, &place);
+    if (r == 0)
+        r = ic_unlinkat(
+            request->server->ic, place->dir, place->name,
+            S_ISDIR(ic_inode_type(request->held->inode)) ? AT_REMOVEDIR : 0);
+    put_place(place);
+    return r;
+}
+
+/* ---- by folder and name -------------------------------------------------- */
+
+int p9_op_renameat(struct p9_request *request)
+{
+    const struct p9_message *m = &request->m;
+    struct p9_fid *from, *to;
+    char old_name[NAME_MAX + 1], new_name[NAME_MAX + 1];
+    int r = p9_request_fid(request, m->renameat.old_fid, &from);
+
+    if (r == 0)
+        r = p9_request_name(&m->renameat.old_name, old_name);
+    if (r == 0)
+        r = p9_request_new_name(request, m->renameat.new_fid,
+                                &m->renameat.new_name, &to, new_name);
+    if (r == 0) {
+        r = ic_renameat2(request->server->ic, from->inode, old_name, to->inode,
+                         new_name, 0);
+        p9_request_put(to);
+    }
+    p9_request_put(from);
+    return r;
+}
+
+int p9_op_unlinkat(struct p9_request *request)
+{
+    const struct p9_message *m = &request->m;
+    struct p9_fid *dir;
+    char name[NAME_MAX + 1];
+    int r = p9_request_fid(request, m->unlinkat.fid, &dir);
+
+    if (r == 0)
+        r = p9_request_name(&m->unlinkat.name, name);
+    if (r == 0 && (m->unlinkat.flags & ~P9_AT_REMOVEDIR))
+        r = -EINVAL;
+    if (r == 0)
+        r = ic_unlinkat(request->server->ic, dir->inode, name,
+                        m->unlinkat.flags ? AT_REMOVEDIR : 0);
+    p9_request_put(dir);
+    return r;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * options - see options.h.
+ */
+#include "p9/options.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+#include "p9/tcp.h"
+
+enum { MAX_CONNECTIONS = 4096, MAX_THREADS = 256 };
+
+struct raw_options {
+    struct daemon_raw_options daemon;
+    char *msize_max, *mknod, *profile;
+    int max_connections, threads;
+};
+
+static gboolean set_msize(struct p9_options *options, const char *text,
+                          GError **error)
+{
+    int64_t bytes = P9_MAX_MSIZE;
+
+    if (!daemon_options_parse_size("--msize-max", text, &bytes, error))
+        return FALSE;
+    if (bytes < P9_MIN_MSIZE || bytes > P9_MAX_MSIZE)
+        return daemon_options_fail(
+            error, "--msize-max is from 4K to 4M, and not %s", text);
+    options->server.msize_max = (uint32_t)bytes;
+    return TRUE;
+}
+
+static gboolean set_number(const char *name, int number, int most,
+                           unsigned *ret_number, GError **error)
+{
+    if (number < 1 || number > most)
+        return daemon_options_fail(error, "%s is a number from 1 to %d", name,
+                                   most);
+    *ret_number = (unsigned)number;
+    return TRUE;
+}
+
+static gboolean set_mknod(struct p9_options *options, const char *value,
+                          GError **error)
+{
+    if (value && strcmp(value, "allow") != 0 && strcmp(value, "deny") != 0)
+        return daemon_options_fail(
+            error, "--mknod is allow or deny, and not \"%s\"", value);
+    options->server.no_mknod = value && strcmp(value, "deny") == 0;
+    return TRUE;
+}
+
+static gboolean set_profile(struct p9_options *options, const char *value,
+                            GError **error)
+{
+    options->server.profile = p9_profile_find(value ? value : "posix");
+    return options->server.profile ||
+           daemon_options_fail(error, "there is no profile \"%s\"", value);
+}
+
+static bool is_stream_socket(int fd)
+{
+    int type = 0;
+    socklen_t size = sizeof(type);
+
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+           type == SOCK_STREAM;
+}
+
+static gboolean check(const struct p9_options *options, GError **error)
+{
+    const struct daemon_options *daemon = &options->daemon;
+    int places = !!daemon->socket_path + (daemon->listen_fd >= 0) +
+                 !!options->listen;
+
+    if (places != 1)
+        return daemon_options_fail(
+            error, "exactly one of --socket-path, --listen and --fd is needed");
+    if (daemon->listen_fd >= 0 && !is_stream_socket(daemon->listen_fd))
+        return daemon_options_fail(error, "--fd=%d is not a stream socket",
+                                   daemon->listen_fd);
+    return !options->listen || p9_tcp_check(options->listen, error);
+}
+
+static gboolean apply_raw(struct p9_options *options,
+                          const struct raw_options *raw, GError **error)
+{
+    struct p9_server_config *server = &options->server;
+
+    if (!daemon_options_apply(&options->daemon, &raw->daemon, error))
+        return FALSE;
+    server->read_only = options->daemon.read_only;
+    return options->daemon.print_version ||
+           (set_msize(options, raw->msize_max, error) &&
+            set_number("--max-connections", raw->max_connections,
+                       MAX_CONNECTIONS, &server->max_connections, error) &&
+            set_number("--thread-pool-size", raw->threads, MAX_THREADS,
+                       &server->threads, error) &&
+            set_mknod(options, raw->mknod, error) &&
+            set_profile(options, raw->profile, error) &&
+            daemon_options_complete(&options->daemon, error) &&
+            check(options, error));
+}
+
+static void add_entries(GOptionContext *context, struct p9_options *options,
+                        struct raw_options *raw)
+{
+    const GOptionEntry entries[] = {
+        { "socket-path", 0, 0, G_OPTION_ARG_FILENAME,
+          &options->daemon.socket_path, "Listen on this Unix socket", "PATH" },
+        { "listen", 0, 0, G_OPTION_ARG_STRING, &options->listen,
+          "Listen on this TCP port of a loopback address", "127.0.0.1:PORT" },
+        { "fd", 0, 0, G_OPTION_ARG_INT, &options->daemon.listen_fd,
+          "Serve this inherited socket, which listens or is connected", "N" },
+        { "msize-max", 0, 0, G_OPTION_ARG_STRING, &raw->msize_max,
+          "Messages are no larger, whatever a client wishes: 4K to 4M "
+          "(default: 4M)",
+          "BYTES" },
+        { "max-connections", 0, 0, G_OPTION_ARG_INT, &raw->max_connections,
+          "Serve so many clients at a time (default: 64)", "N" },
+        { "thread-pool-size", 0, 0, G_OPTION_ARG_INT, &raw->threads,
+          "Threads for what takes long (default: 4)", "N" },
+        { "mknod", 0, 0, G_OPTION_ARG_STRING, &raw->mknod,
+          "May clients make device nodes, FIFOs and sockets: allow (default) "
+          "or deny",
+          "WHAT" },
+        { "profile", 0, 0, G_OPTION_ARG_STRING, &raw->profile,
+          "Whose file semantics: posix (default)", "NAME" },
+        { NULL }
+    };
+
+    g_option_context_add_main_entries(context, entries, NULL);
+}
+
+static gboolean parse(struct p9_options *options, struct raw_options *raw,
+                      int argc, char **argv, GError **error)
+{
+    g_autoptr(GOptionContext) context = g_option_context_new(NULL);
+
+    g_option_context_set_summary(context,
+                                 "Serves a folder over 9P2000.L, with undo.");
+    add_entries(context, options, raw);
+    daemon_options_add_entries(context, &options->daemon, &raw->daemon);
+    if (!g_option_context_parse(context, &argc, &argv, error))
+        return FALSE;
+    if (argc > 1)
+        return daemon_options_fail(error, "'%s' is one argument too many",
+                                   argv[1]);
+    return apply_raw(options, raw, error);
+}
+
+struct p9_options *p9_options_parse(int argc, char **argv, GError **error)
+{
+    struct p9_options *options = g_new0(struct p9_options, 1);
+    struct raw_options raw = { .max_connections = 64, .threads = 4 };
+    gboolean ok;
+
+    daemon_options_init(&options->daemon);
+    ok = parse(options, &raw, argc, argv, error);
+    daemon_raw_options_clear(&raw.daemon);
+    g_free(raw.msize_max);
+    g_free(raw.mknod);
+    g_free(raw.profile);
+    if (!ok)
+        g_clear_pointer(&options, p9_options_free);
+    return options;
+}
+
+void p9_options_free(struct p9_options *options)
+{
+    if (!options)
+        return;
+    daemon_options_clear(&options->daemon);
+    g_free(options->listen);
+    g_free(options);
+}
