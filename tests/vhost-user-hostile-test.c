@@ -5,12 +5,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/fuse_client.h"
+#include "virtiofs/vu_message.h"
 
 #define ROOT FUSE_ROOT_ID
 #define PIECE(x)                                                               \
@@ -590,6 +592,66 @@ static void test_file_size(void)
     client_free(client);
 }
 
+static int wait_for(int fd)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+
+    return poll(&p, 1, 10000);
+}
+
+/* Memory that was shared is taken back: its rings end, and nothing else. This
+ * side must not look into it either. */
+static void test_memory_taken_back(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    static const uint64_t one = 1;
+
+    g_assert_cmpint(ftruncate(client->memory_fd, 0), ==, 0);
+    g_assert_cmpint(write(client->queues[FUSE_QUEUE].kick, &one, sizeof(one)),
+                    ==, sizeof(one));
+    g_assert_cmpint(wait_for(client->queues[FUSE_QUEUE].err), ==, 1);
+    client_expect_alive(client);
+    client_free(client);
+}
+
+/* What is to be signalled does not take any more: answers come all the same. */
+static void test_full_call(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    struct client_queue *q = &client->queues[FUSE_QUEUE];
+    uint64_t payload = FUSE_QUEUE;
+    struct fuse_getattr_in in = { 0 };
+    struct fuse_in_header head = { .len = sizeof(head) + sizeof(in),
+                                   .opcode = FUSE_GETATTR,
+                                   .unique = 100,
+                                   .nodeid = ROOT };
+    struct iovec pieces[] = { PIECE(head), PIECE(in) };
+    static char junk[4096];
+    int ends[2];
+
+    g_assert_cmpint(pipe2(ends, O_CLOEXEC), ==, 0);
+    g_assert_cmpint(fcntl(ends[1], F_SETPIPE_SZ, sizeof(junk)), ==,
+                    sizeof(junk));
+    g_assert_cmpint(write(ends[1], junk, sizeof(junk)), ==, sizeof(junk));
+    g_assert_true(client_tell(client, VU_SET_VRING_CALL, &payload,
+                              sizeof(payload), &ends[1], 1));
+    for (uint16_t i = 1; i <= 3; i++) {
+        uint16_t due = (uint16_t)(q->used_seen + 1);
+
+        client_submit(client, FUSE_QUEUE, pieces, 2, 4096);
+        for (int t = 0; t < 1000 && __atomic_load_n(&q->ring.used->idx,
+                                                    __ATOMIC_ACQUIRE) != due;
+             t++)
+            g_usleep(10000);
+        g_assert_cmpuint(__atomic_load_n(&q->ring.used->idx, __ATOMIC_ACQUIRE),
+                         ==, due);
+        q->used_seen = due;
+    }
+    close(ends[0]);
+    close(ends[1]);
+    client_free(client);
+}
+
 static void test_batch_forget(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -640,5 +702,8 @@ int main(int argc, char **argv)
                     test_read_beyond_room);
     g_test_add_func("/vhost-user/hostile/file-size", test_file_size);
     g_test_add_func("/vhost-user/hostile/batch-forget", test_batch_forget);
+    g_test_add_func("/vhost-user/hostile/memory-taken-back",
+                    test_memory_taken_back);
+    g_test_add_func("/vhost-user/hostile/full-call", test_full_call);
     return g_test_run();
 }

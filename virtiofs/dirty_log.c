@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "virtiofs/fault_guard.h"
+
 #define LOG_PAGE 4096u
 
 int dirty_log_map(struct dirty_log *log, int fd, uint64_t offset, uint64_t size)
@@ -31,13 +33,16 @@ int dirty_log_map(struct dirty_log *log, int fd, uint64_t offset, uint64_t size)
     log->mapping_len = skip + size;
     log->bits = (unsigned char *)p + skip;
     log->size = size;
+    fault_guard_add(log->mapping, log->mapping_len);
     return 0;
 }
 
 void dirty_log_unmap(struct dirty_log *log)
 {
-    if (log->bits)
+    if (log->bits) {
+        fault_guard_remove(log->mapping);
         munmap(log->mapping, log->mapping_len);
+    }
     log->bits = NULL;
     log->size = 0;
 }

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "virtiofs/fault_guard.h"
+
 struct mapped_region {
     struct guest_region region;
     char *start;   /* of the region itself */
@@ -37,6 +39,7 @@ void guest_memory_free(struct guest_memory *memory)
 
 static void unmap(struct mapped_region *mapped)
 {
+    fault_guard_remove(mapped->mapping);
     munmap(mapped->mapping, mapped->mapping_len);
 }
 
@@ -119,6 +122,7 @@ static int map_region(const struct guest_region *region, int fd,
     };
     /* A core dump is no place for the guest's memory. */
     madvise(p, ret_mapped->mapping_len, MADV_DONTDUMP);
+    fault_guard_add(p, ret_mapped->mapping_len);
     return 0;
 }
 

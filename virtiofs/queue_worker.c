@@ -16,6 +16,7 @@
 
 #include "common/fd.h"
 #include "common/log.h"
+#include "virtiofs/fault_guard.h"
 
 /* Requests handled before the gate is let go for a moment. */
 #define BATCH 64
@@ -153,6 +154,15 @@ static bool run_batch(struct queue_worker *worker, struct fuse_scratch *scratch,
     if (!worker->enabled || !vq->mapped || vq->broken)
         return false;
     virtqueue_disable_kicks(vq);
+    if (fault_guard_tripped()) {
+        log_error(LOG_FS_BACKEND,
+                  "queue %u: the front-end has taken back "
+                  "memory that it had shared",
+                  worker->index);
+        vq->broken = true;
+        signal_eventfd(worker->err);
+        return false;
+    }
     for (int i = 0; i < BATCH && !atomic_load(&worker->stop); i++) {
         r = next_request(worker, chain, &error);
         if (r <= 0)

@@ -12,6 +12,7 @@
 #include "virtiofs/vhost_rings.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 #include "common/fd.h"
 #include "common/log.h"
@@ -270,12 +271,22 @@ static int replace_fd(struct vhost_rings *rings, int *slot, int fd)
     return 0;
 }
 
+/* One that is full has been signalled: it must not hold the queue up. */
+static void set_nonblocking(int fd)
+{
+    int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+
+    if (flags >= 0 && !(flags & O_NONBLOCK))
+        fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+}
+
 int vhost_rings_set_call(struct vhost_rings *rings, uint32_t index, int fd)
 {
     fd_auto int call = fd;
     struct queue_worker *worker;
     int r = find_worker(rings, index, &worker);
 
+    set_nonblocking(call);
     return r < 0 ? r : replace_fd(rings, &worker->call, fd_steal(&call));
 }
 
@@ -285,6 +296,7 @@ int vhost_rings_set_err(struct vhost_rings *rings, uint32_t index, int fd)
     struct queue_worker *worker;
     int r = find_worker(rings, index, &worker);
 
+    set_nonblocking(err);
     return r < 0 ? r : replace_fd(rings, &worker->err, fd_steal(&err));
 }
 
