@@ -15,6 +15,7 @@
 #include <glib-unix.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/fd.h"
@@ -189,6 +190,14 @@ static gboolean on_readable(int fd, GIOCondition condition, gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
+/* Who has hung up must not end this process by SIGPIPE. */
+static ssize_t put(int fd, const void *data, size_t len)
+{
+    ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
+
+    return n < 0 && errno == ENOTSOCK ? write(fd, data, len) : n;
+}
+
 /* Write until the fd would block. False if the channel broke. */
 static bool write_some(struct jsonl_channel *channel)
 {
@@ -197,8 +206,8 @@ static bool write_some(struct jsonl_channel *channel)
     while ((line = g_queue_peek_head(&channel->lines))) {
         size_t len;
         const char *text = g_bytes_get_data(line, &len);
-        ssize_t n = write(channel->out_fd, text + channel->head_offset,
-                          len - channel->head_offset);
+        ssize_t n = put(channel->out_fd, text + channel->head_offset,
+                        len - channel->head_offset);
 
         if (n < 0 && errno == EINTR)
             continue;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/errors.h"
@@ -552,6 +553,28 @@ static void huge_record(struct fixture *f, gconstpointer data)
     journal_close(journal);
 }
 
+/* A client that does not wait for its answers: whoever serves it must not die
+ * of that (SIGPIPE). */
+static void hung_up(struct fixture *f, gconstpointer data)
+{
+    static const char request[] = "{\"type\":\"status\",\"payload\":{},"
+                                  "\"request_id\":\"1\"}\n";
+
+    for (int i = 0; i < 400; i++) {
+        int pair[2];
+
+        OK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
+        for (int j = 0; j < 20; j++)
+            g_assert_cmpint(write(pair[0], request, strlen(request)), >, 0);
+        g_assert_true(ic_control_attach(f->ic, pair[1], NULL));
+        if (i % 2)
+            g_usleep((gulong)i); /* in the middle of it */
+        close(pair[0]);
+    }
+    open_step(f, 1);
+    close_step(f, 1);
+}
+
 static const struct {
     const char *path;
     void (*run)(struct fixture *f, gconstpointer data);
@@ -583,6 +606,7 @@ static const struct {
     { "/guard/CR-07/empty-manifest", torn_header, "" },
     { "/guard/CR-07/torn-header", torn_header, "{\"t\":\"step\",\"v\":1" },
     { "/guard/UL-04/other-version", other_version },
+    { "/guard/hung-up", hung_up },
 };
 
 int main(int argc, char **argv)
