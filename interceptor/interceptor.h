@@ -607,7 +607,8 @@ gboolean ic_set_outside_policy(struct ic *ic, enum ic_outside_policy policy,
  * ERROR_PREIMAGE_CORRUPT (the step is not touched), ERROR_IO_ERROR (the
  * interrupted rollback is finished by the next ic_rollback() or
  * ic_open_share()). An error in a later step leaves the newer ones taken back,
- * and its text says which.
+ * and its text says which: a step can be compared with the folder only when
+ * those after it are taken back.
  *
  * Edits from outside. A step is not taken back over a barrier, nor if what it
  * touched is not as it left it: ERROR_UNDO_BARRIER.
@@ -642,7 +643,9 @@ gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
  * the changes that this would make, e.g. IC_CREATED for a file that the step
  * deleted. Of the newest step they are made out from the folder as it is now,
  * of others from what they noted. *ret_result is set in any case; FALSE and
- * error: what the rollback would refuse with. */
+ * error: what the rollback would refuse with. With more than one step it may
+ * still be refused half-way: edits that no watcher saw of what an older step
+ * touched, for which the newest alone can be compared. */
 gboolean ic_preview(struct ic *ic, unsigned steps, bool force,
                     struct ic_rollback_result **ret_result, GError **error);
 
@@ -679,8 +682,10 @@ gboolean ic_diff(struct ic *ic, int64_t id, unsigned first,
  * change of the folder by a client, also after a restart; not where there was
  * no room for what a redo needs. force and *ret_result as in
  * ic_rollback_steps();
- * ->steps are those that were redone. ERROR_NOTHING_TO_REDO (fewer than steps:
- * nothing is done), else as ic_rollback(). */
+ * ->steps are those that were redone. ERROR_INVALID_FIELD (no step),
+ * ERROR_NOTHING_TO_REDO (fewer than steps: nothing is done), else as
+ * ic_rollback(); an error in a later one leaves the others redone, and its text
+ * says which. */
 gboolean ic_redo(struct ic *ic, unsigned steps, bool force,
                  struct ic_rollback_result **ret_result, GError **error);
 

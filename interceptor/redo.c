@@ -366,6 +366,31 @@ static gboolean redo_newest(struct ic *ic, bool force,
     return ok;
 }
 
+/* The id of the step that is to be redone next; 0: its record is bad. */
+static int64_t next_id(struct ic *ic)
+{
+    size_t count;
+    const int64_t *seqs = undo_log_redos(ic->log, &count);
+    fd_auto int dir = count > 0 ? undo_log_open_redo(ic->log, seqs[count - 1])
+                                : -1;
+    g_autoptr(step_auto) step = NULL;
+
+    return dir >= 0 && step_load_summary(dir, &step) == 0 ? step->id : 0;
+}
+
+static gboolean check_count(unsigned steps, size_t count, GError **error)
+{
+    if (steps == 0)
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "the number of steps is at least 1");
+    else if (steps > count)
+        g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_REDO,
+                    count == 0 ? "there is nothing to redo"
+                               : "no more than %zu can be redone",
+                    count);
+    return steps > 0 && steps <= count;
+}
+
 static gboolean redo_locked(struct ic *ic, unsigned steps, bool force,
                             struct ic_rollback_result *result, GError **error)
 {
@@ -380,18 +405,17 @@ static gboolean redo_locked(struct ic *ic, unsigned steps, bool force,
                           "finish it",
                           ic->broken);
     seqs = undo_log_redos(ic->log, &count);
-    if (steps == 0 || steps > count) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_REDO,
-                    count == 0 ? "there is nothing to redo"
-                               : "no more than %zu can be redone",
-                    count);
+    if (!check_count(steps, count, error))
         return FALSE;
-    }
     if (!outside_check_barriers(ic, seqs[count - steps], force, result, error))
         return FALSE;
-    for (; steps > 0; steps--) {
-        if (!redo_newest(ic, force, result, error))
+    for (unsigned left = steps; left > 0; left--) {
+        int64_t id = next_id(ic);
+
+        if (!redo_newest(ic, force, result, error)) {
+            rollback_tell_part(result, steps, "redone", id, error);
             return FALSE;
+        }
     }
     return TRUE;
 }

@@ -252,23 +252,24 @@ gboolean rollback_check_steps(struct ic *ic, unsigned steps, bool force,
     return FALSE;
 }
 
-/* Who is told that a later step failed must know that earlier ones did not. */
-static void tell_part(const struct ic_rollback_result *result, unsigned steps,
-                      int64_t id, GError **error)
+void rollback_tell_part(const struct ic_rollback_result *result, unsigned steps,
+                        const char *done, int64_t id, GError **error)
 {
-    g_autoptr(GString) ids = g_string_new(NULL);
-    guint done = result->steps->len;
+    g_autoptr(GString) text = g_string_new(NULL);
+    guint count = result->steps->len;
 
-    for (guint i = 0; i < MIN(done, TOLD_IDS); i++) {
+    for (guint i = 0; i < MIN(count, TOLD_IDS); i++) {
         const struct ic_step_info *info = g_ptr_array_index(result->steps, i);
 
-        g_string_append_printf(ids, "%s%" G_GINT64_FORMAT, i ? ", " : "",
+        g_string_append_printf(text, "%s%" G_GINT64_FORMAT, i ? ", " : "",
                                info->id);
     }
-    if (done > 0)
-        g_prefix_error(
-            error, "%u of %u steps undone (%s%s); step %" G_GINT64_FORMAT ": ",
-            done, steps, ids->str, done > TOLD_IDS ? ", ..." : "", id);
+    g_string_append_printf(text, "%s);", count > TOLD_IDS ? ", ..." : "");
+    if (id)
+        g_string_append_printf(text, " step %" G_GINT64_FORMAT ":", id);
+    if (count > 0)
+        g_prefix_error(error, "%u of %u steps %s (%s ", count, steps, done,
+                       text->str);
 }
 
 static gboolean rollback_locked(struct ic *ic, unsigned steps, bool force,
@@ -296,7 +297,7 @@ static gboolean rollback_locked(struct ic *ic, unsigned steps, bool force,
         int64_t id = newest_id(ic);
 
         if (!pop_locked(ic, force, result, error)) {
-            tell_part(result, steps, id, error);
+            rollback_tell_part(result, steps, "undone", id, error);
             return FALSE;
         }
     }

@@ -46,6 +46,11 @@ gboolean rollback_undo_step(struct ic *ic, int dir, struct step *step,
 /* Make the error ERROR_STEP_UNPROTECTED, for this step. */
 void rollback_set_unprotected(int64_t id, GError **error);
 
+/* Who is told that a later step (id; 0: not known) failed must know that
+ * earlier ones did not: those of the result are done ("undone"). */
+void rollback_tell_part(const struct ic_rollback_result *result, unsigned steps,
+                        const char *done, int64_t id, GError **error);
+
 /* With the gate write-locked: take the open step back. ret_info (may be NULL):
  * what it had done. If that fails, the engine is broken until it is finished;
  * only that an unprotected step was committed as it is breaks nothing. */

@@ -454,6 +454,42 @@ static void half_of_two(struct fixture *f, gconstpointer data)
     g_assert_true(ic_rollback(f->ic, 1, true, NULL, NULL));
 }
 
+/* The same of redo, which has its steps again. */
+static void half_of_two_redone(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *made = world_host_path(f->world, "made");
+    g_autoptr(GError) error = NULL;
+    struct ic_rollback_result *result;
+    struct ic_inode *inode;
+
+    overwrite_file(f);
+    open_step(f, 2);
+    OK(ic_mkdirat(f->ic, &f->cred, ic_root(f->ic), "made", 0755, &inode, NULL));
+    ic_inode_unref(inode);
+    close_step(f, 2);
+    g_assert_true(ic_rollback(f->ic, 2, false, NULL, NULL));
+    g_assert_false(ic_redo(f->ic, 0, false, &result, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD);
+    g_clear_error(&error);
+    ic_rollback_result_free(result);
+    g_assert_false(ic_redo(f->ic, 3, false, &result, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_REDO);
+    g_clear_error(&error);
+    ic_rollback_result_free(result);
+    world_host_file(f->world, "made", "from outside");
+    g_assert_false(ic_redo(f->ic, 2, false, &result, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_UNDO_BARRIER);
+    g_test_message("%s", error->message);
+    g_assert_true(
+        g_str_has_prefix(error->message, "1 of 2 steps redone (1); step 2: "));
+    g_assert_cmpuint(result->steps->len, ==, 1);
+    ic_rollback_result_free(result);
+    g_assert_cmpuint(ic_redoable(f->ic), ==, 1);
+    g_assert_true(ic_redo(f->ic, 1, true, &result, NULL));
+    ic_rollback_result_free(result);
+    g_assert_true(g_file_test(made, G_FILE_TEST_IS_DIR));
+}
+
 /* By force, it is passed by, and that is said. */
 static void passed_by(struct fixture *f, gconstpointer data)
 {
@@ -599,6 +635,7 @@ static const struct {
     { "/guard/rollback/killed-while-detaching", killed_while_detaching },
     { "/guard/rollback/tried-again", tried_again },
     { "/guard/rollback/half-of-two", half_of_two },
+    { "/guard/redo/half-of-two", half_of_two_redone },
     { "/guard/rollback/passed-by", passed_by },
     { "/guard/huge-step-id", huge_step_id },
     { "/guard/long-paths", long_paths },
