@@ -2,6 +2,8 @@
  *
  * cli_agent - "stepback agent": serve a frontend on stdin and stdout.
  *
+ * SIGUSR1 writes counters to the log.
+ *
  * It ends in order when stdin ends and by SIGTERM, SIGINT and SIGHUP; a second
  * signal does not wait for the virtual machine.
  */
@@ -39,6 +41,14 @@ static gboolean on_signal(gpointer data)
     if (agent->ending)
         stdio_api_kill(agent->api);
     end(agent);
+    return G_SOURCE_CONTINUE;
+}
+
+static gboolean on_usr1(gpointer data)
+{
+    struct agent *agent = data;
+
+    stdio_api_log_counters(agent->api);
     return G_SOURCE_CONTINUE;
 }
 
@@ -105,6 +115,7 @@ int cli_agent(int argc, char **argv)
     agent.loop = g_main_loop_new(NULL, FALSE);
     for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
         g_unix_signal_add(signals[i], on_signal, &agent);
+    g_unix_signal_add(SIGUSR1, on_usr1, &agent);
     agent.api = stdio_api_new(in_fd, out_fd, log_level, mcp_socket, &callbacks,
                               &agent);
     g_main_loop_run(agent.loop);

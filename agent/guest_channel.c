@@ -20,7 +20,7 @@ struct guest_channel {
     struct jsonl_channel *channel;
     const struct guest_channel_callbacks *callbacks;
     void *opaque;
-    unsigned complaints;
+    guint64 complaints;
 };
 
 void guest_channel_complain(struct guest_channel *channel, const char *format,
@@ -38,6 +38,11 @@ void guest_channel_complain(struct guest_channel *channel, const char *format,
              channel->complaints == MAX_COMPLAINTS
                  ? " (further ones are not logged)"
                  : "");
+}
+
+guint64 guest_channel_complaints(const struct guest_channel *channel)
+{
+    return channel->complaints;
 }
 
 static gboolean take_hello(struct guest_channel *channel, json_t *message,

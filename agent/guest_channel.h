@@ -50,6 +50,9 @@ void guest_channel_free(struct guest_channel *channel);
 void guest_channel_complain(struct guest_channel *channel, const char *format,
                             ...) G_GNUC_PRINTF(2, 3);
 
+/* How many messages were ignored. */
+guint64 guest_channel_complaints(const struct guest_channel *channel);
+
 /* The exec message; env (borrowed) is an object of strings or NULL, input may
  * be NULL. A new reference, or NULL if it is longer than the wire allows. */
 json_t *guest_channel_exec_message(gint64 id, const char *command,

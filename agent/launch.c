@@ -14,7 +14,13 @@ static gboolean find_parts(struct launch *launch,
         return FALSE;
     launch->image = guest_image_find(config->image, config->kernel,
                                      config->initrd, config->disk, error);
-    return launch->image != NULL;
+    if (!launch->image)
+        return FALSE;
+    if (!config->persistent)
+        return TRUE;
+    launch->disk = vm_disk_open(config->directories[0]->path, launch->image,
+                                config->wipe, error);
+    return launch->disk != NULL;
 }
 
 struct launch *launch_new(const struct session_config *config, GError **error)
@@ -43,6 +49,7 @@ void launch_free(struct launch *launch)
     if (!launch)
         return;
     runtime_dir_free(launch->dir);
+    vm_disk_free(launch->disk);
     guest_image_free(launch->image);
     g_free(launch->qemu);
     for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++) {

@@ -10,10 +10,12 @@
 #include "agent/guest_image.h"
 #include "agent/runtime_dir.h"
 #include "agent/session_config.h"
+#include "agent/vm_disk.h"
 
 struct launch {
     char *qemu;
     struct guest_image *image;
+    struct vm_disk *disk; /* NULL: the machine has none of its own */
     struct runtime_dir *dir;
 
     /* Paths in dir. Of the sockets there is one for each working folder. */

@@ -308,6 +308,7 @@ static void start_vm(struct machine *machine)
         .memory_mb = machine->config->memory_mb,
         .cpus = machine->config->cpus,
         .network = machine->config->network,
+        .disk = vm_disk_path(machine->launch->disk),
         .n_fs = machine->config->n_directories,
         .console_path = machine->launch->console,
     };
@@ -496,9 +497,19 @@ struct guest_channel *machine_guest(struct machine *machine)
     return vm_guest(machine->vm);
 }
 
+guint64 machine_complaints(const struct machine *machine)
+{
+    return machine->vm ? guest_channel_complaints(vm_guest(machine->vm)) : 0;
+}
+
 bool machine_takes_input(const struct machine *machine)
 {
     return machine->takes_input;
+}
+
+const char *machine_disk(const struct machine *machine)
+{
+    return vm_disk_path(machine->launch->disk);
 }
 
 enum accel machine_accel(const struct machine *machine)

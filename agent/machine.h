@@ -69,8 +69,15 @@ bool machine_is_held(const struct machine *machine);
 struct backends *machine_backends(struct machine *machine);
 struct guest_channel *machine_guest(struct machine *machine);
 
+/* How many of the guest's messages were ignored. */
+guint64 machine_complaints(const struct machine *machine);
+
 /* Whether the guest's shim can give a command input. */
 bool machine_takes_input(const struct machine *machine);
+
+/* The path of the machine's own disk, which outlives it. Borrowed; NULL: what
+ * it writes besides the folders is lost with it. */
+const char *machine_disk(const struct machine *machine);
 
 enum accel machine_accel(const struct machine *machine);
 /* From machine_new() to "ready". */

@@ -17,6 +17,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/errors.h"
@@ -28,11 +29,17 @@
 #define LOCK_FILE "agent.lock"
 #define FALLBACK  "/tmp"
 
-enum { ATTEMPTS = 8 };
+enum {
+    ATTEMPTS = 8,
+    /* Of the watch: who was killed with the owner may make a last file. */
+    REMOVALS = 50,
+    REMOVAL_PAUSE_MS = 20,
+};
 
 struct runtime_dir {
     char *path;
-    int lock_fd; /* of LOCK_FILE; held while it is open */
+    int lock_fd;  /* of LOCK_FILE; held while it is open */
+    int watch_fd; /* its end tells the watch, see below; -1: there is none */
 };
 
 static void remove_contents(int dir_fd)
@@ -107,6 +114,63 @@ static int lock_new(const char *path)
     return fd_steal(&fd);
 }
 
+/* ---- the process that outlives us ---------------------------------------- */
+
+static void close_all_but(int a, int b)
+{
+    unsigned low = (unsigned)MIN(a, b), high = (unsigned)MAX(a, b);
+
+    if (low > 0)
+        close_range(0, low - 1, 0);
+    if (high > low + 1)
+        close_range(low + 1, high - 1, 0);
+    close_range(high + 1, ~0u, 0);
+}
+
+/* Wait for the other end of the pipe to go. What is removed is what is in the
+ * folder that was opened, whatever has its path by then. */
+static _Noreturn void keep_watch(int pipe_fd, int dir_fd, const char *path)
+{
+    char byte;
+
+    setsid();
+    close_all_but(pipe_fd, dir_fd);
+    if (chdir("/") < 0)
+        _exit(1);
+    while (read(pipe_fd, &byte, 1) < 0 && errno == EINTR)
+        continue;
+    for (int i = 0; i < REMOVALS; i++) {
+        remove_contents(dir_fd);
+        if (rmdir(path) == 0 || errno == ENOENT)
+            break;
+        g_usleep(REMOVAL_PAUSE_MS * 1000);
+    }
+    _exit(0);
+}
+
+/* A grandchild, so that it is nobody's to wait for. -1: without it the next
+ * start has to clean up. */
+static int start_watch(const char *path)
+{
+    fd_auto int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int ends[2];
+    pid_t pid;
+
+    if (dir_fd < 0 || pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    pid = fork();
+    if (pid == 0) {
+        close(ends[1]);
+        if (fork() == 0)
+            keep_watch(ends[0], dir_fd, path);
+        _exit(0);
+    }
+    close(ends[0]);
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return ends[1];
+}
+
 static struct runtime_dir *make_in(const char *base, GError **error)
 {
     g_autofree char *template = g_build_filename(base, TEMPLATE, NULL);
@@ -128,6 +192,7 @@ static struct runtime_dir *make_in(const char *base, GError **error)
         dir = g_new0(struct runtime_dir, 1);
         dir->path = g_steal_pointer(&path);
         dir->lock_fd = lock_fd;
+        dir->watch_fd = start_watch(dir->path);
         return dir;
     }
     g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
@@ -187,6 +252,7 @@ void runtime_dir_free(struct runtime_dir *dir)
     }
     rmdir(dir->path);
     fd_close(&dir->lock_fd);
+    fd_close(&dir->watch_fd);
     g_free(dir->path);
     g_free(dir);
 }

@@ -3,9 +3,12 @@
  * runtime_dir - the private folder of one session's sockets.
  *
  * It is made in $XDG_RUNTIME_DIR, or in /tmp where that is not set, not ours
- * to write, or too long for a socket's address; mode 0700. A file "agent.lock"
- * in it is locked as long as its owner lives, which is how the next start tells
- * what a killed process left behind, and removes it.
+ * to write, or too long for a socket's address; mode 0700.
+ *
+ * It goes with its owner, however that one ends: a process that does nothing
+ * else waits for the end and removes the folder. Should that one be killed as
+ * well, the next start does it: a file "agent.lock" in the folder is locked as
+ * long as the owner lives.
  */
 #ifndef AGENT_RUNTIME_DIR_H
 #define AGENT_RUNTIME_DIR_H

@@ -67,6 +67,8 @@ bool session_send_event(struct session *session, const char *type,
             sent = false;
     }
     json_decref(payload);
+    session->counters.events++;
+    session->counters.dropped_events += !sent;
     return sent;
 }
 
@@ -125,6 +127,9 @@ static void on_folder_event(unsigned index, const char *type, json_t *payload,
 
 static void forget_machine(struct session *session)
 {
+    if (session->machine)
+        session->counters.guest_messages_ignored += machine_complaints(
+            session->machine);
     g_clear_pointer(&session->machine, machine_free);
     g_array_set_size(session->undone, 0);
     g_ptr_array_set_size(session->questions, 0);

@@ -27,6 +27,15 @@
 
 struct session;
 
+/* What has been counted since the agent's start. */
+struct session_counters {
+    guint64 requests, refused; /* of all parties, who count them here */
+    guint64 events, dropped_events;
+    guint64 steps;
+    guint64 output_bytes;           /* of commands */
+    guint64 guest_messages_ignored; /* that made no sense */
+};
+
 struct session_callbacks {
     /* An event for the frontend; payload is taken. droppable: output, of which
      * a part may be lost. False if it was dropped. */
@@ -70,8 +79,15 @@ void session_reset(struct session *session, struct session_config *config,
 /* End what runs at once. A session_stop() under way then ends soon. */
 void session_kill(struct session *session);
 
-/* {"state":...} and what is known of the machine. A new reference. */
+/* {"state":...}, what is known of the machine, and the counters. A new
+ * reference. */
 json_t *session_status(const struct session *session);
+
+/* Borrowed. */
+struct session_counters *session_counters(struct session *session);
+
+/* A new reference. */
+json_t *session_counters_to_json(const struct session *session);
 
 struct session_command {
     const char *command, *cwd; /* cwd: NULL for the working folder */

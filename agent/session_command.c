@@ -5,6 +5,7 @@
 #include "agent/session_parts.h"
 
 #include "common/errors.h"
+#include "common/log.h"
 
 /* ---- what exec tells ----------------------------------------------------- */
 
@@ -21,6 +22,9 @@ static void on_exec_done(struct exec *exec, json_t *report, const GError *error,
     json_t *data = json_pack("{s:I}", "step_id",
                              (json_int_t)exec_step_id(exec));
 
+    log_info(LOG_SESSION, "the command is over: %s",
+             error ? error->message : "done");
+    log_set_step(0);
     session->exec = NULL;
     exec_free(exec);
     reply_send(&session->executor, report, error, data);
@@ -56,6 +60,7 @@ void session_on_output(gint64 id, const char *stream, const char *data,
 {
     struct session *session = opaque;
 
+    session->counters.output_bytes += len;
     if (!session->exec ||
         !exec_take_output(session->exec, id, stream, data, len))
         complain(session, "output");
@@ -107,6 +112,9 @@ static void start(struct session *session, struct exec_request *request,
         return;
     }
     session->last_step_id = request->step_id;
+    session->counters.steps++;
+    log_set_step(request->step_id);
+    log_info(LOG_SESSION, "a command begins");
     g_array_set_size(session->undone, 0);
     session->executor = (struct reply){ done, opaque };
 }

@@ -107,6 +107,19 @@ static gboolean parse_vm(struct session_config *config, json_t *payload,
     return TRUE;
 }
 
+static gboolean parse_mode(struct session_config *config, json_t *payload,
+                           GError **error)
+{
+    const char *mode = "ephemeral";
+
+    if (!message_get_optional_string(payload, "vm_mode", &mode, error))
+        return FALSE;
+    config->persistent = strcmp(mode, "persistent") == 0;
+    if (!config->persistent && strcmp(mode, "ephemeral") != 0)
+        return invalid(error, "vm_mode", "must be ephemeral or persistent");
+    return TRUE;
+}
+
 static gboolean parse_outside_policy(struct session_config *config,
                                      json_t *payload, GError **error)
 {
@@ -151,7 +164,7 @@ struct session_config *session_config_parse(json_t *payload, GError **error)
 
     config->memory_mb = MEMORY_DEFAULT_MB;
     config->boot_timeout_s = BOOT_TIMEOUT_DEFAULT_S;
-    if (want_value(payload, "vm_mode", "ephemeral", error) &&
+    if (parse_mode(config, payload, error) &&
         want_value(payload, "backend", "virtiofs", error) &&
         parse_network(config, payload, error) &&
         parse_outside_policy(config, payload, error) &&

@@ -30,7 +30,8 @@ struct session_config {
     char *kernel, *initrd, *disk; /* NULL: the image's */
     char *image;
 
-    bool wipe; /* the machine's disk: begin with a new one */
+    bool persistent; /* the machine keeps its disk */
+    bool wipe;       /* the machine's disk: begin with a new one */
 
     char *agent_command; /* for session_prompt(); NULL: none */
     json_t *limits;      /* as for session_configure(), or NULL */

@@ -171,6 +171,7 @@ void session_write_file(struct session *session, json_t *directory,
         return;
     }
     session->writes++;
+    session->counters.steps++;
     json_object_set_new(file, "step_id", json_integer(++session->last_step_id));
     control_link_request(session_folder_link(session, index), "write_file",
                          file, on_written,

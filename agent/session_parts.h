@@ -26,6 +26,7 @@ struct session {
     enum session_state state;
     char *log_level;
     GArray *listeners; /* of struct listener (session.c) */
+    struct session_counters counters;
 
     struct session_config *config;
     struct machine *machine;

@@ -42,13 +42,41 @@ static json_t *describe_directories(const struct session *session)
 
 json_t *session_describe(const struct session *session)
 {
-    return json_pack("{s:s, s:s, s:I, s:s, s:o, s:b}", "state",
-                     session_state_name(session->state), "accel",
-                     accel_name(machine_accel(session->machine)), "boot_ms",
-                     (json_int_t)machine_boot_ms(session->machine), "backend",
-                     "virtiofs", "working_directories",
-                     describe_directories(session), "held",
-                     machine_is_held(session->machine));
+    const struct machine *machine = session->machine;
+    const char *disk = machine_disk(machine);
+    json_t *status = json_pack(
+        "{s:s, s:s, s:I, s:s, s:s, s:o, s:b}", "state",
+        session_state_name(session->state), "accel",
+        accel_name(machine_accel(machine)), "boot_ms",
+        (json_int_t)machine_boot_ms(machine), "backend", "virtiofs", "vm_mode",
+        session->config->persistent ? "persistent" : "ephemeral",
+        "working_directories", describe_directories(session), "held",
+        machine_is_held(machine));
+
+    json_object_set_new(status, "disk", disk ? json_string(disk) : json_null());
+    return status;
+}
+
+struct session_counters *session_counters(struct session *session)
+{
+    return &session->counters;
+}
+
+json_t *session_counters_to_json(const struct session *session)
+{
+    const struct session_counters *counters = &session->counters;
+    guint64 ignored = counters->guest_messages_ignored;
+
+    if (session->state == SESSION_RUNNING)
+        ignored += guest_channel_complaints(machine_guest(session->machine));
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "requests",
+                     (json_int_t)counters->requests, "refused",
+                     (json_int_t)counters->refused, "events",
+                     (json_int_t)counters->events, "dropped_events",
+                     (json_int_t)counters->dropped_events, "steps",
+                     (json_int_t)counters->steps, "output_bytes",
+                     (json_int_t)counters->output_bytes,
+                     "guest_messages_ignored", (json_int_t)ignored);
 }
 
 json_t *session_status(const struct session *session)
@@ -60,6 +88,7 @@ json_t *session_status(const struct session *session)
     else
         status = json_pack("{s:s}", "state",
                            session_state_name(session->state));
+    json_object_set_new(status, "counters", session_counters_to_json(session));
     json_object_set_new(status, "running_step",
                         session->exec
                             ? json_integer(exec_step_id(session->exec))

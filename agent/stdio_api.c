@@ -56,6 +56,7 @@ static void send_error(struct stdio_api *api, const char *id,
     log_emit(LOG_LEVEL_INFO, LOG_STDIO_API,
              json_pack("{s:s?}", "request_id", id), "refused: %s",
              error->message);
+    session_counters(api->session)->refused++;
     jsonl_channel_send(api->channel,
                        message_error(id, (enum error_code)error_code_of(error),
                                      error->message,
@@ -78,14 +79,17 @@ static void respond(json_t *payload, const GError *error, json_t *data,
     struct request *request = opaque;
     struct stdio_api *api = request->api;
 
-    if (error)
+    if (error) {
         send_error(api, request->id, error, data);
-    else
+    } else {
+        log_emit(LOG_LEVEL_INFO, LOG_STDIO_API,
+                 json_pack("{s:s}", "request_id", request->id), "answered");
         jsonl_channel_send(
             api->channel,
             message_response(request->id,
                              payload ? json_incref(payload) : NULL),
             false);
+    }
     api->requests--;
     g_free(request->id);
     g_free(request);
@@ -103,8 +107,8 @@ static void dispatch(struct stdio_api *api, const char *id, const char *type,
         send_refusal(api, id, ERROR_BUSY, "too many requests wait already");
         return;
     }
-    log_emit(LOG_LEVEL_DEBUG, LOG_STDIO_API,
-             json_pack("{s:s}", "request_id", id), "request %.100s", type);
+    log_set_request(id);
+    log_info(LOG_STDIO_API, "request %.100s", type);
     request = g_new0(struct request, 1);
     request->api = api;
     request->id = g_strdup(id);
@@ -112,6 +116,7 @@ static void dispatch(struct stdio_api *api, const char *id, const char *type,
     if (!stdio_ops_carry_out(api->session, type, payload, respond, request,
                              &error))
         respond(NULL, error, NULL, request);
+    log_set_request(NULL);
 }
 
 static void on_request(struct stdio_api *api, json_t *message)
@@ -120,6 +125,7 @@ static void on_request(struct stdio_api *api, json_t *message)
     const char *id = NULL, *type;
     g_autoptr(GError) error = NULL;
 
+    session_counters(api->session)->requests++;
     if (!message_get_string(message, "request_id", &id, &error) ||
         !message_get_string(message, "type", &type, &error)) {
         send_error(api, id, error, NULL);
@@ -266,4 +272,10 @@ void stdio_api_stop(struct stdio_api *api)
 void stdio_api_kill(struct stdio_api *api)
 {
     session_kill(api->session);
+}
+
+void stdio_api_log_counters(struct stdio_api *api)
+{
+    log_emit(LOG_LEVEL_INFO, LOG_STDIO_API,
+             session_counters_to_json(api->session), "counters");
 }

@@ -36,6 +36,9 @@ void stdio_api_free(struct stdio_api *api);
 /* End the session, if there is one; "stopped" follows. */
 void stdio_api_stop(struct stdio_api *api);
 
+/* Write the counters of session.status to the log. */
+void stdio_api_log_counters(struct stdio_api *api);
+
 /* Do not wait any longer: end what runs at once. */
 void stdio_api_kill(struct stdio_api *api);
 

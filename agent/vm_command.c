@@ -74,23 +74,33 @@ static void add_machine(GPtrArray *argv, const struct vm_config *config)
     add2(argv, "-display", g_strdup("none"));
 }
 
-static void add_kernel(GPtrArray *argv, const struct guest_image *image)
+static void add_kernel(GPtrArray *argv, const struct vm_config *config)
 {
+    const struct guest_image *image = config->image;
+
     add2(argv, "-kernel", g_strdup(image->kernel));
     if (image->initrd)
         add2(argv, "-initrd", g_strdup(image->initrd));
     add2(argv, "-append",
-         g_strdup_printf("console=ttyS0 panic=-1 quiet%s%s",
-                         *image->append ? " " : "", image->append));
+         g_strdup_printf("console=ttyS0 panic=-1 quiet%s%s%s",
+                         *image->append ? " " : "", image->append,
+                         config->disk ? " stepback.root=rw" : ""));
 }
 
-static void add_rootfs(GPtrArray *argv, const char *rootfs)
+static void add_rootfs(GPtrArray *argv, const struct vm_config *config)
 {
-    g_autofree char *file = quote(rootfs);
+    g_autofree char *rootfs = quote(config->image->rootfs);
+    g_autofree char *disk = config->disk ? quote(config->disk) : NULL;
 
-    add2(argv, "-drive",
-         g_strdup_printf("if=none,id=root,format=raw,read-only=on,file=%s",
-                         file));
+    if (disk)
+        add2(argv, "-drive",
+             g_strdup_printf("if=none,id=root,format=qcow2,discard=unmap,"
+                             "file=%s",
+                             disk));
+    else
+        add2(argv, "-drive",
+             g_strdup_printf("if=none,id=root,format=raw,read-only=on,file=%s",
+                             rootfs));
     add2(argv, "-device",
          g_strdup("virtio-blk-pci,drive=root,serial=stepback-root"));
 }
@@ -135,9 +145,9 @@ char **vm_command_build(const struct vm_config *config, int control_fd,
 
     add(argv, config->qemu);
     add_machine(argv, config);
-    add_kernel(argv, config->image);
+    add_kernel(argv, config);
     if (config->image->rootfs)
-        add_rootfs(argv, config->image->rootfs);
+        add_rootfs(argv, config);
     add_channels(argv, config, control_fd, qmp_fd);
     if (config->network) {
         add2(argv, "-netdev", g_strdup("user,id=net0"));

@@ -18,6 +18,7 @@
 struct vm_config {
     const char *qemu; /* the program's path */
     const struct guest_image *image;
+    const char *disk; /* over the image's root disk, kept; or NULL */
     enum accel accel; /* KVM or TCG */
     unsigned memory_mb;
     unsigned cpus; /* 0: as many as suit the accelerator */

@@ -20,6 +20,8 @@ static const char *const level_names[] = {
 
 static _Atomic int max_level = LOG_LEVEL_WARN;
 static const char *_Atomic human_name;
+static _Atomic int64_t about_step;
+static _Thread_local const char *about_request;
 
 bool log_level_parse(const char *name, enum log_level *ret_level)
 {
@@ -46,6 +48,16 @@ void log_set_human(const char *name)
     atomic_store(&human_name, name);
 }
 
+void log_set_step(int64_t step_id)
+{
+    atomic_store(&about_step, step_id);
+}
+
+void log_set_request(const char *request_id)
+{
+    about_request = request_id;
+}
+
 bool log_enabled(enum log_level level)
 {
     return (int)level <= atomic_load_explicit(&max_level, memory_order_relaxed);
@@ -69,6 +81,16 @@ static json_t *text_value(const char *text)
     return json_string(valid);
 }
 
+static void add_context(json_t *line)
+{
+    int64_t step = atomic_load(&about_step);
+
+    if (step && !json_object_get(line, "step_id"))
+        json_object_set_new(line, "step_id", json_integer(step));
+    if (about_request && !json_object_get(line, "request_id"))
+        json_object_set_new(line, "request_id", text_value(about_request));
+}
+
 static char *json_line(enum log_level level, const char *component,
                        json_t *fields, const char *message)
 {
@@ -82,6 +104,7 @@ static char *json_line(enum log_level level, const char *component,
     json_object_set_new(line, "message", text_value(message));
     if (fields)
         json_object_update_missing(line, fields);
+    add_context(line);
     text = json_dumps(line, JSON_COMPACT | JSON_ENSURE_ASCII);
     json_decref(line);
     return text;

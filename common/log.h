@@ -13,6 +13,7 @@
 #include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 enum log_level {
     LOG_LEVEL_NONE = -1, /* for log_set_level(): nothing at all */
@@ -50,6 +51,12 @@ bool log_enabled(enum log_level level);
  * join the line. Any thread. errno is kept. */
 void log_emit(enum log_level level, const char *component, json_t *fields,
               const char *format, ...) G_GNUC_PRINTF(4, 5);
+
+/* What all lines are about from now on, until 0 or NULL: they get it as
+ * "step_id", or "request_id", unless they have one. The step is the process's;
+ * the request (borrowed) is the calling thread's. */
+void log_set_step(int64_t step_id);
+void log_set_request(const char *request_id);
 
 #define log_at(level, component, ...)                                          \
     do {                                                                       \

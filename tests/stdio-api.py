@@ -13,7 +13,8 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from stdio_client import (Agent, alive, contains, equal,  # noqa: E402
-                          eventually, main, test)
+                          Skip, eventually, main, test)
+from stdio_schema import SCHEMA, jsonschema  # noqa: E402
 
 @test
 def every_operation_is_accepted(place):
@@ -150,7 +151,8 @@ def bad_sessions_are_refused(place):
             (1004, "access", {"working_directories": [
                 {"path": place.share, "access": "maybe"}]}),
             (1004, "not in this version", {"network_policy": "allowlist"}),
-            (1004, "always 'ephemeral'", {"vm_mode": "persistent"}),
+            (1004, "no disk", {"vm_mode": "persistent"}),
+            (1004, "vm_mode", {"vm_mode": "forever"}),
             (1004, "backend", {"backend": "9p"}),
             (1004, "accel", {"vm": {"accel": "fast"}}),
             (1004, "memory_mb", {"vm": {"memory_mb": 1}}),
@@ -463,6 +465,30 @@ def a_read_only_folder_has_no_undo(place):
 
 
 @test
+def schemas_are_whole(place):
+    """the schema is one, and has every operation; what is no request is none"""
+    if jsonschema is None:
+        raise Skip("there is no python3-jsonschema")
+    SCHEMA.check_self()
+    agent = Agent(place)
+    known = agent.ask("protocol.hello", protocol_version=1)["payload"]
+    for operation in known["operations"]:
+        equal((operation, SCHEMA.has("request." + operation),
+               SCHEMA.has("answer." + operation)), (operation, True, True))
+    for wrong in ({"type": "no.such", "request_id": "1"},
+                  {"type": "fs.read", "request_id": "1"},
+                  {"type": "session.stop"},
+                  {"type": "agent.execute", "request_id": "1",
+                   "payload": {"command": "x", "timeout_seconds": 0}}):
+        try:
+            SCHEMA.check("request", wrong)
+        except AssertionError:
+            continue
+        raise AssertionError("it passed: %s" % wrong)
+    equal(agent.close(), 0)
+
+
+@test
 def channels_are_kept_apart(place):
     """SA-07, SA-08: stderr is logs only, stdout is the protocol only"""
     agent = Agent(place, level="debug")
@@ -510,17 +536,21 @@ def a_stubborn_qemu_is_killed(place):
 
 @test
 def a_killed_agent_leaves_nothing(place):
-    """SL-08: kill -9: children are gone in 2 s, the folder by the next start"""
+    """SL-08: kill -9: in 2 s all is gone; what is left, by the next start"""
     agent = Agent(place, FAKE_QEMU="stubborn")
     agent.start()
     children = agent.children()
     equal(len(children), 2)
     agent.kill()
     assert eventually(lambda: not any(map(alive, children)), 2), children
-    stale, = place.sessions()
+    assert eventually(lambda: place.sessions() == [], 2)
+    stale = place.runtime + "/stepback-a2b3C4"
+    os.mkdir(stale, 0o700)
+    for name in ("agent.lock", "fs0.sock"):
+        open(stale + "/" + name, "w").close()
     agent = Agent(place)
     equal(agent.start()["payload"]["state"], "running")
-    equal(stale in place.sessions(), False)
+    equal(os.path.exists(stale), False)
     equal(agent.close(), 0)
 
 

@@ -51,7 +51,7 @@ def folders_have_tags_and_places(place):
     equal(agent.ask("fs.list", directory="share-2")["payload"]["entries"][0]
           ["name"], "f")
     equal(agent.close(), 0)
-    equal(os.listdir(place.runtime), [])
+    equal(place.sessions(), [])
 
 
 @test
@@ -182,7 +182,7 @@ def eight_folders_work(place):
     equal([os.listdir(place.root + "/" + name) for name in names], [[]] * 8)
     assert time.monotonic() - start < 5
     equal(agent.close(), 0)
-    equal(os.listdir(place.runtime), [])
+    equal(place.sessions(), [])
 
 
 @test

@@ -13,6 +13,10 @@ import threading
 import time
 import traceback
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from stdio_schema import SCHEMA  # noqa: E402
+
 SRCDIR = os.environ.get("srcdir", os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 BUILDDIR = os.getcwd()
@@ -87,6 +91,7 @@ class Agent:
         self.messages = queue.Queue()
         self.seen = []
         self.last_id = 0
+        self.requests = {}  # by their ids
         if reading:
             self.read()
 
@@ -104,15 +109,29 @@ class Agent:
     def send(self, type, **payload):
         self.last_id += 1
         id = "r%d" % self.last_id
-        self.write(json.dumps({"type": type, "request_id": id,
-                               "payload": payload}).encode() + b"\n")
+        request = {"type": type, "request_id": id, "payload": payload}
+        self.requests[id] = request
+        self.write(json.dumps(request).encode() + b"\n")
         return id
+
+    def check(self, message):
+        """Each line has the form that its schema says; and so had the request,
+        if it was carried out."""
+        if message["type"] != "response":
+            SCHEMA.check(message["type"], message)
+        elif message["status"] == "error":
+            SCHEMA.check("refusal", message)
+        else:
+            request = self.requests[message["request_id"]]
+            SCHEMA.check("request." + request["type"], request)
+            SCHEMA.check("answer." + request["type"], message)
 
     def next(self, patience=PATIENCE):
         line = self.messages.get(timeout=patience)
         if line is None:
             return None
         message = json.loads(line)
+        self.check(message)
         self.seen.append(message)
         return message
 
@@ -159,6 +178,15 @@ class Agent:
         with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
             return [int(word) for word in file.read().split()]
 
+    def command_line(self):
+        """QEMU's."""
+        for pid in self.children():
+            with open("/proc/%d/cmdline" % pid, "rb") as file:
+                words = file.read().decode().replace("\0", " ")
+            if "-nodefaults" in words:
+                return words
+        raise AssertionError("there is no QEMU")
+
     def close(self, patience=PATIENCE):
         """End of input; the exit status."""
         if not self.process.stdin.closed:
@@ -171,8 +199,9 @@ class Agent:
             self.process.wait()
 
     def log(self):
-        self.errors.seek(0)
-        return self.errors.read().decode().splitlines()
+        # Not by seek(): the agent writes at the same file offset.
+        size = os.fstat(self.errors.fileno()).st_size
+        return os.pread(self.errors.fileno(), size, 0).decode().splitlines()
 
 
 def alive(pid):

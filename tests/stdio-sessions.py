@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How sessions begin and end: disks that stay and disks that do not, and what
+is left when something is killed.
+
+Ids such as SL-03 are the test plan's. STEPBACK_SESSION_KILLS says how many
+sessions are killed at random times (default: 25; 100 before a release).
+"""
+import glob
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from stdio_client import (Agent, Skip, alive, contains, equal,  # noqa: E402
+                          eventually, main, test)
+
+KILLS = int(os.environ.get("STEPBACK_SESSION_KILLS", "25"))
+
+
+def disks(place):
+    return glob.glob(place.root + "/state/stepback/vm/*/disk.qcow2")
+
+
+def with_disk(place):
+    """An image that has a root disk."""
+    if not shutil.which("qemu-img"):
+        raise Skip("there is no qemu-img")
+    with open(place.image + "/rootfs.ext4", "wb") as file:
+        file.truncate(1 << 20)
+    return Agent(place)
+
+
+def described(disk):
+    return json.loads(subprocess.run(
+        ["qemu-img", "info", "--output=json", disk], check=True,
+        stdout=subprocess.PIPE).stdout)
+
+
+@test
+def a_persistent_disk_stays(place):
+    """SL-03: persistent: a qcow2 disk over the image's, which is kept"""
+    agent = with_disk(place)
+    started = agent.start(vm_mode="persistent")["payload"]
+    disk, = disks(place)
+    equal((started["vm_mode"], started["disk"]), ("persistent", disk))
+    contains(agent.command_line(), "format=qcow2,discard=unmap,file=" + disk)
+    contains(agent.command_line(), "stepback.root=rw")
+    info = described(disk)
+    equal((info["format"], info["backing-filename"]),
+          ("qcow2", place.image + "/rootfs.ext4"))
+    made = os.stat(disk).st_ino
+    agent.ask("session.stop")
+    equal(disks(place), [disk])
+    agent.start(vm_mode="persistent")
+    equal(os.stat(disk).st_ino, made)
+    # Who comes second is told so.
+    other = Agent(place)
+    equal(other.start(vm_mode="persistent", working_directories=[
+        {"path": place.share, "undo_dir": place.root + "/log"}])["error"]
+        ["number"], 6000)
+    equal(other.close(), 0)
+    equal(agent.close(), 0)
+    equal(disks(place), [disk])
+
+
+@test
+def an_ephemeral_machine_keeps_nothing(place):
+    """SL-04: ephemeral: there is no disk that could be left"""
+    agent = with_disk(place)
+    started = agent.start(vm_mode="ephemeral")["payload"]
+    equal((started["vm_mode"], started["disk"]), ("ephemeral", None))
+    contains(agent.command_line(), "read-only=on")
+    agent.ask("session.stop")
+    equal(disks(place), [])
+    equal(place.sessions(), [])
+    equal(agent.close(), 0)
+
+
+@test
+def reset_begins_anew(place):
+    """SL-05: session.reset: a new disk, and the session runs again as it was"""
+    agent = with_disk(place)
+    agent.start(vm_mode="persistent")
+    disk, = disks(place)
+    made = os.stat(disk).st_ino
+    os.link(disk, place.root + "/keeps-its-number")
+    again = agent.ask("session.reset")["payload"]
+    equal((again["state"], again["disk"]), ("running", disk))
+    assert os.stat(disk).st_ino != made
+    equal(agent.ask("agent.execute", command="exit 0")["payload"]["exit_code"],
+          0)
+    agent.send("agent.execute", command="sleep")
+    agent.event("event.step_started")
+    equal(agent.ask("session.reset")["payload"]["state"], "running")
+    agent.ask("session.stop")
+    # The image is built again: the disk is of no use, and reset says so.
+    os.utime(place.image + "/rootfs.ext4", (1, 1))
+    error = agent.start(vm_mode="persistent")["error"]
+    equal(error["number"], 2003)
+    contains(error["message"], "session.reset")
+    answer = agent.ask("session.reset", vm_mode="persistent", vm={
+        "accel": "tcg"}, working_directories=[{"path": place.share}])
+    equal(answer["payload"]["state"], "running")
+    equal(agent.close(), 0)
+
+
+@test
+def a_lost_session_is_reset(place):
+    """SL-05: session.reset leaves the state error, too"""
+    agent = Agent(place)
+    agent.start()
+    agent.send("agent.execute", command="die")
+    equal(agent.event("event.error")["number"], 2005)
+    equal(agent.ask("session.status")["payload"]["state"], "error")
+    equal(agent.ask("session.reset")["payload"]["state"], "running")
+    equal(agent.close(), 0)
+    equal(place.sessions(), [])
+
+
+@test
+def a_dropped_channel_is_told(place):
+    """SL-07: the shim's port is closed: 2005, and session.stop leads out"""
+    agent = Agent(place)
+    agent.start()
+    id = agent.send("agent.execute", command="hang-up")
+    equal(agent.event("event.error")["number"], 2005)
+    equal(agent.response(id)["error"]["number"], 2005)
+    equal(agent.ask("session.status")["payload"]["state"], "error")
+    equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
+    equal((agent.children(), place.sessions()), ([], []))
+    equal(agent.close(), 0)
+
+
+def left(place):
+    """Sockets, mounts and temporary files of this place."""
+    found = []
+    for base, _, files in os.walk(place.root):
+        found += [os.path.join(base, name) for name in files
+                  if name.endswith((".sock", ".lock", ".new", ".log"))]
+    with open("/proc/self/mounts") as mounts:
+        found += [line for line in mounts if place.root in line]
+    return [name for name in found if "/.stepback/" not in name]
+
+
+def processes(place):
+    """Of this place, that are alive."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/environ" % pid, "rb") as file:
+                if place.root.encode() in file.read() and alive(int(pid)):
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+@test
+def kills_leave_nothing(place):
+    """SL-08: sessions killed (SIGKILL) at any time leave no process or file"""
+    chance = random.Random(1)
+    killed_running = 0
+    for number in range(KILLS):
+        agent = Agent(place)
+        agent.send("session.start", vm={"accel": "tcg"},
+                   working_directories=[{"path": place.share}])
+        agent.send("agent.execute", command="sleep")
+        time.sleep(chance.uniform(0, 0.6))
+        killed_running += len(agent.children()) == 2
+        agent.kill()
+    assert killed_running > 0
+    assert eventually(lambda: not processes(place), 5), processes(place)
+    assert eventually(lambda: left(place) == [], 5), left(place)
+    equal(place.sessions(), [])
+    agent = Agent(place)
+    equal(agent.start()["payload"]["state"], "running")
+    equal(agent.close(), 0)
+
+
+@test
+def any_child_may_be_killed(place):
+    """SL-08: whichever child is killed, and when: the session can be stopped"""
+    chance = random.Random(2)
+    agent = Agent(place)
+    for number in range(6):
+        id = agent.send("session.start", vm={"accel": "tcg"},
+                        working_directories=[{"path": place.share}])
+        time.sleep(chance.uniform(0, 0.3))
+        for pid in agent.children()[number % 2:number % 2 + 1]:
+            os.kill(pid, signal.SIGKILL)
+        answer = agent.response(id)
+        if answer["status"] == "ok":
+            # It was killed late, or not at all.
+            eventually(lambda: agent.ask("session.status")["payload"]
+                       ["state"] == "error", 2)
+            agent.ask("session.stop")
+        equal(agent.ask("session.status")["payload"]["state"], "stopped")
+        equal((agent.children(), place.sessions()), ([], []))
+    equal(agent.start()["payload"]["state"], "running")
+    equal(agent.close(), 0)
+
+
+main()
