@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * undo - a step, what it did, undo and redo: how the library is used, in short.
+ *
+ *     cc undo.c $(pkg-config --cflags --libs libstepback-interceptor)
+ *     ./a.out FOLDER LOG-FOLDER
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <stepback/interceptor.h>
+
+/* What a client asks for: write a new file. 0 or -errno. */
+static int serve_client(struct ic *ic)
+{
+    struct ic_cred me = { geteuid(), getegid(), 022 };
+    struct iovec text = { "hello\n", 6 };
+    struct ic_inode *note;
+    int fd, rc = ic_create(ic, &me, ic_root(ic), "note", O_WRONLY | O_EXCL,
+                           0644, &note, NULL, &fd);
+
+    if (rc < 0)
+        return rc;
+    rc = (int)ic_pwritev(ic, note, fd, &text, 1, 0, 0, false);
+    close(fd);
+    ic_inode_unref(note);
+    return MIN(rc, 0);
+}
+
+/* True if there is something to undo. */
+static gboolean print(const struct ic_step_info *info)
+{
+    for (guint i = 0; i < info->changes->len; i++) {
+        const struct ic_change *change = g_ptr_array_index(info->changes, i);
+
+        printf("%c %s\n", "CMDRA"[change->type], change -> path);
+    }
+    return info->undoable;
+}
+
+int main(int argc, char **argv)
+{
+    struct ic_options options = { .share = argc == 3 ? argv[1] : "" };
+    struct ic_rollback_result *result = NULL;
+    struct ic_step_info *info = NULL;
+    GError *error = NULL;
+    struct ic *ic;
+
+    options.undo_dir = argc == 3 ? argv[2] : NULL;
+    umask(0); /* modes are the client's */
+    ic = ic_open_share(&options, &error);
+    if (ic && ic_step_open(ic, ic_last_step_id(ic) + 1, IC_STEP_COMMAND,
+                           "take a note", &error)) {
+        int rc = serve_client(ic);
+
+        if (ic_step_close(ic, ic_last_step_id(ic), -rc, 0, 0, &info, &error) &&
+            print(info) && /* C note */
+            ic_rollback(ic, 1, false, NULL, &error))
+            ic_redo(ic, 1, false, &result, &error); /* it is back */
+    }
+    ic_rollback_result_free(result);
+    ic_step_info_free(info);
+    ic_close(ic);
+    if (error)
+        fprintf(stderr, "%s\n", error->message);
+    return error ? 1 : 0;
+}
