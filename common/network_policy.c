@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * network_policy - see network_policy.h.
+ */
+#include "common/network_policy.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "common/errors.h"
+
+/* ---- addresses ----------------------------------------------------------- */
+
+#define V4(a, b, c, d, n)                                                      \
+    {                                                                          \
+        { false, { a, b, c, d } }, n                                           \
+    }
+#define V6(n, ...)                                                             \
+    {                                                                          \
+        { true, { __VA_ARGS__ } }, n                                           \
+    }
+
+/* The host, by names of slirp's. */
+static const struct network_prefix host_names[] = {
+    V4(10, 0, 2, 2, 32),
+    V6(128, 0xfe, 0xc0, [15] = 2),
+};
+
+static const struct network_prefix link_local = V4(169, 254, 0, 0, 16);
+
+/* See the header; RFC 6890 has them all. */
+static const struct network_prefix never[] = {
+    V4(0, 0, 0, 0, 8),
+    V4(127, 0, 0, 0, 8),
+    V4(10, 0, 2, 0, 24),
+    V4(224, 0, 0, 0, 4),
+    V4(240, 0, 0, 0, 4),
+    V6(96, 0), /* ::, ::1 */
+    V6(96, [10] = 0xff, [11] = 0xff),
+    V6(10, 0xfe, 0x80),
+    V6(64, 0xfe, 0xc0),
+    V6(8, 0xff),
+};
+
+static bool covers(const struct network_prefix *prefix,
+                   const struct network_address *address)
+{
+    unsigned bytes = prefix->length / 8, bits = prefix->length % 8;
+    uint8_t mask = (uint8_t)(0xff00 >> bits);
+
+    return prefix->address.v6 == address->v6 &&
+           memcmp(prefix->address.bytes, address->bytes, bytes) == 0 &&
+           (bits == 0 ||
+            ((prefix->address.bytes[bytes] ^ address->bytes[bytes]) & mask) ==
+                0);
+}
+
+static bool is_within(const struct network_prefix *inner,
+                      const struct network_prefix *outer)
+{
+    return inner->length >= outer->length && covers(outer, &inner->address);
+}
+
+static unsigned address_bits(const struct network_address *address)
+{
+    return address->v6 ? 128 : 32;
+}
+
+const char *network_address_format(const struct network_address *address,
+                                   char *text)
+{
+    return inet_ntop(address->v6 ? AF_INET6 : AF_INET, address->bytes, text,
+                     INET6_ADDRSTRLEN);
+}
+
+static char *format_prefix(const struct network_prefix *prefix)
+{
+    char text[INET6_ADDRSTRLEN];
+
+    network_address_format(&prefix->address, text);
+    if (prefix->length == address_bits(&prefix->address))
+        return g_strdup(text);
+    return g_strdup_printf("%s/%u", text, prefix->length);
+}
+
+/* ---- what is allowed ----------------------------------------------------- */
+
+static bool is_host_name(const struct network_address *address)
+{
+    return covers(&host_names[0], address) || covers(&host_names[1], address);
+}
+
+bool network_policy_names(const struct network_policy *policy,
+                          const struct network_address *address)
+{
+    for (unsigned i = 0; i < policy->count; i++) {
+        if (policy->allow[i].length == address_bits(address) &&
+            covers(&policy->allow[i], address))
+            return true;
+    }
+    return false;
+}
+
+static bool lists(const struct network_policy *policy,
+                  const struct network_address *address, unsigned min_length)
+{
+    for (unsigned i = 0; i < policy->count; i++) {
+        if (policy->allow[i].length >= min_length &&
+            covers(&policy->allow[i], address))
+            return true;
+    }
+    return false;
+}
+
+bool network_policy_allows(const struct network_policy *policy,
+                           const struct network_address *address)
+{
+    if (policy->kind == NETWORK_DISABLED)
+        return false;
+    if (is_host_name(address))
+        return network_policy_names(policy, address);
+    for (size_t i = 0; i < G_N_ELEMENTS(never); i++) {
+        if (covers(&never[i], address))
+            return false;
+    }
+    if (covers(&link_local, address))
+        return lists(policy, address, link_local.length);
+    return policy->kind == NETWORK_OPEN || lists(policy, address, 0);
+}
+
+/* ---- JSON ---------------------------------------------------------------- */
+
+static gboolean invalid(GError **error, const char *text)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                "the field 'network_policy' %s", text);
+    return FALSE;
+}
+
+static gboolean invalid_entry(GError **error, const char *entry,
+                              const char *text)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                "the network policy allows '%.60s', which %s", entry, text);
+    return FALSE;
+}
+
+/* "/8" or "". */
+static bool parse_length(const char *text, unsigned max, unsigned *ret_length)
+{
+    guint64 length;
+
+    *ret_length = max;
+    if (*text == '\0')
+        return true;
+    if (!g_ascii_string_to_unsigned(text + 1, 10, 0, max, &length, NULL))
+        return false;
+    *ret_length = (unsigned)length;
+    return true;
+}
+
+/* Clear what is beyond the length; true if something was there. */
+static bool clear_rest(struct network_prefix *prefix)
+{
+    bool found = false;
+
+    for (unsigned bit = prefix->length; bit < 128; bit++) {
+        uint8_t *byte = &prefix->address.bytes[bit / 8];
+        uint8_t mask = (uint8_t)(0x80 >> bit % 8);
+
+        found = found || *byte & mask;
+        *byte &= (uint8_t)~mask;
+    }
+    return found;
+}
+
+static gboolean check_reachable(const struct network_prefix *prefix,
+                                const char *entry, GError **error)
+{
+    if (prefix->length == address_bits(&prefix->address) &&
+        is_host_name(&prefix->address))
+        return TRUE;
+    for (size_t i = 0; i < G_N_ELEMENTS(never); i++) {
+        if (is_within(prefix, &never[i]))
+            return invalid_entry(
+                error, entry,
+                "no guest can reach; the host's own services are at 10.0.2.2 "
+                "(fec0::2), and its name server is had with \"dns\"");
+    }
+    return TRUE;
+}
+
+static gboolean parse_entry(json_t *value, struct network_prefix *prefix,
+                            GError **error)
+{
+    const char *entry = json_string_value(value), *slash;
+    g_autofree char *address = NULL, *problem = NULL, *right = NULL;
+
+    memset(prefix, 0, sizeof(*prefix));
+    if (!entry)
+        return invalid(error, "has an 'allow' that is no list of strings");
+    slash = strchr(entry, '/');
+    if (!slash)
+        slash = entry + strlen(entry);
+    address = g_strndup(entry, (gsize)(slash - entry));
+    prefix->address.v6 = strchr(address, ':') != NULL;
+    if (inet_pton(prefix->address.v6 ? AF_INET6 : AF_INET, address,
+                  prefix->address.bytes) != 1 ||
+        !parse_length(slash, address_bits(&prefix->address), &prefix->length))
+        return invalid_entry(error, entry,
+                             "is no address (1.2.3.4, 2001:db8::1) and no "
+                             "network (10.0.0.0/8, 2001:db8::/32); names of "
+                             "hosts are not taken");
+    if (clear_rest(prefix)) {
+        right = format_prefix(prefix);
+        problem = g_strdup_printf("has bits beyond its /%u; the network is %s",
+                                  prefix->length, right);
+        return invalid_entry(error, entry, problem);
+    }
+    return check_reachable(prefix, entry, error);
+}
+
+static gboolean parse_list(json_t *list, struct network_policy *policy,
+                           GError **error)
+{
+    size_t i;
+    json_t *entry;
+
+    if (!json_is_array(list))
+        return invalid(error, "must have an 'allow' that is a list of "
+                              "addresses and networks");
+    if (json_array_size(list) > NETWORK_POLICY_MAX)
+        return invalid(error, "allows more than 256 networks");
+    json_array_foreach(list, i, entry)
+    {
+        if (!parse_entry(entry, &policy->allow[policy->count++], error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean parse_object(json_t *object, struct network_policy *policy,
+                             GError **error)
+{
+    json_t *dns = json_object_get(object, "dns");
+
+    if (json_object_size(object) != (dns ? 2 : 1))
+        return invalid(error, "has members other than 'allow' and 'dns', or no "
+                              "'allow'");
+    if (dns && !json_is_boolean(dns))
+        return invalid(error, "has a 'dns' that is not true or false");
+    policy->kind = NETWORK_ALLOW;
+    policy->dns = json_is_true(dns);
+    return parse_list(json_object_get(object, "allow"), policy, error);
+}
+
+gboolean network_policy_parse(json_t *value, struct network_policy *ret_policy,
+                              GError **error)
+{
+    const char *name = value ? json_string_value(value) : "open";
+    struct network_policy policy = { .kind = NETWORK_DISABLED };
+
+    if (json_is_object(value)) {
+        if (!parse_object(value, &policy, error))
+            return FALSE;
+    } else if (g_strcmp0(name, "open") == 0) {
+        policy.kind = NETWORK_OPEN;
+        policy.dns = true;
+    } else if (g_strcmp0(name, "disabled") != 0) {
+        return invalid(error, "must be \"open\", \"disabled\" or, for example, "
+                              "{\"allow\":[\"10.0.0.0/8\",\"1.2.3.4\"]}");
+    }
+    *ret_policy = policy;
+    return TRUE;
+}
+
+json_t *network_policy_to_json(const struct network_policy *policy)
+{
+    json_t *list;
+
+    if (policy->kind != NETWORK_ALLOW)
+        return json_string(policy->kind == NETWORK_OPEN ? "open" : "disabled");
+    list = json_array();
+    for (unsigned i = 0; i < policy->count; i++) {
+        g_autofree char *text = format_prefix(&policy->allow[i]);
+
+        json_array_append_new(list, json_string(text));
+    }
+    return json_pack("{s:o, s:b}", "allow", list, "dns", policy->dns);
+}

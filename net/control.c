@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * control - see control.h.
+ */
+#include "net/control.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "common/jsonl.h"
+#include "common/message.h"
+
+/* A list of 256 networks is some 12 KB. */
+enum { MAX_LINE = 64 << 10, MAX_QUEUE = 256 << 10, TELL_MS = 300 };
+
+struct control {
+    struct jsonl_channel *channel;
+    struct gateway *gateway;
+    void (*closed)(void *opaque);
+    void *opaque;
+    guint tell_timer;
+    bool has_dns;
+    uint8_t dns[4];
+};
+
+/* ---- requests ------------------------------------------------------------ */
+
+static gboolean get_dns(struct control *control, json_t *payload,
+                        GError **error)
+{
+    json_t *server = json_object_get(payload, "dns_server");
+    const char *text = json_string_value(server);
+
+    if (!server)
+        return TRUE;
+    if (!json_is_null(server) &&
+        (!text || inet_pton(AF_INET, text, control->dns) != 1)) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "the field 'dns_server' must be an IPv4 address");
+        return FALSE;
+    }
+    control->has_dns = text != NULL;
+    return TRUE;
+}
+
+static json_t *configure(struct control *control, json_t *payload,
+                         GError **error)
+{
+    g_autofree struct network_policy *policy = g_new(struct network_policy, 1);
+    json_t *wanted = json_object_get(payload, "network_policy");
+
+    *policy = *gateway_policy(control->gateway);
+    if ((wanted && !network_policy_parse(wanted, policy, error)) ||
+        !get_dns(control, payload, error))
+        return NULL;
+    gateway_configure(control->gateway, policy,
+                      control->has_dns ? control->dns : NULL);
+    return json_object();
+}
+
+static json_t *tell_status(struct control *control, json_t *payload,
+                           GError **error)
+{
+    return json_pack("{s:o, s:o}", "network_policy",
+                     network_policy_to_json(gateway_policy(control->gateway)),
+                     "frames", gateway_count(control->gateway));
+}
+
+static json_t *carry_out(struct control *control, const char *type,
+                         json_t *payload, GError **error)
+{
+    if (g_strcmp0(type, "configure") == 0)
+        return configure(control, payload, error);
+    if (g_strcmp0(type, "status") == 0)
+        return tell_status(control, payload, error);
+    g_set_error(error, STEPBACK_ERROR, ERROR_UNKNOWN_OPERATION,
+                "unknown request '%.60s'", type ? type : "");
+    return NULL;
+}
+
+static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
+                    json_t *message, const char *text, void *opaque)
+{
+    struct control *control = opaque;
+    g_autoptr(GError) error = NULL;
+    const char *id;
+    json_t *answer;
+
+    if (status != JSONL_OK) {
+        jsonl_channel_send(
+            channel, message_error(NULL, ERROR_MALFORMED_JSON, text, NULL),
+            false);
+        return;
+    }
+    id = json_string_value(json_object_get(message, "request_id"));
+    answer = carry_out(control,
+                       json_string_value(json_object_get(message, "type")),
+                       json_object_get(message, "payload"), &error);
+    jsonl_channel_send(channel,
+                       answer ? message_response(id, answer)
+                              : message_gerror(id, error),
+                       false);
+}
+
+static void on_closed(struct jsonl_channel *channel, void *opaque)
+{
+    struct control *control = opaque;
+
+    control->closed(control->opaque);
+}
+
+static const struct jsonl_callbacks callbacks = {
+    .line = on_line,
+    .closed = on_closed,
+};
+
+/* ---- events -------------------------------------------------------------- */
+
+static gboolean tell(gpointer data)
+{
+    struct control *control = data;
+    json_t *refusal;
+
+    control->tell_timer = 0;
+    while ((refusal = gateway_take_refusal(control->gateway)))
+        jsonl_channel_send(control->channel,
+                           message_event("event.refused", refusal), true);
+    return G_SOURCE_REMOVE;
+}
+
+void control_refused(void *opaque)
+{
+    struct control *control = opaque;
+
+    if (!control->tell_timer)
+        control->tell_timer = g_timeout_add(TELL_MS, tell, control);
+}
+
+/* ---- set-up -------------------------------------------------------------- */
+
+struct control *control_new(int fd, void (*closed)(void *opaque), void *opaque)
+{
+    struct control *control = g_new0(struct control, 1);
+
+    control->closed = closed;
+    control->opaque = opaque;
+    control->channel = jsonl_channel_new(fd, fd, MAX_LINE, MAX_QUEUE,
+                                         &callbacks, control);
+    return control;
+}
+
+void control_attach(struct control *control, struct gateway *gateway)
+{
+    control->gateway = gateway;
+}
+
+void control_free(struct control *control)
+{
+    if (!control)
+        return;
+    g_clear_handle_id(&control->tell_timer, g_source_remove);
+    jsonl_channel_free(control->channel);
+    g_free(control);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * frame_filter - see frame_filter.h.
+ */
+#include "net/frame_filter.h"
+
+#include <string.h>
+
+enum {
+    DHCP_SERVER = 67,
+    DHCP_CLIENT = 68,
+    TFTP = 69,
+    DNS = 53,
+
+    ECHO_REPLY = 0,
+    ECHO_REQUEST = 8,
+    ECHO_REQUEST_V6 = 128,
+    ECHO_REPLY_V6 = 129,
+    ROUTER_SOLICITATION = 133,
+    ROUTER_ADVERTISEMENT = 134,
+    NEIGHBOUR_SOLICITATION = 135,
+    NEIGHBOUR_ADVERTISEMENT = 136,
+    OWN_HOPS = 255, /* of a packet that no router has seen (RFC 4861) */
+};
+
+static const uint8_t gateway[4] = { 10, 0, 2, 2 };
+static const uint8_t gateway_v6[16] = { 0xfe, 0xc0, [15] = 2 };
+static const uint8_t router_v6[16] = { 0xfe, 0x80, [15] = 2 };
+
+/* ---- addresses ----------------------------------------------------------- */
+
+static bool is_zero(const struct network_address *address)
+{
+    static const uint8_t zero[16];
+
+    return memcmp(address->bytes, zero, sizeof(zero)) == 0;
+}
+
+static bool is_multicast(const struct network_address *address)
+{
+    return address->bytes[0] >= (address->v6 ? 0xff : 224);
+}
+
+static bool is_gateway(const struct network_address *address)
+{
+    return address->v6 ? memcmp(address->bytes, gateway_v6, 16) == 0 ||
+                             memcmp(address->bytes, router_v6, 16) == 0
+                       : memcmp(address->bytes, gateway, 4) == 0;
+}
+
+/* Of the guest's own network: 10.0.2.0/24; fec0::/64 and fe80::/64. */
+static bool is_near(const struct network_address *address)
+{
+    static const uint8_t zero[6];
+    const uint8_t *bytes = address->bytes;
+
+    if (!address->v6)
+        return memcmp(bytes, gateway, 3) == 0;
+    return bytes[0] == 0xfe && (bytes[1] == 0xc0 || bytes[1] == 0x80) &&
+           memcmp(bytes + 2, zero, 6) == 0;
+}
+
+/* One that a guest may have: no address of slirp's. */
+static bool is_guest(const struct network_address *address)
+{
+    if (!is_near(address) || is_gateway(address))
+        return false;
+    return address->v6 || (address->bytes[3] >= 15 && address->bytes[3] <= 30);
+}
+
+static bool is_dns(const struct frame_filter *filter,
+                   const struct network_address *address)
+{
+    return !address->v6 && memcmp(address->bytes, filter->dns, 4) == 0;
+}
+
+bool frame_filter_may_reach(const struct frame_filter *filter,
+                            const struct network_address *address)
+{
+    return network_policy_allows(&filter->policy, address) &&
+           (network_policy_names(&filter->policy, address) ||
+            !filter->is_host(address, filter->opaque));
+}
+
+/* ---- what slirp answers itself ------------------------------------------- */
+
+static enum filter_verdict judge_arp(const struct frame *frame)
+{
+    const uint8_t *arp = frame->data + FRAME_HEADER;
+    unsigned operation = frame_get16(arp + 6);
+
+    /* Of hardware, the sender's must be the frame's. */
+    if ((operation != 1 && operation != 2) || !is_near(&frame->target) ||
+        memcmp(arp + 8, frame->data + FRAME_MAC, FRAME_MAC) != 0)
+        return FILTER_DROP;
+    /* "Does anybody have my address?" (RFC 5227) */
+    return is_zero(&frame->source) || is_guest(&frame->source) ? FILTER_PASS
+                                                               : FILTER_DROP;
+}
+
+static bool is_dhcp(const struct frame *frame)
+{
+    static const uint8_t broadcast[4] = { 255, 255, 255, 255 };
+
+    return frame->protocol == FRAME_UDP && !frame->fragmented &&
+           frame->source_port == DHCP_CLIENT &&
+           frame->target_port == DHCP_SERVER &&
+           (is_zero(&frame->source) || is_guest(&frame->source)) &&
+           (is_gateway(&frame->target) ||
+            memcmp(frame->target.bytes, broadcast, 4) == 0);
+}
+
+static bool is_discovery(const struct frame *frame)
+{
+    return frame->protocol == FRAME_ICMPV6 && frame->hops == OWN_HOPS &&
+           (frame->icmp_type == ROUTER_SOLICITATION ||
+            frame->icmp_type == NEIGHBOUR_SOLICITATION ||
+            frame->icmp_type == NEIGHBOUR_ADVERTISEMENT) &&
+           (is_near(&frame->target) || is_multicast(&frame->target)) &&
+           (is_zero(&frame->source) || is_guest(&frame->source));
+}
+
+static bool is_echo_request(const struct frame *frame)
+{
+    return frame->target.v6 ? frame->protocol == FRAME_ICMPV6 &&
+                                  frame->icmp_type == ECHO_REQUEST_V6
+                            : frame->protocol == FRAME_ICMP &&
+                                  frame->icmp_type == ECHO_REQUEST;
+}
+
+/* ---- the world ----------------------------------------------------------- */
+
+static bool take_fragment(struct frame_filter *filter, int64_t now_ms)
+{
+    if (now_ms - filter->fragments_since > FILTER_FRAGMENTS_MS) {
+        filter->fragments_since = now_ms;
+        filter->fragments = 0;
+    }
+    if (filter->fragments >= FILTER_FRAGMENTS)
+        return false;
+    filter->fragments++;
+    return true;
+}
+
+static bool is_carried(const struct frame *frame)
+{
+    if (frame->protocol == FRAME_TCP || frame->protocol == FRAME_UDP)
+        return true;
+    if (!frame->first)
+        return frame->protocol == FRAME_ICMP;
+    return is_echo_request(frame);
+}
+
+static enum filter_verdict judge_dns(const struct frame_filter *filter,
+                                     const struct frame *frame)
+{
+    if (frame->fragmented || frame->target_port != DNS ||
+        (frame->protocol != FRAME_UDP && frame->protocol != FRAME_TCP))
+        return FILTER_DROP;
+    return filter->policy.dns && filter->has_dns &&
+                   filter->policy.kind != NETWORK_DISABLED
+               ? FILTER_PASS_DNS
+               : FILTER_REFUSE;
+}
+
+static enum filter_verdict judge_world(struct frame_filter *filter,
+                                       const struct frame *frame,
+                                       int64_t now_ms)
+{
+    if (!is_guest(&frame->source) || is_multicast(&frame->target) ||
+        is_zero(&frame->target))
+        return FILTER_DROP;
+    if (is_dns(filter, &frame->target))
+        return judge_dns(filter, frame);
+    if (is_gateway(&frame->target) && !frame->fragmented &&
+        is_echo_request(frame))
+        return FILTER_PASS;
+    if (!is_carried(frame))
+        return FILTER_DROP;
+    if (!frame_filter_may_reach(filter, &frame->target))
+        return FILTER_REFUSE;
+    /* slirp's own services, which nobody has asked for. */
+    if (is_gateway(&frame->target) && frame->protocol == FRAME_UDP &&
+        (frame->fragmented || frame->target_port == TFTP ||
+         frame->target_port == DHCP_SERVER))
+        return FILTER_DROP;
+    if (frame->fragmented && !take_fragment(filter, now_ms))
+        return FILTER_DROP;
+    return FILTER_PASS;
+}
+
+enum filter_verdict frame_filter_from_guest(struct frame_filter *filter,
+                                            const struct frame *frame,
+                                            int64_t now_ms)
+{
+    if (frame->type == FRAME_ARP)
+        return judge_arp(frame);
+    if (frame->type == FRAME_IPV4 && is_dhcp(frame))
+        return FILTER_PASS;
+    if (frame->type == FRAME_IPV6 && is_discovery(frame))
+        return FILTER_PASS;
+    return judge_world(filter, frame, now_ms);
+}
+
+/* ---- to the guest -------------------------------------------------------- */
+
+/* What slirp says itself. */
+static bool is_of_slirp(const struct frame *frame)
+{
+    if (frame->type == FRAME_ARP)
+        return true;
+    if (frame->protocol == FRAME_ICMPV6)
+        return frame->icmp_type >= ROUTER_ADVERTISEMENT &&
+               frame->icmp_type <= NEIGHBOUR_ADVERTISEMENT;
+    if (!is_near(&frame->source) || !frame->first)
+        return false;
+    if (frame->protocol == FRAME_ICMP)
+        return frame->icmp_type == ECHO_REPLY;
+    return frame->protocol == FRAME_UDP && frame->source_port == DHCP_SERVER &&
+           frame->target_port == DHCP_CLIENT;
+}
+
+bool frame_filter_to_guest(const struct frame_filter *filter,
+                           const struct frame *frame)
+{
+    struct network_address target;
+
+    if (is_of_slirp(frame))
+        return true;
+    if (frame->protocol == FRAME_ICMPV6 && frame->icmp_type == ECHO_REPLY_V6 &&
+        is_gateway(&frame->source))
+        return true;
+    /* An error comes from anywhere on the way; it is about a packet that was
+     * sent to where the guest may go. */
+    if (frame_get_quoted(frame, &target))
+        return frame_filter_may_reach(filter, &target);
+    /* That a connection has ended may be known; it says nothing else. */
+    if (frame->protocol == FRAME_TCP && frame->first && frame->tcp_data == 0 &&
+        frame->tcp_flags & (FRAME_FIN | FRAME_RST))
+        return true;
+    return frame_filter_may_reach(filter, &frame->source);
+}

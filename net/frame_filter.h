@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * frame_filter - which frames may pass between a guest and slirp.
+ *
+ * The guest's root is the adversary, so nothing here depends on what the guest
+ * should do: every frame is judged by itself, each fragment too, by where it
+ * goes. There is no state of connections to be led astray.
+ *
+ * From the guest: ARP and neighbour discovery, which slirp answers itself; DHCP
+ * and echo requests to the gateway, the same; DNS to the name server of slirp,
+ * if the policy has it; else TCP, UDP and echo requests to where the policy
+ * lets it. To the guest: what comes from there. So a flow ends in both
+ * directions when the policy changes.
+ *
+ * The guest's own address must be one of this network (10.0.2.15 to 10.0.2.30,
+ * which is what DHCP gives, fec0::/64 or fe80::/64).
+ *
+ * slirp keeps fragments for half a minute, until it has a packet's all. So the
+ * number of those that a guest may send in such a time is limited.
+ */
+#ifndef NET_FRAME_FILTER_H
+#define NET_FRAME_FILTER_H
+
+#include "common/network_policy.h"
+#include "net/frame.h"
+
+enum {
+    FILTER_FRAGMENTS = 4096, /* 6 MB at most */
+    FILTER_FRAGMENTS_MS = 35000,
+};
+
+enum filter_verdict {
+    FILTER_PASS,
+    FILTER_PASS_DNS, /* to the name server */
+    FILTER_DROP,     /* noise, or broken */
+    FILTER_REFUSE,   /* an attempt to reach what the policy does not allow */
+};
+
+struct frame_filter {
+    struct network_policy policy;
+    uint8_t dns[4]; /* the name server's address, as the guest knows it */
+    bool has_dns;   /* there is one */
+
+    /* Is it an address of this host? */
+    bool (*is_host)(const struct network_address *address, void *opaque);
+    void *opaque;
+
+    int64_t fragments_since; /* ms */
+    unsigned fragments;
+};
+
+/* now_ms: monotonic. */
+enum filter_verdict frame_filter_from_guest(struct frame_filter *filter,
+                                            const struct frame *frame,
+                                            int64_t now_ms);
+
+bool frame_filter_to_guest(const struct frame_filter *filter,
+                           const struct frame *frame);
+
+/* Whether the policy, and what is known of the host, let a guest go there. */
+bool frame_filter_may_reach(const struct frame_filter *filter,
+                            const struct network_address *address);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gateway - see gateway.h.
+ */
+#include "net/gateway.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "net/dns_alias.h"
+#include "net/frame_filter.h"
+#include "net/host_routes.h"
+#include "net/neighbours.h"
+#include "net/refusals.h"
+#include "net/rejection.h"
+#include "net/slirp_stack.h"
+#include "net/stream.h"
+
+enum { REJECTIONS_PER_SECOND = 200, DNS = 53 };
+
+struct gateway {
+    struct stream *stream;
+    struct slirp_stack *stack; /* NULL before it is configured */
+    struct host_routes *routes;
+    struct frame_filter filter;
+    struct dns_alias alias;
+    struct neighbours neighbours;
+    struct refusals refusals;
+    gateway_refused refused;
+    void *opaque;
+
+    bool polled;    /* slirp's sockets are in the fds that are waited for */
+    int64_t second; /* of the count of rejections */
+    unsigned rejections;
+    uint64_t from_guest, to_guest, dropped, refused_count;
+};
+
+/* ---- frames -------------------------------------------------------------- */
+
+static void send_to_guest(struct gateway *gateway, const uint8_t *data,
+                          size_t length)
+{
+    if (stream_send(gateway->stream, data, length))
+        gateway->to_guest++;
+    else
+        gateway->dropped++;
+}
+
+static void pass(struct gateway *gateway, const struct frame *frame)
+{
+    uint8_t announcement[NEIGHBOURS_FRAME];
+    size_t length = neighbours_meet(&gateway->neighbours, frame, announcement);
+
+    if (length > 0)
+        slirp_stack_input(gateway->stack, announcement, length);
+    gateway->from_guest++;
+    slirp_stack_input(gateway->stack, frame->data, frame->length);
+}
+
+static void refuse(struct gateway *gateway, const struct frame *frame,
+                   int64_t now_ms)
+{
+    uint8_t answer[REJECTION_MAX];
+    size_t length = 0;
+
+    gateway->refused_count++;
+    if (refusals_add(&gateway->refusals, frame))
+        gateway->refused(gateway->opaque);
+    if (gateway->second != now_ms / 1000) {
+        gateway->second = now_ms / 1000;
+        gateway->rejections = 0;
+    }
+    if (gateway->rejections++ < REJECTIONS_PER_SECOND)
+        length = rejection_build(frame, answer);
+    if (length > 0)
+        send_to_guest(gateway, answer, length);
+}
+
+static void on_guest_frame(uint8_t *data, size_t length, void *opaque)
+{
+    struct gateway *gateway = opaque;
+    int64_t now_ms = g_get_monotonic_time() / 1000;
+    struct frame frame;
+
+    if (!frame_parse(data, length, &frame)) {
+        gateway->dropped++;
+        return;
+    }
+    switch (frame_filter_from_guest(&gateway->filter, &frame, now_ms)) {
+    case FILTER_PASS:
+        dns_alias_note(&gateway->alias, &frame);
+        pass(gateway, &frame);
+        break;
+    case FILTER_PASS_DNS:
+        dns_alias_send(&gateway->alias, &frame);
+        pass(gateway, &frame);
+        break;
+    case FILTER_REFUSE:
+        refuse(gateway, &frame, now_ms);
+        break;
+    case FILTER_DROP:
+        gateway->dropped++;
+        break;
+    }
+}
+
+static bool may_answer(struct gateway *gateway, struct frame *frame)
+{
+    if (dns_alias_receive(&gateway->alias, frame))
+        return gateway->filter.policy.dns;
+    return frame_filter_to_guest(&gateway->filter, frame);
+}
+
+static void on_slirp_frame(const uint8_t *data, size_t length, void *opaque)
+{
+    struct gateway *gateway = opaque;
+    uint8_t copy[FRAME_MAX];
+    struct frame frame;
+
+    if (length > sizeof(copy)) {
+        gateway->dropped++;
+        return;
+    }
+    memcpy(copy, data, length);
+    if (frame_parse(copy, length, &frame) && may_answer(gateway, &frame))
+        send_to_guest(gateway, copy, length);
+    else
+        gateway->dropped++;
+}
+
+/* ---- set-up -------------------------------------------------------------- */
+
+struct gateway *gateway_new(int fd, gateway_refused refused, void *opaque,
+                            GError **error)
+{
+    struct gateway *gateway = g_new0(struct gateway, 1);
+
+    gateway->stream = stream_new(fd, on_guest_frame, gateway);
+    gateway->refused = refused;
+    gateway->opaque = opaque;
+    gateway->filter.policy.kind = NETWORK_DISABLED;
+    gateway->routes = host_routes_new(error);
+    gateway->filter.is_host = host_routes_is_host;
+    gateway->filter.opaque = gateway->routes;
+    if (gateway->routes)
+        return gateway;
+    gateway_free(gateway);
+    return NULL;
+}
+
+void gateway_free(struct gateway *gateway)
+{
+    if (!gateway)
+        return;
+    slirp_stack_free(gateway->stack);
+    host_routes_free(gateway->routes);
+    stream_free(gateway->stream);
+    g_free(gateway);
+}
+
+static bool stays(const struct network_address *peer, unsigned port,
+                  void *opaque)
+{
+    static const struct network_address host[2] = {
+        { false, { 10, 0, 2, 2 } },
+        { true, { 0xfe, 0xc0, [15] = 2 } },
+    };
+    static const uint8_t loopback_v6[16] = { [15] = 1 };
+    const struct gateway *gateway = opaque;
+
+    if (gateway->filter.policy.dns && gateway->alias.has_server && !peer->v6 &&
+        port == DNS && memcmp(peer->bytes, gateway->alias.server, 4) == 0)
+        return true;
+    if (peer->v6 ? memcmp(peer->bytes, loopback_v6, 16) == 0
+                 : peer->bytes[0] == 127)
+        peer = &host[peer->v6];
+    return frame_filter_may_reach(&gateway->filter, peer);
+}
+
+/* What the guest knows the name server by. Where the host's own is 10.0.2.3
+ * (it is a guest of the same kind) it is another address, because slirp would
+ * take that one for its own. */
+static void choose_alias(struct gateway *gateway, const uint8_t *dns)
+{
+    static const uint8_t usual[4] = { 10, 0, 2, 3 };
+
+    memcpy(gateway->alias.guest, usual, 4);
+    if (dns && memcmp(dns, usual, 4) == 0)
+        gateway->alias.guest[3] = 4;
+    memcpy(gateway->filter.dns, gateway->alias.guest, 4);
+}
+
+void gateway_configure(struct gateway *gateway,
+                       const struct network_policy *policy,
+                       const uint8_t dns[4])
+{
+    if (!gateway->stack) {
+        choose_alias(gateway, dns);
+        gateway->stack = slirp_stack_new(gateway->alias.guest, on_slirp_frame,
+                                         gateway);
+    }
+    gateway->alias.has_server = dns &&
+                                memcmp(dns, gateway->alias.guest, 4) != 0;
+    if (gateway->alias.has_server)
+        memcpy(gateway->alias.server, dns, 4);
+    gateway->filter.has_dns = gateway->alias.has_server;
+    gateway->filter.policy = *policy;
+    memset(&gateway->refusals, 0, sizeof(gateway->refusals));
+    slirp_stack_cut(gateway->stack, stays, gateway);
+}
+
+const struct network_policy *gateway_policy(const struct gateway *gateway)
+{
+    return &gateway->filter.policy;
+}
+
+json_t *gateway_take_refusal(struct gateway *gateway)
+{
+    return refusals_tell(&gateway->refusals);
+}
+
+json_t *gateway_count(const struct gateway *gateway)
+{
+    return json_pack("{s:I, s:I, s:I, s:I}", "from_guest",
+                     (json_int_t)gateway->from_guest, "to_guest",
+                     (json_int_t)gateway->to_guest, "dropped",
+                     (json_int_t)gateway->dropped, "refused",
+                     (json_int_t)gateway->refused_count);
+}
+
+/* ---- the loop ------------------------------------------------------------ */
+
+void gateway_fill(struct gateway *gateway, GArray *fds, int *timeout)
+{
+    GPollFD stream = { .fd = stream_fd(gateway->stream) };
+
+    gateway->polled = gateway->stack && !stream_is_full(gateway->stream);
+    if (gateway->polled)
+        stream.events |= G_IO_IN;
+    if (stream_has_output(gateway->stream))
+        stream.events |= G_IO_OUT;
+    g_array_append_val(fds, stream);
+    if (gateway->polled)
+        slirp_stack_fill(gateway->stack, fds, timeout);
+}
+
+int gateway_poll(struct gateway *gateway, GArray *fds, bool failed)
+{
+    int fd = stream_fd(gateway->stream), rc = 0;
+    gushort events = 0;
+
+    for (guint i = 0; !failed && i < fds->len; i++) {
+        const GPollFD *entry = &g_array_index(fds, GPollFD, i);
+
+        if (entry->fd == fd)
+            events |= entry->revents;
+    }
+    if (gateway->polled)
+        slirp_stack_poll(gateway->stack, fds, failed);
+    if (events & G_IO_IN)
+        rc = stream_read(gateway->stream);
+    else if (events & (G_IO_HUP | G_IO_ERR | G_IO_NVAL))
+        rc = -EPIPE;
+    if (rc == 0)
+        rc = stream_flush(gateway->stream);
+    return rc;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gateway - between a guest and the world.
+ *
+ *     QEMU === stream - frame_filter - dns_alias - slirp_stack === sockets
+ *
+ * Nothing of the guest is read before the first gateway_configure().
+ *
+ * Threads: all on one.
+ */
+#ifndef NET_GATEWAY_H
+#define NET_GATEWAY_H
+
+#include <glib.h>
+#include <jansson.h>
+
+#include "common/network_policy.h"
+
+struct gateway;
+
+/* refused: there is something to be had of gateway_take_refusal(). */
+typedef void (*gateway_refused)(void *opaque);
+
+/* Takes fd, QEMU's stream. NULL and error (ERROR_IO_ERROR). */
+struct gateway *gateway_new(int fd, gateway_refused refused, void *opaque,
+                            GError **error);
+void gateway_free(struct gateway *gateway);
+
+/* From now on this policy (copied) holds, also for connections that are there.
+ * dns: the host's name server, or NULL if there is none. */
+void gateway_configure(struct gateway *gateway,
+                       const struct network_policy *policy,
+                       const uint8_t dns[4]);
+const struct network_policy *gateway_policy(const struct gateway *gateway);
+
+/* A payload of event.refused, or NULL. */
+json_t *gateway_take_refusal(struct gateway *gateway);
+
+/* {"from_guest","to_guest","dropped","refused"}: frames. */
+json_t *gateway_count(const struct gateway *gateway);
+
+/* As slirp_stack_fill() and slirp_stack_poll(). The latter gives 0 or -errno as
+ * in stream.h. */
+void gateway_fill(struct gateway *gateway, GArray *fds, int *timeout);
+int gateway_poll(struct gateway *gateway, GArray *fds, bool failed);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * slirp_stack - see slirp_stack.h.
+ */
+#include "net/slirp_stack.h"
+
+#include <arpa/inet.h>
+#include <libslirp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common/log.h"
+
+enum { CONFIG_VERSION = 4 };
+
+struct timer {
+    SlirpTimerCb call;
+    void *opaque;
+    int64_t due; /* ms; -1: never */
+};
+
+struct slirp_stack {
+    Slirp *slirp;
+    slirp_stack_send send;
+    void *opaque;
+    GSList *timers;             /* of struct timer */
+    bool open[SLIRP_STACK_FDS]; /* sockets of slirp's */
+};
+
+/* ---- what slirp needs ---------------------------------------------------- */
+
+static int64_t now_ms(void)
+{
+    return g_get_monotonic_time() / 1000;
+}
+
+static ssize_t send_packet(const void *data, size_t length, void *opaque)
+{
+    struct slirp_stack *stack = opaque;
+
+    stack->send(data, length, stack->opaque);
+    return (ssize_t)length;
+}
+
+static void on_guest_error(const char *text, void *opaque)
+{
+    log_debug(LOG_SESSION, "slirp: %s", text);
+}
+
+static int64_t get_clock(void *opaque)
+{
+    return g_get_monotonic_time() * 1000;
+}
+
+static void *timer_new(SlirpTimerCb call, void *timer_opaque, void *opaque)
+{
+    struct slirp_stack *stack = opaque;
+    struct timer *timer = g_new0(struct timer, 1);
+
+    timer->call = call;
+    timer->opaque = timer_opaque;
+    timer->due = -1;
+    stack->timers = g_slist_prepend(stack->timers, timer);
+    return timer;
+}
+
+static void timer_free(void *timer, void *opaque)
+{
+    struct slirp_stack *stack = opaque;
+
+    stack->timers = g_slist_remove(stack->timers, timer);
+    g_free(timer);
+}
+
+static void timer_mod(void *timer, int64_t due, void *opaque)
+{
+    ((struct timer *)timer)->due = due;
+}
+
+static void note_socket(struct slirp_stack *stack, int fd, bool open)
+{
+    if (fd >= 0 && fd < SLIRP_STACK_FDS)
+        stack->open[fd] = open;
+}
+
+static void register_fd(int fd, void *opaque)
+{
+    note_socket(opaque, fd, true);
+}
+
+static void unregister_fd(int fd, void *opaque)
+{
+    note_socket(opaque, fd, false);
+}
+
+/* Something can be sent: the loop goes round anyway. */
+static void on_notify(void *opaque)
+{
+}
+
+static const SlirpCb callbacks = {
+    .send_packet = send_packet,
+    .guest_error = on_guest_error,
+    .clock_get_ns = get_clock,
+    .timer_new = timer_new,
+    .timer_free = timer_free,
+    .timer_mod = timer_mod,
+    .register_poll_fd = register_fd,
+    .unregister_poll_fd = unregister_fd,
+    .notify = on_notify,
+};
+
+struct slirp_stack *slirp_stack_new(const uint8_t dns[4], slirp_stack_send send,
+                                    void *opaque)
+{
+    struct slirp_stack *stack = g_new0(struct slirp_stack, 1);
+    SlirpConfig config = {
+        .version = CONFIG_VERSION,
+        .in_enabled = true,
+        .in6_enabled = true,
+        .vprefix_len = 64,
+    };
+
+    stack->send = send;
+    stack->opaque = opaque;
+    inet_pton(AF_INET, "10.0.2.0", &config.vnetwork);
+    inet_pton(AF_INET, "255.255.255.0", &config.vnetmask);
+    inet_pton(AF_INET, "10.0.2.2", &config.vhost);
+    inet_pton(AF_INET, "10.0.2.15", &config.vdhcp_start);
+    memcpy(&config.vnameserver, dns, 4);
+    inet_pton(AF_INET6, "fec0::", &config.vprefix_addr6);
+    inet_pton(AF_INET6, "fec0::2", &config.vhost6);
+    inet_pton(AF_INET6, "fec0::3", &config.vnameserver6);
+    stack->slirp = slirp_new(&config, &callbacks, stack);
+    return stack;
+}
+
+void slirp_stack_free(struct slirp_stack *stack)
+{
+    if (!stack)
+        return;
+    slirp_cleanup(stack->slirp);
+    g_slist_free_full(stack->timers, g_free);
+    g_free(stack);
+}
+
+void slirp_stack_input(struct slirp_stack *stack, const uint8_t *data,
+                       size_t length)
+{
+    slirp_input(stack->slirp, data, (int)length);
+}
+
+/* ---- waiting ------------------------------------------------------------- */
+
+static const struct {
+    int slirp;
+    gushort poll;
+} event_bits[] = {
+    { SLIRP_POLL_IN, G_IO_IN },   { SLIRP_POLL_OUT, G_IO_OUT },
+    { SLIRP_POLL_PRI, G_IO_PRI }, { SLIRP_POLL_ERR, G_IO_ERR },
+    { SLIRP_POLL_HUP, G_IO_HUP },
+};
+
+static int add_poll(int fd, int events, void *opaque)
+{
+    GArray *fds = opaque;
+    GPollFD entry = { .fd = fd };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(event_bits); i++) {
+        if (events & event_bits[i].slirp)
+            entry.events |= event_bits[i].poll;
+    }
+    g_array_append_val(fds, entry);
+    return (int)fds->len - 1;
+}
+
+static int get_events(int index, void *opaque)
+{
+    GArray *fds = opaque;
+    const GPollFD *entry = &g_array_index(fds, GPollFD, index);
+    int events = 0;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(event_bits); i++) {
+        if (entry->revents & event_bits[i].poll)
+            events |= event_bits[i].slirp;
+    }
+    return events;
+}
+
+void slirp_stack_fill(struct slirp_stack *stack, GArray *fds, int *timeout)
+{
+    uint32_t wait = *timeout < 0 ? UINT32_MAX : (uint32_t)*timeout;
+    int64_t now = now_ms();
+
+    slirp_pollfds_fill(stack->slirp, &wait, add_poll, fds);
+    for (GSList *item = stack->timers; item; item = item->next) {
+        const struct timer *timer = item->data;
+
+        if (timer->due >= 0 && timer->due - now < (int64_t)wait)
+            wait = (uint32_t)MAX(timer->due - now, 0);
+    }
+    *timeout = wait > G_MAXINT ? -1 : (int)wait;
+}
+
+void slirp_stack_poll(struct slirp_stack *stack, GArray *fds, bool failed)
+{
+    int64_t now = now_ms();
+
+    slirp_pollfds_poll(stack->slirp, failed, get_events, fds);
+    for (GSList *item = stack->timers, *next; item; item = next) {
+        struct timer *timer = item->data;
+
+        next = item->next;
+        if (timer->due >= 0 && timer->due <= now) {
+            timer->due = -1;
+            timer->call(timer->opaque);
+        }
+    }
+}
+
+/* ---- cutting ------------------------------------------------------------- */
+
+static bool get_peer(int fd, struct network_address *ret_peer,
+                     unsigned *ret_port)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+        struct sockaddr_storage storage;
+    } peer;
+    socklen_t length = sizeof(peer);
+
+    if (getpeername(fd, &peer.any, &length) < 0)
+        return false;
+    memset(ret_peer, 0, sizeof(*ret_peer));
+    if (peer.any.sa_family == AF_INET) {
+        memcpy(ret_peer->bytes, &peer.in.sin_addr, 4);
+        *ret_port = ntohs(peer.in.sin_port);
+        return true;
+    }
+    ret_peer->v6 = true;
+    memcpy(ret_peer->bytes, &peer.in6.sin6_addr, 16);
+    *ret_port = ntohs(peer.in6.sin6_port);
+    return peer.any.sa_family == AF_INET6;
+}
+
+void slirp_stack_cut(struct slirp_stack *stack, slirp_stack_stays stays,
+                     void *opaque)
+{
+    struct network_address peer;
+    unsigned port;
+
+    /* slirp sees an end of file and ends the guest's connection, too. */
+    for (int fd = 0; fd < SLIRP_STACK_FDS; fd++) {
+        if (stack->open[fd] && get_peer(fd, &peer, &port) &&
+            !stays(&peer, port, opaque))
+            shutdown(fd, SHUT_RDWR);
+    }
+}

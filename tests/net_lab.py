@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small Internet in network namespaces, for tests of the network policy.
+
+    here    192.0.2.1, 2001:db8::1       services on 127.0.0.1 and 192.0.2.1
+    world   192.0.2.2, 2001:db8::2       the addresses below, all with services
+
+A service says its address: by TCP and UDP on port 8000. 198.51.100.53 is a name
+server, of a kind: it answers whatever it is asked with the same 4 bytes.
+"""
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+LISTED, NEAR_LISTED, UNLISTED = "198.51.100.7", "198.51.100.8", "203.0.113.9"
+LISTED6, UNLISTED6 = "2001:db8:1::7", "2001:db8:2::9"
+METADATA, DNS, OWN = "169.254.169.254", "198.51.100.53", "192.0.2.1"
+WORLD = [LISTED, NEAR_LISTED, UNLISTED, METADATA, DNS, LISTED6, UNLISTED6]
+PORT = 8000
+
+
+def sh(line):
+    subprocess.run(line, shell=True, check=True)
+
+
+def enter():
+    """Run this program again in a network of its own. Ends it with a reason if
+    there is none to be had."""
+    if os.environ.get("NET_LAB") == "inside":
+        return None
+    user = [] if os.geteuid() == 0 else ["--map-root-user"]
+    if subprocess.run(["unshare", "-n", *user, "ip", "link", "set", "lo", "up"],
+                      stderr=subprocess.DEVNULL).returncode != 0:
+        return "no network namespace to be had"
+    os.environ["NET_LAB"] = "inside"
+    os.execvp("unshare", ["unshare", "-n", *user, sys.executable, *sys.argv])
+
+
+def serve_tcp(family, address, port, answer):
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((address, port))
+    listener.listen(64)
+
+    def talk(connection):
+        try:
+            connection.sendall(answer)
+            while True:
+                data = connection.recv(65536)
+                if not data:
+                    break
+                if data.startswith(b"flow"):  # say something every 50 ms
+                    while True:
+                        connection.sendall(b"tick")
+                        time.sleep(0.05)
+                connection.sendall(data)
+        except OSError:
+            pass
+        connection.close()
+
+    def accept():
+        while True:
+            connection, _ = listener.accept()
+            threading.Thread(target=talk, args=(connection,),
+                             daemon=True).start()
+    threading.Thread(target=accept, daemon=True).start()
+
+
+def serve_udp(family, address, port, answer):
+    sock = socket.socket(family, socket.SOCK_DGRAM)
+    sock.bind((address, port))
+
+    def talk():
+        while True:
+            data, peer = sock.recvfrom(65536)
+            sock.sendto(answer + (bytes(2800) if data.startswith(b"big") else
+                                  data[len(answer):]), peer)
+    threading.Thread(target=talk, daemon=True).start()
+
+
+def serve(address, port=PORT, answer=None):
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    answer = answer or address.encode()
+    serve_tcp(family, address, port, answer)
+    serve_udp(family, address, port, answer)
+
+
+def world():
+    """The other end; runs until its input ends."""
+    sys.stdin.readline()  # the link is there
+    sh("ip link set lo up && ip link set far up && "
+       "ip addr add 192.0.2.2/24 dev far && "
+       "ip addr add 2001:db8::2/64 dev far nodad")
+    for address in WORLD:
+        sh(f"ip addr add {address}/32 dev lo" if ":" not in address else
+           f"ip addr add {address}/128 dev lo nodad")
+    for address in WORLD:
+        serve(address)
+    serve(DNS, 53, b"dns!")
+    print("ready", flush=True)
+    sys.stdin.read()
+
+
+class Lab:
+    def __init__(self):
+        sh("ip link set lo up && ip link add near type veth peer name far")
+        self.process = subprocess.Popen(
+            ["unshare", "-n", sys.executable, os.path.abspath(__file__)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        while os.readlink(f"/proc/{self.process.pid}/ns/net") == \
+                os.readlink("/proc/self/ns/net"):
+            time.sleep(0.01)
+        sh(f"ip link set far netns {self.process.pid} && ip link set near up && "
+           f"ip addr add {OWN}/24 dev near && "
+           "ip addr add 2001:db8::1/64 dev near nodad")
+        self.process.stdin.write(b"go\n")
+        self.process.stdin.flush()
+        if self.process.stdout.readline() != b"ready\n":
+            sys.exit("the world did not start")
+        sh("ip route add default via 192.0.2.2 && "
+           "ip route add default via 2001:db8::2")
+        serve("127.0.0.1", answer=b"loopback")
+        serve("::1", answer=b"loopback6")
+        serve(OWN, answer=b"own")
+        serve("2001:db8::1", answer=b"own6")
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+if __name__ == "__main__":
+    world()
