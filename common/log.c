@@ -8,6 +8,9 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "common/fd.h"
@@ -22,6 +25,7 @@ static _Atomic int max_level = LOG_LEVEL_WARN;
 static const char *_Atomic human_name;
 static _Atomic int64_t about_step;
 static _Thread_local const char *about_request;
+static atomic_bool syslog_lines;
 
 bool log_level_parse(const char *name, enum log_level *ret_level)
 {
@@ -56,6 +60,35 @@ void log_set_step(int64_t step_id)
 void log_set_request(const char *request_id)
 {
     about_request = request_id;
+}
+
+bool log_open_syslog(void)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX,
+                                   .sun_path = "/dev/log" };
+    fd_auto int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                            0);
+
+    return fd >= 0 &&
+           connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+           dup2(fd, STDERR_FILENO) >= 0;
+}
+
+void log_set_syslog(bool on)
+{
+    atomic_store(&syslog_lines, on);
+}
+
+/* "<27>" */
+static void append_priority(GString *out, enum log_level level)
+{
+    static const int priorities[] = {
+        [LOG_LEVEL_ERROR] = LOG_ERR,   [LOG_LEVEL_WARN] = LOG_WARNING,
+        [LOG_LEVEL_INFO] = LOG_INFO,   [LOG_LEVEL_DEBUG] = LOG_DEBUG,
+        [LOG_LEVEL_TRACE] = LOG_DEBUG,
+    };
+
+    g_string_append_printf(out, "<%d>", LOG_DAEMON | priorities[level]);
 }
 
 bool log_enabled(enum log_level level)
@@ -124,6 +157,8 @@ void log_emit(enum log_level level, const char *component, json_t *fields,
     if (log_enabled(level)) {
         g_autoptr(GString) out = g_string_new(NULL);
 
+        if (atomic_load(&syslog_lines))
+            append_priority(out, level);
         if (human) {
             g_string_append_printf(out, "%s: %s%s\n", human,
                                    level == LOG_LEVEL_WARN ? "warning: " : "",

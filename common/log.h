@@ -45,6 +45,14 @@ void log_set_level(enum log_level level);
  * JSON. name is borrowed for the life of the process; NULL: back to JSON. */
 void log_set_human(const char *name);
 
+/* Make standard error a connection to the system's log (/dev/log), which stays
+ * open in a sandbox. False: there is none. A message is lost if it is slow. */
+bool log_open_syslog(void);
+
+/* Standard error is that: begin lines as it wants them (RFC 3164). Together
+ * with log_set_human(). */
+void log_set_syslog(bool on);
+
 bool log_enabled(enum log_level level);
 
 /* Print a message. fields (taken, may be NULL) is an object whose members

@@ -206,13 +206,20 @@ static gboolean run_sandboxed(struct daemon *daemon, GError **error)
 /* The library has a log of its own to set. */
 static void start_log(const struct daemon *daemon)
 {
-    const char *human = daemon->program->human || isatty(STDERR_FILENO)
+    bool to_syslog = daemon->options->syslog && log_open_syslog();
+    const char *human = daemon->program->human || isatty(STDERR_FILENO) ||
+                                to_syslog
                             ? daemon->program->name
                             : NULL;
 
     log_set_human(human);
     log_set_level(daemon->options->log_level);
     ic_set_log((int)daemon->options->log_level, human);
+    log_set_syslog(to_syslog);
+    ic_set_syslog(to_syslog);
+    if (daemon->options->syslog && !to_syslog)
+        log_warn(LOG_FS_BACKEND, "there is no system log (/dev/log): messages "
+                                 "go to standard error");
 }
 
 int daemon_run(const struct daemon_program *program,

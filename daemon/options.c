@@ -145,6 +145,7 @@ gboolean daemon_options_apply(struct daemon_options *options,
                               GError **error)
 {
     options->print_version = raw->print_version;
+    options->syslog = raw->syslog;
     if (raw->read_only)
         options->read_only = true;
     if (!daemon_options_set_log_level(options, raw->log_level, error))
@@ -290,6 +291,8 @@ static void add_program_entries(GOptionContext *context,
           "Let this group use the socket", "GROUP" },
         { "log-level", 0, 0, G_OPTION_ARG_STRING, &raw->log_level,
           "error, warn, info (default), debug or trace", "LEVEL" },
+        { "syslog", 0, 0, G_OPTION_ARG_NONE, &raw->syslog,
+          "Send messages to the system's log", NULL },
         { "debug", 'd', 0, G_OPTION_ARG_NONE, &raw->debug, "Log for debugging",
           NULL },
         { "version", 'V', 0, G_OPTION_ARG_NONE, &raw->print_version,

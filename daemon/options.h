@@ -32,6 +32,7 @@ struct daemon_options {
     int interceptor_fd;       /* -1: none */
     enum log_level log_level;
     bool print_version;
+    bool syslog;                    /* messages go there */
     struct sandbox_options sandbox; /* borrows from this struct */
     char *modcaps, *uid_map, *gid_map;
     char *socket_group; /* NULL: the socket is for its owner */
@@ -45,7 +46,7 @@ struct daemon_raw_options {
     char *max_log_size, *max_step_size, *durability, *file_handles;
     char *sandbox, *seccomp;
     int max_steps;
-    gboolean debug, read_only, print_version;
+    gboolean debug, read_only, print_version, syslog;
 };
 
 void daemon_options_init(struct daemon_options *options);

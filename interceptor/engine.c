@@ -403,6 +403,11 @@ void ic_set_log(int level, const char *program)
     log_set_human(program);
 }
 
+void ic_set_syslog(bool on)
+{
+    log_set_syslog(on);
+}
+
 void ic_use_fd_folder(void)
 {
     proc_fd_use_current_folder();

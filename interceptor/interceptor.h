@@ -268,6 +268,9 @@ gboolean ic_configure(struct ic *ic, const struct ic_limits *limits,
  * "program: message", in place of JSON. */
 void ic_set_log(int level, const char *program);
 
+/* stderr is a socket of the system's log: begin lines with a priority. */
+void ic_set_syslog(bool on);
+
 /* The default place of a folder's log: <parent>/.stepback/<name>, or, where
  * the parent cannot be written or is another filesystem,
  * $XDG_STATE_HOME/stepback/undo/<name>-<hash>. A new string; NULL and error
@@ -651,17 +654,17 @@ gboolean ic_preview(struct ic *ic, unsigned steps, bool force,
 
 /* How a file was. */
 struct ic_version {
-    mode_t mode;    /* with S_IFMT; 0: there was none, or it is not known */
-    void *data;     /* the bytes of a file, or the target of a symlink; or NULL:
-                       there was nothing, it is of another kind, or: */
-    bool left_out;  /* it is longer than 2 MiB, or cannot be found */
+    mode_t mode;   /* with S_IFMT; 0: there was none, or it is not known */
+    void *data;    /* the bytes of a file, or the target of a symlink; or NULL:
+                      there was nothing, it is of another kind, or: */
+    bool left_out; /* it is longer than 2 MiB, or cannot be found */
     size_t len;
 };
 
 struct ic_file_diff {
     enum ic_change_type type;
     char *path;
-    char *from; /* IC_RENAMED: the old path; else NULL */
+    char *from;                      /* IC_RENAMED: the old path; else NULL */
     struct ic_version before, after; /* of IC_METADATA without data */
 };
 

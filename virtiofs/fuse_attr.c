@@ -17,7 +17,7 @@ static int reply_attr(struct fuse_server *server, struct fuse_request *request,
     struct fuse_attr_out out = { .attr_valid = timeout.seconds,
                                  .attr_valid_nsec = timeout.ns };
 
-    fuse_entry_fill_attr(st, &out.attr);
+    fuse_entry_fill_attr(server, st, &out.attr);
     return fuse_request_reply(request, &out, sizeof(out));
 }
 
@@ -70,6 +70,18 @@ static struct ic_setattr convert_setattr(const struct fuse_setattr_in *in)
     return attr;
 }
 
+static int translate_owner(const struct fuse_server *server,
+                           struct ic_setattr *attr)
+{
+    int r = 0;
+
+    if (attr->valid & IC_SET_UID)
+        r = id_map_to_host(server->config.uid_map, attr->uid, &attr->uid);
+    if (r == 0 && attr->valid & IC_SET_GID)
+        r = id_map_to_host(server->config.gid_map, attr->gid, &attr->gid);
+    return r;
+}
+
 static bool is_bad_time(const struct timespec *t)
 {
     return t->tv_nsec != UTIME_NOW &&
@@ -90,6 +102,9 @@ int fuse_op_setattr(struct fuse_server *server, struct fuse_request *request,
     /* UTIME_OMIT must not come in as a number of nanoseconds. */
     if (attr.size < 0 || is_bad_time(&attr.atime) || is_bad_time(&attr.mtime))
         return -EINVAL;
+    r = translate_owner(server, &attr);
+    if (r < 0)
+        return r;
     if (in->valid & FATTR_FH) {
         handle = fuse_handles_get_file(server->handles, in->fh);
         if (!handle)
@@ -114,14 +129,15 @@ static struct fuse_sx_time statx_time(const struct timespec *t)
                                   .tv_nsec = (uint32_t)t->tv_nsec };
 }
 
-static void fill_statx(const struct stat *st, struct fuse_statx *ret_stat)
+static void fill_statx(const struct fuse_server *server, const struct stat *st,
+                       struct fuse_statx *ret_stat)
 {
     *ret_stat = (struct fuse_statx){
         .mask = STATX_BASIC_STATS,
         .blksize = (uint32_t)st->st_blksize,
         .nlink = (uint32_t)st->st_nlink,
-        .uid = st->st_uid,
-        .gid = st->st_gid,
+        .uid = id_map_to_guest(server->config.uid_map, st->st_uid),
+        .gid = id_map_to_guest(server->config.gid_map, st->st_gid),
         .mode = (uint16_t)st->st_mode,
         .ino = st->st_ino,
         .size = (uint64_t)st->st_size,
@@ -149,7 +165,7 @@ int fuse_op_statx(struct fuse_server *server, struct fuse_request *request,
 
     if (r < 0)
         return r;
-    fill_statx(&st, &out.stat);
+    fill_statx(server, &st, &out.stat);
     /* What stat(2) does not have. */
     if ((in->sx_mask & STATX_BTIME) &&
         statx(ic_inode_fd(node->inode), "", AT_EMPTY_PATH, STATX_BTIME, &sx) ==
@@ -196,6 +212,8 @@ int fuse_op_access(struct fuse_server *server, struct fuse_request *request,
     r = ic_stat(server->ic, node->inode, &st);
     if (r < 0)
         return r;
+    st.st_uid = id_map_to_guest(server->config.uid_map, st.st_uid);
+    st.st_gid = id_map_to_guest(server->config.gid_map, st.st_gid);
     return in->mask & ~granted_access(&request->head, &st) ? -EACCES : 0;
 }
 

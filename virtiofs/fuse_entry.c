@@ -71,7 +71,8 @@ dev_t fuse_entry_decode_rdev(uint32_t rdev)
                    (rdev & 0xff) | ((rdev >> 12) & 0xfff00));
 }
 
-void fuse_entry_fill_attr(const struct stat *st, struct fuse_attr *ret_attr)
+void fuse_entry_fill_attr(const struct fuse_server *server,
+                          const struct stat *st, struct fuse_attr *ret_attr)
 {
     *ret_attr = (struct fuse_attr){
         .ino = st->st_ino,
@@ -85,8 +86,8 @@ void fuse_entry_fill_attr(const struct stat *st, struct fuse_attr *ret_attr)
         .ctimensec = (uint32_t)st->st_ctim.tv_nsec,
         .mode = st->st_mode,
         .nlink = (uint32_t)st->st_nlink,
-        .uid = st->st_uid,
-        .gid = st->st_gid,
+        .uid = id_map_to_guest(server->config.uid_map, st->st_uid),
+        .gid = id_map_to_guest(server->config.gid_map, st->st_gid),
         .rdev = fuse_entry_encode_rdev(st->st_rdev),
         .blksize = (uint32_t)st->st_blksize,
     };
@@ -109,7 +110,7 @@ int fuse_entry_fill(struct fuse_server *server, struct ic_inode *inode,
         .attr_valid = timeout.seconds,
         .attr_valid_nsec = timeout.ns,
     };
-    fuse_entry_fill_attr(st, &ret_entry->attr);
+    fuse_entry_fill_attr(server, st, &ret_entry->attr);
     return 0;
 }
 
@@ -131,14 +132,4 @@ int fuse_entry_reply(struct fuse_server *server, struct fuse_request *request,
     if (r < 0)
         return r;
     return fuse_request_reply(request, &entry, sizeof(entry));
-}
-
-struct ic_cred fuse_request_cred(const struct fuse_request *request)
-{
-    /* Without FUSE_DONT_MASK the client has applied its umask already. */
-    return (struct ic_cred){
-        .uid = request->head.uid,
-        .gid = request->head.gid,
-        .umask = 0,
-    };
 }

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 
 #include "common/fd.h"
-#include "daemon/fd_reserve.h"
 #include "virtiofs/fuse_ops.h"
 
 /* The flags that mean something to the host's open(). O_APPEND is left out:
@@ -138,27 +137,67 @@ static int create_kill_priv(struct fuse_server *server,
     return r;
 }
 
+static int create_or_open(struct fuse_server *server,
+                          const struct ic_cred *cred, struct fuse_node *dir,
+                          const char *name, const struct fuse_create_in *in,
+                          struct ic_inode **ret_inode, struct stat *ret_stat,
+                          int *ret_fd)
+{
+    if ((in->flags & O_TRUNC) && (in->open_flags & FUSE_OPEN_KILL_SUIDGID))
+        return create_kill_priv(server, cred, dir, name, in, ret_inode,
+                                ret_stat, ret_fd);
+    return ic_create(
+        server->ic, cred, dir->inode, name,
+        (int)(access_mode(server, in->flags) & (OPEN_FLAGS | O_EXCL)), in->mode,
+        ret_inode, ret_stat, ret_fd);
+}
+
+/* Only what is made now gets a label: so make it, or else open what is there.
+ */
+static int create_labelled(struct fuse_server *server,
+                           const struct ic_cred *cred, struct fuse_node *dir,
+                           const char *name, const struct fuse_create_in *in,
+                           const struct fuse_labels *labels,
+                           struct ic_inode **ret_inode, struct stat *ret_stat,
+                           int *ret_fd)
+{
+    struct fuse_create_in fresh = *in;
+    int r;
+
+    if (labels->n == 0)
+        return create_or_open(server, cred, dir, name, in, ret_inode, ret_stat,
+                              ret_fd);
+    fresh.flags |= O_EXCL;
+    r = create_or_open(server, cred, dir, name, &fresh, ret_inode, ret_stat,
+                       ret_fd);
+    if (r == -EEXIST && !(in->flags & O_EXCL))
+        return create_or_open(server, cred, dir, name, in, ret_inode, ret_stat,
+                              ret_fd);
+    if (r == 0)
+        r = fuse_create_end(server, dir, name, labels, *ret_inode);
+    if (r < 0)
+        fd_close(ret_fd);
+    return r;
+}
+
 int fuse_op_create(struct fuse_server *server, struct fuse_request *request,
                    struct fuse_node *node)
 {
     const struct fuse_create_in *in = fuse_request_take(request, sizeof(*in));
-    struct ic_cred cred = fuse_request_cred(request);
+    struct fuse_labels labels;
     struct ic_inode *inode;
+    struct ic_cred cred;
     const char *name;
     struct stat st;
-    int r, fd;
+    int r, fd = -1;
 
     if ((r = fuse_request_take_name(request, &name)) < 0 ||
+        (r = fuse_create_labels(server, request, &labels)) < 0 ||
         (r = check_access_mode(server, in->flags)) < 0 ||
-        (r = fd_reserve_room(server->ic)) < 0)
+        (r = fuse_create_begin(server, request, node, in->umask, &cred)) < 0)
         return r;
-    if ((in->flags & O_TRUNC) && (in->open_flags & FUSE_OPEN_KILL_SUIDGID))
-        r = create_kill_priv(server, &cred, node, name, in, &inode, &st, &fd);
-    else
-        r = ic_create(
-            server->ic, &cred, node->inode, name,
-            (int)(access_mode(server, in->flags) & (OPEN_FLAGS | O_EXCL)),
-            in->mode, &inode, &st, &fd);
+    r = create_labelled(server, &cred, node, name, in, &labels, &inode, &st,
+                        &fd);
     if (r < 0)
         return r;
     return reply_created(server, request, in->flags, fd, inode, &st);
@@ -168,20 +207,30 @@ int fuse_op_tmpfile(struct fuse_server *server, struct fuse_request *request,
                     struct fuse_node *node)
 {
     const struct fuse_create_in *in = fuse_request_take(request, sizeof(*in));
-    struct ic_cred cred = fuse_request_cred(request);
+    struct fuse_labels labels;
     struct ic_inode *inode;
+    struct ic_cred cred;
+    const char *name;
     struct stat st;
-    int r = check_access_mode(server, in->flags);
-    int fd;
+    int r, fd = -1;
 
-    if (r < 0)
+    /* A name comes with it, of the folder's own. */
+    if ((r = fuse_request_take_string(request, &name)) < 0)
+        name = NULL;
+    if ((r = fuse_create_labels(server, request, &labels)) < 0 ||
+        (r = check_access_mode(server, in->flags)) < 0 ||
+        (r = fuse_create_begin(server, request, node, in->umask, &cred)) < 0)
         return r;
     r = ic_tmpfile(
         server->ic, &cred, node->inode,
         (int)(access_mode(server, in->flags) & (OPEN_FLAGS | O_EXCL)), in->mode,
         &inode, &st, &fd);
-    if (r < 0)
+    if (r == 0)
+        r = fuse_create_end(server, node, NULL, &labels, inode);
+    if (r < 0) {
+        fd_close(&fd);
         return r;
+    }
     return reply_created(server, request, in->flags, fd, inode, &st);
 }
 

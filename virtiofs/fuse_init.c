@@ -15,8 +15,9 @@
 /* What we want, where the client offers it.
  *
  * WRITEBACK_CACHE only on demand, and never with undo: the host must see a
- * step's writes when the step ends. Not wanted: DONT_MASK (the client applies
- * its umask), POSIX_ACL, HANDLE_KILLPRIV (V2 is better), NO_OPEN_SUPPORT (files
+ * step's writes when the step ends. POSIX_ACL only on demand, and with it
+ * DONT_MASK, as the client would apply its umask where a default ACL counts
+ * instead. Not wanted: HANDLE_KILLPRIV (V2 is better), NO_OPEN_SUPPORT (files
  * are opened). */
 static const uint64_t wanted = FUSE_ASYNC_READ | FUSE_ATOMIC_O_TRUNC |
                                FUSE_EXPORT_SUPPORT | FUSE_BIG_WRITES |
@@ -51,6 +52,10 @@ static uint64_t choose_flags(const struct fuse_server *server,
         flags |= FUSE_FLOCK_LOCKS;
     if (server->config.cache == FUSE_CACHE_ALWAYS)
         flags |= FUSE_CACHE_SYMLINKS;
+    if (server->config.posix_acl)
+        flags |= FUSE_POSIX_ACL | FUSE_DONT_MASK | FUSE_SETXATTR_EXT;
+    if (server->config.security_label)
+        flags |= FUSE_SECURITY_CTX;
     return flags & offered;
 }
 
@@ -109,6 +114,9 @@ int fuse_op_init(struct fuse_server *server, struct fuse_request *request,
     /* A client that starts again (a reboot) holds nothing of its past. */
     fuse_server_reset(server);
     atomic_store(&server->export_support, flags & FUSE_EXPORT_SUPPORT);
+    atomic_store(&server->dont_mask, flags & FUSE_DONT_MASK);
+    atomic_store(&server->setxattr_ext, flags & FUSE_SETXATTR_EXT);
+    atomic_store(&server->security_ctx, !!(flags & FUSE_SECURITY_CTX));
     atomic_store(&server->initialized, true);
     log_debug(LOG_FS_BACKEND, "client speaks FUSE 7.%u, flags %#" PRIx64,
               in.minor, flags);

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/fd_reserve.h"
 #include "virtiofs/fuse_ops.h"
 
 /* "." and ".." come from a client's NFS server that rebuilds a path. */
@@ -101,19 +100,21 @@ int fuse_op_readlink(struct fuse_server *server, struct fuse_request *request,
 int fuse_op_symlink(struct fuse_server *server, struct fuse_request *request,
                     struct fuse_node *node)
 {
-    struct ic_cred cred = fuse_request_cred(request);
     const char *name, *target;
+    struct fuse_labels labels;
     struct ic_inode *inode;
+    struct ic_cred cred;
     struct stat st;
     int r;
 
     if ((r = fuse_request_take_name(request, &name)) < 0 ||
-        (r = fuse_request_take_string(request, &target)) < 0)
-        return r;
-    r = fd_reserve_room(server->ic);
-    if (r < 0)
+        (r = fuse_request_take_string(request, &target)) < 0 ||
+        (r = fuse_create_labels(server, request, &labels)) < 0 ||
+        (r = fuse_create_begin(server, request, node, 0, &cred)) < 0)
         return r;
     r = ic_symlinkat(server->ic, &cred, target, node->inode, name, &inode, &st);
+    if (r == 0)
+        r = fuse_create_end(server, node, name, &labels, inode);
     if (r < 0)
         return r;
     return fuse_entry_reply(server, request, inode, &st);
@@ -123,19 +124,21 @@ int fuse_op_mknod(struct fuse_server *server, struct fuse_request *request,
                   struct fuse_node *node)
 {
     const struct fuse_mknod_in *in = fuse_request_take(request, sizeof(*in));
-    struct ic_cred cred = fuse_request_cred(request);
+    struct fuse_labels labels;
     struct ic_inode *inode;
+    struct ic_cred cred;
     const char *name;
     struct stat st;
-    int r = fuse_request_take_name(request, &name);
+    int r;
 
-    if (r < 0)
-        return r;
-    r = fd_reserve_room(server->ic);
-    if (r < 0)
+    if ((r = fuse_request_take_name(request, &name)) < 0 ||
+        (r = fuse_create_labels(server, request, &labels)) < 0 ||
+        (r = fuse_create_begin(server, request, node, in->umask, &cred)) < 0)
         return r;
     r = ic_mknodat(server->ic, &cred, node->inode, name, in->mode,
                    fuse_entry_decode_rdev(in->rdev), &inode, &st);
+    if (r == 0)
+        r = fuse_create_end(server, node, name, &labels, inode);
     if (r < 0)
         return r;
     return fuse_entry_reply(server, request, inode, &st);
@@ -145,19 +148,21 @@ int fuse_op_mkdir(struct fuse_server *server, struct fuse_request *request,
                   struct fuse_node *node)
 {
     const struct fuse_mkdir_in *in = fuse_request_take(request, sizeof(*in));
-    struct ic_cred cred = fuse_request_cred(request);
+    struct fuse_labels labels;
     struct ic_inode *inode;
+    struct ic_cred cred;
     const char *name;
     struct stat st;
-    int r = fuse_request_take_name(request, &name);
+    int r;
 
-    if (r < 0)
-        return r;
-    r = fd_reserve_room(server->ic);
-    if (r < 0)
+    if ((r = fuse_request_take_name(request, &name)) < 0 ||
+        (r = fuse_create_labels(server, request, &labels)) < 0 ||
+        (r = fuse_create_begin(server, request, node, in->umask, &cred)) < 0)
         return r;
     r = ic_mkdirat(server->ic, &cred, node->inode, name, in->mode & 07777,
                    &inode, &st);
+    if (r == 0)
+        r = fuse_create_end(server, node, name, &labels, inode);
     if (r < 0)
         return r;
     return fuse_entry_reply(server, request, inode, &st);

@@ -30,6 +30,11 @@ struct fuse_server {
     atomic_bool initialized;
     atomic_bool export_support; /* the client may look up "." and ".." */
     atomic_bool told_version;   /* that the client is too old */
+
+    /* What was agreed with the client. */
+    atomic_bool dont_mask;    /* its umask is ours to apply */
+    atomic_bool setxattr_ext; /* SETXATTR has all of its struct */
+    atomic_bool security_ctx; /* creating brings labels along */
 };
 
 typedef int fuse_handler(struct fuse_server *server,
@@ -85,8 +90,8 @@ struct fuse_timeout fuse_entry_timeout(const struct fuse_server *server);
 /* Something in dir that is the root of another filesystem is marked: the
  * client then mounts it by itself, with inode numbers of its own. */
 void fuse_entry_mark_submount(const struct fuse_server *server,
-                              const struct ic_inode *dir,
-                              const struct stat *st, struct fuse_attr *attr);
+                              const struct ic_inode *dir, const struct stat *st,
+                              struct fuse_attr *attr);
 
 /* FOPEN_* flags for a file or directory that the client opens. */
 uint32_t fuse_entry_open_flags(const struct fuse_server *server, bool is_dir);
@@ -95,7 +100,8 @@ uint32_t fuse_entry_open_flags(const struct fuse_server *server, bool is_dir);
 uint32_t fuse_entry_encode_rdev(dev_t rdev);
 dev_t fuse_entry_decode_rdev(uint32_t rdev);
 
-void fuse_entry_fill_attr(const struct stat *st, struct fuse_attr *ret_attr);
+void fuse_entry_fill_attr(const struct fuse_server *server,
+                          const struct stat *st, struct fuse_attr *ret_attr);
 
 /* Count a lookup of the inode (taken) and describe it. 0 or -errno. */
 int fuse_entry_fill(struct fuse_server *server, struct ic_inode *inode,
@@ -105,7 +111,41 @@ int fuse_entry_fill(struct fuse_server *server, struct ic_inode *inode,
 int fuse_entry_reply(struct fuse_server *server, struct fuse_request *request,
                      struct ic_inode *inode, const struct stat *st);
 
-/* The client's user of a request that creates. */
-struct ic_cred fuse_request_cred(const struct fuse_request *request);
+/* ---- creating (fuse_create.c) -------------------------------------------- */
+
+enum { FUSE_CREATE_LABELS = 4 };
+
+/* Borrowed from the request. */
+struct fuse_label {
+    const char *name;
+    const void *value;
+    uint32_t size;
+};
+
+struct fuse_labels {
+    unsigned n;
+    struct fuse_label label[FUSE_CREATE_LABELS];
+};
+
+/* As whom it is made. -EPERM: the client's user may not be used here; -ENFILE:
+ * it could not be answered. umask: as the client sent it. */
+int fuse_create_begin(struct fuse_server *server, struct fuse_request *request,
+                      struct fuse_node *dir, uint32_t umask,
+                      struct ic_cred *ret_cred);
+
+/* The labels behind the names. 0 or -EINVAL. */
+int fuse_create_labels(struct fuse_server *server, struct fuse_request *request,
+                       struct fuse_labels *ret_labels);
+
+/* It is made: give it its labels. If that fails, it is removed (name may be
+ * NULL) and inode is given back; -errno. */
+int fuse_create_end(struct fuse_server *server, struct fuse_node *dir,
+                    const char *name, const struct fuse_labels *labels,
+                    struct ic_inode *inode);
+
+/* The host's name of a client's extended attribute (fuse_xattr.c). 0 or
+ * -errno. */
+int fuse_xattr_map_name(const struct fuse_server *server, const char *name,
+                        struct xattr_map_name *space, const char **ret_name);
 
 #endif

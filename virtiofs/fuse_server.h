@@ -19,6 +19,7 @@
 #include "daemon/parked.h"
 #include "interceptor/interceptor.h"
 #include "virtiofs/fuse_request.h"
+#include "virtiofs/id_map.h"
 #include "virtiofs/xattr_map.h"
 
 /* How long the client may trust what it knows. */
@@ -36,10 +37,13 @@ struct fuse_server_config {
     enum fuse_cache cache;
     bool read_only;
     const struct xattr_map *xattr_map; /* borrowed; NULL: names stay */
-    bool timeout_given; /* else the cache policy says it */
-    double timeout;     /* seconds for which names and attributes are valid */
+    bool timeout_given;                /* else the cache policy says it */
+    double timeout; /* seconds for which names and attributes are valid */
     bool no_readdirplus, no_killpriv, announce_submounts;
     bool writeback; /* the client's cache may write later; not with a log */
+    bool posix_acl; /* the client enforces ACLs, and umasks are ours */
+    bool security_label;                    /* it labels what it makes */
+    const struct id_map *uid_map, *gid_map; /* borrowed; NULL: numbers stay */
     bool posix_locks; /* the client's fcntl() locks are locks of the host */
     bool flocks;      /* its flock() locks, too */
 };

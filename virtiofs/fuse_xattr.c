@@ -14,9 +14,8 @@
 
 #define VALUE_MAX 65536 /* XATTR_SIZE_MAX, XATTR_LIST_MAX */
 
-/* The host's name of an attribute. 0 or -errno. */
-static int map_name(const struct fuse_server *server, const char *name,
-                    struct xattr_map_name *space, const char **ret_name)
+int fuse_xattr_map_name(const struct fuse_server *server, const char *name,
+                        struct xattr_map_name *space, const char **ret_name)
 {
     int r;
 
@@ -29,26 +28,43 @@ static int map_name(const struct fuse_server *server, const char *name,
     return r;
 }
 
+/* As for who sets an ACL of a file whose group is none of theirs. */
+static int kill_sgid(struct fuse_server *server, struct ic_inode *inode)
+{
+    struct ic_setattr attr = { .valid = IC_SET_MODE };
+    struct stat st;
+    int r = ic_stat(server->ic, inode, &st);
+
+    if (r < 0 || !(st.st_mode & S_ISGID))
+        return r;
+    attr.mode = st.st_mode & 07777 & ~(mode_t)S_ISGID;
+    return ic_setattr(server->ic, inode, -1, &attr, NULL);
+}
+
 int fuse_op_setxattr(struct fuse_server *server, struct fuse_request *request,
                      struct fuse_node *node)
 {
+    bool whole = atomic_load(&server->setxattr_ext);
     const struct fuse_setxattr_in *in = fuse_request_take(
-        request, FUSE_COMPAT_SETXATTR_IN_SIZE);
+        request, whole ? sizeof(*in) : FUSE_COMPAT_SETXATTR_IN_SIZE);
     struct xattr_map_name space;
     const void *value;
     const char *name;
-    int r = fuse_request_take_string(request, &name);
+    int r = in ? fuse_request_take_string(request, &name) : -EINVAL;
 
     if (r < 0)
         return r;
     value = fuse_request_take(request, in->size);
     if (!value)
         return -EINVAL;
-    r = map_name(server, name, &space, &name);
+    r = fuse_xattr_map_name(server, name, &space, &name);
     if (r < 0)
         return r;
-    return ic_setxattr(server->ic, node->inode, name, value, in->size,
-                       (int)in->flags);
+    r = ic_setxattr(server->ic, node->inode, name, value, in->size,
+                    (int)in->flags);
+    if (r == 0 && whole && in->setxattr_flags & FUSE_SETXATTR_ACL_KILL_SGID)
+        r = kill_sgid(server, node->inode);
+    return r;
 }
 
 /* The answer to a request for a value or a list of n bytes in the scratch:
@@ -75,7 +91,7 @@ int fuse_op_getxattr(struct fuse_server *server, struct fuse_request *request,
     int r = fuse_request_take_string(request, &name);
 
     if (r == 0)
-        r = map_name(server, name, &space, &name);
+        r = fuse_xattr_map_name(server, name, &space, &name);
     if (r < 0)
         return r == -EPERM ? -ENODATA : r;
     n = getxattr(path.text, name, request->scratch->buffer, VALUE_MAX);
@@ -108,7 +124,7 @@ int fuse_op_removexattr(struct fuse_server *server,
     int r = fuse_request_take_string(request, &name);
 
     if (r == 0)
-        r = map_name(server, name, &space, &name);
+        r = fuse_xattr_map_name(server, name, &space, &name);
     if (r < 0)
         return r;
     return ic_removexattr(server->ic, node->inode, name);

@@ -39,12 +39,14 @@ static const struct list_option list_options[] = {
     { "killpriv_v2", NULL, SERVER(no_killpriv), false },
     { "no_killpriv_v2", NULL, SERVER(no_killpriv), true },
     { "announce_submounts", NULL, SERVER(announce_submounts), true },
+    { "posix_acl", NULL, SERVER(posix_acl), true },
+    { "no_posix_acl", NULL, SERVER(posix_acl), false },
+    { "security_label", NULL, SERVER(security_label), true },
+    { "no_security_label", NULL, SERVER(security_label), false },
     { "debug", NULL, offsetof(struct options, debug), true },
 
     /* So anyway. */
     { "xattr", NULL, 0, false },
-    { "no_posix_acl", NULL, 0, false },
-    { "no_security_label", NULL, 0, false },
     { "no_allow_direct_io", NULL, 0, false },
     { "allow_root", NULL, 0, false },
 };

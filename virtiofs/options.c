@@ -10,9 +10,10 @@
 struct raw_options {
     struct daemon_raw_options daemon;
     char *cache, *xattr_map;
-    char **sub_options;
+    char **sub_options, **translate_uid, **translate_gid;
     gboolean no_readdirplus, no_killpriv, nothing;
-    gboolean posix_locks, flocks, writeback, announce_submounts;
+    gboolean posix_acl, security_label, posix_locks, flocks, writeback,
+        announce_submounts;
     gboolean foreground, print_capabilities;
 };
 
@@ -49,6 +50,22 @@ static gboolean check(const struct options *options, GError **error)
         return daemon_options_fail(
             error, "--writeback and --undo-dir exclude each other: what the "
                    "guest has not written yet would belong to no step");
+    if (options->server.posix_acl && (options->uid_map || options->gid_map))
+        return daemon_options_fail(
+            error, "--posix-acl excludes --translate-uid and --translate-gid: "
+                   "the ids in ACLs would not be translated");
+    return TRUE;
+}
+
+static gboolean add_translations(struct id_map **map, char **rules,
+                                 GError **error)
+{
+    for (; rules && *rules; rules++) {
+        if (!*map)
+            *map = id_map_new();
+        if (!id_map_add(*map, *rules, error))
+            return FALSE;
+    }
     return TRUE;
 }
 
@@ -56,6 +73,8 @@ static gboolean apply_raw(struct options *options,
                           const struct raw_options *raw, GError **error)
 {
     options->print_capabilities = raw->print_capabilities;
+    options->server.posix_acl = raw->posix_acl;
+    options->server.security_label = raw->security_label;
     options->server.posix_locks = raw->posix_locks;
     options->server.flocks = raw->flocks;
     options->server.writeback = raw->writeback;
@@ -65,8 +84,12 @@ static gboolean apply_raw(struct options *options,
     if (!options_parse_lists(options, raw->sub_options, error) ||
         !options_set_cache(options, raw->cache, error) ||
         !daemon_options_apply(&options->daemon, &raw->daemon, error) ||
-        !options_set_xattr_map(options, raw->xattr_map, error))
+        !options_set_xattr_map(options, raw->xattr_map, error) ||
+        !add_translations(&options->uid_map, raw->translate_uid, error) ||
+        !add_translations(&options->gid_map, raw->translate_gid, error))
         return FALSE;
+    options->server.uid_map = options->uid_map;
+    options->server.gid_map = options->gid_map;
     if (options->debug)
         options->daemon.log_level = MAX(options->daemon.log_level,
                                         LOG_LEVEL_DEBUG);
@@ -87,6 +110,16 @@ static void add_guest_entries(GOptionContext *context, struct options *options,
           "POLICY" },
         { "xattrmap", 0, 0, G_OPTION_ARG_STRING, &raw->xattr_map,
           "Other names for extended attributes on the host", "RULES" },
+        { "posix-acl", 0, 0, G_OPTION_ARG_NONE, &raw->posix_acl,
+          "The guest enforces the files' ACLs", NULL },
+        { "security-label", 0, 0, G_OPTION_ARG_NONE, &raw->security_label,
+          "New files get the labels that the guest gives them", NULL },
+        { "translate-uid", 0, 0, G_OPTION_ARG_STRING_ARRAY, &raw->translate_uid,
+          "Other numbers for the guest's users: guest, host, squash-guest, "
+          "squash-host, map, forbid-guest",
+          "TYPE:FROM:TO:COUNT" },
+        { "translate-gid", 0, 0, G_OPTION_ARG_STRING_ARRAY, &raw->translate_gid,
+          "The same of groups", "TYPE:FROM:TO:COUNT" },
         { "posix-lock", 0, 0, G_OPTION_ARG_NONE, &raw->posix_locks,
           "The guest's fcntl() locks are locks on the host, too", NULL },
         { "flock", 0, 0, G_OPTION_ARG_NONE, &raw->flocks,
@@ -173,6 +206,8 @@ struct options *options_parse(int argc, char **argv, GError **error)
     g_free(raw.cache);
     g_free(raw.xattr_map);
     g_strfreev(raw.sub_options);
+    g_strfreev(raw.translate_uid);
+    g_strfreev(raw.translate_gid);
     if (!ok)
         g_clear_pointer(&options, options_free);
     return options;
@@ -185,5 +220,7 @@ void options_free(struct options *options)
     daemon_options_clear(&options->daemon);
     g_free(options->mount_dir);
     xattr_map_free(options->xattr_map);
+    id_map_free(options->uid_map);
+    id_map_free(options->gid_map);
     g_free(options);
 }

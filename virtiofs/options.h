@@ -20,6 +20,7 @@ struct options {
     bool print_capabilities;
     struct fuse_server_config server;
     struct xattr_map *xattr_map;
+    struct id_map *uid_map, *gid_map; /* NULL: no translation */
     bool debug;
 };
 
