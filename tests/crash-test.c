@@ -5,8 +5,9 @@
  * /crash/kill     SIGKILL before each call that changes something, and after
  *                 half of each write
  * /crash/twice    ... and once more at each point of the recovery
- * /crash/errors   each such call fails: once, or with all that follow; each
- *                 call that looks fails (CR-02, CR-03)
+ * /crash/CR-02-CR-03-errors
+ *                 each such call fails: once, or with all that follow; each
+ *                 call that looks fails
  *
  * Each for every act (crash_acts.c), with the log beside the folder and on
  * another filesystem; of trees that are large, or changed at random, only the
@@ -210,7 +211,7 @@ static void add_acts(const struct crash_tree *tree,
         if (tree->only_killed)
             continue;
         add("twice", kill_twice, &run);
-        add("errors", fail_everywhere, &run);
+        add("CR-02-CR-03-errors", fail_everywhere, &run);
     }
 }
 

@@ -566,7 +566,7 @@ static const struct {
     const char *name;
     void (*run)(gconstpointer backend);
 } cases[] = {
-    { "UL-02/torn-pack", ul02 },           { "UL-03/promotion", ul03 },
+    { "UL-02/torn-pack", ul02 },           { "UL-03-CR-03/promotion", ul03 },
     { "UL-04/other-version", ul04 },       { "UL-05/discard", ul05 },
     { "UL-05/not-a-log", ul05_not_a_log }, { "UL-05/killed", ul05_killed },
     { "UL-05/healthy", discard_healthy },

@@ -31,10 +31,12 @@ static int serve_client(struct ic *ic)
 /* True if there is something to undo. */
 static gboolean print(const struct ic_step_info *info)
 {
+    static const char kinds[] = "CMDRA"; /* enum ic_change_type */
+
     for (guint i = 0; i < info->changes->len; i++) {
         const struct ic_change *change = g_ptr_array_index(info->changes, i);
 
-        printf("%c %s\n", "CMDRA"[change->type], change -> path);
+        printf("%c %s\n", kinds[change->type], change->path);
     }
     return info->undoable;
 }
