@@ -13,10 +13,12 @@
 #include "agent/accel.h"
 #include "agent/backend.h"
 #include "agent/cli.h"
+#include "agent/cli_boot.h"
 #include "agent/cli_options.h"
 #include "agent/guest_image.h"
 #include "agent/install_paths.h"
 #include "agent/vm_command.h"
+#include "common/log.h"
 
 enum verdict { GOOD, SLOW, MISSING };
 
@@ -102,23 +104,69 @@ static enum verdict check_fuse(void)
                 "modprobe fuse");
 }
 
-int cli_doctor(int argc, char **argv)
+static int check_all(void)
 {
     static enum verdict (*const checks[])(void) = {
         check_qemu, check_daemon, check_image, check_kvm, check_fuse,
     };
-    static const GOptionEntry entries[] = { { NULL } };
     enum verdict worst = GOOD;
 
-    if (!cli_options_parse("- check that everything needed is there", entries,
-                           false, &argc, &argv))
-        return CLI_USAGE;
-    if (argc > 1)
-        return cli_options_wrong("doctor: it takes no arguments");
     for (size_t i = 0; i < G_N_ELEMENTS(checks); i++) {
         enum verdict verdict = checks[i]();
 
         worst = MAX(worst, verdict);
     }
     return worst == MISSING ? CLI_FAILED : CLI_OK;
+}
+
+struct doctor_options {
+    struct cli_machine machine;
+    gboolean boot;
+    int rounds;
+};
+
+static int parse_and_check(int argc, char **argv,
+                           struct doctor_options *options)
+{
+    const GOptionEntry entries[] = {
+        { "boot", 0, 0, G_OPTION_ARG_NONE, &options->boot,
+          "start machines and tell where the time goes", NULL },
+        { "rounds", 0, 0, G_OPTION_ARG_INT, &options->rounds,
+          "with --boot: how many (default: 3)", "N" },
+        { "image", 0, 0, G_OPTION_ARG_STRING, &options->machine.image,
+          "with --boot: the guest image", "NAME" },
+        { "accel", 0, 0, G_OPTION_ARG_STRING, &options->machine.accel,
+          "with --boot: auto, kvm or tcg", "ACCEL" },
+        { NULL },
+    };
+
+    if (!cli_options_parse("- check that everything needed is there", entries,
+                           false, &argc, &argv))
+        return CLI_USAGE;
+    if (argc > 1)
+        return cli_options_wrong("doctor: it takes no arguments");
+    if (!options->boot &&
+        (options->rounds || options->machine.image || options->machine.accel))
+        return cli_options_wrong("doctor: the other options go with --boot");
+    if (options->rounds < 0 || options->rounds > CLI_BOOT_MAX_ROUNDS)
+        return cli_options_wrong("doctor: --rounds is a number from 1 to %d",
+                                 CLI_BOOT_MAX_ROUNDS);
+    if (!options->boot)
+        return check_all();
+    if (!cli_machine_check(&options->machine, "doctor"))
+        return CLI_USAGE;
+    log_set_human(CLI_PROGRAM);
+    log_set_level(LOG_LEVEL_NONE); /* a machine that powers off is no news */
+    return cli_boot(&options->machine, options->rounds
+                                           ? (unsigned)options->rounds
+                                           : CLI_BOOT_ROUNDS);
+}
+
+int cli_doctor(int argc, char **argv)
+{
+    struct doctor_options options = { 0 };
+    int exit_code = parse_and_check(argc, argv, &options);
+
+    cli_machine_clear(&options.machine);
+    return exit_code;
 }

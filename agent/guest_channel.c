@@ -56,7 +56,13 @@ static gboolean take_hello(struct guest_channel *channel, json_t *message,
                                      &hello.shim_version, error) ||
         !message_get_optional_string(message, "kernel", &hello.kernel, error) ||
         !message_get_optional_int(message, "takes_input", 0, 1,
-                                  &hello.takes_input, error))
+                                  &hello.takes_input, error) ||
+        !message_get_optional_int(message, "init_ms", 0, G_MAXINT32,
+                                  &hello.init_ms, error) ||
+        !message_get_optional_int(message, "shim_ms", 0, G_MAXINT32,
+                                  &hello.shim_ms, error) ||
+        !message_get_optional_int(message, "uptime_ms", 0, G_MAXINT32,
+                                  &hello.uptime_ms, error))
         return FALSE;
     channel->callbacks->hello(&hello, channel->opaque);
     return TRUE;

@@ -23,6 +23,7 @@ struct guest_hello {
     gint64 version;
     const char *shim_version, *kernel;
     gint64 takes_input; /* not 0: its commands can have some */
+    gint64 init_ms, shim_ms, uptime_ms; /* wire.h; 0: it does not say */
 };
 
 /* All pointers are borrowed for the call. A callback may free the channel. */

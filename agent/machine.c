@@ -50,9 +50,9 @@ struct machine {
     struct backends *backends;
     struct vm *vm;
     bool vm_runs;
-    unsigned mounted;      /* folders that the guest has mounted */
-    bool takes_input;      /* the guest's commands */
-    gint64 started, ready; /* monotonic, us */
+    unsigned mounted; /* folders that the guest has mounted */
+    bool takes_input; /* the guest's commands */
+    struct machine_times times;
     guint boot_timer, watchdog, blame_timer, restart_source, stopped_source;
 };
 
@@ -149,6 +149,10 @@ static void on_hello(const struct guest_hello *hello, void *opaque)
     log_info(LOG_SESSION, "the guest is up: shim %.40s, kernel %.80s",
              hello->shim_version, hello->kernel);
     machine->takes_input = hello->takes_input != 0;
+    machine->times.hello = g_get_monotonic_time();
+    machine->times.init_ms = hello->init_ms;
+    machine->times.shim_ms = hello->shim_ms;
+    machine->times.uptime_ms = hello->uptime_ms;
     machine->stage = MOUNTING;
     machine->mounted = 0;
     g_clear_handle_id(&machine->watchdog, g_source_remove);
@@ -179,7 +183,7 @@ static void on_mounted(const char *tag, const char *error, void *opaque)
         return;
     }
     machine->stage = RUNNING;
-    machine->ready = g_get_monotonic_time();
+    machine->times.ready = g_get_monotonic_time();
     clear_timers(machine);
     machine->callbacks->ready(machine->opaque);
 }
@@ -242,6 +246,7 @@ static void on_vm_exited(struct vm *vm, void *opaque)
     enum stage stage = machine->stage;
 
     machine->vm_runs = false;
+    machine->times.ended = g_get_monotonic_time();
     if (stage == STOPPING) {
         stop_further(machine);
     } else if (stage == FALLING_BACK) {
@@ -311,6 +316,7 @@ static void start_vm(struct machine *machine)
         .disk = vm_disk_path(machine->launch->disk),
         .n_fs = machine->config->n_directories,
         .console_path = machine->launch->console,
+        .append = machine->config->kernel_append,
     };
     g_autoptr(GError) error = NULL;
 
@@ -319,6 +325,7 @@ static void start_vm(struct machine *machine)
         config.fs_tags[i] = machine->config->directories[i]->tag;
     }
     machine->stage = BOOTING;
+    machine->times.launched = g_get_monotonic_time();
     machine->vm = vm_new(&config, &guest_callbacks, &vm_callbacks, machine,
                          &error);
     machine->vm_runs = machine->vm != NULL;
@@ -427,7 +434,7 @@ struct machine *machine_new(const struct session_config *config,
     machine->log_level = g_strdup(log_level);
     machine->callbacks = callbacks;
     machine->opaque = opaque;
-    machine->started = g_get_monotonic_time();
+    machine->times.started = g_get_monotonic_time();
     machine->launch = launch_new(config, error);
     if (!machine->launch || !start_backends(machine, error)) {
         machine_free(machine);
@@ -519,5 +526,10 @@ enum accel machine_accel(const struct machine *machine)
 
 gint64 machine_boot_ms(const struct machine *machine)
 {
-    return (machine->ready - machine->started) / 1000;
+    return (machine->times.ready - machine->times.started) / 1000;
+}
+
+const struct machine_times *machine_times(const struct machine *machine)
+{
+    return &machine->times;
 }

@@ -79,6 +79,21 @@ bool machine_takes_input(const struct machine *machine);
  * it writes besides the folders is lost with it. */
 const char *machine_disk(const struct machine *machine);
 
+/* When things were: monotonic, in us, 0 if they have not been; and what the
+ * guest said of its own start, in ms since its kernel began, 0 if it did not.
+ */
+struct machine_times {
+    gint64 started;  /* machine_new() */
+    gint64 launched; /* the daemons were ready, and QEMU was started */
+    gint64 hello;    /* the shim spoke */
+    gint64 ready;    /* the folders were mounted */
+    gint64 ended;    /* QEMU had ended */
+    gint64 init_ms, shim_ms, uptime_ms;
+};
+
+/* Borrowed. */
+const struct machine_times *machine_times(const struct machine *machine);
+
 enum accel machine_accel(const struct machine *machine);
 /* From machine_new() to "ready". */
 gint64 machine_boot_ms(const struct machine *machine);

@@ -29,6 +29,7 @@ struct session_config {
     enum accel accel;
     char *kernel, *initrd, *disk; /* NULL: the image's */
     char *image;
+    char *kernel_append; /* ends the kernel's command line; not of a payload */
 
     bool persistent; /* the machine keeps its disk */
     bool wipe;       /* the machine's disk: begin with a new one */

@@ -82,9 +82,11 @@ static void add_kernel(GPtrArray *argv, const struct vm_config *config)
     if (image->initrd)
         add2(argv, "-initrd", g_strdup(image->initrd));
     add2(argv, "-append",
-         g_strdup_printf("console=ttyS0 panic=-1 quiet%s%s%s",
+         g_strdup_printf("console=ttyS0 panic=-1 quiet%s%s%s%s%s",
                          *image->append ? " " : "", image->append,
-                         config->disk ? " stepback.root=rw" : ""));
+                         config->disk ? " stepback.root=rw" : "",
+                         config->append ? " " : "",
+                         config->append ? config->append : ""));
 }
 
 static void add_rootfs(GPtrArray *argv, const struct vm_config *config)

@@ -28,6 +28,7 @@ struct vm_config {
     const char *fs_tags[SESSION_MAX_DIRECTORIES];
     unsigned n_fs;
     const char *console_path; /* the serial console goes here */
+    const char *append;       /* ends the kernel's command line; or NULL */
 };
 
 /* The path of QEMU: $STEPBACK_QEMU, or from PATH. A new string; NULL and

@@ -39,6 +39,14 @@ send_error(struct dispatch *dispatch, const struct json_value *object,
     port_end(dispatch->port, &writer);
 }
 
+static void add_times(const struct guest_boot *boot, struct json_writer *writer)
+{
+    if (boot->init_ms > 0)
+        json_writer_add_integer(writer, "init_ms", boot->init_ms);
+    json_writer_add_integer(writer, "shim_ms", boot->shim_ms);
+    json_writer_add_integer(writer, "uptime_ms", guest_uptime_ms());
+}
+
 void dispatch_send_hello(struct dispatch *dispatch)
 {
     struct json_writer writer;
@@ -51,6 +59,7 @@ void dispatch_send_hello(struct dispatch *dispatch)
     json_writer_add_string(&writer, "shim_version", PACKAGE_VERSION);
     json_writer_add_string(&writer, "kernel", names.release);
     json_writer_add_integer(&writer, "takes_input", 1);
+    add_times(&dispatch->boot, &writer);
     port_end(dispatch->port, &writer);
 }
 

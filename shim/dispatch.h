@@ -18,6 +18,7 @@ struct dispatch {
     struct command *command;
     struct process_home *home;
     struct guest_mounts *mounts;
+    struct guest_boot boot;
     bool is_init;  /* the machine is ours */
     bool shutdown; /* the host asked for it */
     struct json_reader reader;

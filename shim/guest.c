@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
@@ -167,4 +168,27 @@ void guest_request_power_off(void)
                 strerror(errno));
         _exit(127);
     }
+}
+
+/* ---- times --------------------------------------------------------------- */
+
+int64_t guest_uptime_ms(void)
+{
+    struct timespec now;
+
+    if (clock_gettime(CLOCK_BOOTTIME, &now) < 0)
+        return 0;
+    return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+struct guest_boot guest_note_boot(void)
+{
+    struct guest_boot boot = { .shim_ms = guest_uptime_ms() };
+    const char *text = getenv(GUEST_INIT_UPTIME);
+    double seconds = text ? strtod(text, NULL) : 0;
+
+    if (seconds > 0 && seconds * 1000 <= (double)boot.shim_ms)
+        boot.init_ms = (int64_t)(seconds * 1000);
+    unsetenv(GUEST_INIT_UPTIME);
+    return boot;
 }

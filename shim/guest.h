@@ -32,6 +32,21 @@ bool guest_mount(struct guest_mounts *mounts, const struct guest_mount *mount,
 /* Undo what guest_mount() did, the last first. */
 void guest_unmount_all(struct guest_mounts *mounts);
 
+/* When, in ms since the kernel began (CLOCK_BOOTTIME); 0: not known. */
+struct guest_boot {
+    int64_t init_ms; /* the image's init script began; it says so in the
+                        environment, as seconds with a point */
+    int64_t shim_ms; /* this program did */
+};
+
+#define GUEST_INIT_UPTIME "STEPBACK_INIT_UPTIME"
+
+/* Now, in ms since the kernel began. */
+int64_t guest_uptime_ms(void);
+
+/* Called at the start; takes the variable out of the environment. */
+struct guest_boot guest_note_boot(void);
+
 /* Set the clock to this time, unless it is near it. */
 void guest_set_clock(int64_t time_us);
 

@@ -309,6 +309,7 @@ int main(int argc, char **argv)
 {
     int result;
 
+    dispatch.boot = guest_note_boot();
     parse_options(argc, argv);
     dispatch.is_init = is_init();
     prepare_fds();

@@ -34,8 +34,9 @@
  * Guest to host:
  *
  *   {"type":"hello","version":1,"shim_version":"0.1.0","kernel":"6.12.95",
- *    "takes_input":1}
- *       The first message once the port is open.
+ *    "takes_input":1,"init_ms":610,"shim_ms":890,"uptime_ms":900}
+ *       The first message once the port is open. Since the kernel began: when
+ *       the image's init did (may be missing), when the shim did, and now.
  *   {"type":"step_started","id":42}
  *   {"type":"output","id":42,"stream":"stdout","data":"..."}
  *       Or stream "stderr". With "encoding":"base64" beside it, data is

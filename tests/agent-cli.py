@@ -94,7 +94,8 @@ def usage(place):
                   ("history", "x"), ("history", "--limit", "0"), ("history", "-n", "1"), ("undo", "x"),
                   ("undo", "0"), ("undo", "1", "2"), ("image",),
                   ("agent", "--log-level", "loud"), ("agent", "x"),
-                  ("doctor", "x"), ("help", "fly"), ("help", "undo", "x"),
+                  ("doctor", "x"), ("doctor", "--rounds", "2"),
+                  ("doctor", "--boot", "--rounds", "101"), ("help", "fly"), ("help", "undo", "x"),
                   ("run", "--memory", "1", "--", "x"),
                   ("run", "--accel", "foo", "--", "x"),
                   ("run", "--image", "a/b", "--", "x"),
@@ -586,6 +587,29 @@ def doctor(place):
     equal(status, 1)
     for part in ("apt-get install", "stepback image build", "make install"):
         contains(out.decode(), part)
+
+
+@test
+def boot(place):
+    """doctor --boot tells where the time of a start goes, and leaves nothing"""
+    temp = place.root + "/temp"
+    os.mkdir(temp)
+    words = ("doctor", "--boot", "--rounds", "2", "--accel", "tcg")
+    status, out, err = call(place, *words, TMPDIR=temp)
+    equal((status, err), (0, ""))
+    lines = [line.split(None, 2) for line in out.decode().splitlines()]
+    equal(" ".join(lines[0]), "Start of a machine with tcg, medians of 2:")
+    said = {line[2]: float(line[0]) for line in lines[1:10]}
+    equal((said["kernel"], said["init: drivers and mounts"], said["shim"]),
+          (3, 1, 1))
+    equal("the same kernel, powering off at once" in said, True)
+    equal(lines[10][1:], ["to", "the hello, for each ms of powering off at once"])
+    out = call(place, *words, TMPDIR=temp, FAKE_QEMU="times")[1].decode()
+    equal(("kernel\n" in out, "hello" in out), (False, True))
+    status, out, err = call(place, *words, TMPDIR=temp, FAKE_QEMU="exit")
+    equal((status, out), (1, b""))
+    contains(err, "cannot allocate everything")
+    equal((os.listdir(temp), os.listdir(place.runtime)), ([], []))
 
 
 @test

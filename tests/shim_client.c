@@ -166,6 +166,9 @@ void shim_expect_hello(struct shim_client *shim)
     g_assert_cmpint(shim_number(hello, "version"), ==, WIRE_VERSION);
     g_assert_nonnull(shim_text(hello, "shim_version"));
     g_assert_nonnull(shim_text(hello, "kernel"));
+    g_assert_cmpint(shim_number(hello, "shim_ms"), >, 0);
+    g_assert_cmpint(shim_number(hello, "shim_ms"), <=,
+                    shim_number(hello, "uptime_ms"));
     json_decref(hello);
 }
 
