@@ -12,7 +12,8 @@
 /* The raw calls: glibc's would change all threads. Real ids stay 0, so that
  * the way back is open. The client's kernel has checked its user's rights
  * already, with groups that are not known here; so the right to pass over
- * permission bits is kept. */
+ * permission bits is kept, and that to set-group-ID bits: since Linux 6.0 the
+ * client's kernel takes those away by itself where they must not be. */
 int as_user_begin(const struct ic *ic, const struct ic_cred *cred)
 {
     struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
@@ -29,7 +30,8 @@ int as_user_begin(const struct ic *ic, const struct ic_cred *cred)
         return rc;
     }
     if (cred->uid != 0 && syscall(SYS_capget, &header, caps) == 0) {
-        caps[0].effective = caps[0].permitted & CAP_TO_MASK(CAP_DAC_OVERRIDE);
+        caps[0].effective = caps[0].permitted & (CAP_TO_MASK(CAP_DAC_OVERRIDE) |
+                                                 CAP_TO_MASK(CAP_FSETID));
         caps[1].effective = 0;
         syscall(SYS_capset, &header, caps);
     }

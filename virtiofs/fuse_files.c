@@ -16,8 +16,6 @@
 
 static int check_access_mode(const struct fuse_server *server, uint32_t flags)
 {
-    if ((flags & O_ACCMODE) == O_ACCMODE)
-        return -EINVAL;
     if (server->config.read_only &&
         ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC)))
         return -EROFS;

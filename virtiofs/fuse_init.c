@@ -114,6 +114,7 @@ int fuse_op_init(struct fuse_server *server, struct fuse_request *request,
     /* A client that starts again (a reboot) holds nothing of its past. */
     fuse_server_reset(server);
     atomic_store(&server->export_support, flags & FUSE_EXPORT_SUPPORT);
+    atomic_store(&server->kills_priv, !!(flags & FUSE_HANDLE_KILLPRIV_V2));
     atomic_store(&server->dont_mask, flags & FUSE_DONT_MASK);
     atomic_store(&server->setxattr_ext, flags & FUSE_SETXATTR_EXT);
     atomic_store(&server->security_ctx, !!(flags & FUSE_SECURITY_CTX));

@@ -35,6 +35,7 @@ struct fuse_server {
     atomic_bool dont_mask;    /* its umask is ours to apply */
     atomic_bool setxattr_ext; /* SETXATTR has all of its struct */
     atomic_bool security_ctx; /* creating brings labels along */
+    atomic_bool kills_priv;   /* suid bits are ours to clear */
 };
 
 typedef int fuse_handler(struct fuse_server *server,
