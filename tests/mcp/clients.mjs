@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The TypeScript SDK's clients, old and new, over "stepback mcp". Arguments: the
+// client (sdk, client) and the era (legacy, auto, modern), then the server's
+// command. They check each message against the protocol's and each result
+// against the tools' schemas; what they do not accept throws.
+import assert from 'node:assert/strict';
+
+const [kind, era, command, ...args] = process.argv.slice(2);
+const info = { name: 'stepback-test', version: '1' };
+const elicited = [];
+const progress = [];
+const updated = [];
+
+async function open() {
+    const capabilities = { elicitation: { form: {} } };
+    const server = { command, args, env: process.env, stderr: 'ignore' };
+    const onElicit = async (request) => {
+        elicited.push(request.params.message);
+        return { action: 'accept', content: { decision: 'allow' } };
+    };
+    if (kind === 'sdk') {
+        const { Client } = await import(
+            '@modelcontextprotocol/sdk/client/index.js');
+        const { StdioClientTransport } = await import(
+            '@modelcontextprotocol/sdk/client/stdio.js');
+        const types = await import('@modelcontextprotocol/sdk/types.js');
+        const client = new Client(info, { capabilities });
+        client.setRequestHandler(types.ElicitRequestSchema, onElicit);
+        client.setNotificationHandler(
+            types.ResourceUpdatedNotificationSchema,
+            (n) => updated.push(n.params.uri));
+        await client.connect(new StdioClientTransport(server));
+        client.call = (params, options) =>
+            client.callTool(params, undefined, options);
+        return client;
+    }
+    const { Client } = await import('@modelcontextprotocol/client');
+    const { StdioClientTransport } = await import(
+        '@modelcontextprotocol/client/stdio');
+    const mode = era === 'modern' ? { pin: '2026-07-28' } : era;
+    const client = new Client(info, {
+        capabilities, versionNegotiation: { mode }
+    });
+    client.setRequestHandler('elicitation/create', onElicit);
+    client.setNotificationHandler('notifications/resources/updated',
+        (n) => updated.push(n.params.uri));
+    await client.connect(new StdioClientTransport(server));
+    client.call = (params, options) => client.callTool(params, options);
+    assert.equal(client.getProtocolEra(),
+        era === 'legacy' ? 'legacy' : 'modern');
+    return client;
+}
+
+async function tool(client, name, args, options) {
+    const result = await client.call({ name, arguments: args }, options);
+    assert.ok(!result.isError, JSON.stringify(result));
+    return result.structuredContent;
+}
+
+async function until(check) {
+    for (let i = 0; i < 500 && !check(); i++)
+        await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.ok(check());
+}
+
+const client = await open();
+assert.equal(client.getServerVersion().name, 'stepback');
+assert.match(client.getInstructions(), /undo/);
+const { tools } = await client.listTools();
+assert.equal(tools.length, 8);
+
+// Each tool; what it returns is checked against its schema by the client.
+const echo = await tool(client, 'execute_command', { command: 'echo hello' });
+assert.equal(echo.stdout, 'hello\n');
+const file = 'stepback://files/a.txt';
+if (era === 'legacy')
+    await client.subscribeResource({ uri: file });
+else
+    await client.listen({ resourceSubscriptions: [file] });
+const written = await tool(client, 'write_file',
+    { path: 'a.txt', content: 'one two' });
+await tool(client, 'edit_file',
+    { path: 'a.txt', old_text: 'two', new_text: '2' });
+assert.equal((await tool(client, 'read_file', { path: 'a.txt' })).content,
+    'one 2');
+await tool(client, 'list_directory', {});
+await until(() => updated.length >= 2);
+assert.deepEqual(new Set(updated), new Set([file]));
+const history = await tool(client, 'get_undo_history', {});
+assert.deepEqual(history.steps.map((step) => step.type), ['api', 'api']);
+const status = await tool(client, 'get_session_status', {});
+assert.equal(status.state, 'running');
+
+// Errors: a result for the model, or one of the protocol.
+const refused = await client.call(
+    { name: 'read_file', arguments: { path: '../x' } });
+assert.ok(refused.isError && /outside|out of/.test(refused.content[0].text));
+await assert.rejects(client.call({ name: 'no_such', arguments: {} }),
+    (error) => error.code === -32602);
+
+// Resources.
+const { resources } = await client.listResources();
+assert.ok(resources.some((resource) => resource.uri === file));
+const { resourceTemplates } = await client.listResourceTemplates();
+assert.equal(resourceTemplates.length, 1);
+const { contents } = await client.readResource({ uri: file });
+assert.equal(contents[0].text, 'one 2');
+const { completion } = await client.complete({
+    ref: { type: 'ref/resource', uri: resourceTemplates[0].uriTemplate },
+    argument: { name: 'path', value: 'a' }
+});
+assert.deepEqual(completion.values, ['a.txt']);
+if (era === 'legacy') {
+    await client.ping();
+    await client.setLoggingLevel('warning');
+}
+
+// Progress, and a cancellation that ends the command.
+const controller = new AbortController();
+await assert.rejects(client.call(
+    { name: 'execute_command', arguments: { command: 'sleep' } }, {
+        signal: controller.signal,
+        onprogress: (p) => { progress.push(p); controller.abort('enough'); }
+    }));
+assert.ok(progress.length > 0 && progress[0].progress > 0);
+assert.equal((await tool(client, 'execute_command', { command: 'exit 3' }))
+    .exit_code, 3);
+
+// A safeguard asks the client's user. (The file that was there is larger than
+// the server was told to ask from.)
+await tool(client, 'write_file', { path: 'big', content: 'small' });
+assert.equal(elicited.length, 1);
+assert.match(elicited[0], /big/);
+
+const undone = await tool(client, 'undo', { step_id: written.step_id });
+assert.equal(undone.steps.length, 3);
+assert.deepEqual((await tool(client, 'list_directory', {})).entries
+    .map((entry) => entry.name), ['big']);
+await client.close();
