@@ -17,6 +17,7 @@ import traceback
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import mcp_http  # noqa: E402
 from stdio_client import BUILDDIR, PROGRAM, SRCDIR, Place  # noqa: E402
 
 SOURCES = os.path.abspath(os.path.join(SRCDIR, "tests", "mcp"))
@@ -127,6 +128,40 @@ def inspector_test(era):
 
 for _era in ("legacy", "auto", "modern"):
     test("the Inspector's command line, %s" % _era)(inspector_test(_era))
+
+
+# ---- the conformance suite --------------------------------------------------
+
+def conformance_test(version):
+    def check(place):
+        path = place.root + "/everything.sock"
+        everything = subprocess.Popen(
+            [os.path.join(BUILDDIR, "tests", "mcp-everything"),
+             os.path.join(SOURCES, "everything.json"), path])
+        try:
+            while not os.path.exists(path):
+                time.sleep(0.01)
+            http = mcp_http.serve(path)
+            url = "http://127.0.0.1:%d/mcp" % http.server_address[1]
+            output = run(
+                node(), CONFORMANCE, "server", "--url", url, "--requirements",
+                version, "--expected-failures",
+                os.path.join(SOURCES, "expected-failures.yml"),
+                cwd=place.root, patience=300)
+            for line in output.splitlines():
+                if re.match(r"✗|\s*(Total|Not scored)", line):
+                    print("# " + line)
+            assert len(re.findall("^✓", output, re.M)) >= 30, output
+            http.shutdown()
+            equal(everything.poll(), None)
+        finally:
+            everything.kill()
+            everything.wait()
+    return check
+
+
+for _version in ("2025-11-25", "2026-07-28"):
+    test("the conformance suite, %s" % _version)(conformance_test(_version))
 
 
 def main():
