@@ -19,6 +19,10 @@ import tempfile
 import threading
 import time
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import mcp_client  # noqa: E402
+
 BUILD = os.getcwd()
 STEPBACK = os.environ.get("STEPBACK", os.path.join(BUILD, "stepback"))
 SNAPSHOT = os.path.join(BUILD, "tests", "tree-snapshot")
@@ -351,6 +355,33 @@ class Roundtrip:
         left = [pid for pid in children if is_alive(pid)]
         check(not left, f"still there: {left}")
 
+    def mcp(self):
+        """An MCP client, beside the frontend: its commands and files."""
+        before = snapshot(self.share)
+        path = self.agent.wait_event("event.ready")["mcp_socket"]
+        client = mcp_client.connect(path)
+        first = client.tool("execute_command", command=(
+            "echo out; echo err >&2; rm -rf dir; echo new > mcp; exit 3"))
+        check((first["exit_code"], first["stdout"], first["stderr"]) ==
+              (3, "out\n", "err\n"), first)
+        check(first["undoable"] and first["affected"] > 1, first)
+        client.tool("write_file", path="mcp", content="from the client\n")
+        told = client.tool("execute_command", command="cat mcp")
+        check(told["stdout"] == "from the client\n", told)
+        # A command that is cancelled is killed, with all that it started.
+        id = client.send("tools/call", name="execute_command", arguments={
+            "command": "sleep 1000 & sleep 1000"},
+            meta={"progressToken": 1})
+        client.notification("notifications/progress")
+        client.notify("notifications/cancelled", requestId=id)
+        told = client.tool("execute_command", command=(
+            "ps | grep -c '[s]leep 1000'"))
+        check(told["stdout"] == "0\n", told)
+        client.tool("undo", step_id=first["step_id"])
+        lines = difference(before, snapshot(self.share))
+        check(not lines, "\n".join(["the tree differs:"] + lines))
+        client.sock.close()
+
     def run(self, tests):
         tests.run("SL-02/session.start", self.start)
         if tests.failed:
@@ -369,6 +400,7 @@ class Roundtrip:
                   self.undo_of("truncate -s 10 text.txt", lambda step: check(
                       len(step["affected_paths"]) == 1,
                       step["affected_paths"])))
+        tests.run("MC-02, MC-04/an MCP client", self.mcp)
         if IMAGE == "debian":
             tests.run("VF-04/git init, add, commit", self.git)
         tests.run("kill -9 of the agent in a step", self.kill_agent)
