@@ -332,8 +332,8 @@ static struct outlook look_out(struct p9_conn *conn)
     outlook.writes = conn->outbox.kept > 0;
     outlook.idle = conn->n_active == 0 && conn->n_waiting == 0 &&
                    !outlook.writes;
-    outlook.reads = conn->partial ||
-                    (conn->end < CONN_STAGING && p9_conn_admits(conn));
+    /* What may not be handled yet may be taken in, as far as there is room. */
+    outlook.reads = conn->partial || conn->end < CONN_STAGING;
     conn->wants_wake = !outlook.idle;
     if (conn->outbox.broken)
         atomic_store(&conn->stops, true);
