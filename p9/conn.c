@@ -316,8 +316,21 @@ static bool wait_and_receive(struct p9_conn *conn, bool reads, bool writes)
     return !(fds[0].revents & POLLHUP);
 }
 
+/* Is there something that handle_next() would handle, or refuse? */
+static bool has_staged(const struct p9_conn *conn)
+{
+    size_t have = conn->end - conn->start;
+    uint32_t size;
+
+    if (conn->partial || have < P9_HEADER_SIZE)
+        return false;
+    size = p9_message_size(conn->staging + conn->start);
+    return size <= have || size > CONN_STAGING;
+}
+
 /* What may wake the thread, beside its client. */
 struct outlook {
+    bool awake;  /* there is work now: a place became free meanwhile */
     bool idle;   /* nothing */
     bool reads;  /* more requests may come */
     bool writes; /* replies wait for the client */
@@ -334,7 +347,8 @@ static struct outlook look_out(struct p9_conn *conn)
                    !outlook.writes;
     /* What may not be handled yet may be taken in, as far as there is room. */
     outlook.reads = conn->partial || conn->end < CONN_STAGING;
-    conn->wants_wake = !outlook.idle;
+    outlook.awake = has_staged(conn) && p9_conn_admits(conn);
+    conn->wants_wake = !outlook.idle && !outlook.awake;
     if (conn->outbox.broken)
         atomic_store(&conn->stops, true);
     pthread_mutex_unlock(&conn->lock);
@@ -349,7 +363,7 @@ static bool sleep_and_receive(struct p9_conn *conn)
 
     if (atomic_load(&conn->stops))
         return false;
-    if (parked_has_ready(conn->parked))
+    if (outlook.awake || parked_has_ready(conn->parked))
         return true;
     if (outlook.idle)
         r = receive(conn, 0);

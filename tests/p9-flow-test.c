@@ -159,6 +159,27 @@ static void test_pipelined(struct fixture *f, gconstpointer data)
     g_assert_false(p9_client_is_readable(f->client, 0));
 }
 
+/* More than may be in work at a time, again and again: what was taken in and
+ * not handled yet is not forgotten when the rest is done. */
+static void test_pipelined_large(struct fixture *f, gconstpointer data)
+{
+    g_autofree uint8_t *bytes = g_malloc0(BIG);
+    uint32_t fid = new_file(f->client, "file");
+
+    g_assert_cmpint(p9_write(f->client, fid, bytes, BIG, 0), ==, BIG);
+    for (int round = 0; round < 100; round++) {
+        struct p9_message reply;
+
+        for (uint16_t i = 0; i < 16; i++)
+            send_tagged(f->client, read_message(fid, 0, 500000), i);
+        for (int i = 0; i < 16; i++) {
+            g_assert_true(p9_client_receive(f->client, &reply));
+            g_assert_cmpuint(reply.type, ==, P9_RREAD);
+            g_assert_cmpuint(reply.data.count, ==, 500000);
+        }
+    }
+}
+
 /* P9-04: what waits is overtaken. */
 static void test_out_of_order(struct fixture *f, gconstpointer data)
 {
@@ -544,6 +565,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     ADD("P9-04/pipelined", test_pipelined);
+    ADD("pipelined-large", test_pipelined_large);
     ADD("P9-04/out-of-order", test_out_of_order);
     ADD("locks", test_locks);
     ADD("lock-errors", test_lock_errors);
