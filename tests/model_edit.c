@@ -181,8 +181,10 @@ static bool is_quiet(const struct edit *e)
 
 static bool is_watched(const struct edit *e, enum model_when when)
 {
-    return when == MODEL_LIVE && e->m->w->backend == &world_mount &&
-           !is_quiet(e);
+    const struct world_backend *backend = e->m->w->backend;
+
+    return when == MODEL_LIVE &&
+           (backend == &world_mount || backend == &world_9p) && !is_quiet(e);
 }
 
 /* True if something was done; the tree is looked at anew then. */

@@ -184,6 +184,38 @@ static uint16_t split(const char **at, struct p9_string names[P9_MAX_WALK])
     return n;
 }
 
+/* Some names in one request; *ret_done: how many were found. */
+static int walk_once(struct p9_client *client, uint32_t from, uint32_t to,
+                     const struct p9_string *names, uint16_t n,
+                     uint16_t *ret_done)
+{
+    struct p9_message m = { .type = P9_TWALK }, reply;
+    int r;
+
+    m.walk.fid = from;
+    m.walk.newfid = to;
+    m.walk.n = n;
+    memcpy(m.walk.names, names, n * sizeof(*names));
+    r = p9_client_call(client, &m, &reply);
+    *ret_done = r == 0 ? reply.rwalk.n : 0;
+    return r;
+}
+
+/* What is wrong with the name that was not found is told when it is the first
+ * one. */
+static int walk_error(struct p9_client *client, uint32_t from,
+                      const struct p9_string *names, uint16_t found)
+{
+    uint32_t fid = p9_client_new_fid(client);
+    int r = walk_once(client, from, fid, names, found, &found);
+
+    if (r < 0)
+        return r;
+    r = walk_once(client, fid, fid, names + found, 1, &found);
+    p9_clunk(client, fid);
+    return r < 0 ? r : -ENOENT;
+}
+
 int p9_walk(struct p9_client *client, uint32_t from, const char *path,
             uint32_t *ret_fid)
 {
@@ -191,15 +223,13 @@ int p9_walk(struct p9_client *client, uint32_t from, const char *path,
     bool first = true;
 
     while (*path || first) {
-        struct p9_message m = { .type = P9_TWALK }, reply;
-        int r;
+        struct p9_string names[P9_MAX_WALK];
+        uint16_t n = split(&path, names), done;
+        uint32_t start = first ? from : fid;
+        int r = walk_once(client, start, fid, names, n, &done);
 
-        m.walk.fid = first ? from : fid;
-        m.walk.newfid = fid;
-        m.walk.n = split(&path, m.walk.names);
-        r = p9_client_call(client, &m, &reply);
-        if (r == 0 && reply.rwalk.n < m.walk.n)
-            r = -ENOENT; /* or what else is wrong with the next one */
+        if (r == 0 && done < n)
+            r = walk_error(client, start, names, done);
         if (r < 0 && !first)
             p9_clunk(client, fid);
         if (r < 0)

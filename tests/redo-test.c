@@ -465,8 +465,8 @@ static const struct {
 int main(int argc, char **argv)
 {
     const struct world_backend *backends[] = { &world_folder,
-                                               &world_folder_copy,
-                                               &world_mount };
+                                               &world_folder_copy, &world_mount,
+                                               &world_9p };
 
     umask(022);
     g_test_init(&argc, &argv, NULL);

@@ -4,8 +4,8 @@
  *
  * The engine's tests are written once against this and run over several
  * backends: the library in this process, with the log on the same or another
- * filesystem, and the real daemon under a real mount, driven by system calls
- * and its control socket. Operations take paths relative to the folder (or to
+ * filesystem, the real daemon under a real mount, driven by system calls and its
+ * control socket, and the 9P server, driven by requests. Operations take paths relative to the folder (or to
  * where chdir went) and return 0 or -errno.
  */
 #ifndef TESTS_WORLD_H
@@ -105,7 +105,8 @@ struct world {
     void *state;      /* the backend's */
 };
 
-extern const struct world_backend world_folder, world_folder_copy, world_mount;
+extern const struct world_backend world_folder, world_folder_copy, world_mount,
+    world_9p;
 
 /* A new world with an empty folder, not started. */
 struct world *world_new(const struct world_backend *backend);
