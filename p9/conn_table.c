@@ -75,13 +75,10 @@ static void activate(struct p9_conn *conn, struct p9_request *request)
     conn->charged += request->charge;
 }
 
-static void deactivate(struct p9_conn *conn, struct p9_request *request)
+static void deactivate(struct p9_conn *conn, size_t charge)
 {
-    if (!request->active)
-        return;
-    request->active = false;
     conn->n_active--;
-    conn->charged -= request->charge;
+    conn->charged -= charge;
     if (conn->n_active == 0)
         pthread_cond_signal(&conn->idle);
 }
@@ -175,18 +172,11 @@ static void answer_flushers(struct p9_conn *conn, struct p9_request *request)
     request->flushers = NULL;
 }
 
-void p9_conn_finish(struct p9_request *request, int r)
+static void send_reply(struct p9_conn *conn, struct p9_request *request, int r)
 {
-    struct p9_conn *conn = request->conn;
-    bool own = request == &conn->own, wake;
-    uint8_t error[P9_HEADER_SIZE + 4];
-    size_t size;
+    bool own = request == &conn->own;
+    size_t size = (size_t)encode(request, r);
 
-    if (!request->out) { /* it was not begun */
-        request->out = error;
-        request->room = sizeof(error);
-    }
-    size = (size_t)encode(request, r);
     pthread_mutex_lock(&conn->lock);
     remove_tag(conn, request);
     if (!conn->discards) {
@@ -197,13 +187,37 @@ void p9_conn_finish(struct p9_request *request, int r)
         if (!own)
             p9_outbox_flush(&conn->outbox);
     }
-    deactivate(conn, request);
-    wake = conn->wants_wake && !own;
-    conn->wants_wake = conn->wants_wake && own;
     pthread_mutex_unlock(&conn->lock);
-    if (wake)
+}
+
+/* The last that a request does: once nothing is active, the connection may go.
+ */
+static void leave(struct p9_conn *conn, bool active, size_t charge)
+{
+    pthread_mutex_lock(&conn->lock);
+    if (active)
+        deactivate(conn, charge);
+    if (conn->wants_wake)
         p9_conn_wake(conn);
+    conn->wants_wake = false;
+    pthread_mutex_unlock(&conn->lock);
+}
+
+void p9_conn_finish(struct p9_request *request, int r)
+{
+    struct p9_conn *conn = request->conn;
+    bool own = request == &conn->own, active = request->active;
+    size_t charge = request->charge;
+    uint8_t error[P9_HEADER_SIZE + 4];
+
+    if (!request->out) { /* it was not begun */
+        request->out = error;
+        request->room = sizeof(error);
+    }
+    send_reply(conn, request, r);
     p9_conn_forget(request);
+    if (!own)
+        leave(conn, active, charge);
 }
 
 /* Let it wait. 0, or what to answer instead. */
@@ -219,7 +233,9 @@ static int park(struct p9_request *request, uint64_t releases)
     if (r == 0) {
         add_tag(conn, request);
         conn->n_waiting++;
-        deactivate(conn, request);
+        if (request->active)
+            deactivate(conn, request->charge);
+        request->active = false;
     }
     pthread_mutex_unlock(&conn->lock);
     return r;

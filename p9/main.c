@@ -36,7 +36,9 @@ static gboolean serve(void *server, const void *own_options, int listen_fd,
              options->listen       ? options->listen
              : daemon->socket_path ? daemon->socket_path
                                    : "the inherited socket");
-    return p9_server_serve(server, listen_fd, stop_fd, error);
+    return p9_server_serve(server, listen_fd,
+                           daemon_options_is_listening(listen_fd), stop_fd,
+                           error);
 }
 
 static void end(void *server)

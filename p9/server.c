@@ -14,7 +14,6 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
-#include "daemon/options.h"
 #include "p9/conn.h"
 #include "p9/conn_parts.h"
 
@@ -124,10 +123,9 @@ static void end_all(struct p9_server *server)
     g_ptr_array_set_size(server->conns, 0);
 }
 
-gboolean p9_server_serve(struct p9_server *server, int fd, int stop_fd,
-                         GError **error)
+gboolean p9_server_serve(struct p9_server *server, int fd, bool listens,
+                         int stop_fd, GError **error)
 {
-    bool listens = daemon_options_is_listening(fd);
     struct pollfd fds[] = { { stop_fd, POLLIN, 0 },
                             { server->ended_fd, POLLIN, 0 },
                             { listens ? fd : -1, POLLIN, 0 } };

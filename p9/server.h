@@ -62,7 +62,7 @@ void p9_server_free(struct p9_server *server);
 
 /* Serve until stop_fd can be read. fd (borrowed) listens; or it is connected,
  * and this returns when that client has gone. */
-gboolean p9_server_serve(struct p9_server *server, int fd, int stop_fd,
-                         GError **error);
+gboolean p9_server_serve(struct p9_server *server, int fd, bool listens,
+                         int stop_fd, GError **error);
 
 #endif
