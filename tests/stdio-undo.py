@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Where a step ends, edits from outside, and what the next session finds; with
+real commands in folders that are mounted on the host.
+
+Ids such as EB-01 are the test plan's.
+"""
+import os
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from stdio_client import (Agent, contains, done, equal,  # noqa: E402
+                          eventually, main, open_session, sh, snapshot, test)
+
+EDITED = "event.external_modification"
+
+
+def events(agent, type):
+    agent.ask("session.status")
+    return [m["payload"] for m in agent.seen if m["type"] == type]
+
+
+def steps(agent):
+    return agent.ask("undo.history")["payload"]["steps"]
+
+
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
+# ---- where a step ends -------------------------------------------------------
+
+@test
+def a_command_is_a_step(place):
+    """CC-01, CC-08: events come in their order, and changes are the step's"""
+    agent = open_session(place)
+    id = agent.send("agent.execute", command="sh echo hello; echo x > f")
+    agent.response(id)
+    equal([m["type"] for m in agent.seen[2:]],
+          ["event.step_started", "event.terminal_output",
+           "event.step_completed", "response"])
+    report = agent.seen[-2]["payload"]
+    equal(report, agent.seen[-1]["payload"])
+    equal([c["path"] for c in report["changes"]], ["f"])
+    equal([s["step_id"] for s in steps(agent)], [1])
+    equal(agent.close(), 0)
+
+
+@test
+def quiet_steps_end_soon(place):
+    """CC-09: without late writes a step closes after the quiet window"""
+    agent = open_session(place)
+    took = []
+    for i in range(5):
+        start = time.monotonic()
+        done(agent, "echo %d > f" % i)
+        took.append(time.monotonic() - start)
+    assert 0.1 <= sorted(took)[2] < 0.6, took
+    equal(agent.close(), 0)
+
+
+quiet_steps_end_soon.alone = True
+
+
+@test
+def late_writes_belong_to_the_step(place):
+    """CC-10: what a command's processes write right after it is its step's"""
+    agent = open_session(place)
+    before = snapshot(place.share)
+    report = done(agent, "(for i in 1 2 3 4 5; do sleep 0.05; echo $i > l$i;"
+                  " done) >/dev/null 2>&1 & echo x > f")
+    equal(sorted(c["path"] for c in report["changes"]),
+          ["f", "l1", "l2", "l3", "l4", "l5"])
+    equal(len(steps(agent)), 1)
+    agent.ask("undo.rollback")
+    equal(snapshot(place.share), before)
+    equal(agent.close(), 0)
+
+
+late_writes_belong_to_the_step.alone = True
+
+
+@test
+def writes_without_end_do_not_hold_a_step(place):
+    """CC-11, CC-12: after 2 s it closes; what comes later is an ambient step"""
+    agent = open_session(place)
+    before = snapshot(place.share)
+    start = time.monotonic()
+    report = done(agent, "(for i in $(seq 150); do echo $i > l$i; sleep 0.02;"
+                  " done) >/dev/null 2>&1 & echo x > f")
+    took = time.monotonic() - start
+    assert 1.9 < took < 4, took
+    mine = len(report["changes"])
+    assert 10 < mine < 151, mine
+    assert eventually(lambda: os.path.exists(place.share + "/l150"), 10)
+    # A new step closes the ambient one.
+    done(agent, "echo y > g")
+    kinds = [(s["type"], s["step_id"] > 0) for s in steps(agent)]
+    equal(kinds, [("command", True), ("ambient", False), ("command", True)])
+    equal(steps(agent)[1]["affected"] >= 151 - mine, True)
+    agent.ask("undo.rollback", steps=3)
+    equal(snapshot(place.share), before)
+    equal(agent.close(), 0)
+
+
+writes_without_end_do_not_hold_a_step.alone = True
+
+
+@test
+def cancelled_steps_can_be_undone(place):
+    """CC-07: a cancelled command's step is closed, and can be taken back"""
+    agent = open_session(place)
+    before = snapshot(place.share)
+    id = agent.send("agent.execute", command="sh echo x > f; sleep 100")
+    assert eventually(lambda: os.path.exists(place.share + "/f"), 10)
+    equal(agent.ask("agent.cancel")["payload"], {"cancelled": True})
+    error = agent.response(id)["error"]
+    equal((error["number"], error["data"]["step_id"]), (6001, 1))
+    equal([c["path"] for c in steps(agent)[0]["changes"]], ["f"])
+    agent.ask("undo.rollback")
+    equal(snapshot(place.share), before)
+    equal(agent.close(), 0)
+
+
+# ---- edits from outside ------------------------------------------------------
+
+@test
+def outside_edits_are_told(place):
+    """EB-01, EB-05: an edit from outside is an event; a command's is none"""
+    agent = open_session(place, "a", "b")
+    done(agent, "echo x > f; mkdir d; mv f d; echo y > /mnt/working/1/f")
+    equal(events(agent, EDITED), [])
+    write(place.root + "/b/mine", "text")
+    event = agent.event(EDITED)
+    equal((event["directory"], event["paths"]), ("b", ["mine"]))
+    equal(agent.close(), 0)
+
+
+@test
+def barriers_stop_undo(place):
+    """EB-02, EB-03, EB-04: a barrier is in the history; force goes over it"""
+    agent = open_session(place)
+    before = snapshot(place.share)
+    done(agent, "echo x > f")
+    write(place.share + "/f", "mine")
+    agent.event(EDITED)
+    barrier, = agent.ask("undo.history")["payload"]["barriers"]
+    equal((barrier["type"], barrier["paths"], barrier["after_step"],
+           barrier["directory"]), ("barrier", ["f"], 1, "share"))
+    contains(barrier["timestamp"], "T")
+    error = agent.ask("undo.rollback")["error"]
+    equal((error["number"], error["code"]), (3001, "undo_barrier"))
+    equal((error["data"]["paths"], error["data"]["steps"],
+           error["data"]["directory"]), (["f"], [], "share"))
+    contains(error["message"], "f")
+    equal(agent.error("undo.preview")[0], 3001)
+    answer = agent.ask("undo.rollback", force=True)["payload"]
+    equal([b["paths"] for b in answer["barriers"]], [["f"]])
+    assert answer["warnings"], answer
+    equal(snapshot(place.share), before)
+    equal(agent.close(), 0)
+
+
+@test
+def the_nearest_barrier_counts(place):
+    """EB-06: several barriers are listed; undo goes as far as the nearest"""
+    agent = open_session(place)
+    for i in (1, 2, 3):
+        done(agent, "echo x > f%d" % i)
+        if i < 3:
+            write(place.share + "/f%d" % i, "mine")
+            agent.event(EDITED)
+    barriers = agent.ask("undo.history")["payload"]["barriers"]
+    equal([b["after_step"] for b in barriers], [2, 1])
+    agent.ask("undo.rollback")
+    error = agent.ask("undo.rollback")["error"]
+    equal((error["number"], error["data"]["paths"]), (3001, ["f2"]))
+    equal(sorted(os.listdir(place.share)), ["f1", "f2"])
+    equal(agent.close(), 0)
+
+
+@test
+def edits_nobody_saw_are_found(place):
+    """EB-07: what no watcher told of is found when it matters"""
+    agent = open_session(place)
+    done(agent, "echo x > f")
+    agent.ask("session.stop")
+    place.unmount()
+    write(place.share + "/f", "mine")
+    agent.start()
+    error = agent.ask("undo.rollback")["error"]
+    equal((error["number"], error["data"]["paths"]), (3001, ["f"]))
+    agent.ask("undo.rollback", force=True)
+    equal(os.listdir(place.share), [])
+    equal(agent.close(), 0)
+
+
+@test
+def edits_may_only_warn(place):
+    """EB-08, EB-09: policy warn: told, and no barrier; lock is refused"""
+    agent = open_session(place, external_modification_policy="warn")
+    before = snapshot(place.share)
+    done(agent, "echo x > f")
+    write(place.share + "/g", "mine")
+    agent.event(EDITED)
+    agent.ask("undo.rollback")
+    os.unlink(place.share + "/g")
+    equal(snapshot(place.share)[0].split(b"\n")[1:],
+          before[0].split(b"\n")[1:])
+    agent.ask("session.stop")
+    number, text = (agent.start(external_modification_policy="lock")["error"]
+                    [key] for key in ("number", "message"))
+    equal(number, 1004)
+    contains(text, "lock")
+    equal(agent.close(), 0)
+
+
+# ---- what the next session finds ---------------------------------------------
+
+@test
+def cut_steps_are_taken_back(place):
+    """CR-01, CR-06: killed in a step: the next start takes it back, once"""
+    agent = open_session(place)
+    done(agent, "echo x > kept")
+    before = snapshot(place.share)
+    agent.send("agent.execute", command="sh echo y > f; rm kept; sleep 100")
+    assert eventually(lambda: os.path.exists(place.share + "/f") and not
+                      os.path.exists(place.share + "/kept"), 10)
+    agent.kill()
+    place.unmount()
+    agent = Agent(place)
+    agent.start()
+    recovery = agent.first("event.recovery")
+    equal((recovery["directory"], recovery["step_id"],
+           recovery["taken_back"]), ("share", 2, True))
+    assert recovery["restored_paths"] >= 2
+    equal(snapshot(place.share), before)
+    equal([s["step_id"] for s in steps(agent)], [1])
+    # Its number is not used again.
+    equal(done(agent, "true")["step_id"], 3)
+    agent.ask("session.stop")
+    place.unmount()
+    before = len(agent.seen)
+    agent.start()
+    equal([m for m in agent.seen[before:] if m["type"] == "event.recovery"],
+          [])
+    equal(agent.close(), 0)
+
+
+@test
+def whole_ends_need_no_recovery(place):
+    """CR-05, CR-07: after session.stop nothing is recovered"""
+    agent = open_session(place)
+    done(agent, "echo x > f")
+    agent.ask("session.stop")
+    log = place.root + "/.stepback/share"
+    equal((os.path.exists(log + "/wal/in_progress"),
+           len(os.listdir(log + "/steps"))), (False, 1))
+    place.unmount()
+    agent.start()
+    equal(events(agent, "event.recovery"), [])
+    agent.ask("undo.rollback")
+    equal(os.listdir(place.share), [])
+    equal(agent.close(), 0)
+
+
+@test
+def another_version_is_told(place):
+    """UL-04, UL-05: a log of another version: told, no undo until discard"""
+    agent = open_session(place, "a", "b")
+    done(agent, "echo x > f; echo y > /mnt/working/1/f")
+    agent.ask("session.stop")
+    place.unmount()
+    version = place.root + "/.stepback/a/version"
+    write(version, "99\n")
+    agent = Agent(place)
+    folders = [{"path": place.root + "/" + name} for name in "ab"]
+    equal(agent.start(working_directories=folders)["status"], "ok")
+    event = agent.first("event.undo_version_mismatch")
+    equal((event["directory"], event["undo_dir"]),
+          ("a", place.root + "/.stepback/a"))
+    equal(agent.ask("fs.status", directory="a")["payload"]["undo"], False)
+    equal(agent.error("undo.rollback", directory="a")[0], 3003)
+    equal(agent.error("undo.history", directory="a")[0], 3003)
+    # Commands run, and the other folder's changes are kept.
+    report = done(agent, "echo new > g; echo new > /mnt/working/1/g")
+    equal([(c["directory"], c["path"]) for c in report["changes"]],
+          [("b", "g")])
+    agent.ask("undo.rollback")
+    equal((sorted(os.listdir(place.root + "/a")),
+           os.listdir(place.root + "/b")), (["f", "g"], ["f"]))
+    # Nothing of the old log is touched unasked.
+    equal(open(version).read(), "99\n")
+    agent.ask("undo.discard", directory="a")
+    equal(open(version).read() != "99\n", True)
+    report = done(agent, "echo 2 > g; echo 2 > /mnt/working/1/g")
+    equal(len(report["changes"]), 2)
+    agent.ask("undo.rollback")
+    equal(open(place.root + "/a/g").read(), "new\n")
+    equal(sorted(os.listdir(place.root + "/b")), ["f"])
+    equal(agent.close(), 0)
+
+
+@test
+def limits_are_kept_and_told(place):
+    """undo.configure: a step over its limit is told of, and cannot be undone"""
+    agent = open_session(place, undo={"max_single_step_size_bytes": 65536})
+    write(place.share + "/big", "x" * (1 << 20))
+    time.sleep(0.3)
+    report = sh(agent, "dd if=/dev/zero of=big bs=1M count=1 conv=notrunc"
+                " 2>/dev/null")["payload"]
+    equal((report["unprotected"], report["undoable"]), (True, False))
+    warning = [w for w in events(agent, "event.warning")
+               if w.get("code") == "step_unprotected"]
+    equal((warning[0]["directory"], warning[0]["step_id"]), ("share", 1))
+    kept = agent.ask("fs.status")["payload"]["warnings"]
+    contains([w.get("code") for w in kept], "step_unprotected")
+    equal(agent.error("undo.rollback")[0], 3002)
+    equal(agent.close(), 0)
+
+
+main(mounts=True)
