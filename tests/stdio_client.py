@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import queue
+import re
 import shutil
 import signal
 import subprocess
@@ -123,7 +124,9 @@ class Agent:
         elif message["status"] == "error":
             SCHEMA.check("refusal", message)
         else:
-            request = self.requests[message["request_id"]]
+            request = self.requests.get(message["request_id"])
+            if request is None:
+                return  # written by hand
             SCHEMA.check("request." + request["type"], request)
             SCHEMA.check("answer." + request["type"], message)
 
@@ -178,6 +181,11 @@ class Agent:
         pid = self.process.pid
         with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
             return [int(word) for word in file.read().split()]
+
+    def memory(self):
+        """The most that the agent had at a time, in KiB."""
+        with open("/proc/%d/status" % self.process.pid) as file:
+            return int(re.search(r"VmHWM:\s*(\d+)", file.read()).group(1))
 
     def command_line(self):
         """QEMU's."""
