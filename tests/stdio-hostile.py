@@ -187,12 +187,14 @@ def nonsense_is_refused(place):
 
 @test
 def floods_are_bounded(place):
-    """500 MiB of output: memory is bounded, other requests take < 100 ms"""
+    """500 MiB of output: memory is bounded, nine of ten requests take < 100 ms"""
     agent = Agent(place)
     agent.start()
     agent.check = lambda message: None  # which takes longer than the agent
-    id = agent.send("agent.execute",
-                    command="flood %d" % (FLOOD_MIB * 1024 // 32))
+    # With sanitizers the agent is several times slower.
+    plain = agent.memory() > 0
+    chunks = (FLOOD_MIB if plain else FLOOD_MIB // 10) * 1024 // 32
+    id = agent.send("agent.execute", command="flood %d" % chunks)
     agent.event("event.step_started")
     took, count = [], 0
     while not any(m.get("request_id") == id for m in agent.seen):
@@ -204,14 +206,15 @@ def floods_are_bounded(place):
                          if m["type"] != "event.terminal_output"]
         time.sleep(0.01)
     report = agent.response(id)["payload"]
-    equal(count + report["dropped_output_events"], FLOOD_MIB * 1024 // 32)
+    equal(count + report["dropped_output_events"], chunks)
     print("# %d requests: median %.1f ms, longest %.1f ms; memory %d KiB; "
           "%d events, %d dropped" % (
               len(took), sorted(took)[len(took) // 2] * 1000,
               max(took) * 1000, agent.memory(), count,
               report["dropped_output_events"]))
     assert agent.memory() < MEMORY_KIB
-    assert sorted(took)[len(took) * 9 // 10] < 0.1, sorted(took)[-5:]
+    if plain:
+        assert sorted(took)[len(took) * 9 // 10] < 0.1, sorted(took)[-5:]
     equal(agent.close(), 0)
 
 

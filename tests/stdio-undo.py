@@ -171,7 +171,9 @@ def the_nearest_barrier_counts(place):
     for i in (1, 2, 3):
         done(agent, "echo x > f%d" % i)
         if i < 3:
-            write(place.share + "/f%d" % i, "mine")
+            # One event, where a write would be several.
+            write(place.root + "/mine", "mine")
+            os.rename(place.root + "/mine", place.share + "/f%d" % i)
             agent.event(EDITED)
     barriers = agent.ask("undo.history")["payload"]["barriers"]
     equal([b["after_step"] for b in barriers], [2, 1])
