@@ -165,7 +165,10 @@ int undo_log_finish_redo(struct undo_log *log)
 
 int undo_log_drop_redos(struct undo_log *log)
 {
-    fd_auto int redo = sys_openat(log->dir, REDO, UNDO_LOG_DIR_FLAGS, 0);
+    /* Each change comes here: mostly there is none, and no folder to open. */
+    fd_auto int redo = log->redos->len == 0
+                           ? -ENOENT
+                           : sys_openat(log->dir, REDO, UNDO_LOG_DIR_FLAGS, 0);
     /* One that could not be kept, nor dropped. */
     int rc = log->has_inverse ? undo_log_drop_inverse(log) : 0;
 
