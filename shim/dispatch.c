@@ -140,17 +140,30 @@ static void handle_rollback_notify(struct dispatch *dispatch,
     port_end(dispatch->port, &writer);
 }
 
+static void send_mounted(struct dispatch *dispatch, const char *tag,
+                         const char *error)
+{
+    struct json_writer writer;
+
+    port_begin(dispatch->port, &writer);
+    json_writer_add_string(&writer, "type", WIRE_MOUNTED);
+    json_writer_add_string(&writer, "tag", tag);
+    json_writer_add_string(&writer, "status",
+                           error ? WIRE_STATUS_ERROR : WIRE_STATUS_OK);
+    if (error)
+        json_writer_add_string(&writer, "message", error);
+    port_end(dispatch->port, &writer);
+}
+
 static void handle_mount(struct dispatch *dispatch,
                          const struct message *message)
 {
     const struct json_value *object = message->object;
     struct guest_mount mount = { .read_only = false };
-    struct json_writer writer;
     char error[512];
-    bool mounted;
 
     if (!json_reader_get_string(object, "tag", &mount.tag) ||
-        strlen(mount.tag) > 64 ||
+        strlen(mount.tag) > SHARES_MAX_TAG ||
         !json_reader_get_string(object, "path", &mount.path) ||
         !json_reader_get_string(object, "fstype", &mount.fstype) ||
         (json_reader_member(object, "read_only") &&
@@ -160,14 +173,41 @@ static void handle_mount(struct dispatch *dispatch,
                    "true or false");
         return;
     }
-    mounted = guest_mount(dispatch->mounts, &mount, error, sizeof(error));
-    port_begin(dispatch->port, &writer);
-    json_writer_add_string(&writer, "type", WIRE_MOUNTED);
-    json_writer_add_string(&writer, "tag", mount.tag);
-    json_writer_add_string(&writer, "status", mounted ? "ok" : "error");
-    if (!mounted)
-        json_writer_add_string(&writer, "message", error);
-    port_end(dispatch->port, &writer);
+    if (strcmp(mount.fstype, WIRE_FSTYPE_9P) != 0) {
+        bool mounted = guest_mount(dispatch->mounts, &mount, error,
+                                   sizeof(error));
+
+        send_mounted(dispatch, mount.tag, mounted ? NULL : error);
+    } else if (!shares_mount(dispatch->shares, &mount, error, sizeof(error))) {
+        send_mounted(dispatch, mount.tag, error);
+    }
+}
+
+void dispatch_share_news(struct dispatch *dispatch, int fd)
+{
+    const struct share *share;
+    struct json_writer writer;
+    char text[512];
+
+    switch (
+        shares_take_news(dispatch->shares, fd, &share, text, sizeof(text))) {
+    case SHARES_NONE:
+        break;
+    case SHARES_MOUNTED:
+        guest_mounts_add(dispatch->mounts, share->path);
+        send_mounted(dispatch, share->tag, NULL);
+        break;
+    case SHARES_REFUSED:
+        send_mounted(dispatch, share->tag, text);
+        break;
+    case SHARES_UNMOUNTED:
+        port_begin(dispatch->port, &writer);
+        json_writer_add_string(&writer, "type", WIRE_UNMOUNTED);
+        json_writer_add_string(&writer, "tag", share->tag);
+        json_writer_add_string(&writer, "message", text);
+        port_end(dispatch->port, &writer);
+        break;
+    }
 }
 
 static void handle_shutdown(struct dispatch *dispatch,

@@ -12,12 +12,14 @@
 #include "shim/json_reader.h"
 #include "shim/port.h"
 #include "shim/processes.h"
+#include "shim/shares.h"
 
 struct dispatch {
-    struct port *port; /* borrowed, like the next four */
+    struct port *port; /* borrowed, like the next five */
     struct command *command;
     struct process_home *home;
     struct guest_mounts *mounts;
+    struct shares *shares;
     struct guest_boot boot;
     bool is_init;  /* the machine is ours */
     bool shutdown; /* the host asked for it */
@@ -26,6 +28,10 @@ struct dispatch {
 
 /* Handle all complete lines, as long as answers can be queued. */
 void dispatch_lines(struct dispatch *dispatch, int64_t now_ms);
+
+/* The fd of a shares_poll() entry had an event: tell the host what it means.
+ * There must be room for an answer. */
+void dispatch_share_news(struct dispatch *dispatch, int fd);
 
 /* Queue the hello. */
 void dispatch_send_hello(struct dispatch *dispatch);

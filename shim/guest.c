@@ -19,7 +19,7 @@
 #include "shim/wire.h"
 
 /* The file systems that may be mounted; the tag is the device's name. */
-static const char *const types[] = { "virtiofs" };
+static const char *const types[] = { WIRE_DEFAULT_FSTYPE, WIRE_FSTYPE_9P };
 
 static bool type_is_known(const char *fstype)
 {
@@ -58,8 +58,8 @@ static bool is_mounted(const char *path)
            here.st_dev != above.st_dev;
 }
 
-bool guest_mount(struct guest_mounts *mounts, const struct guest_mount *mount_,
-                 char *error, size_t size)
+bool guest_call_mount(const struct guest_mount *mount_, const char *options,
+                      char *error, size_t size)
 {
     const char *path = mount_->path;
     int result;
@@ -72,10 +72,6 @@ bool guest_mount(struct guest_mounts *mounts, const struct guest_mount *mount_,
         snprintf(error, size, "unknown file system type");
         return false;
     }
-    if (mounts->count == GUEST_MAX_MOUNTS) {
-        snprintf(error, size, "too many mounts");
-        return false;
-    }
     result = make_folder(path);
     if (result) {
         snprintf(error, size, "cannot make %s: %s", path, strerror(-result));
@@ -86,13 +82,35 @@ bool guest_mount(struct guest_mounts *mounts, const struct guest_mount *mount_,
         return false;
     }
     if (mount(mount_->tag, path, mount_->fstype,
-              mount_->read_only ? MS_RDONLY : 0, NULL) < 0) {
+              mount_->read_only ? MS_RDONLY : 0, options) < 0) {
         snprintf(error, size, "cannot mount on %s: %s%s", path, strerror(errno),
                  errno == EINVAL ? " (is there a device with this tag?)" : "");
         return false;
     }
+    return true;
+}
+
+bool guest_mounts_add(struct guest_mounts *mounts, const char *path)
+{
+    for (size_t i = 0; i < mounts->count; i++) {
+        if (strcmp(mounts->paths[i], path) == 0)
+            return true;
+    }
+    if (mounts->count == GUEST_MAX_MOUNTS)
+        return false;
     strcpy(mounts->paths[mounts->count++], path);
     return true;
+}
+
+bool guest_mount(struct guest_mounts *mounts, const struct guest_mount *mount_,
+                 char *error, size_t size)
+{
+    if (mounts->count == GUEST_MAX_MOUNTS) {
+        snprintf(error, size, "too many mounts");
+        return false;
+    }
+    return guest_call_mount(mount_, NULL, error, size) &&
+           guest_mounts_add(mounts, mount_->path);
 }
 
 void guest_unmount_all(struct guest_mounts *mounts)

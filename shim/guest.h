@@ -24,8 +24,15 @@ struct guest_mount {
     bool read_only;
 };
 
-/* Mount a share, making its folder if need be. On failure false, and the
- * reason in error (size bytes at most). */
+/* Call mount(2), making the folder if need be; options are the file system's,
+ * or NULL. On failure false, and the reason in error (size bytes at most). */
+bool guest_call_mount(const struct guest_mount *mount, const char *options,
+                      char *error, size_t size);
+
+/* Remember a mount for guest_unmount_all(). False if there is no room. */
+bool guest_mounts_add(struct guest_mounts *mounts, const char *path);
+
+/* Both. */
 bool guest_mount(struct guest_mounts *mounts, const struct guest_mount *mount,
                  char *error, size_t size);
 

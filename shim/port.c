@@ -4,71 +4,27 @@
  */
 #include "shim/port.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SYS_PORTS "/sys/class/virtio-ports"
-
-/* The kernel's node of the port called WIRE_PORT_NAME, e.g. "/dev/vport0p1".
- * getdents64() because opendir() allocates. */
-static int find_node(char *node, size_t size)
-{
-    _Alignas(struct dirent64) char entries[1024];
-    int dir = open(SYS_PORTS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int result = -ENOENT;
-    ssize_t got;
-
-    if (dir < 0)
-        return -ENOENT;
-    while (result && (got = getdents64(dir, entries, sizeof(entries))) > 0) {
-        const struct dirent64 *entry;
-
-        for (ssize_t at = 0; result && at < got; at += entry->d_reclen) {
-            char path[300], name[sizeof(WIRE_PORT_NAME) + 1] = "";
-            int fd;
-            ssize_t len;
-
-            entry = (const struct dirent64 *)(entries + at);
-            snprintf(path, sizeof(path), "%s/name", entry->d_name);
-            fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-            if (fd < 0)
-                continue;
-            len = read(fd, name, sizeof(name) - 1);
-            close(fd);
-            if (len > 0 && strcmp(name, WIRE_PORT_NAME "\n") == 0) {
-                snprintf(node, size, "/dev/%s", entry->d_name);
-                result = 0;
-            }
-        }
-    }
-    close(dir);
-    return result;
-}
+#include "shim/port_node.h"
 
 int port_open(struct port *port, const char *path)
 {
-    char node[300];
-    int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    int result;
+    int fd;
 
-    if (fd < 0 && errno == ENOENT && strcmp(path, WIRE_PORT_PATH) == 0) {
-        result = find_node(node, sizeof(node));
-        if (result)
-            return result;
-        fd = open(node, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (strcmp(path, WIRE_PORT_PATH) == 0) {
+        fd = port_node_open(WIRE_PORT_NAME);
+    } else {
+        fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+        if (fd < 0)
+            fd = -errno;
     }
-    if (fd < 0)
-        return -errno;
-    result = port_adopt(port, fd);
-    if (result == 0 && port->is_device)
-        fchmod(fd, 0600);
-    return result;
+    return fd < 0 ? fd : port_adopt(port, fd);
 }
 
 int port_adopt(struct port *port, int fd)

@@ -33,6 +33,7 @@
 #include "shim/leftovers.h"
 #include "shim/port.h"
 #include "shim/processes.h"
+#include "shim/shares.h"
 #include "shim/wire.h"
 
 /* How often a port that is not there, or has no host, is looked at. */
@@ -49,11 +50,13 @@ static struct command command;
 static struct process_home home;
 static struct leftovers leftovers;
 static struct guest_mounts mounts;
+static struct shares shares;
 static struct dispatch dispatch = {
     .port = &port,
     .command = &command,
     .home = &home,
     .mounts = &mounts,
+    .shares = &shares,
 };
 
 static bool connected;   /* a host is at the port's other end */
@@ -266,8 +269,8 @@ static void serve_output(void)
 /* One round: wait, then let every part do what it can. */
 static void serve_once(void)
 {
-    struct pollfd fds[2 + COMMAND_STREAMS + LEFTOVERS_MAX];
-    size_t port_at, old_at, count = 0, old_count;
+    struct pollfd fds[2 + COMMAND_STREAMS + LEFTOVERS_MAX + SHARES_MAX];
+    size_t port_at, old_at, count = 0, old_count, shares_at;
 
     fds[count++] = (struct pollfd){ signals, POLLIN, 0 };
     port_at = count;
@@ -277,6 +280,9 @@ static void serve_once(void)
     old_at = count;
     old_count = leftovers_poll(&leftovers, fds + count);
     count += old_count;
+    shares_at = count;
+    if (connected && port_can_answer(&port))
+        count += shares_poll(&shares, fds + count);
 
     if (poll(fds, count, poll_timeout()) < 0)
         return;
@@ -287,6 +293,10 @@ static void serve_once(void)
         look_for_host();
     else if (fds[port_at].revents)
         serve_port(fds[port_at].revents);
+    for (size_t i = shares_at; i < count; i++) {
+        if (fds[i].revents && port_can_answer(&port))
+            dispatch_share_news(&dispatch, fds[i].fd);
+    }
     dispatch_lines(&dispatch, now_ms());
     command_advance(&command, &home, &port, &leftovers, now_ms());
     serve_output();

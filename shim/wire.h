@@ -26,6 +26,10 @@
  *   {"type":"rollback_notify","step_id":7}
  *   {"type":"mount","tag":"working","path":"/mnt/working",
  *    "fstype":"virtiofs","read_only":false}
+ *       Or fstype "9p", over the virtio-serial port whose name is the tag with
+ *       WIRE_9P_PORT_PREFIX before it. If that one was "unmounted", it is
+ *       mounted anew; so the host has by then given the port a connection in
+ *       which no message is torn.
  *   {"type":"hello"}
  *       Ask for another hello, e.g. after a reconnect.
  *   {"type":"shutdown"}
@@ -50,6 +54,9 @@
  *   {"type":"rollback_noted","step_id":7}
  *   {"type":"mounted","tag":"working","status":"ok"}
  *       Or status "error" with "message".
+ *   {"type":"unmounted","tag":"working","message":"..."}
+ *       A folder that was mounted over 9P has lost its connection: whoever
+ *       uses it gets errors until it is mounted again.
  *   {"type":"error","message":"...","id":42}
  *       A message was refused and did nothing; id where it is known.
  */
@@ -62,6 +69,8 @@
 #define WIRE_MAX_LINE        (1024 * 1024)
 #define WIRE_DEFAULT_CWD     "/mnt/working"
 #define WIRE_DEFAULT_FSTYPE  "virtiofs"
+#define WIRE_FSTYPE_9P       "9p"
+#define WIRE_9P_PORT_PREFIX  "9p."
 #define WIRE_CANCEL_GRACE_MS 2000
 
 /* A guest's clock that is this near is left alone. */
@@ -86,6 +95,7 @@
 #define WIRE_STEP_COMPLETED "step_completed"
 #define WIRE_ROLLBACK_NOTED "rollback_noted"
 #define WIRE_MOUNTED        "mounted"
+#define WIRE_UNMOUNTED      "unmounted"
 #define WIRE_ERROR          "error"
 
 /* Values of "stream", "encoding" and "status". */

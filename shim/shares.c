@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * shares - see shares.h.
+ */
+#include "shim/shares.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "shim/port_node.h"
+#include "shim/pump.h"
+#include "shim/wire.h"
+
+enum {
+    STATUS_FD = 3,
+    START_MS = 30000, /* until the file server has answered */
+    RETRY_MS = 20,
+};
+
+/* What comes through the status pipe: one of these bytes, and after the bad one
+ * a text. */
+enum { GOOD_NEWS = '+', BAD_NEWS = '!', MAX_NEWS = 400 };
+
+/* The two ends of each: the kernel's client, and the pump. */
+struct channel {
+    int client_out, pump_in; /* a pipe */
+    int client_in, pump_out; /* a socket pair */
+};
+
+/* ---- in the pump's process ----------------------------------------------- */
+
+static _Noreturn void give_up(const char *text)
+{
+    char news[MAX_NEWS];
+    int len = snprintf(news, sizeof(news), "%c%s", BAD_NEWS, text);
+    size_t size = (size_t)len < sizeof(news) ? (size_t)len : sizeof(news) - 1;
+
+    _exit(write(STATUS_FD, news, size) < 0 ? 2 : 1);
+}
+
+static _Noreturn void give_up_because(const char *what, const char *name,
+                                      int error)
+{
+    char text[MAX_NEWS];
+
+    snprintf(text, sizeof(text), "%s %s: %s", what, name, strerror(error));
+    give_up(text);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* A port is busy for a moment after it was closed, and has no host while QEMU
+ * is connecting to the file server. */
+static int open_port(const char *tag)
+{
+    const struct timespec pause = { .tv_nsec = RETRY_MS * 1000 * 1000 };
+    int64_t deadline = now_ms() + START_MS;
+    char name[sizeof(WIRE_9P_PORT_PREFIX) + SHARES_MAX_TAG];
+    int port, result;
+
+    snprintf(name, sizeof(name), WIRE_9P_PORT_PREFIX "%s", tag);
+    do {
+        port = port_node_open(name);
+        result = port < 0 ? port : pump_greet(port, deadline);
+        if (result == 0)
+            return port;
+        if (port >= 0)
+            close(port);
+        nanosleep(&pause, NULL);
+    } while ((result == -ENOENT || result == -EBUSY || result == -EPIPE ||
+              result == -ENXIO || result == -ENODEV) &&
+             now_ms() < deadline);
+    give_up_because("no file server at the port", name, -result);
+}
+
+static void make_channel(struct channel *channel)
+{
+    int pipe_ends[2], sockets[2], size = 2 * PUMP_MSIZE;
+
+    if (pipe2(pipe_ends, O_CLOEXEC) < 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
+        give_up_because("cannot make", "a channel", errno);
+    *channel = (struct channel){
+        .client_out = pipe_ends[1],
+        .pump_in = pipe_ends[0],
+        .client_in = sockets[0],
+        .pump_out = sockets[1],
+    };
+    /* Both are as large as a message for speed alone. */
+    fcntl(channel->pump_in, F_SETPIPE_SZ, PUMP_PIPE_SIZE);
+    setsockopt(channel->pump_out, SOL_SOCKET, SO_SNDBUFFORCE, &size,
+               sizeof(size));
+}
+
+/* access=client: each user of the guest attaches as itself, and what it makes
+ * is its own. cache=none: the host's edits are seen, and no write is made later
+ * than its command thought. */
+static _Noreturn void call_mount(const struct share *share,
+                                 const struct channel *channel)
+{
+    struct guest_mount mount = {
+        .tag = share->tag,
+        .path = share->path,
+        .fstype = WIRE_FSTYPE_9P,
+        .read_only = share->read_only,
+    };
+    static const char good = GOOD_NEWS;
+    char options[200], error[MAX_NEWS];
+
+    if (share->again)
+        umount2(share->path, MNT_DETACH);
+    snprintf(options, sizeof(options),
+             "trans=fd,rfdno=%d,wfdno=%d,version=9p2000.L,msize=%d,"
+             "access=client,cache=none",
+             channel->client_in, channel->client_out, PUMP_MSIZE);
+    if (!guest_call_mount(&mount, options, error, sizeof(error)))
+        give_up(error);
+    _exit(write(STATUS_FD, &good, 1) == 1 ? 0 : 2);
+}
+
+static void prepare_process(int status)
+{
+    if (dup2(status, STATUS_FD) < 0)
+        _exit(2);
+    close_range(STATUS_FD + 1, ~0U, 0);
+    fcntl(STATUS_FD, F_SETFD, FD_CLOEXEC);
+    setsid();
+    prctl(PR_SET_NAME, "stepback-9p");
+    signal(SIGCHLD, SIG_IGN);
+    pump_catch_term();
+}
+
+/* The kernel would end it for the memory that others take. */
+static void be_spared(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    if (write(fd, "-1000", 5) < 0)
+        dprintf(STDERR_FILENO, "stepback-shim: oom_score_adj: %s\n",
+                strerror(errno));
+    close(fd);
+}
+
+static const char *const ends[] = {
+    [PUMP_UNMOUNTED] = "it was unmounted in the guest",
+    [PUMP_HUNG_UP] = "the file server hung up",
+    [PUMP_GARBLED] = "the file server's answers make no sense",
+    [PUMP_ASKED] = "the process that carries it was ended",
+    [PUMP_FAILED] = "the port failed",
+};
+
+static _Noreturn void be_pump(const struct share *share, int status)
+{
+    struct channel channel;
+    sigset_t none;
+    int port;
+    pid_t pid;
+
+    prepare_process(status);
+    be_spared();
+    port = open_port(share->tag);
+    make_channel(&channel);
+    pid = fork();
+    if (pid == 0) {
+        close(port);
+        close(channel.pump_in);
+        close(channel.pump_out);
+        call_mount(share, &channel);
+    }
+    if (pid < 0)
+        give_up_because("cannot start", "a process", errno);
+    close(channel.client_out);
+    close(channel.client_in);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    give_up(ends[pump_run(port, channel.pump_in, channel.pump_out)]);
+}
+
+/* ---- in the shim --------------------------------------------------------- */
+
+static struct share *find(struct shares *shares, const char *tag)
+{
+    for (size_t i = 0; i < shares->count; i++) {
+        if (strcmp(shares->list[i].tag, tag) == 0)
+            return &shares->list[i];
+    }
+    return NULL;
+}
+
+/* Whether the request can be; share: what there is of it, or NULL. */
+static bool check(const struct shares *shares, const struct share *share,
+                  const struct guest_mount *mount, char *error, size_t size)
+{
+    if (strlen(mount->tag) > SHARES_MAX_TAG ||
+        strlen(mount->path) >= GUEST_MAX_PATH)
+        snprintf(error, size, "the tag or the path is too long");
+    else if (share && share->status >= 0)
+        snprintf(error, size, "it is mounted already");
+    else if (share && strcmp(share->path, mount->path) != 0)
+        snprintf(error, size, "it was to be mounted on %s", share->path);
+    else if (!share && shares->count == SHARES_MAX)
+        snprintf(error, size, "too many mounts");
+    else
+        return true;
+    return false;
+}
+
+/* The share of a request: a new one, or one that lost its connection. */
+static struct share *prepare_share(struct shares *shares,
+                                   const struct guest_mount *mount, char *error,
+                                   size_t size)
+{
+    struct share *share = find(shares, mount->tag);
+
+    if (!check(shares, share, mount, error, size))
+        return NULL;
+    if (!share) {
+        share = &shares->list[shares->count++];
+        *share = (struct share){ .status = -1 };
+        strcpy(share->tag, mount->tag);
+        strcpy(share->path, mount->path);
+    }
+    share->read_only = mount->read_only;
+    return share;
+}
+
+bool shares_mount(struct shares *shares, const struct guest_mount *mount,
+                  char *error, size_t size)
+{
+    struct share *share = prepare_share(shares, mount, error, size);
+    int status[2];
+    pid_t pid;
+
+    if (!share)
+        return false;
+    if (pipe2(status, O_CLOEXEC | O_NONBLOCK) < 0) {
+        snprintf(error, size, "cannot make a pipe: %s", strerror(errno));
+        return false;
+    }
+    pid = fork();
+    if (pid == 0)
+        be_pump(share, status[1]);
+    close(status[1]);
+    if (pid < 0) {
+        snprintf(error, size, "cannot start a process: %s", strerror(errno));
+        close(status[0]);
+        return false;
+    }
+    share->status = status[0];
+    return true;
+}
+
+size_t shares_poll(const struct shares *shares, struct pollfd *fds)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < shares->count; i++) {
+        if (shares->list[i].status >= 0)
+            fds[count++] = (struct pollfd){ shares->list[i].status, POLLIN, 0 };
+    }
+    return count;
+}
+
+/* The pump is no more. */
+static enum shares_news lose(struct share *share)
+{
+    bool mounted = share->mounted;
+
+    close(share->status);
+    share->status = -1;
+    share->mounted = false;
+    return mounted ? SHARES_UNMOUNTED : SHARES_REFUSED;
+}
+
+enum shares_news shares_take_news(struct shares *shares, int fd,
+                                  const struct share **ret_share, char *text,
+                                  size_t size)
+{
+    struct share *share = NULL;
+    char news[MAX_NEWS + 1];
+    ssize_t got;
+
+    for (size_t i = 0; i < shares->count && !share; i++) {
+        if (shares->list[i].status == fd)
+            share = &shares->list[i];
+    }
+    if (!share)
+        return SHARES_NONE;
+    *ret_share = share;
+    got = read(fd, news, MAX_NEWS);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return SHARES_NONE;
+    if (got > 0 && news[0] == GOOD_NEWS) {
+        share->mounted = share->again = true;
+        return SHARES_MOUNTED;
+    }
+    news[got > 0 ? got : 0] = '\0';
+    snprintf(text, size, "%s",
+             got > 1 ? news + 1 : "the process that carries it was killed");
+    return lose(share);
+}
