@@ -2,9 +2,9 @@
  *
  * backend - see backend.h.
  *
- * The daemon makes the control socket first and the vhost-user socket last,
- * and takes one connection on the latter: so that one is only looked at, never
- * tried.
+ * The daemon makes the control socket first and the file system's last, and
+ * virtiofs' takes one connection on the latter: so that one is only looked at,
+ * never tried.
  */
 #include "agent/backend.h"
 
@@ -25,6 +25,7 @@ enum {
 };
 
 struct backend {
+    enum backend_kind kind;
     struct child *daemon;
     struct control_link *link;
     char *fs_socket, *control_socket;
@@ -57,7 +58,8 @@ static void on_line(struct child *child, const char *line, void *opaque)
 {
     struct backend *backend = opaque;
 
-    child_log_line(BACKEND_PROGRAM, LOG_FS_BACKEND, line, &backend->last_error);
+    child_log_line(backend_kind_program(backend->kind), LOG_FS_BACKEND, line,
+                   &backend->last_error);
 }
 
 static void on_exited(struct child *child, void *opaque)
@@ -151,8 +153,6 @@ static char **build_argv(const struct backend_config *config,
         config->fs_socket,
         "--interceptor-socket",
         config->control_socket,
-        "--cache",
-        "never",
         "--log-level",
         config->log_level,
     };
@@ -160,6 +160,8 @@ static char **build_argv(const struct backend_config *config,
 
     for (size_t i = 0; i < G_N_ELEMENTS(common); i++)
         g_ptr_array_add(argv, g_strdup(common[i]));
+    if (config->kind == BACKEND_VIRTIOFS)
+        g_ptr_array_add(argv, g_strdup("--cache=never"));
     if (config->undo_dir) {
         g_ptr_array_add(argv, g_strdup("--undo-dir"));
         g_ptr_array_add(argv, g_strdup(config->undo_dir));
@@ -175,16 +177,17 @@ static char **build_argv(const struct backend_config *config,
 static struct child *spawn(struct backend *backend,
                            const struct backend_config *config, GError **error)
 {
-    g_autofree char *program = install_paths_find_helper(BACKEND_PROGRAM);
+    const char *name = backend_kind_program(config->kind);
+    g_autofree char *program = install_paths_find_helper(name);
     g_autoptr(GError) cause = NULL;
     g_auto(GStrv) argv = NULL;
     struct child *child;
 
     if (!program) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_BACKEND_FAILED,
-                            "the file system daemon " BACKEND_PROGRAM
-                            " is not installed; STEPBACK_LIBEXECDIR can name "
-                            "the folder it is in");
+        g_set_error(error, STEPBACK_ERROR, ERROR_BACKEND_FAILED,
+                    "the file system daemon %s is not installed; "
+                    "STEPBACK_LIBEXECDIR can name the folder it is in",
+                    name);
         return NULL;
     }
     argv = build_argv(config, program);
@@ -202,6 +205,7 @@ struct backend *backend_new(const struct backend_config *config,
 {
     struct backend *backend = g_new0(struct backend, 1);
 
+    backend->kind = config->kind;
     backend->callbacks = callbacks;
     backend->opaque = opaque;
     backend->fs_socket = g_strdup(config->fs_socket);
@@ -230,9 +234,13 @@ void backend_free(struct backend *backend)
     g_free(backend);
 }
 
+/* That of 9P serves on, whoever comes and goes; so it is asked. */
 void backend_stop(struct backend *backend)
 {
-    child_expect_exit(backend->daemon, STOP_MS, TERM_GRACE_MS);
+    if (backend->kind == BACKEND_9P)
+        child_expect_exit(backend->daemon, 0, STOP_MS);
+    else
+        child_expect_exit(backend->daemon, STOP_MS, TERM_GRACE_MS);
 }
 
 void backend_kill(struct backend *backend)

@@ -11,19 +11,19 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "agent/backend_kind.h"
 #include "agent/control_link.h"
 #include "interceptor/interceptor.h"
-
-#define BACKEND_PROGRAM "stepback-virtiofsd"
 
 struct backend;
 
 struct backend_config {
+    enum backend_kind kind;
     const char *shared_dir;
     const char *undo_dir; /* NULL: no undo */
     bool read_only;
     enum ic_outside_policy outside_policy;
-    const char *fs_socket;      /* vhost-user: QEMU connects there */
+    const char *fs_socket;      /* QEMU connects there */
     const char *control_socket; /* the undo engine's */
     const char *log_level;
     unsigned timeout_ms; /* to be ready */
@@ -36,8 +36,8 @@ struct backend_callbacks {
     void (*event)(struct backend *backend, const char *type, json_t *payload,
                   void *opaque);
     /* It has ended or does not answer (ERROR_BACKEND_FAILED).
-     * clean: it ended by itself without an error, which it does when QEMU
-     * closes its connection. Called once. The backend must not be freed in
+     * clean: it ended by itself without an error, which virtiofs' does when
+     * QEMU closes its connection. Called once. The backend must not be freed in
      * it. */
     void (*ended)(struct backend *backend, const GError *error, bool clean,
                   void *opaque);
@@ -52,8 +52,8 @@ struct backend *backend_new(const struct backend_config *config,
 /* If the daemon still runs, it is killed. NULL is allowed. */
 void backend_free(struct backend *backend);
 
-/* End the daemon: it is given a moment to end by itself, as its front-end is
- * gone. "ended" follows. */
+/* End the daemon, whose front-end is gone: it is given a moment for its log.
+ * "ended" follows. */
 void backend_stop(struct backend *backend);
 void backend_kill(struct backend *backend);
 

@@ -69,6 +69,7 @@ static gboolean start(struct member *member,
     const struct session_directory *directory =
         config->directories[member->index];
     const struct backend_config backend_config = {
+        .kind = config->backend,
         .shared_dir = directory->path,
         .undo_dir = directory->undo_dir,
         .read_only = directory->read_only,

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agent/accel.h"
-#include "agent/backend.h"
+#include "agent/backend_kind.h"
 #include "agent/cli.h"
 #include "agent/cli_boot.h"
 #include "agent/cli_options.h"
@@ -46,15 +46,28 @@ static enum verdict check_qemu(void)
                        "apt-get install " VM_QEMU_PACKAGE);
 }
 
-static enum verdict check_daemon(void)
+/* verdict: what it means if it is not there. */
+static enum verdict check_program(const char *what, enum backend_kind kind,
+                                  enum verdict verdict)
 {
-    char *daemon = install_paths_find_helper(BACKEND_PROGRAM);
+    const char *name = backend_kind_program(kind);
+    char *daemon = install_paths_find_helper(name);
 
-    return daemon ? tell(GOOD, "daemon", daemon, NULL)
-                  : tell(MISSING, "daemon",
-                         g_strdup(BACKEND_PROGRAM " is not installed"),
+    return daemon ? tell(GOOD, what, daemon, NULL)
+                  : tell(verdict, what,
+                         g_strdup_printf("%s is not installed", name),
                          "make install (or set STEPBACK_LIBEXECDIR to the "
                          "folder that has it)");
+}
+
+static enum verdict check_daemon(void)
+{
+    return check_program("daemon", BACKEND_VIRTIOFS, MISSING);
+}
+
+static enum verdict check_9p_daemon(void)
+{
+    return check_program("9P daemon", BACKEND_9P, SLOW);
 }
 
 static enum verdict check_image(void)
@@ -107,7 +120,8 @@ static enum verdict check_fuse(void)
 static int check_all(void)
 {
     static enum verdict (*const checks[])(void) = {
-        check_qemu, check_daemon, check_image, check_kvm, check_fuse,
+        check_qemu,  check_daemon, check_9p_daemon,
+        check_image, check_kvm,    check_fuse,
     };
     enum verdict worst = GOOD;
 

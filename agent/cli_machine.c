@@ -5,6 +5,7 @@
 #include "agent/cli_machine.h"
 
 #include "agent/accel.h"
+#include "agent/backend_kind.h"
 #include "agent/cli_options.h"
 #include "agent/guest_image.h"
 #include "agent/session_config.h"
@@ -14,6 +15,7 @@ void cli_machine_clear(struct cli_machine *machine)
     cli_place_clear(&machine->place);
     g_free(machine->image);
     g_free(machine->accel);
+    g_free(machine->backend);
     g_free(machine->kernel);
     g_free(machine->initrd);
 }
@@ -21,6 +23,7 @@ void cli_machine_clear(struct cli_machine *machine)
 bool cli_machine_check(const struct cli_machine *machine, const char *command)
 {
     g_autofree char *image = NULL;
+    enum backend_kind backend;
     enum accel accel;
 
     if (machine->memory && (machine->memory < SESSION_MEMORY_MIN_MB ||
@@ -31,6 +34,10 @@ bool cli_machine_check(const struct cli_machine *machine, const char *command)
     else if (machine->accel && !accel_parse(machine->accel, &accel))
         cli_options_wrong("%s: --accel is auto, kvm or tcg, and not '%s'",
                           command, machine->accel);
+    else if (machine->backend &&
+             !backend_kind_parse(machine->backend, &backend))
+        cli_options_wrong("%s: --backend is virtiofs or 9p, and not '%s'",
+                          command, machine->backend);
     else if (machine->image && !(image = guest_image_dir(machine->image, NULL)))
         cli_options_wrong("%s: --image is the name of an image, such as "
                           "minimal, and not '%s'",
@@ -70,7 +77,7 @@ json_t *cli_machine_payload(const struct cli_machine *machine)
         json_object_set_new(vm, "memory_mb", json_integer(machine->memory));
     set_string(folder, "path", dir);
     set_string(folder, "undo_dir", undo_dir);
-    return json_pack("{s:[o], s:o, s:s}", "working_directories", folder, "vm",
-                     vm, "network_policy",
+    return json_pack("{s:[o], s:o, s:s*, s:s}", "working_directories", folder,
+                     "vm", vm, "backend", machine->backend, "network_policy",
                      machine->no_network ? "disabled" : "open");
 }

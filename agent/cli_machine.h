@@ -15,7 +15,7 @@
 /* As given: strings are owned, NULL if they were not. */
 struct cli_machine {
     struct cli_place place;
-    char *image, *accel, *kernel, *initrd;
+    char *image, *accel, *backend, *kernel, *initrd;
     gint64 memory;
     gboolean no_network;
 };
@@ -45,6 +45,13 @@ void cli_machine_clear(struct cli_machine *machine);
           &(machine)->accel,                                                   \
           "auto (default), kvm or tcg, which emulates",                        \
           "ACCEL" },                                                           \
+        { "backend",                                                           \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING,                                                 \
+          &(machine)->backend,                                                 \
+          "how the guest reaches the folder: virtiofs (default) or 9p",        \
+          "NAME" },                                                            \
         { "memory",                                                            \
           0,                                                                   \
           0,                                                                   \

@@ -83,6 +83,18 @@ static gboolean take_mounted(struct guest_channel *channel, json_t *message,
     return TRUE;
 }
 
+static gboolean take_unmounted(struct guest_channel *channel, json_t *message,
+                               GError **error)
+{
+    const char *tag, *text = "the guest gave no reason";
+
+    if (!message_get_string(message, "tag", &tag, error) ||
+        !message_get_optional_string(message, "message", &text, error))
+        return FALSE;
+    channel->callbacks->unmounted(tag, text, channel->opaque);
+    return TRUE;
+}
+
 static gboolean take_output(struct guest_channel *channel, json_t *message,
                             GError **error)
 {
@@ -152,6 +164,7 @@ static const struct {
     { WIRE_STEP_COMPLETED, take_completed },
     { WIRE_HELLO, take_hello },
     { WIRE_MOUNTED, take_mounted },
+    { WIRE_UNMOUNTED, take_unmounted },
     { WIRE_ROLLBACK_NOTED, take_note },
     { WIRE_ERROR, take_error },
 };
@@ -236,12 +249,12 @@ void guest_channel_send(struct guest_channel *channel, json_t *message)
 }
 
 void guest_channel_mount(struct guest_channel *channel, const char *tag,
-                         const char *path, bool read_only)
+                         const char *path, const char *fstype, bool read_only)
 {
     guest_channel_send(channel,
                        json_pack("{s:s, s:s, s:s, s:s, s:b}", "type",
                                  WIRE_MOUNT, "tag", tag, "path", path, "fstype",
-                                 WIRE_DEFAULT_FSTYPE, "read_only", read_only));
+                                 fstype, "read_only", read_only));
 }
 
 void guest_channel_cancel(struct guest_channel *channel, gint64 id)

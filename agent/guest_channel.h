@@ -31,6 +31,8 @@ struct guest_channel_callbacks {
     void (*hello)(const struct guest_hello *hello, void *opaque);
     /* error: NULL if the mount is there. */
     void (*mounted)(const char *tag, const char *error, void *opaque);
+    /* A folder that was mounted has lost its connection. */
+    void (*unmounted)(const char *tag, const char *reason, void *opaque);
     void (*output)(gint64 id, const char *stream, const char *data, size_t len,
                    void *opaque);
     /* exit_code 0..255; signal 0 or the one that ended the command. */
@@ -64,7 +66,7 @@ json_t *guest_channel_exec_message(gint64 id, const char *command,
 void guest_channel_send(struct guest_channel *channel, json_t *message);
 
 void guest_channel_mount(struct guest_channel *channel, const char *tag,
-                         const char *path, bool read_only);
+                         const char *path, const char *fstype, bool read_only);
 void guest_channel_cancel(struct guest_channel *channel, gint64 id);
 void guest_channel_rollback_notify(struct guest_channel *channel,
                                    gint64 step_id);

@@ -25,6 +25,10 @@
  * only if QEMU is still there after this. */
 enum { BLAME_MS = 300 };
 
+/* A folder's connection may break so often in this time; who breaks it more
+ * often does so on purpose. */
+enum { LOSSES_MAX = 16, LOSSES_S = 60 };
+
 enum stage {
     BACKEND,
     BOOTING,
@@ -50,8 +54,11 @@ struct machine {
     struct backends *backends;
     struct vm *vm;
     bool vm_runs;
-    unsigned mounted; /* folders that the guest has mounted */
-    bool takes_input; /* the guest's commands */
+    unsigned mounted;                   /* folders that the guest has mounted */
+    bool takes_input;                   /* the guest's commands */
+    bool lost[SESSION_MAX_DIRECTORIES]; /* to be mounted again */
+    unsigned losses;                    /* since first_loss, monotonic, us */
+    gint64 first_loss;
     struct machine_times times;
     guint boot_timer, watchdog, blame_timer, restart_source, stopped_source;
 };
@@ -118,14 +125,42 @@ static void stop_further(struct machine *machine)
 
 /* ---- the guest ----------------------------------------------------------- */
 
+static void mount_folder(struct machine *machine, unsigned index)
+{
+    const struct session_config *config = machine->config;
+    const struct session_directory *directory = config->directories[index];
+
+    guest_channel_mount(
+        vm_guest(machine->vm), directory->tag, directory->guest_path,
+        backend_kind_name(config->backend), directory->read_only);
+}
+
 /* One after the other: what the guest answers is then for the last one. */
 static void mount_next(struct machine *machine)
 {
-    const struct session_directory *directory =
-        machine->config->directories[machine->mounted];
+    mount_folder(machine, machine->mounted);
+}
 
-    guest_channel_mount(vm_guest(machine->vm), directory->tag,
-                        directory->guest_path, directory->read_only);
+/* The folder with this tag, or config->n_directories. */
+static unsigned find_folder(const struct machine *machine, const char *tag)
+{
+    const struct session_config *config = machine->config;
+    unsigned i = 0;
+
+    while (i < config->n_directories &&
+           strcmp(tag, config->directories[i]->tag) != 0)
+        i++;
+    return i;
+}
+
+static void fail_to_mount(struct machine *machine, unsigned index,
+                          enum error_code code, const char *reason)
+{
+    g_autofree char *text = g_strdup_printf(
+        "the guest could not mount the working folder %s: %.300s",
+        machine->config->directories[index]->path, reason);
+
+    fail_with(machine, code, text);
 }
 
 static void on_hello(const struct guest_hello *hello, void *opaque)
@@ -163,22 +198,24 @@ static void on_mounted(const char *tag, const char *error, void *opaque)
 {
     struct machine *machine = opaque;
 
-    const struct session_config *config = machine->config;
+    unsigned index = find_folder(machine, tag);
 
-    if (machine->stage != MOUNTING ||
-        strcmp(tag, config->directories[machine->mounted]->tag) != 0) {
+    if (index < machine->config->n_directories && machine->lost[index] &&
+        (machine->stage == RUNNING || machine->stage == MOUNTING)) {
+        machine->lost[index] = false;
+        if (error)
+            fail_to_mount(machine, index, ERROR_BACKEND_FAILED, error);
+        return;
+    }
+    if (machine->stage != MOUNTING || index != machine->mounted) {
         guest_channel_complain(vm_guest(machine->vm), "mounted out of place");
         return;
     }
     if (error) {
-        g_autofree char *text = g_strdup_printf(
-            "the guest could not mount the working folder %s: %.300s",
-            config->directories[machine->mounted]->path, error);
-
-        fail_with(machine, ERROR_VM_LAUNCH_FAILED, text);
+        fail_to_mount(machine, index, ERROR_VM_LAUNCH_FAILED, error);
         return;
     }
-    if (++machine->mounted < config->n_directories) {
+    if (++machine->mounted < machine->config->n_directories) {
         mount_next(machine);
         return;
     }
@@ -186,6 +223,48 @@ static void on_mounted(const char *tag, const char *error, void *opaque)
     machine->times.ready = g_get_monotonic_time();
     clear_timers(machine);
     machine->callbacks->ready(machine->opaque);
+}
+
+/* Whether a folder's connection breaks too often. */
+static bool is_hopeless(struct machine *machine)
+{
+    gint64 now = g_get_monotonic_time();
+
+    if (now - machine->first_loss > LOSSES_S * G_TIME_SPAN_SECOND) {
+        machine->first_loss = now;
+        machine->losses = 0;
+    }
+    return ++machine->losses > LOSSES_MAX;
+}
+
+/* Its pump was killed, or the daemon did not like what came from it. The old
+ * connection may end within a message, so it gets a new one first. If the
+ * daemon has ended, that is told by itself. */
+static void on_unmounted(const char *tag, const char *reason, void *opaque)
+{
+    struct machine *machine = opaque;
+    const struct session_config *config = machine->config;
+    unsigned index = find_folder(machine, tag);
+    g_autofree char *text = NULL;
+
+    if (machine->stage != RUNNING && machine->stage != MOUNTING)
+        return;
+    if (config->backend != BACKEND_9P || index == config->n_directories ||
+        machine->lost[index]) {
+        guest_channel_complain(vm_guest(machine->vm), "unmounted out of place");
+        return;
+    }
+    if (is_hopeless(machine)) {
+        fail_to_mount(machine, index, ERROR_BACKEND_FAILED,
+                      "its connection breaks again and again");
+        return;
+    }
+    machine->lost[index] = true;
+    text = g_strdup_printf("the guest has lost its connection to the working "
+                           "folder %s (%.300s); it is mounted again",
+                           config->directories[index]->path, reason);
+    warn(machine, MACHINE_RECONNECTS, text);
+    vm_reconnect_folder(machine->vm, index, machine->launch->fs_sockets[index]);
 }
 
 static void on_output(gint64 id, const char *stream, const char *data,
@@ -218,6 +297,7 @@ static void on_guest_closed(void *opaque)
 static const struct guest_channel_callbacks guest_callbacks = {
     .hello = on_hello,
     .mounted = on_mounted,
+    .unmounted = on_unmounted,
     .output = on_output,
     .completed = on_completed,
     .refused = on_refused,
@@ -276,9 +356,24 @@ static void on_port_closed(struct vm *vm, void *opaque)
                   "the shim in the guest closed the control channel");
 }
 
+static void on_folder_reconnected(struct vm *vm, unsigned index,
+                                  const char *error, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if ((machine->stage != RUNNING && machine->stage != MOUNTING) ||
+        !machine->lost[index])
+        return;
+    if (error)
+        fail_to_mount(machine, index, ERROR_BACKEND_FAILED, error);
+    else
+        mount_folder(machine, index);
+}
+
 static const struct vm_callbacks vm_callbacks = {
     .exited = on_vm_exited,
     .port_closed = on_port_closed,
+    .folder_reconnected = on_folder_reconnected,
 };
 
 static gboolean on_boot_timeout(gpointer data)
@@ -314,6 +409,7 @@ static void start_vm(struct machine *machine)
         .cpus = machine->config->cpus,
         .network = machine->config->network,
         .disk = vm_disk_path(machine->launch->disk),
+        .backend = machine->config->backend,
         .n_fs = machine->config->n_directories,
         .console_path = machine->launch->console,
         .append = machine->config->kernel_append,

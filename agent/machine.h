@@ -24,6 +24,9 @@ struct machine;
 /* The code of the event.warning that says that the guest is emulated. */
 #define MACHINE_SLOW "no_kvm"
 
+/* And of the one that a folder had to be mounted again. */
+#define MACHINE_RECONNECTS "share_lost"
+
 struct machine_callbacks {
     /* The guest is up and has the folders mounted. */
     void (*ready)(void *opaque);

@@ -17,7 +17,7 @@ enum { MAX_LINE = 1 << 20, MAX_QUEUE = 64 << 10 };
 
 struct qmp {
     struct jsonl_channel *channel;
-    void (*port_closed)(void *opaque);
+    const struct qmp_callbacks *callbacks;
     void *opaque;
     bool held;
 };
@@ -26,6 +26,15 @@ static bool is_port_closed(const char *event, json_t *data)
 {
     return strcmp(event, "VSERPORT_CHANGE") == 0 &&
            json_is_false(json_object_get(data, "open"));
+}
+
+/* What answers a command that was given an id; others have none. */
+static void take_answer(struct qmp *qmp, json_t *message, const char *error)
+{
+    json_t *id = json_object_get(message, "id");
+
+    if (json_is_string(id) && (error || json_object_get(message, "return")))
+        qmp->callbacks->reconnected(json_string_value(id), error, qmp->opaque);
 }
 
 static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
@@ -43,7 +52,9 @@ static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
     event = json_string_value(json_object_get(message, "event"));
     if (error) {
         text = json_string_value(json_object_get(error, "desc"));
-        log_warn(LOG_SESSION, "QEMU's monitor: %s", text ? text : "error");
+        text = text ? text : "error";
+        log_warn(LOG_SESSION, "QEMU's monitor: %s", text);
+        take_answer(qmp, message, text);
     } else if (event) {
         log_debug(LOG_SESSION, "QEMU reports %s", event);
         if (strcmp(event, "STOP") == 0)
@@ -51,11 +62,13 @@ static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
         else if (strcmp(event, "RESUME") == 0)
             qmp->held = false;
         if (is_port_closed(event, json_object_get(message, "data")))
-            qmp->port_closed(qmp->opaque);
+            qmp->callbacks->port_closed(qmp->opaque);
+    } else {
+        take_answer(qmp, message, NULL);
     }
 }
 
-static const struct jsonl_callbacks callbacks = { .line = on_line };
+static const struct jsonl_callbacks jsonl_callbacks = { .line = on_line };
 
 static void execute(struct qmp *qmp, const char *command)
 {
@@ -63,14 +76,14 @@ static void execute(struct qmp *qmp, const char *command)
                        false);
 }
 
-struct qmp *qmp_new(int fd, void (*port_closed)(void *opaque), void *opaque)
+struct qmp *qmp_new(int fd, const struct qmp_callbacks *callbacks, void *opaque)
 {
     struct qmp *qmp = g_new0(struct qmp, 1);
 
-    qmp->port_closed = port_closed;
+    qmp->callbacks = callbacks;
     qmp->opaque = opaque;
-    qmp->channel = jsonl_channel_new(fd, fd, MAX_LINE, MAX_QUEUE, &callbacks,
-                                     qmp);
+    qmp->channel = jsonl_channel_new(fd, fd, MAX_LINE, MAX_QUEUE,
+                                     &jsonl_callbacks, qmp);
     execute(qmp, "qmp_capabilities");
     return qmp;
 }
@@ -91,6 +104,20 @@ void qmp_quit(struct qmp *qmp)
 void qmp_hold(struct qmp *qmp, bool hold)
 {
     execute(qmp, hold ? "stop" : "cont");
+}
+
+void qmp_reconnect(struct qmp *qmp, const char *chardev, const char *path)
+{
+    json_t *backend = json_pack("{s:s, s:{s:{s:s, s:{s:s}}, s:b, s:i}}", "type",
+                                "socket", "data", "addr", "type", "unix",
+                                "data", "path", path, "server", 0, "reconnect",
+                                1);
+
+    jsonl_channel_send(qmp->channel,
+                       json_pack("{s:s, s:s, s:{s:s, s:o}}", "execute",
+                                 "chardev-change", "id", chardev, "arguments",
+                                 "id", chardev, "backend", backend),
+                       false);
 }
 
 bool qmp_is_held(const struct qmp *qmp)

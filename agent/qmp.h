@@ -2,8 +2,8 @@
  *
  * qmp - QEMU's own control connection.
  *
- * Asks for little: that QEMU ends, and that the guest stands still. What QEMU
- * reports is logged.
+ * Asks for little: that QEMU ends, that the guest stands still, and that a
+ * port of it gets a new connection. What QEMU reports is logged.
  *
  * Threads: a connection belongs to the thread that runs its GMainContext.
  */
@@ -14,10 +14,17 @@
 
 struct qmp;
 
-/* Talk QMP over a connected socket (taken). port_closed is called when the
- * guest closes a virtio-serial port that it had opened; it may free the
- * connection. */
-struct qmp *qmp_new(int fd, void (*port_closed)(void *opaque), void *opaque);
+/* Both may free the connection. */
+struct qmp_callbacks {
+    /* The guest closed a virtio-serial port that it had opened. */
+    void (*port_closed)(void *opaque);
+    /* qmp_reconnect() is done; error (borrowed) is NULL or says why not. */
+    void (*reconnected)(const char *chardev, const char *error, void *opaque);
+};
+
+/* Talk QMP over a connected socket (taken). */
+struct qmp *qmp_new(int fd, const struct qmp_callbacks *callbacks,
+                    void *opaque);
 void qmp_free(struct qmp *qmp);
 
 /* Ask QEMU to end at once, without the guest. */
@@ -25,6 +32,10 @@ void qmp_quit(struct qmp *qmp);
 
 /* Stop the guest's processors, or let them go on. */
 void qmp_hold(struct qmp *qmp, bool hold);
+
+/* Give a chardev a new connection to a Unix socket. Whatever was under way, in
+ * either direction, is dropped with the old one, so no message is torn. */
+void qmp_reconnect(struct qmp *qmp, const char *chardev, const char *path);
 
 /* Whether QEMU has reported that they stand. */
 bool qmp_is_held(const struct qmp *qmp);

@@ -24,21 +24,15 @@ static gboolean invalid(GError **error, const char *key, const char *problem)
     return FALSE;
 }
 
-/* A member with one value that works and others that the design knows. */
-static gboolean want_value(json_t *object, const char *key, const char *value,
-                           GError **error)
+static gboolean parse_backend(struct session_config *config, json_t *payload,
+                              GError **error)
 {
-    const char *given = value;
-    g_autofree char *problem = NULL;
+    const char *name = backend_kind_name(BACKEND_VIRTIOFS);
 
-    if (!message_get_optional_string(object, key, &given, error))
+    if (!message_get_optional_string(payload, "backend", &name, error))
         return FALSE;
-    if (strcmp(given, value) == 0)
-        return TRUE;
-    problem = g_strdup_printf("cannot be '%s': in this version it is always "
-                              "'%s'",
-                              given, value);
-    return invalid(error, key, problem);
+    return backend_kind_parse(name, &config->backend) ||
+           invalid(error, "backend", "must be virtiofs or 9p");
 }
 
 static gboolean parse_network(struct session_config *config, json_t *payload,
@@ -165,7 +159,7 @@ struct session_config *session_config_parse(json_t *payload, GError **error)
     config->memory_mb = MEMORY_DEFAULT_MB;
     config->boot_timeout_s = BOOT_TIMEOUT_DEFAULT_S;
     if (parse_mode(config, payload, error) &&
-        want_value(payload, "backend", "virtiofs", error) &&
+        parse_backend(config, payload, error) &&
         parse_network(config, payload, error) &&
         parse_outside_policy(config, payload, error) &&
         parse_vm(config, payload, error) &&

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "agent/accel.h"
+#include "agent/backend_kind.h"
 #include "agent/session_directory.h"
 #include "interceptor/interceptor.h"
 
@@ -21,6 +22,7 @@ enum { SESSION_MEMORY_MIN_MB = 64, SESSION_MEMORY_MAX_MB = 1 << 20 };
 struct session_config {
     struct session_directory *directories[SESSION_MAX_DIRECTORIES];
     unsigned n_directories; /* 1 at least */
+    enum backend_kind backend;
     bool network;
     enum ic_outside_policy outside_policy;
 

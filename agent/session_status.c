@@ -48,7 +48,8 @@ json_t *session_describe(const struct session *session)
         "{s:s, s:s, s:I, s:s, s:s, s:o, s:b}", "state",
         session_state_name(session->state), "accel",
         accel_name(machine_accel(machine)), "boot_ms",
-        (json_int_t)machine_boot_ms(machine), "backend", "virtiofs", "vm_mode",
+        (json_int_t)machine_boot_ms(machine), "backend",
+        backend_kind_name(session->config->backend), "vm_mode",
         session->config->persistent ? "persistent" : "ephemeral",
         "working_directories", describe_directories(session), "held",
         machine_is_held(machine));

@@ -72,6 +72,25 @@ static void on_port_closed(void *opaque)
     vm->callbacks->port_closed(vm, vm->opaque);
 }
 
+static void on_reconnected(const char *chardev, const char *error, void *opaque)
+{
+    struct vm *vm = opaque;
+
+    for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++) {
+        g_autofree char *id = vm_command_folder_id(i);
+
+        if (strcmp(chardev, id) == 0) {
+            vm->callbacks->folder_reconnected(vm, i, error, vm->opaque);
+            return;
+        }
+    }
+}
+
+static const struct qmp_callbacks qmp_callbacks = {
+    .port_closed = on_port_closed,
+    .reconnected = on_reconnected,
+};
+
 static gboolean check_console(gpointer data)
 {
     struct vm *vm = data;
@@ -122,7 +141,7 @@ struct vm *vm_new(const struct vm_config *config,
         return NULL;
     }
     vm->guest = guest_channel_new(control[0], guest_callbacks, opaque);
-    vm->qmp = qmp_new(monitor[0], on_port_closed, vm);
+    vm->qmp = qmp_new(monitor[0], &qmp_callbacks, vm);
     vm->console_timer = g_timeout_add_seconds(CONSOLE_CHECK_S, check_console,
                                               vm);
     return vm;
@@ -169,6 +188,13 @@ void vm_hold(struct vm *vm, bool hold)
 bool vm_is_held(const struct vm *vm)
 {
     return qmp_is_held(vm->qmp);
+}
+
+void vm_reconnect_folder(struct vm *vm, unsigned index, const char *fs_socket)
+{
+    g_autofree char *id = vm_command_folder_id(index);
+
+    qmp_reconnect(vm->qmp, id, fs_socket);
 }
 
 char *vm_describe_end(const struct vm *vm)

@@ -21,6 +21,9 @@ struct vm_callbacks {
     void (*exited)(struct vm *vm, void *opaque);
     /* The guest closed the shim's port: nobody will answer there. */
     void (*port_closed)(struct vm *vm, void *opaque);
+    /* vm_reconnect_folder() is done; error is NULL or says why not. */
+    void (*folder_reconnected)(struct vm *vm, unsigned index, const char *error,
+                               void *opaque);
 };
 
 /* Start QEMU. config is borrowed for the call; opaque goes to both sets of
@@ -45,6 +48,9 @@ void vm_kill(struct vm *vm);
 void vm_hold(struct vm *vm, bool hold);
 /* Whether QEMU says that they stand. */
 bool vm_is_held(const struct vm *vm);
+
+/* Give the port of a folder a new connection to the daemon's socket. */
+void vm_reconnect_folder(struct vm *vm, unsigned index, const char *fs_socket);
 
 /* How it ended: "QEMU exited with status 1: <its last words>". A new string.
  */

@@ -59,11 +59,15 @@ static unsigned choose_cpus(const struct vm_config *config)
 
 static void add_machine(GPtrArray *argv, const struct vm_config *config)
 {
-    /* The daemon maps the guest's memory: so it is a shared memfd. */
-    add2(argv, "-machine", g_strdup("q35,memory-backend=mem"));
-    add2(argv, "-object",
-         g_strdup_printf("memory-backend-memfd,id=mem,size=%uM,share=on",
-                         config->memory_mb));
+    if (config->backend == BACKEND_VIRTIOFS) {
+        /* The daemon maps the guest's memory: so it is a shared memfd. */
+        add2(argv, "-machine", g_strdup("q35,memory-backend=mem"));
+        add2(argv, "-object",
+             g_strdup_printf("memory-backend-memfd,id=mem,size=%uM,share=on",
+                             config->memory_mb));
+    } else {
+        add2(argv, "-machine", g_strdup("q35"));
+    }
     add2(argv, "-m", g_strdup_printf("%uM", config->memory_mb));
     add2(argv, "-smp", g_strdup_printf("%u", choose_cpus(config)));
     add2(argv, "-accel", g_strdup(accel_name(config->accel)));
@@ -82,11 +86,12 @@ static void add_kernel(GPtrArray *argv, const struct vm_config *config)
     if (image->initrd)
         add2(argv, "-initrd", g_strdup(image->initrd));
     add2(argv, "-append",
-         g_strdup_printf("console=ttyS0 panic=-1 quiet%s%s%s%s%s",
-                         *image->append ? " " : "", image->append,
-                         config->disk ? " stepback.root=rw" : "",
-                         config->append ? " " : "",
-                         config->append ? config->append : ""));
+         g_strdup_printf(
+             "console=ttyS0 panic=-1 quiet "
+             "stepback.backend=%s%s%s%s%s%s",
+             backend_kind_name(config->backend), *image->append ? " " : "",
+             image->append, config->disk ? " stepback.root=rw" : "",
+             config->append ? " " : "", config->append ? config->append : ""));
 }
 
 static void add_rootfs(GPtrArray *argv, const struct vm_config *config)
@@ -107,17 +112,35 @@ static void add_rootfs(GPtrArray *argv, const struct vm_config *config)
          g_strdup("virtio-blk-pci,drive=root,serial=stepback-root"));
 }
 
-static void add_folder(GPtrArray *argv, unsigned index, const char *socket,
-                       const char *tag)
+char *vm_command_folder_id(unsigned index)
 {
-    g_autofree char *path = quote(socket);
+    return g_strdup_printf("fs%u", index);
+}
 
-    add2(argv, "-chardev",
-         g_strdup_printf("socket,id=fs%u,path=%s", index, path));
-    add2(argv, "-device",
-         g_strdup_printf("vhost-user-fs-pci,queue-size=" FS_QUEUE_SIZE
-                         ",chardev=fs%u,tag=%s",
-                         index, tag));
+static void add_folder(GPtrArray *argv, const struct vm_config *config,
+                       unsigned index)
+{
+    g_autofree char *path = quote(config->fs_sockets[index]);
+    g_autofree char *id = vm_command_folder_id(index);
+    const char *tag = config->fs_tags[index];
+
+    if (config->backend == BACKEND_VIRTIOFS) {
+        add2(argv, "-chardev",
+             g_strdup_printf("socket,id=%s,path=%s", id, path));
+        add2(argv, "-device",
+             g_strdup_printf("vhost-user-fs-pci,queue-size=" FS_QUEUE_SIZE
+                             ",chardev=%s,tag=%s",
+                             id, tag));
+    } else {
+        /* One port carries one mount (doc/design.md, 7). */
+        add2(argv, "-chardev",
+             g_strdup_printf("socket,id=%s,path=%s,server=off,reconnect=1", id,
+                             path));
+        add2(argv, "-device",
+             g_strdup_printf("virtserialport,chardev=%s,"
+                             "name=" WIRE_9P_PORT_PREFIX "%s",
+                             id, tag));
+    }
 }
 
 static void add_channels(GPtrArray *argv, const struct vm_config *config,
@@ -125,13 +148,13 @@ static void add_channels(GPtrArray *argv, const struct vm_config *config,
 {
     g_autofree char *console = quote(config->console_path);
 
-    for (unsigned i = 0; i < config->n_fs; i++)
-        add_folder(argv, i, config->fs_sockets[i], config->fs_tags[i]);
     add2(argv, "-chardev",
          g_strdup_printf("socket,id=control,fd=%d", control_fd));
     add2(argv, "-device", g_strdup("virtio-serial-pci"));
     add2(argv, "-device",
          g_strdup("virtserialport,chardev=control,name=" WIRE_PORT_NAME));
+    for (unsigned i = 0; i < config->n_fs; i++)
+        add_folder(argv, config, i);
     add2(argv, "-chardev", g_strdup_printf("socket,id=qmp,fd=%d", qmp_fd));
     add2(argv, "-mon", g_strdup("chardev=qmp,mode=control"));
     /* Appending: the file is cut when it grows (see vm.c). */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "agent/accel.h"
+#include "agent/backend_kind.h"
 #include "agent/guest_image.h"
 #include "agent/session_directory.h"
 
@@ -23,13 +24,17 @@ struct vm_config {
     unsigned memory_mb;
     unsigned cpus; /* 0: as many as suit the accelerator */
     bool network;
-    /* The daemons' vhost-user sockets, and the tags of the mounts. */
+    /* The daemons' sockets, and the tags of the mounts. */
+    enum backend_kind backend;
     const char *fs_sockets[SESSION_MAX_DIRECTORIES];
     const char *fs_tags[SESSION_MAX_DIRECTORIES];
     unsigned n_fs;
     const char *console_path; /* the serial console goes here */
     const char *append;       /* ends the kernel's command line; or NULL */
 };
+
+/* The chardev of a folder, for QEMU's monitor. A new string. */
+char *vm_command_folder_id(unsigned index);
 
 /* The path of QEMU: $STEPBACK_QEMU, or from PATH. A new string; NULL and
  * ERROR_VM_LAUNCH_FAILED, with a text that says how to install it. */

@@ -414,14 +414,10 @@ def image_exists():
         os.path.join(cache, "stepback", "guest", IMAGE, "image.json"))
 
 
-def main():
-    if not shutil.which("qemu-system-x86_64") or not image_exists():
-        print(f"1..0 # SKIP needs QEMU and the guest image '{IMAGE}' "
-              "(stepback image build)")
-        return 0
+def run_all(roundtrip_class):
     tests = Tests()
     base = tempfile.mkdtemp(prefix="stepback-vm-")
-    roundtrip = Roundtrip(base)
+    roundtrip = roundtrip_class(base)
     try:
         roundtrip.run(tests)
     finally:
@@ -434,6 +430,14 @@ def main():
                 print(f"# {line}")
     shutil.rmtree(base, ignore_errors=True)
     return 1 if tests.failed else 0
+
+
+def main():
+    if not shutil.which("qemu-system-x86_64") or not image_exists():
+        print(f"1..0 # SKIP needs QEMU and the guest image '{IMAGE}' "
+              "(stepback image build)")
+        return 0
+    return run_all(Roundtrip)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ _stepback() {
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
+    --backend) COMPREPLY=($(compgen -W 'virtiofs 9p' -- "$cur")) && return ;;
     --accel) COMPREPLY=($(compgen -W 'auto kvm tcg' -- "$cur")) && return ;;
     --image | --flavour)
         COMPREPLY=($(compgen -W 'minimal debian' -- "$cur"))
