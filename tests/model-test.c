@@ -287,6 +287,7 @@ int main(int argc, char **argv)
         &world_folder,
         &world_folder_copy,
         &world_mount,
+        &world_9p,
     };
     const bool one = g_getenv("STEPBACK_MODEL_SCRIPT") ||
                      g_getenv("STEPBACK_MODEL_SEED");
