@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A machine that keeps its disk, for real: what it writes is there after the
+next cold boot, and gone after session.reset.
+
+SL-03 and SL-05 of the test plan. It is skipped without QEMU, qemu-img or the
+image debian, the one with a disk (STEPBACK_TEST_IMAGE names another).
+"""
+import os
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from stdio_client import (Agent, Skip, contains, equal,  # noqa: E402
+                          main, test)
+
+IMAGE = os.environ.get("STEPBACK_TEST_IMAGE", "debian")
+CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+
+
+def output(agent, command):
+    mark = len(agent.seen)
+    answer = agent.ask("agent.execute", command=command)
+    assert answer["status"] == "ok", answer
+    return "".join(m["payload"]["data"] for m in agent.seen[mark:]
+                   if m["type"] == "event.terminal_output")
+
+
+@test
+def disks_stay_and_go(place):
+    """SL-03, SL-05: a file in the machine outlives a boot, and no reset"""
+    disk = os.path.join(CACHE, "stepback/guest", IMAGE, "rootfs.ext4")
+    if not (shutil.which("qemu-system-x86_64") and shutil.which("qemu-img") and
+            os.path.exists(disk)):
+        raise Skip("there is no QEMU, no qemu-img or no image with a disk")
+    agent = Agent(place, STEPBACK_QEMU=None, XDG_CACHE_HOME=CACHE)
+    image = os.stat(disk).st_mtime_ns
+    wanted = {"vm": {"image": IMAGE, "boot_timeout_seconds": 300},
+              "vm_mode": "persistent", "network_policy": "disabled"}
+    equal(agent.start(**wanted)["status"], "ok")
+    output(agent, "echo kept > /root/mark")
+    agent.ask("session.stop")
+    equal(agent.start(**wanted)["status"], "ok")
+    equal(output(agent, "cat /root/mark"), "kept\n")
+    # It was left clean: the kernel had nothing to mend.
+    equal(output(agent, "dmesg | grep -ci 'recovery complete'"), "0\n")
+    equal(agent.ask("session.reset")["status"], "ok")
+    contains(output(agent, "cat /root/mark 2>&1; true"), "No such file")
+    equal(agent.close(), 0)
+    equal(os.stat(disk).st_mtime_ns, image)
+
+
+main()
