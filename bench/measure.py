@@ -165,9 +165,14 @@ def fresh_folder(path):
     return path
 
 
+def unless_gone(function, path, info):
+    """A daemon that ends removes its socket itself."""
+    if not issubclass(info[0], FileNotFoundError):
+        raise info[1]
+
+
 def remove(path):
-    if os.path.lexists(path):
-        shutil.rmtree(path)
+    shutil.rmtree(path, onerror=unless_gone)
 
 
 # ---- the programs ------------------------------------------------------------
