@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the agent adds to a command: from a frontend's request to the guest, and
+from the guest's output to the frontend (bench/quick-guest.c).
+
+Numbers are medians of a session's commands. "to the guest" has in it what the
+undo engine takes to open the step, in the daemon's process."""
+
+import json
+import os
+import statistics
+import subprocess
+import time
+
+from measure import Result, fresh_folder
+
+
+class Frontend:
+    def __init__(self, settings):
+        base = fresh_folder(os.path.join(settings.work, "agent"))
+        image = os.path.join(base, "cache", "stepback", "guest", "minimal")
+        for path in (image, base + "/run", base + "/share"):
+            os.makedirs(path, 0o700)
+        for name in ("vmlinuz", "initrd"):
+            open(os.path.join(image, name), "wb").close()
+        env = dict(os.environ, XDG_CACHE_HOME=base + "/cache",
+                   XDG_STATE_HOME=base + "/state",
+                   XDG_RUNTIME_DIR=base + "/run",
+                   STEPBACK_LIBEXECDIR=settings.build,
+                   STEPBACK_QEMU=os.path.join(settings.build, "bench",
+                                              "quick-guest"))
+        self.share = base + "/share"
+        self.process = subprocess.Popen(
+            [os.path.join(settings.build, "stepback"), "agent", "--log-level",
+             "error"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            bufsize=0)
+        self.rest = b""
+
+    def lines(self):
+        """The next lines, and when they had come, in ns."""
+        data = os.read(self.process.stdout.fileno(), 1 << 20)
+        now = time.monotonic_ns()
+        if not data:
+            raise RuntimeError("the agent has ended")
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        return [json.loads(line) for line in lines], now
+
+    def ask(self, type, **payload):
+        """Send a request; when it was sent, the output that came and when."""
+        line = json.dumps({"type": type, "request_id": "1",
+                           "payload": payload}).encode() + b"\n"
+        sent, output = time.monotonic_ns(), None
+        os.write(self.process.stdin.fileno(), line)
+        while True:
+            messages, now = self.lines()
+            for message in messages:
+                if message["type"] == "event.terminal_output":
+                    output = message["payload"]["data"], now
+                elif message["type"] == "response":
+                    if message["status"] != "ok":
+                        raise RuntimeError(message["error"]["message"])
+                    return sent, output
+
+    def command(self):
+        sent, (text, came) = self.ask("agent.execute", command="x")
+        taken, told = map(int, text.split())
+        return (taken - sent) / 1e9, (came - told) / 1e9
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(20)
+
+
+def case_agent(settings):
+    result = Result("agent", "what the agent adds to a command, in a session "
+                    "with a guest that takes no time")
+    for _ in range(settings.rounds):
+        frontend = Frontend(settings)
+        try:
+            frontend.ask("session.start", vm={"accel": "tcg"},
+                         working_directories=[{"path": frontend.share}])
+            times = [frontend.command()
+                     for _ in range(settings.scaled(500, 5))]
+        finally:
+            frontend.end()
+        to_guest, to_frontend = zip(*times)
+        result.row("agent").add({
+            "to the guest": statistics.median(to_guest),
+            "to the frontend": statistics.median(to_frontend)})
+    result.limit("agent", "to the guest", 200e-6)
+    result.limit("agent", "to the frontend", 200e-6)
+    return result
