@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuzz-frame - frames of a hostile guest meet the filter (frame_filter.h).
+ *
+ * An input is one byte and frames, each with a length of two bytes before it.
+ * The byte chooses the policy; bit 7, the sum of each IPv4 header is put right.
+ * What may pass is looked at again, by other means: where does it go?
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/dns_alias.h"
+#include "net/frame_filter.h"
+#include "net/neighbours.h"
+#include "net/refusals.h"
+#include "net/rejection.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const policies[] = {
+    "\"open\"",
+    "\"disabled\"",
+    "{\"allow\":[\"198.51.100.0/25\",\"2001:db8:1::/48\"]}",
+    "{\"allow\":[\"198.51.100.0/25\",\"10.0.2.2\"],\"dns\":true}",
+};
+
+static const uint8_t dns[4] = { 10, 0, 2, 3 }, server[4] = { 9, 9, 9, 9 };
+
+struct world {
+    unsigned policy;
+    struct frame_filter filter;
+    struct dns_alias alias;
+    struct neighbours neighbours;
+    struct refusals refusals;
+};
+
+/* 198.51.100.1 and all IPv6 addresses that end so. */
+static bool is_host(const struct network_address *address, void *opaque)
+{
+    return address->bytes[address->v6 ? 15 : 3] == 1;
+}
+
+static void want(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static void set_up(struct world *world, unsigned policy)
+{
+    json_t *json = json_loads(policies[policy], JSON_DECODE_ANY, NULL);
+
+    memset(world, 0, sizeof(*world));
+    want(network_policy_parse(json, &world->filter.policy, NULL));
+    json_decref(json);
+    world->policy = policy;
+    world->filter.has_dns = true;
+    world->filter.is_host = is_host;
+    memcpy(world->filter.dns, dns, 4);
+    memcpy(world->alias.guest, dns, 4);
+    memcpy(world->alias.server, server, 4);
+    world->alias.has_server = true;
+}
+
+static bool is_listed(const uint8_t *ip)
+{
+    return ip[0] == 198 && ip[1] == 51 && ip[2] == 100 && ip[3] < 128 &&
+           ip[3] != 1;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i])
+            return false;
+    }
+    return true;
+}
+
+/* What goes to the world, by its bytes. */
+static bool may_go(const struct world *world, const uint8_t *frame)
+{
+    const uint8_t *to = frame + 14 + 16, *to6 = frame + 14 + 24;
+    static const uint8_t prefix[] = { 0x20, 1, 0x0d, 0xb8, 0, 1 };
+
+    if (frame[13] == 0xdd && world->policy != 0)
+        return world->policy == 2 && memcmp(to6, prefix, 6) == 0 &&
+               to6[15] != 1;
+    if (frame[13] == 0xdd)
+        return to6[0] < 0xff && (to6[0] != 0xfe || to6[1] < 0x80 ||
+                                 (to6[1] >= 0xc0 && !is_zero(to6 + 2, 6))) &&
+               !is_zero(to6, 10) && to6[15] != 1;
+    switch (world->policy) {
+    case 0:
+        return to[0] != 0 && to[0] != 127 && to[0] < 224 && to[3] != 1 &&
+               memcmp(to, dns, 3) != 0 && (to[0] != 169 || to[1] != 254);
+    case 1:
+        return false;
+    case 2:
+        return is_listed(to);
+    default:
+        return is_listed(to) || memcmp(to, "\12\0\2\2", 4) == 0;
+    }
+}
+
+/* What slirp answers without the world. */
+static bool is_near(const uint8_t *frame)
+{
+    const uint8_t *ip = frame + 14;
+
+    if (frame[13] == 0x06)
+        return true;
+    if (frame[13] == 0xdd)
+        return ip[6] == 58;
+    return (ip[9] == 1 && memcmp(ip + 16, "\12\0\2\2", 4) == 0 &&
+            ip[20] == 8) ||
+           (ip[9] == 17 && ip[22] == 0 && ip[23] == 67 &&
+            (ip[16] == 255 || ip[19] == 2));
+}
+
+static void check_pass(struct world *world, struct frame *frame,
+                       enum filter_verdict verdict)
+{
+    uint8_t announcement[NEIGHBOURS_FRAME];
+    struct frame told;
+    size_t length;
+    unsigned sum = frame_fold(frame_sum(0, frame->data + 14, 20));
+
+    if (verdict == FILTER_PASS_DNS) {
+        want(world->policy == 0 || world->policy == 3);
+        dns_alias_send(&world->alias, frame);
+        want(memcmp(frame->data + 30, server, 4) == 0);
+        want(sum != 0xffff ||
+             frame_fold(frame_sum(0, frame->data + 14, 20)) == 0xffff);
+    } else {
+        dns_alias_note(&world->alias, frame);
+        want(is_near(frame->data) || may_go(world, frame->data));
+    }
+    length = neighbours_meet(&world->neighbours, frame, announcement);
+    want(length == 0 || frame_parse(announcement, length, &told));
+}
+
+static void check_refusal(struct world *world, struct frame *frame)
+{
+    uint8_t answer[REJECTION_MAX];
+    size_t length = rejection_build(frame, answer);
+    struct frame told;
+
+    want(!may_go(world, frame->data));
+    want(length <= sizeof(answer));
+    want(length == 0 || frame_parse(answer, length, &told));
+    refusals_add(&world->refusals, frame);
+    json_decref(refusals_tell(&world->refusals));
+}
+
+static void take(struct world *world, uint8_t *data, size_t length)
+{
+    struct frame frame;
+    enum filter_verdict verdict;
+
+    if (!frame_parse(data, length, &frame))
+        return;
+    if (!dns_alias_receive(&world->alias, &frame))
+        frame_filter_to_guest(&world->filter, &frame);
+    if (!frame_parse(data, length, &frame))
+        abort();
+    verdict = frame_filter_from_guest(&world->filter, &frame, 0);
+    if (verdict == FILTER_PASS || verdict == FILTER_PASS_DNS)
+        check_pass(world, &frame, verdict);
+    else if (verdict == FILTER_REFUSE)
+        check_refusal(world, &frame);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct world *world = g_new(struct world, 1);
+    size_t at = 1;
+
+    if (size > 0)
+        set_up(world, data[0] & 3);
+    while (size > 2 && at < size - 2) {
+        size_t length = MIN(frame_get16(data + at) & 0x7ff, size - at - 2);
+        uint8_t *frame = g_memdup2(data + at + 2, length);
+
+        if (data[0] & 0x80 && length >= 34) {
+            frame_put16(frame + 24, 0);
+            frame_put16(frame + 24,
+                        ~frame_fold(frame_sum(0, frame + 14, 20)) & 0xffff);
+        }
+        take(world, frame, length);
+        g_free(frame);
+        at += 2 + length;
+    }
+    g_free(world);
+    return 0;
+}
