@@ -4,6 +4,8 @@
  */
 #include "agent/cli_machine.h"
 
+#include <string.h>
+
 #include "agent/accel.h"
 #include "agent/backend_kind.h"
 #include "agent/cli_options.h"
@@ -18,7 +20,64 @@ void cli_machine_clear(struct cli_machine *machine)
     g_free(machine->backend);
     g_free(machine->kernel);
     g_free(machine->initrd);
+    g_free(machine->network);
 }
+
+/* ---- the network --------------------------------------------------------- */
+
+static json_t *list_everything(void)
+{
+    return json_pack("[s, s]", "0.0.0.0/0", "::/0");
+}
+
+/* "open", "none", or a list, as network_policy (network_policy.h). */
+static json_t *network_value(const struct cli_machine *machine)
+{
+    const char *text = machine->network ? machine->network : "open";
+    g_auto(GStrv) words = g_strsplit(text, ",", -1);
+    json_t *allow = json_array();
+    bool dns = false;
+
+    if (machine->no_network || strcmp(text, "none") == 0 ||
+        strcmp(text, "open") == 0) {
+        json_decref(allow);
+        return json_string(machine->no_network || *text == 'n' ? "disabled"
+                                                               : "open");
+    }
+    for (char **word = words; *word; word++) {
+        if (strcmp(*word, "open") == 0) {
+            json_t *everything = list_everything();
+
+            json_array_extend(allow, everything);
+            json_decref(everything);
+            dns = true;
+        } else if (strcmp(*word, "dns") == 0) {
+            dns = true;
+        } else {
+            json_array_append_new(allow, json_string(*word));
+        }
+    }
+    return json_pack("{s:o, s:b}", "allow", allow, "dns", dns);
+}
+
+static bool check_network(const struct cli_machine *machine,
+                          const char *command)
+{
+    g_autoptr(GError) error = NULL;
+    g_autofree struct network_policy *policy = g_new(struct network_policy, 1);
+    json_t *value = network_value(machine);
+    bool ok = network_policy_parse(value, policy, &error);
+
+    json_decref(value);
+    if (ok && machine->no_network && machine->network)
+        cli_options_wrong("%s: --no-network and --network exclude each other",
+                          command);
+    else if (!ok)
+        cli_options_wrong("%s: --network: %s", command, error->message);
+    return ok && !(machine->no_network && machine->network);
+}
+
+/* ---- all of it ----------------------------------------------------------- */
 
 bool cli_machine_check(const struct cli_machine *machine, const char *command)
 {
@@ -43,7 +102,7 @@ bool cli_machine_check(const struct cli_machine *machine, const char *command)
                           "minimal, and not '%s'",
                           command, machine->image);
     else
-        return true;
+        return check_network(machine, command);
     return false;
 }
 
@@ -77,7 +136,7 @@ json_t *cli_machine_payload(const struct cli_machine *machine)
         json_object_set_new(vm, "memory_mb", json_integer(machine->memory));
     set_string(folder, "path", dir);
     set_string(folder, "undo_dir", undo_dir);
-    return json_pack("{s:[o], s:o, s:s*, s:s}", "working_directories", folder,
+    return json_pack("{s:[o], s:o, s:s*, s:o}", "working_directories", folder,
                      "vm", vm, "backend", machine->backend, "network_policy",
-                     machine->no_network ? "disabled" : "open");
+                     network_value(machine));
 }

@@ -15,7 +15,7 @@
 /* As given: strings are owned, NULL if they were not. */
 struct cli_machine {
     struct cli_place place;
-    char *image, *accel, *backend, *kernel, *initrd;
+    char *image, *accel, *backend, *kernel, *initrd, *network;
     gint64 memory;
     gboolean no_network;
 };
@@ -80,9 +80,16 @@ void cli_machine_clear(struct cli_machine *machine);
           &(machine)->place.undo_dir,                                          \
           "keep the undo log there",                                           \
           "DIR" },                                                             \
+        { "network",                                                           \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING,                                                 \
+          &(machine)->network,                                                 \
+          "open (default), none, or a list: 10.0.0.0/8,1.2.3.4,dns",           \
+          "POLICY" },                                                          \
     {                                                                          \
         "no-network", 0, 0, G_OPTION_ARG_NONE, &(machine)->no_network,         \
-            "give the guest no network; it has one otherwise", NULL            \
+            "as --network=none", NULL                                          \
     }
 
 /* False: what is wrong with them was printed, as of this command. */

@@ -8,7 +8,8 @@
  * with their front-end) are ended and started again with TCG. Any stage leads
  * to FAILED, and from everywhere machine_stop() leads to STOPPING.
  *
- * The order of ends: QEMU first, then the daemons, which close their logs.
+ * The order of ends: QEMU first, then its network, then the daemons, which close
+ * their logs.
  */
 #include "agent/machine.h"
 
@@ -18,6 +19,7 @@
 #include "agent/launch.h"
 #include "agent/vm.h"
 #include "common/errors.h"
+#include "common/fd.h"
 #include "common/log.h"
 #include "shim/wire.h"
 
@@ -53,6 +55,7 @@ struct machine {
      * into them; these flags tell that the process is there. */
     struct backends *backends;
     struct vm *vm;
+    struct network *network;
     bool vm_runs;
     unsigned mounted;                   /* folders that the guest has mounted */
     bool takes_input;                   /* the guest's commands */
@@ -117,7 +120,9 @@ static void stop_further(struct machine *machine)
 {
     if (machine->vm_runs)
         return;
-    if (backends_run(machine->backends))
+    if (machine->network && network_runs(machine->network))
+        network_stop(machine->network);
+    else if (backends_run(machine->backends))
         backends_stop(machine->backends);
     else if (!machine->stopped_source)
         machine->stopped_source = g_idle_add(tell_stopped, machine);
@@ -399,6 +404,52 @@ static gboolean on_watchdog(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
+/* ---- the network --------------------------------------------------------- */
+
+static void on_network_warning(json_t *payload, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if (machine->stage == STOPPING || machine->stage == FAILED)
+        json_decref(payload);
+    else
+        machine->callbacks->event("event.warning", payload, machine->opaque);
+}
+
+/* Commands and undo do not need it. */
+static void on_network_ended(const GError *error, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if (machine->stage == STOPPING)
+        stop_further(machine);
+    else if (!machine->vm_runs || !error)
+        return;
+    else if (machine->stage == RUNNING)
+        warn(machine, "network_lost", error->message);
+    else if (machine->stage != FALLING_BACK)
+        fail(machine, error);
+}
+
+static const struct network_callbacks network_callbacks = {
+    .warning = on_network_warning,
+    .ended = on_network_ended,
+};
+
+/* ret_fd: for QEMU, or -1. */
+static gboolean start_network(struct machine *machine, int *ret_fd,
+                              GError **error)
+{
+    const struct network_policy *policy = &machine->config->network;
+
+    *ret_fd = -1;
+    if (policy->kind == NETWORK_DISABLED)
+        return TRUE;
+    machine->network = network_new(policy, machine->log_level,
+                                   &network_callbacks, machine, ret_fd, error);
+    return machine->network != NULL;
+}
+
 static void start_vm(struct machine *machine)
 {
     struct vm_config config = {
@@ -407,7 +458,6 @@ static void start_vm(struct machine *machine)
         .accel = machine->accel,
         .memory_mb = machine->config->memory_mb,
         .cpus = machine->config->cpus,
-        .network = machine->config->network,
         .disk = vm_disk_path(machine->launch->disk),
         .backend = machine->config->backend,
         .n_fs = machine->config->n_directories,
@@ -422,8 +472,10 @@ static void start_vm(struct machine *machine)
     }
     machine->stage = BOOTING;
     machine->times.launched = g_get_monotonic_time();
-    machine->vm = vm_new(&config, &guest_callbacks, &vm_callbacks, machine,
-                         &error);
+    if (start_network(machine, &config.network_fd, &error))
+        machine->vm = vm_new(&config, &guest_callbacks, &vm_callbacks, machine,
+                             &error);
+    fd_close(&config.network_fd);
     machine->vm_runs = machine->vm != NULL;
     if (!machine->vm)
         fail(machine, error);
@@ -496,6 +548,7 @@ static gboolean restart(gpointer data)
 
     machine->restart_source = 0;
     g_clear_pointer(&machine->vm, vm_free);
+    g_clear_pointer(&machine->network, network_free);
     g_clear_pointer(&machine->backends, backends_free);
     if (!start_backends(machine, &error))
         fail(machine, error);
@@ -551,6 +604,7 @@ void machine_free(struct machine *machine)
     clear_timers(machine);
     g_clear_handle_id(&machine->stopped_source, g_source_remove);
     vm_free(machine->vm);
+    network_free(machine->network);
     backends_free(machine->backends);
     launch_free(machine->launch);
     g_free(machine->log_level);
@@ -603,6 +657,11 @@ struct guest_channel *machine_guest(struct machine *machine)
 guint64 machine_complaints(const struct machine *machine)
 {
     return machine->vm ? guest_channel_complaints(vm_guest(machine->vm)) : 0;
+}
+
+struct network *machine_network(struct machine *machine)
+{
+    return machine->network;
 }
 
 bool machine_takes_input(const struct machine *machine)

@@ -17,6 +17,7 @@
 
 #include "agent/backends.h"
 #include "agent/guest_channel.h"
+#include "agent/network.h"
 #include "agent/session_config.h"
 
 struct machine;
@@ -71,6 +72,8 @@ bool machine_is_held(const struct machine *machine);
 /* Borrowed; valid between "ready" and "failed" or machine_stop(). */
 struct backends *machine_backends(struct machine *machine);
 struct guest_channel *machine_guest(struct machine *machine);
+/* NULL if the guest has no network card, or it is gone. */
+struct network *machine_network(struct machine *machine);
 
 /* How many of the guest's messages were ignored. */
 guint64 machine_complaints(const struct machine *machine);

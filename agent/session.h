@@ -109,6 +109,12 @@ bool session_cancel(struct session *session);
 void session_prompt(struct session *session, const char *prompt,
                     unsigned timeout_seconds, reply_done done, void *opaque);
 
+/* From now on the guest may reach what policy (borrowed) says. The answer has
+ * "network_policy". ERROR_INVALID_FIELD if it has no network card. */
+void session_configure_network(struct session *session,
+                               const struct network_policy *policy,
+                               reply_done done, void *opaque);
+
 /* ---- undo (doc/control-protocol.md has the answers and their data) --------
  */
 

@@ -35,23 +35,6 @@ static gboolean parse_backend(struct session_config *config, json_t *payload,
            invalid(error, "backend", "must be virtiofs or 9p");
 }
 
-static gboolean parse_network(struct session_config *config, json_t *payload,
-                              GError **error)
-{
-    const char *policy = "open";
-
-    if (!message_get_optional_string(payload, "network_policy", &policy, error))
-        return FALSE;
-    if (strcmp(policy, "allowlist") == 0)
-        return invalid(error, "network_policy",
-                       "cannot be 'allowlist': not in this version; use "
-                       "'open' or 'disabled'");
-    if (strcmp(policy, "open") != 0 && strcmp(policy, "disabled") != 0)
-        return invalid(error, "network_policy", "must be open or disabled");
-    config->network = strcmp(policy, "open") == 0;
-    return TRUE;
-}
-
 static gboolean parse_path(json_t *vm, const char *key, char **ret_path,
                            GError **error)
 {
@@ -160,7 +143,8 @@ struct session_config *session_config_parse(json_t *payload, GError **error)
     config->boot_timeout_s = BOOT_TIMEOUT_DEFAULT_S;
     if (parse_mode(config, payload, error) &&
         parse_backend(config, payload, error) &&
-        parse_network(config, payload, error) &&
+        network_policy_parse(json_object_get(payload, "network_policy"),
+                             &config->network, error) &&
         parse_outside_policy(config, payload, error) &&
         parse_vm(config, payload, error) &&
         parse_agent(config, payload, error) &&

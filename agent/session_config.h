@@ -15,6 +15,7 @@
 #include "agent/accel.h"
 #include "agent/backend_kind.h"
 #include "agent/session_directory.h"
+#include "common/network_policy.h"
 #include "interceptor/interceptor.h"
 
 enum { SESSION_MEMORY_MIN_MB = 64, SESSION_MEMORY_MAX_MB = 1 << 20 };
@@ -23,7 +24,7 @@ struct session_config {
     struct session_directory *directories[SESSION_MAX_DIRECTORIES];
     unsigned n_directories; /* 1 at least */
     enum backend_kind backend;
-    bool network;
+    struct network_policy network;
     enum ic_outside_policy outside_policy;
 
     unsigned memory_mb, boot_timeout_s;

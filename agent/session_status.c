@@ -54,6 +54,8 @@ json_t *session_describe(const struct session *session)
         "working_directories", describe_directories(session), "held",
         machine_is_held(machine));
 
+    json_object_set_new(status, "network_policy",
+                        network_policy_to_json(&session->config->network));
     json_object_set_new(status, "disk", disk ? json_string(disk) : json_null());
     return status;
 }

@@ -79,6 +79,24 @@ static gboolean tell_status(const struct call *call, json_t *payload,
     return TRUE;
 }
 
+static gboolean configure_network(const struct call *call, json_t *payload,
+                                  GError **error)
+{
+    json_t *wanted = json_object_get(payload, "network_policy");
+    g_autofree struct network_policy *policy = NULL;
+
+    if (!wanted) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_MISSING_FIELD,
+                            "the field 'network_policy' is missing");
+        return FALSE;
+    }
+    policy = g_new(struct network_policy, 1);
+    if (!network_policy_parse(wanted, policy, error))
+        return FALSE;
+    session_configure_network(call->session, policy, call->done, call->opaque);
+    return TRUE;
+}
+
 /* ---- commands ------------------------------------------------------------ */
 
 static gboolean get_timeout(json_t *payload, unsigned *ret_seconds,
@@ -319,6 +337,7 @@ static const struct {
     { "session.stop", stop_session },
     { "session.reset", reset_session },
     { "session.status", tell_status },
+    { "session.configure_network", configure_network },
     { "agent.execute", execute },
     { "agent.prompt", prompt },
     { "agent.cancel", cancel },

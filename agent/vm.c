@@ -127,10 +127,11 @@ struct vm *vm_new(const struct vm_config *config,
     vm->console_path = g_strdup(config->console_path);
     if (make_pair(control, error) && make_pair(monitor, error)) {
         g_auto(GStrv) argv = vm_command_build(config, control[1], monitor[1]);
-        int fds[] = { control[1], monitor[1] };
+        int fds[] = { control[1], monitor[1], config->network_fd };
 
         vm->qemu = child_spawn((const char *const *)argv, fds,
-                               G_N_ELEMENTS(fds), &child_callbacks, vm, error);
+                               config->network_fd < 0 ? 2 : 3, &child_callbacks,
+                               vm, error);
     }
     fd_close(&control[1]);
     fd_close(&monitor[1]);

@@ -174,8 +174,11 @@ char **vm_command_build(const struct vm_config *config, int control_fd,
     if (config->image->rootfs)
         add_rootfs(argv, config);
     add_channels(argv, config, control_fd, qmp_fd);
-    if (config->network) {
-        add2(argv, "-netdev", g_strdup("user,id=net0"));
+    if (config->network_fd >= 0) {
+        add2(argv, "-netdev",
+             g_strdup_printf("stream,id=net0,server=off,addr.type=fd,"
+                             "addr.str=%d",
+                             config->network_fd));
         add2(argv, "-device", g_strdup("virtio-net-pci,netdev=net0,romfile="));
     }
     g_ptr_array_add(argv, NULL);

@@ -23,7 +23,7 @@ struct vm_config {
     enum accel accel; /* KVM or TCG */
     unsigned memory_mb;
     unsigned cpus; /* 0: as many as suit the accelerator */
-    bool network;
+    int network_fd; /* QEMU's end of a stream of frames; -1: no network */
     /* The daemons' sockets, and the tags of the mounts. */
     enum backend_kind backend;
     const char *fs_sockets[SESSION_MAX_DIRECTORIES];

@@ -596,7 +596,7 @@ def every_end_of_mcp_is_clean(place):
         pid = server.process.pid
         with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
             children = [int(word) for word in file.read().split()]
-        equal(len(children), 2)
+        equal(len(children), 3)
         if way != "eof":
             server.process.send_signal(way)
             server.process.wait(20)

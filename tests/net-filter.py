@@ -12,6 +12,7 @@ import sys
 import time
 import traceback
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ.get(
     "srcdir", os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
     "tests"))
@@ -309,6 +310,7 @@ def test_odd_packets():
     for frame in (
             ipv4(TCP, syn, lab.LISTED, options=b"\x83\7\4" + packed(
                 lab.UNLISTED) + b"\0"),                # a source route
+            ipv4(UDP, bytes(40), lab.LISTED, options=b"\1\1\1\0"),
             ipv4(47, bytes(40), lab.LISTED),           # GRE
             ipv4(41, bytes(60), lab.LISTED),           # IPv6 in IPv4
             ipv4(4, bytes(60), lab.LISTED),            # IPv4 in IPv4
@@ -444,6 +446,14 @@ def test_change():
     is_shut(guest, lab.LISTED)
 
 
+def connections(address):
+    """That are established from here to the address."""
+    host = "127.0.0.1" if address == "10.0.2.2" else address
+    wanted = f"{int.from_bytes(packed(host), 'little'):08X}:{lab.PORT:04X}"
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        return sum(line.split()[2:4] == [wanted, "01"] for line in table)
+
+
 def test_change_ends_connections():
     guest = Guest({"allow": [lab.LISTED, lab.NEAR_LISTED, "10.0.2.2"]})
     stays = guest.connect(lab.NEAR_LISTED)
@@ -453,6 +463,7 @@ def test_change_ends_connections():
         talks.read(), waits.read()
         waits.write(b"flow")
         check(b"tick" in waits.read(), "no flow")
+        check(connections(address) >= 2, "no connections of the host")
         guest.configure(network_policy={"allow": [lab.NEAR_LISTED]})
         guest.drain()
         talks.write(b"secret")
@@ -461,6 +472,7 @@ def test_change_ends_connections():
               "the connection is not reset")
         check(guest.quiet(lambda found: found.protocol == TCP and found.data),
               "data still come")
+        equal(connections(address), 0, "connections of the host")
         guest.configure(network_policy={"allow": [
             lab.LISTED, lab.NEAR_LISTED, "10.0.2.2"]})
     stays.write(b"hello, hello")
@@ -469,10 +481,13 @@ def test_change_ends_connections():
 
 def test_change_stops_udp():
     guest = Guest({"allow": [lab.LISTED]})
-    guest.ask_udp(lab.LISTED)
-    guest.send(udp(lab.LISTED, 8000, b"x" * 40, 5555))
+    guest.send(udp(lab.LISTED, 8000, b"flow", 5555))
+    for _ in range(3):
+        check(guest.wait(lambda found: found.protocol == UDP), "no flow")
     guest.configure(network_policy={"allow": []})
-    guest.drain()
+    guest.drain(0.02)
+    check(guest.quiet(lambda found: found.protocol == UDP, 0.3),
+          "still coming")
     guest.send(udp(lab.LISTED, 8000, b"x" * 40, 5555))
     found = guest.wait(lambda found: found.protocol == UDP or
                        found.is_refusal())

@@ -150,7 +150,9 @@ def bad_sessions_are_refused(place):
                 {"path": place.image, "label": "a"}]}),
             (1004, "access", {"working_directories": [
                 {"path": place.share, "access": "maybe"}]}),
-            (1004, "not in this version", {"network_policy": "allowlist"}),
+            (1004, "must be", {"network_policy": "allowlist"}),
+            (1004, "10.0.0.0/8", {"network_policy": {"allow": [
+                "10.1.0.0/8"]}}),
             (1004, "no disk", {"vm_mode": "persistent"}),
             (1004, "vm_mode", {"vm_mode": "forever"}),
             (1004, "backend", {"backend": "nfs"}),
@@ -600,7 +602,7 @@ def every_end_is_clean(place):
         agent.send("agent.execute", command="sleep")
         agent.event("event.step_started")
         children = agent.children()
-        equal(len(children), 2)
+        equal(len(children), 3)  # QEMU, its network and the daemon
         if way != "eof":
             agent.process.send_signal(way)
             agent.process.wait(20)
@@ -626,7 +628,7 @@ def a_killed_agent_leaves_nothing(place):
     agent = Agent(place, FAKE_QEMU="stubborn")
     agent.start()
     children = agent.children()
-    equal(len(children), 2)
+    equal(len(children), 3)  # QEMU, its network and the daemon
     agent.kill()
     assert eventually(lambda: not any(map(alive, children)), 2), children
     assert eventually(lambda: place.sessions() == [], 2)
@@ -637,6 +639,60 @@ def a_killed_agent_leaves_nothing(place):
     agent = Agent(place)
     equal(agent.start()["payload"]["state"], "running")
     equal(os.path.exists(stale), False)
+    equal(agent.close(), 0)
+
+
+@test
+def a_list_is_a_network(place):
+    """open and a list have a stream to stepback-net, disabled has no card"""
+    wanted = {"allow": ["10.0.0.0/8", "2001:db8::/32"], "dns": True}
+    for policy in (None, "open", "disabled", wanted):
+        agent = Agent(place)
+        fields = {} if policy is None else {"network_policy": policy}
+        equal(agent.start(**fields)["payload"]["network_policy"],
+              policy or "open")
+        found = agent.command_line()
+        equal("addr.type=fd" in found, policy != "disabled")
+        equal("virtio-net" in found, policy != "disabled")
+        equal("user," in found, False)
+        equal(len(agent.children()), 2 if policy == "disabled" else 3)
+        answer = agent.ask("session.configure_network", network_policy=wanted)
+        if policy == "disabled":
+            equal(answer["error"]["number"], 1004)
+            contains(answer["error"]["message"], "network card")
+        else:
+            equal(answer["payload"]["network_policy"], wanted)
+            equal(agent.ask("session.status")["payload"]["network_policy"],
+                  wanted)
+        for bad, part in (({"allow": ["x"]}, "'x'"), ("closed", "must be"),
+                          (None, "must be")):
+            answer = agent.ask("session.configure_network", network_policy=bad)
+            equal(answer["error"]["number"], 1004)
+            contains(answer["error"]["message"], part)
+        equal(agent.ask("session.configure_network")["error"]["number"], 1003)
+        equal(agent.close(), 0)
+    agent = Agent(place)
+    equal(agent.ask("session.configure_network",
+                    network_policy="open")["error"]["number"], 2000)
+    equal(agent.close(), 0)
+
+
+@test
+def a_lost_network_is_told(place):
+    """stepback-net dies: a warning, and the session goes on"""
+    agent = Agent(place)
+    agent.start()
+    for pid in agent.children():
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            if b"stepback-net" in file.read():
+                os.kill(pid, signal.SIGKILL)
+    warning = agent.event("event.warning")
+    equal(warning["code"], "network_lost")
+    contains(warning["message"], "signal 9")
+    equal(agent.ask("agent.execute", command="exit 0")["payload"]["exit_code"],
+          0)
+    contains(agent.ask("session.configure_network", network_policy="open")
+             ["error"]["message"], "closed")
     equal(agent.close(), 0)
 
 

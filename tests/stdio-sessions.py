@@ -173,7 +173,7 @@ def kills_leave_nothing(place):
                    working_directories=[{"path": place.share}])
         agent.send("agent.execute", command="sleep")
         time.sleep(chance.uniform(0, 0.6))
-        killed_running += len(agent.children()) == 2
+        killed_running += len(agent.children()) == 3
         agent.kill()
     assert killed_running > 0
     assert eventually(lambda: not processes(place), 5), processes(place)

@@ -65,6 +65,8 @@ class Place:
         os.symlink(os.path.join(os.path.dirname(FAKE_QEMU),
                                 "stdio-mount-daemon"),
                    os.path.join(self.libexec, "stepback-virtiofsd"))
+        os.symlink(os.path.join(BUILDDIR, "stepback-net"),
+                   os.path.join(self.libexec, "stepback-net"))
 
     def unmount(self):
         """What killed daemons have left mounted."""

@@ -22,6 +22,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import mcp_client  # noqa: E402
+import net_lab as lab  # noqa: E402
 
 BUILD = os.getcwd()
 STEPBACK = os.environ.get("STEPBACK", os.path.join(BUILD, "stepback"))
@@ -30,6 +31,8 @@ IMAGE = os.environ.get("STEPBACK_TEST_IMAGE", "debian")
 BOOT_TIMEOUT = 300
 COMMAND_TIMEOUT = 300
 FILES = 2000
+# What the guest may reach, where there is a network for it.
+POLICY = {"allow": [lab.LISTED]}
 
 
 class Failed(Exception):
@@ -209,6 +212,8 @@ class Tests:
 
 
 class Roundtrip:
+    network = None  # a net_lab.Lab
+
     def __init__(self, base):
         self.share = os.path.join(base, "project")
         self.log = os.path.join(base, ".stepback", "project")
@@ -220,7 +225,8 @@ class Roundtrip:
 
     def session(self):
         return {"working_directories": [{"path": self.share, "label": "p"}],
-                "network_policy": "disabled", "vm_mode": "ephemeral",
+                "network_policy": POLICY if self.network else "disabled",
+                "vm_mode": "ephemeral",
                 "vm": {"image": IMAGE, "boot_timeout_seconds": BOOT_TIMEOUT}}
 
     def start(self):
@@ -270,6 +276,52 @@ class Roundtrip:
             lines = difference(before, snapshot(self.share))
             check(not lines, "the tree differs:\n" + "\n".join(lines))
         return test
+
+    def try_network(self, *more):
+        """What came of each try of tests/net_in_guest.py."""
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                               "net_in_guest.py"), encoding="utf-8") as file:
+            script = file.read()
+        since = len(self.agent.events)
+        result, _ = self.execute(
+            f"python3 - {lab.LISTED} {lab.UNLISTED} {' '.join(more)} "
+            f"<<'END-OF-IT'\n{script}\nEND-OF-IT")
+        output = "".join(
+            event["payload"]["data"] for event in self.agent.events[since:]
+            if event["type"] == "event.terminal_output")
+        check(result["exit_code"] == 0, output)
+        return dict(line.split() for line in output.splitlines())
+
+    def network_policy(self):
+        """Root in the guest stays on the list, whatever it does there."""
+        found = self.try_network()
+        print(f"# {found}")
+        for name, wanted in (("listed", lab.LISTED),
+                             ("raw-listed", "answered"),
+                             ("changed-listed", lab.LISTED)):
+            check(found.pop(name) == wanted, name)
+        for name in ("unlisted", "own-route", "own-network", "host",
+                     "changed-unlisted"):
+            check(found.pop(name) in ("OSError", "TimeoutError",
+                                      "ConnectionRefusedError"), name)
+        check(len(found) == 4 and set(found.values()) == {"nothing"}, found)
+        warning = self.agent.wait_event(
+            "event.warning",
+            lambda payload: payload.get("destination") == lab.UNLISTED)
+        check(warning["code"] == "network_refused" and
+              lab.UNLISTED in warning["message"], warning)
+
+    def network_change(self):
+        """Another list, while the machine runs."""
+        answer = self.agent.request(
+            "session.configure_network",
+            {"network_policy": {"allow": [lab.UNLISTED, "10.0.2.2"]}})
+        check(answer["network_policy"]["allow"] == [lab.UNLISTED, "10.0.2.2"],
+              answer)
+        found = self.try_network("short")
+        check(found["unlisted"] == lab.UNLISTED, found)
+        check(found["host"] == "loopback", found)
+        check(found["listed"] == "OSError", found)
 
     def remove_all(self):
         size = tree_bytes(self.share)
@@ -388,6 +440,10 @@ class Roundtrip:
             return
         tests.run("output and exit code", self.output)
         tests.run("fs.list and fs.read", self.fs)
+        if self.network:
+            tests.run("the network's policy holds for root",
+                      self.network_policy)
+            tests.run("session.configure_network", self.network_change)
         tests.run("VF-04/echo x > new", self.undo_of("echo x > new", ["new"]))
         tests.run("VF-04/rm -rf *", self.remove_all)
         tests.run("VF-04/mv dir dir2",
@@ -414,10 +470,11 @@ def image_exists():
         os.path.join(cache, "stepback", "guest", IMAGE, "image.json"))
 
 
-def run_all(roundtrip_class):
+def run_all(roundtrip_class, network=None):
     tests = Tests()
     base = tempfile.mkdtemp(prefix="stepback-vm-")
     roundtrip = roundtrip_class(base)
+    roundtrip.network = network
     try:
         roundtrip.run(tests)
     finally:
@@ -437,7 +494,18 @@ def main():
         print(f"1..0 # SKIP needs QEMU and the guest image '{IMAGE}' "
               "(stepback image build)")
         return 0
-    return run_all(Roundtrip)
+    # In a user namespace, the rest would be tested as another user.
+    why = lab.enter() if os.geteuid() == 0 else "not root"
+    if IMAGE != "debian":
+        why = "the image has no Python"
+    if why:
+        print(f"# no tests of the network: {why}")
+        return run_all(Roundtrip)
+    network = lab.Lab()
+    try:
+        return run_all(Roundtrip, network)
+    finally:
+        network.close()
 
 
 if __name__ == "__main__":
