@@ -130,31 +130,16 @@ static bool is_echo_request(const struct frame *frame)
 
 /* ---- the world ----------------------------------------------------------- */
 
-static bool take_fragment(struct frame_filter *filter, int64_t now_ms)
-{
-    if (now_ms - filter->fragments_since > FILTER_FRAGMENTS_MS) {
-        filter->fragments_since = now_ms;
-        filter->fragments = 0;
-    }
-    if (filter->fragments >= FILTER_FRAGMENTS)
-        return false;
-    filter->fragments++;
-    return true;
-}
-
 static bool is_carried(const struct frame *frame)
 {
-    if (frame->protocol == FRAME_TCP || frame->protocol == FRAME_UDP)
-        return true;
-    if (!frame->first)
-        return frame->protocol == FRAME_ICMP;
-    return is_echo_request(frame);
+    return frame->protocol == FRAME_TCP || frame->protocol == FRAME_UDP ||
+           is_echo_request(frame);
 }
 
 static enum filter_verdict judge_dns(const struct frame_filter *filter,
                                      const struct frame *frame)
 {
-    if (frame->fragmented || frame->target_port != DNS ||
+    if (frame->target_port != DNS ||
         (frame->protocol != FRAME_UDP && frame->protocol != FRAME_TCP))
         return FILTER_DROP;
     return filter->policy.dns && filter->has_dns &&
@@ -163,17 +148,15 @@ static enum filter_verdict judge_dns(const struct frame_filter *filter,
                : FILTER_REFUSE;
 }
 
-static enum filter_verdict judge_world(struct frame_filter *filter,
-                                       const struct frame *frame,
-                                       int64_t now_ms)
+static enum filter_verdict judge_world(const struct frame_filter *filter,
+                                       const struct frame *frame)
 {
-    if (!is_guest(&frame->source) || is_multicast(&frame->target) ||
-        is_zero(&frame->target))
+    if (frame->fragmented || !is_guest(&frame->source) ||
+        is_multicast(&frame->target) || is_zero(&frame->target))
         return FILTER_DROP;
     if (is_dns(filter, &frame->target))
         return judge_dns(filter, frame);
-    if (is_gateway(&frame->target) && !frame->fragmented &&
-        is_echo_request(frame))
+    if (is_gateway(&frame->target) && is_echo_request(frame))
         return FILTER_PASS;
     if (!is_carried(frame))
         return FILTER_DROP;
@@ -181,17 +164,13 @@ static enum filter_verdict judge_world(struct frame_filter *filter,
         return FILTER_REFUSE;
     /* slirp's own services, which nobody has asked for. */
     if (is_gateway(&frame->target) && frame->protocol == FRAME_UDP &&
-        (frame->fragmented || frame->target_port == TFTP ||
-         frame->target_port == DHCP_SERVER))
-        return FILTER_DROP;
-    if (frame->fragmented && !take_fragment(filter, now_ms))
+        (frame->target_port == TFTP || frame->target_port == DHCP_SERVER))
         return FILTER_DROP;
     return FILTER_PASS;
 }
 
-enum filter_verdict frame_filter_from_guest(struct frame_filter *filter,
-                                            const struct frame *frame,
-                                            int64_t now_ms)
+enum filter_verdict frame_filter_from_guest(const struct frame_filter *filter,
+                                            const struct frame *frame)
 {
     if (frame->type == FRAME_ARP)
         return judge_arp(frame);
@@ -199,7 +178,7 @@ enum filter_verdict frame_filter_from_guest(struct frame_filter *filter,
         return FILTER_PASS;
     if (frame->type == FRAME_IPV6 && is_discovery(frame))
         return FILTER_PASS;
-    return judge_world(filter, frame, now_ms);
+    return judge_world(filter, frame);
 }
 
 /* ---- to the guest -------------------------------------------------------- */

@@ -3,8 +3,8 @@
  * frame_filter - which frames may pass between a guest and slirp.
  *
  * The guest's root is the adversary, so nothing here depends on what the guest
- * should do: every frame is judged by itself, each fragment too, by where it
- * goes. There is no state of connections to be led astray.
+ * should do: every frame is judged by itself, by where it goes. There is no
+ * state of connections to be led astray.
  *
  * From the guest: ARP and neighbour discovery, which slirp answers itself; DHCP
  * and echo requests to the gateway, the same; DNS to the name server of slirp,
@@ -15,19 +15,15 @@
  * The guest's own address must be one of this network (10.0.2.15 to 10.0.2.30,
  * which is what DHCP gives, fec0::/64 or fe80::/64).
  *
- * slirp keeps fragments for half a minute, until it has a packet's all. So the
- * number of those that a guest may send in such a time is limited.
+ * Parts of packets (IP fragments) do not pass at all: libslirp 4.7 can be made
+ * to crash with them (it keeps its lists in their headers), and keeps as many
+ * as there come for half a minute.
  */
 #ifndef NET_FRAME_FILTER_H
 #define NET_FRAME_FILTER_H
 
 #include "common/network_policy.h"
 #include "net/frame.h"
-
-enum {
-    FILTER_FRAGMENTS = 4096, /* 6 MB at most */
-    FILTER_FRAGMENTS_MS = 35000,
-};
 
 enum filter_verdict {
     FILTER_PASS,
@@ -44,15 +40,10 @@ struct frame_filter {
     /* Is it an address of this host? */
     bool (*is_host)(const struct network_address *address, void *opaque);
     void *opaque;
-
-    int64_t fragments_since; /* ms */
-    unsigned fragments;
 };
 
-/* now_ms: monotonic. */
-enum filter_verdict frame_filter_from_guest(struct frame_filter *filter,
-                                            const struct frame *frame,
-                                            int64_t now_ms);
+enum filter_verdict frame_filter_from_guest(const struct frame_filter *filter,
+                                            const struct frame *frame);
 
 bool frame_filter_to_guest(const struct frame_filter *filter,
                            const struct frame *frame);

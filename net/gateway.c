@@ -87,7 +87,7 @@ static void on_guest_frame(uint8_t *data, size_t length, void *opaque)
         gateway->dropped++;
         return;
     }
-    switch (frame_filter_from_guest(&gateway->filter, &frame, now_ms)) {
+    switch (frame_filter_from_guest(&gateway->filter, &frame)) {
     case FILTER_PASS:
         dns_alias_note(&gateway->alias, &frame);
         pass(gateway, &frame);

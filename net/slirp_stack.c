@@ -27,6 +27,27 @@ struct slirp_stack {
     bool open[SLIRP_STACK_FDS]; /* sockets of slirp's */
 };
 
+/* ---- what slirp says ----------------------------------------------------- */
+
+/* A guest can make it say things as often as it likes; and GLib's own writer
+ * looks at what kind of file standard error is. */
+static GLogWriterOutput take_message(GLogLevelFlags level,
+                                     const GLogField *fields, gsize count,
+                                     gpointer data)
+{
+    const char *text = NULL;
+
+    for (gsize i = 0; i < count; i++) {
+        if (strcmp(fields[i].key, "MESSAGE") == 0)
+            text = fields[i].value;
+    }
+    if (level & G_LOG_FLAG_FATAL)
+        log_error(LOG_SESSION, "%s", text ? text : "it cannot go on");
+    else
+        log_debug(LOG_SESSION, "slirp: %s", text ? text : "");
+    return G_LOG_WRITER_HANDLED;
+}
+
 /* ---- what slirp needs ---------------------------------------------------- */
 
 static int64_t now_ms(void)
@@ -121,6 +142,7 @@ struct slirp_stack *slirp_stack_new(const uint8_t dns[4], slirp_stack_send send,
         .vprefix_len = 64,
     };
 
+    g_log_set_writer_func(take_message, NULL, NULL);
     stack->send = send;
     stack->opaque = opaque;
     inet_pton(AF_INET, "10.0.2.0", &config.vnetwork);

@@ -252,6 +252,25 @@ def test_gateway():
                      found.payload[0] == 134), "no router advertisement")
 
 
+def test_echo():
+    """Where the host lets its users ping; of IPv6 slirp may not know how."""
+    lab.sh("echo 0 2147483647 >/proc/sys/net/ipv4/ping_group_range")
+    guest = Guest(LIST)
+    guest.send(echo(lab.LISTED))
+    found = guest.wait(lambda found: found.protocol == ICMP)
+    check(found and found.payload[0] == 0 and found.source == lab.LISTED,
+          "no echo")
+    guest.send(echo(lab.LISTED6))
+    guest.drain(0.2)
+    guest.send(echo(lab.UNLISTED), echo(lab.UNLISTED6))
+    check(guest.quiet(lambda found: found.protocol in (ICMP, ICMP6) and
+                      not found.is_refusal()), "an echo that is not listed")
+    lab.sh("echo 1 0 >/proc/sys/net/ipv4/ping_group_range")
+    guest.send(echo(lab.LISTED), echo(lab.LISTED6))
+    guest.drain(0.3)
+    says(guest, lab.LISTED)
+
+
 # ---- a hostile root ---------------------------------------------------------
 
 def test_sources():
@@ -280,28 +299,38 @@ def test_sources():
 
 
 def test_fragments():
-    guest = Guest(LIST)
+    """None gets through, of whatever kind."""
+    guest = Guest(dict(LIST, dns=True), lab.DNS)
     datagram = with_sum(struct.pack("!HHHH", 900, 8000, 3008, 0) +
                         bytes(3000), 6, UDP, IP, lab.LISTED)
-    parts = [ipv4(UDP, datagram[at:at + 1400], lab.LISTED, id=9, offset=at,
-                  more=at + 1400 < len(datagram))
-             for at in range(0, len(datagram), 1400)]
-    guest.send(*parts)
-    check(guest.wait(lambda found: found.protocol == UDP), "a whole datagram")
-    guest.drain()
-    # The list holds for each part, and the parts of two do not mix.
-    for targets in ((lab.LISTED, lab.UNLISTED), (lab.UNLISTED, lab.LISTED)):
-        guest.send(ipv4(UDP, datagram[:1400], targets[0], id=10, more=True),
-                   ipv4(UDP, datagram[1400:], targets[1], id=10, offset=1400))
-        check(guest.quiet(lambda found: found.protocol == UDP), str(targets))
-    # A header cut in two, and one that is overwritten by a later part.
-    head = struct.pack("!HHHH", 900, 8000, 48, 0) + bytes(40)
-    guest.send(ipv4(UDP, head[:8], lab.UNLISTED, id=11, more=True),
-               ipv4(UDP, head[8:], lab.UNLISTED, id=11, offset=8))
-    check(guest.quiet(lambda found: found.protocol == UDP), "a small head")
-    guest.send(ipv4(UDP, head[:24], "10.0.2.3", id=12, more=True),
-               ipv4(UDP, head[24:], "10.0.2.3", id=12, offset=24))
-    check(guest.quiet(lambda found: found.protocol == UDP), "the name server")
+    head = struct.pack("!HHHH", 900, 53, 48, 0) + bytes(40)
+    frames = [ipv4(UDP, datagram[at:at + 1400], lab.LISTED, id=9, offset=at,
+                   more=at + 1400 < len(datagram))
+              for at in range(0, len(datagram), 1400)]
+    for target in (lab.LISTED, lab.UNLISTED, "10.0.2.2", "10.0.2.3"):
+        frames += [ipv4(UDP, head[:8], target, id=11, more=True),
+                   ipv4(UDP, head[8:], target, id=11, offset=8),
+                   ipv4(ICMP, head, target, id=12, more=True),
+                   ipv4(TCP, head, target, id=13, offset=24, more=True),
+                   ipv4(UDP, head, target, id=14, offset=65528)]
+    guest.send(*frames)
+    check(guest.quiet(lambda found: found.protocol is not None, 0.3),
+          "an answer to a fragment")
+    counts = guest.status()["frames"]
+    equal((counts["dropped"], counts["from_guest"]), (len(frames), 1), "frames")
+
+
+def test_fragments_that_are_mixed():
+    """What slirp has not survived."""
+    guest = Guest(LIST)
+    dice = random.Random(1)
+    for _ in range(40):
+        guest.send(*[ipv4(dice.choice([TCP, UDP, ICMP]),
+                          dice.randbytes(dice.choice([8, 24, 64, 1400])),
+                          lab.LISTED, id=dice.randrange(6),
+                          offset=8 * dice.randrange(8189),
+                          more=dice.random() < .5) for _ in range(50)])
+    says(guest, lab.LISTED)
 
 
 def test_odd_packets():

@@ -62,7 +62,7 @@ def raw(source, target):
         wire.bind(("eth0", 0))
         mac = wire.getsockname()[4]
         wire.settimeout(0.5)
-        end = time.monotonic() + 2
+        end = time.monotonic() + 1.2
         while time.monotonic() < end:
             wire.send(syn(source, target, mac))
             try:

@@ -164,7 +164,7 @@ static void take(struct world *world, uint8_t *data, size_t length)
         frame_filter_to_guest(&world->filter, &frame);
     if (!frame_parse(data, length, &frame))
         abort();
-    verdict = frame_filter_from_guest(&world->filter, &frame, 0);
+    verdict = frame_filter_from_guest(&world->filter, &frame);
     if (verdict == FILTER_PASS || verdict == FILTER_PASS_DNS)
         check_pass(world, &frame, verdict);
     else if (verdict == FILTER_REFUSE)
