@@ -45,7 +45,14 @@ class Contest:
         finally:
             server.send_signal(signal.SIGTERM)
             server.wait()
+            self.wait_for_removal()
         return self.numbers(done.stdout)
+
+    def wait_for_removal(self):
+        """Our server's socket is removed a moment after its end."""
+        deadline = time.monotonic() + 1
+        while os.path.exists(self.socket) and time.monotonic() < deadline:
+            time.sleep(0.01)
 
     def wait_for_socket(self, server):
         deadline = time.monotonic() + START_SECONDS
