@@ -2,8 +2,9 @@
 """What the agent adds to a command: from a frontend's request to the guest, and
 from the guest's output to the frontend (bench/quick-guest.c).
 
-Numbers are medians of a session's commands. "to the guest" has in it what the
-undo engine takes to open the step, in the daemon's process."""
+Numbers are medians of a session's commands. Over a folder with undo, "to the
+guest" has in it what the engine takes to open the step, in the daemon's process;
+over one that is only read there is no step, and what is left is the agent's."""
 
 import json
 import os
@@ -11,7 +12,7 @@ import statistics
 import subprocess
 import time
 
-from measure import Result, fresh_folder
+from measure import Result, fresh_folder, in_turn
 
 
 class Frontend:
@@ -70,22 +71,28 @@ class Frontend:
         self.process.wait(20)
 
 
+def measure(settings, access):
+    frontend = Frontend(settings)
+    try:
+        frontend.ask("session.start", vm={"accel": "tcg"},
+                     working_directories=[{"path": frontend.share,
+                                           "access": access}])
+        times = [frontend.command() for _ in range(settings.scaled(500, 5))]
+    finally:
+        frontend.end()
+    to_guest, to_frontend = zip(*times)
+    return {"to the guest": statistics.median(to_guest),
+            "to the frontend": statistics.median(to_frontend)}
+
+
 def case_agent(settings):
     result = Result("agent", "what the agent adds to a command, in a session "
                     "with a guest that takes no time")
-    for _ in range(settings.rounds):
-        frontend = Frontend(settings)
-        try:
-            frontend.ask("session.start", vm={"accel": "tcg"},
-                         working_directories=[{"path": frontend.share}])
-            times = [frontend.command()
-                     for _ in range(settings.scaled(500, 5))]
-        finally:
-            frontend.end()
-        to_guest, to_frontend = zip(*times)
-        result.row("agent").add({
-            "to the guest": statistics.median(to_guest),
-            "to the frontend": statistics.median(to_frontend)})
+    in_turn(result, {
+        "agent": lambda: measure(settings, "read_only"),
+        "agent and engine": lambda: measure(settings, "read_write"),
+    }, settings.rounds)
     result.limit("agent", "to the guest", 200e-6)
     result.limit("agent", "to the frontend", 200e-6)
+    result.limit("agent and engine", "to the frontend", 200e-6)
     return result
