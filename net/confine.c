@@ -203,6 +203,11 @@ static int add_rules(scmp_filter_ctx filter)
         { CALL(fcntl), { SCMP_A1(SCMP_CMP_EQ, F_SETFD) }, 1, SCMP_ACT_ALLOW },
         { CALL(ioctl), { SCMP_A1(SCMP_CMP_EQ, FIONREAD) }, 1, SCMP_ACT_ALLOW },
         { CALL(ioctl), { SCMP_A1(SCMP_CMP_EQ, FIONBIO) }, 1, SCMP_ACT_ALLOW },
+        /* isatty(3), for whoever writes a message past our log. */
+        { CALL(ioctl),
+          { SCMP_A1(SCMP_CMP_EQ, TCGETS) },
+          1,
+          SCMP_ACT_ERRNO(ENOTTY) },
         /* No code is made. */
         { CALL(mmap),
           { SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },

@@ -99,12 +99,20 @@ def usage(place):
                   ("run", "--memory", "1", "--", "x"),
                   ("run", "--accel", "foo", "--", "x"),
                   ("run", "--image", "a/b", "--", "x"),
+                  ("run", "--network", "10.1.0.0/8", "--", "x"),
+                  ("run", "--network", "example.org", "--", "x"),
+                  ("run", "--network", "1.2.3.4,,dns", "--", "x"),
+                  ("run", "--network", "none,1.2.3.4", "--", "x"),
+                  ("run", "--network", "open", "--no-network", "--", "x"),
+                  ("mcp", "--network", "127.0.0.1"),
                   ("undo", "--yes"), ("undo", "--discard", "-n"),
                   ("image", "build", "--bogus"),
                   ("image", "build", "--flavour")):
         status, out, err = call(place, *words)
         equal((words, status, out, err != ""), (words, 2, b"", True))
     contains(call(place, "run", "--memory", "1", "--", "x")[2], "--memory")
+    contains(call(place, "run", "--network", "10.1.0.0/8", "--", "x")[2],
+             "the network is 10.0.0.0/8")
     contains(call(place, "image", "build", "--bogus")[2],
              "stepback image build: unknown option --bogus")
     for words in (("--help",), ("--version",), ("-V",), ("help",),
