@@ -20,13 +20,6 @@ enum {
 
 /* ---- reading ------------------------------------------------------------- */
 
-static const char *get_path(json_t *arguments)
-{
-    const char *path = json_string_value(json_object_get(arguments, "path"));
-
-    return mcp_service_path(path ? path : "");
-}
-
 static json_int_t get_int(json_t *arguments, const char *key, json_int_t other)
 {
     json_t *value = json_object_get(arguments, key);
@@ -81,31 +74,32 @@ void mcp_tool_read_file(struct mcp_call *call, json_t *arguments)
 {
     struct mcp_service_state *service = mcp_service_of(call);
     g_autoptr(GError) error = NULL;
-    const char *path = get_path(arguments);
-    int fd = service->host->folder_fd(
-        service->host_opaque, json_object_get(arguments, "directory"), &error);
+    struct mcp_place place = mcp_service_place(service, arguments);
+    int fd = service->host->folder_fd(service->host_opaque, place.directory,
+                                      &error);
     json_t *view = fd < 0 ? NULL
                           : fs_view_read(
-                                fd, path, get_int(arguments, "offset", 0),
+                                fd, place.path, get_int(arguments, "offset", 0),
                                 get_int(arguments, "length", READ_DEFAULT),
                                 &error);
 
-    if (!view) {
+    if (view)
+        mcp_tools_finish(call, describe_read(view, place.path));
+    else
         mcp_service_refuse(call, error);
-        return;
-    }
-    mcp_tools_finish(call, describe_read(view, path));
     json_decref(view);
+    json_decref(place.directory);
 }
 
 void mcp_tool_list_directory(struct mcp_call *call, json_t *arguments)
 {
     struct mcp_service_state *service = mcp_service_of(call);
     g_autoptr(GError) error = NULL;
-    int fd = service->host->folder_fd(
-        service->host_opaque, json_object_get(arguments, "directory"), &error);
+    struct mcp_place place = mcp_service_place(service, arguments);
+    int fd = service->host->folder_fd(service->host_opaque, place.directory,
+                                      &error);
     json_t *view = fd < 0 ? NULL
-                          : fs_view_list(fd, get_path(arguments),
+                          : fs_view_list(fd, place.path,
                                          (unsigned)get_int(arguments, "limit",
                                                            LIST_DEFAULT),
                                          &error);
@@ -114,11 +108,13 @@ void mcp_tool_list_directory(struct mcp_call *call, json_t *arguments)
         mcp_tools_finish(call, view);
     else
         mcp_service_refuse(call, error);
+    json_decref(place.directory);
 }
 
 /* ---- writing ------------------------------------------------------------- */
 
 struct write {
+    const char *path;              /* within the arguments */
     json_int_t size, replacements; /* 0 replacements: a file was written */
 };
 
@@ -135,7 +131,7 @@ static json_t *describe_write(const struct mcp_job *job, json_t *report)
         if (value)
             json_object_set(result, keys[i], value);
     }
-    json_object_set_new(result, "path", json_string(get_path(job->arguments)));
+    json_object_set_new(result, "path", json_string(write->path));
     json_object_set_new(result, "size", json_integer(write->size));
     if (write->replacements)
         json_object_set_new(result, "replacements",
@@ -160,15 +156,17 @@ static void send_write(struct mcp_job *job, json_t *payload, json_int_t size,
                        json_int_t replacements)
 {
     struct mcp_service_state *service = mcp_service_of(job->call);
+    struct mcp_place place = mcp_service_place(service, job->arguments);
     struct write *write = g_new0(struct write, 1);
 
+    write->path = place.path;
     write->size = size;
     write->replacements = replacements;
     job->data = write;
-    json_object_set_new(payload, "path", json_string(get_path(job->arguments)));
-    service->host->write_file(service->host_opaque,
-                              json_object_get(job->arguments, "directory"),
-                              payload, on_written, job);
+    json_object_set_new(payload, "path", json_string(place.path));
+    service->host->write_file(service->host_opaque, place.directory, payload,
+                              on_written, job);
+    json_decref(place.directory);
 }
 
 static void start_write(struct mcp_job *job)
@@ -232,20 +230,21 @@ static GString *replace(const char *text, size_t len, const char *old,
 static char *read_whole(struct mcp_job *job, size_t *ret_len, GError **error)
 {
     struct mcp_service_state *service = mcp_service_of(job->call);
-    int fd = service->host->folder_fd(
-        service->host_opaque, json_object_get(job->arguments, "directory"),
-        error);
-    json_t *view = fd < 0 ? NULL
-                          : fs_view_read(fd, get_path(job->arguments), 0,
-                                         EDIT_MAX + 1, error);
+    struct mcp_place place = mcp_service_place(service, job->arguments);
+    int fd = service->host->folder_fd(service->host_opaque, place.directory,
+                                      error);
+    json_t *view = fd < 0
+                       ? NULL
+                       : fs_view_read(fd, place.path, 0, EDIT_MAX + 1, error);
     char *data = view ? json_bytes_get(view, "data", ret_len) : NULL;
 
     json_decref(view);
+    json_decref(place.directory);
     if (data && *ret_len > EDIT_MAX) {
         g_set_error(error, STEPBACK_ERROR, ERROR_TOO_LARGE,
                     "%s is longer than %d bytes; edit it with a command, such "
                     "as sed -i",
-                    get_path(job->arguments), EDIT_MAX);
+                    place.path, EDIT_MAX);
         g_clear_pointer(&data, g_free);
     }
     return data;
@@ -254,7 +253,8 @@ static char *read_whole(struct mcp_job *job, size_t *ret_len, GError **error)
 static bool check_count(struct mcp_job *job, unsigned count)
 {
     bool all = json_is_true(json_object_get(job->arguments, "replace_all"));
-    const char *path = get_path(job->arguments);
+    const char *path = json_string_value(
+        json_object_get(job->arguments, "path"));
 
     if (count == 0)
         mcp_tools_refuse(job->call, NULL,

@@ -233,13 +233,48 @@ json_t *mcp_service_report(json_t *report)
     return copy;
 }
 
-const char *mcp_service_path(const char *path)
-{
-    const char *rest = path + strlen(WIRE_DEFAULT_CWD);
+/* ---- paths --------------------------------------------------------------- */
 
-    if (!g_str_has_prefix(path, WIRE_DEFAULT_CWD) || (*rest && *rest != '/'))
-        return path;
+/* The rest of path below folder, or NULL. */
+static const char *rest_below(const char *path, const char *folder)
+{
+    const char *rest = path + strlen(folder);
+
+    if (!g_str_has_prefix(path, folder) || (*rest && *rest != '/'))
+        return NULL;
     while (*rest == '/')
         rest++;
     return rest;
+}
+
+struct mcp_place mcp_service_place(struct mcp_service_state *service,
+                                   json_t *arguments)
+{
+    const char *path = json_string_value(json_object_get(arguments, "path"));
+    json_t *given = json_object_get(arguments, "directory");
+    struct mcp_place place = { path ? path : "", json_incref(given) };
+    json_t *status, *folder;
+    size_t i;
+
+    if (given || !g_str_has_prefix(place.path, WIRE_DEFAULT_CWD))
+        return place;
+    status = service->host->status(service->host_opaque);
+    json_array_foreach(json_object_get(status, "working_directories"), i,
+                       folder)
+    {
+        const char *guest_path = json_string_value(
+            json_object_get(folder, "guest_path"));
+        const char *rest = guest_path ? rest_below(path, guest_path) : NULL;
+
+        if (rest) {
+            place.path = rest;
+            place.directory = i > 0 ? json_integer((json_int_t)i) : NULL;
+        }
+    }
+    /* Nothing runs yet; then there is one folder, or nothing to be read. */
+    if (!json_object_get(status, "working_directories") &&
+        rest_below(path, WIRE_DEFAULT_CWD))
+        place.path = rest_below(path, WIRE_DEFAULT_CWD);
+    json_decref(status);
+    return place;
 }

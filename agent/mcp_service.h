@@ -51,9 +51,14 @@ void mcp_service_refuse(struct mcp_call *call, const GError *error);
 /* A report without what a model does not need: a new object. */
 json_t *mcp_service_report(json_t *report);
 
-/* A path as the folder knows it: what begins with the folder's place in the
- * guest is meant relative to it. Within path. */
-const char *mcp_service_path(const char *path);
+/* The file that a tool's arguments mean. A path may be one of the guest's: then
+ * it is relative to the folder that the guest has there. */
+struct mcp_place {
+    const char *path;  /* relative; within the arguments */
+    json_t *directory; /* as in mcp_host.h; a reference of its own, or NULL */
+};
+struct mcp_place mcp_service_place(struct mcp_service_state *service,
+                                   json_t *arguments);
 
 /* The tools. */
 void mcp_tool_execute(struct mcp_call *call, json_t *arguments);
