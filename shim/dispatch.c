@@ -159,18 +159,20 @@ static void handle_mount(struct dispatch *dispatch,
                          const struct message *message)
 {
     const struct json_value *object = message->object;
-    struct guest_mount mount = { .read_only = false };
+    struct guest_mount mount = { .aname = "" };
     char error[512];
 
     if (!json_reader_get_string(object, "tag", &mount.tag) ||
         strlen(mount.tag) > SHARES_MAX_TAG ||
         !json_reader_get_string(object, "path", &mount.path) ||
         !json_reader_get_string(object, "fstype", &mount.fstype) ||
+        (json_reader_member(object, "aname") &&
+         !json_reader_get_string(object, "aname", &mount.aname)) ||
         (json_reader_member(object, "read_only") &&
          !json_reader_get_bool(object, "read_only", &mount.read_only))) {
         send_error(dispatch, object,
-                   "mount needs a tag, a path, a fstype, and read_only as "
-                   "true or false");
+                   "mount needs a tag, a path, a fstype, and aname as a "
+                   "string and read_only as true or false, if at all");
         return;
     }
     if (strcmp(mount.fstype, WIRE_FSTYPE_9P) != 0) {

@@ -21,6 +21,7 @@ struct guest_mount {
     const char *tag;
     const char *path;
     const char *fstype;
+    const char *aname; /* of 9P: what to attach to */
     bool read_only;
 };
 

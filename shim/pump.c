@@ -24,6 +24,7 @@ enum {
     HEADER_SIZE = 7,
     TVERSION = 100,
     RVERSION = 101,
+    MIN_MSIZE = 4096,
     IDLE_MS = 100, /* after SIGTERM */
 };
 
@@ -43,7 +44,8 @@ struct version_message {
 } __attribute__((packed));
 
 /* The size that is asked for makes the answer one of a kind: what is discarded
- * may well hold the bytes of another. */
+ * may well hold the bytes of another. It is so small that no server says less;
+ * the client asks again. */
 static struct version_message make_version(void)
 {
     struct version_message message = {
@@ -56,7 +58,7 @@ static struct version_message make_version(void)
 
     if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) < 0)
         chance = (uint32_t)getpid() * 2654435761U;
-    message.msize = htole32(PUMP_MSIZE - chance % (PUMP_MSIZE / 2));
+    message.msize = htole32(MIN_MSIZE + chance % MIN_MSIZE);
     memcpy(message.name, VERSION_NAME, sizeof(message.name));
     return message;
 }

@@ -121,14 +121,15 @@ static _Noreturn void call_mount(const struct share *share,
         .read_only = share->read_only,
     };
     static const char good = GOOD_NEWS;
-    char options[200], error[MAX_NEWS];
+    char options[200 + GUEST_MAX_PATH], error[MAX_NEWS];
 
     if (share->again)
         umount2(share->path, MNT_DETACH);
     snprintf(options, sizeof(options),
              "trans=fd,rfdno=%d,wfdno=%d,version=9p2000.L,msize=%d,"
-             "access=client,cache=none",
-             channel->client_in, channel->client_out, PUMP_MSIZE);
+             "access=client,cache=none%s%s",
+             channel->client_in, channel->client_out, PUMP_MSIZE,
+             *share->aname ? ",aname=" : "", share->aname);
     if (!guest_call_mount(&mount, options, error, sizeof(error)))
         give_up(error);
     _exit(write(STATUS_FD, &good, 1) == 1 ? 0 : 2);
@@ -210,8 +211,9 @@ static bool check(const struct shares *shares, const struct share *share,
                   const struct guest_mount *mount, char *error, size_t size)
 {
     if (strlen(mount->tag) > SHARES_MAX_TAG ||
-        strlen(mount->path) >= GUEST_MAX_PATH)
-        snprintf(error, size, "the tag or the path is too long");
+        strlen(mount->path) >= GUEST_MAX_PATH ||
+        strlen(mount->aname) >= GUEST_MAX_PATH || strchr(mount->aname, ','))
+        snprintf(error, size, "the tag, the path or the aname cannot be");
     else if (share && share->status >= 0)
         snprintf(error, size, "it is mounted already");
     else if (share && strcmp(share->path, mount->path) != 0)
@@ -239,6 +241,7 @@ static struct share *prepare_share(struct shares *shares,
         strcpy(share->path, mount->path);
     }
     share->read_only = mount->read_only;
+    strcpy(share->aname, mount->aname);
     return share;
 }
 

@@ -32,6 +32,7 @@ struct share {
     bool read_only;
     char tag[SHARES_MAX_TAG + 1];
     char path[GUEST_MAX_PATH];
+    char aname[GUEST_MAX_PATH];
 };
 
 struct shares {

@@ -27,9 +27,10 @@
  *   {"type":"mount","tag":"working","path":"/mnt/working",
  *    "fstype":"virtiofs","read_only":false}
  *       Or fstype "9p", over the virtio-serial port whose name is the tag with
- *       WIRE_9P_PORT_PREFIX before it. If that one was "unmounted", it is
- *       mounted anew; so the host has by then given the port a connection in
- *       which no message is torn.
+ *       WIRE_9P_PORT_PREFIX before it; with "aname", what to attach to there
+ *       (without commas), for servers that want to be told. If that one was
+ * "unmounted", it is mounted anew; so the host has by then given the port a
+ * connection in which no message is torn.
  *   {"type":"hello"}
  *       Ask for another hello, e.g. after a reconnect.
  *   {"type":"shutdown"}
