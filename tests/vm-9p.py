@@ -185,15 +185,17 @@ class P9(vm.Roundtrip):
         check(not lines, "the tree differs:\n" + "\n".join(lines))
 
     def daemon_pid(self):
-        pids = []
-        for pid in vm.descendants(self.agent.process.pid):
+        """The share's daemon; what it has started looks alike."""
+        agent = self.agent.process.pid
+        with open(f"/proc/{agent}/task/{agent}/children") as children:
+            pids = children.read().split()
+        for pid in pids:
             with open(f"/proc/{pid}/cmdline", "rb") as cmdline:
                 words = cmdline.read().split(b"\0")
             if words[0].endswith(b"/stepback-9pd") and \
                     os.fsencode(self.share) in words:
-                pids.append(pid)
-        check(pids, "no daemon")
-        return pids[0]
+                return int(pid)
+        raise vm.Failed("no daemon")
 
     def kill_daemon(self):
         """Under a command: a clear error, and the next start recovers."""
