@@ -153,10 +153,7 @@ int cli_diff(int argc, char **argv)
     gboolean json = FALSE;
     int exit_code = CLI_USAGE;
     const GOptionEntry entries[] = {
-        { "directory", 'C', 0, G_OPTION_ARG_FILENAME, &place.dir,
-          "the working folder (default: the current one)", "DIR" },
-        { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &place.undo_dir,
-          "where its undo log is", "DIR" },
+        CLI_PLACE_OPTIONS(&place),
         { "color", 0, 0, G_OPTION_ARG_STRING, &color,
           "auto (default: on a terminal), always or never", "WHEN" },
         { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON, an error too",

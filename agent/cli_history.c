@@ -150,10 +150,7 @@ int cli_history(int argc, char **argv)
     gboolean json = FALSE;
     int limit = 20, exit_code = CLI_USAGE;
     const GOptionEntry entries[] = {
-        { "directory", 'C', 0, G_OPTION_ARG_FILENAME, &place.dir,
-          "the working folder (default: the current one)", "DIR" },
-        { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &place.undo_dir,
-          "where its undo log is", "DIR" },
+        CLI_PLACE_OPTIONS(&place),
         { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON", NULL },
         { "limit", 0, 0, G_OPTION_ARG_INT, &limit,
           "list the newest N (default: 20)", "N" },

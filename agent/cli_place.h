@@ -14,6 +14,20 @@ struct cli_place {
     char *dir, *undo_dir;
 };
 
+/* Their options' entries, as initialisers of an array of GOptionEntry. */
+#define CLI_PLACE_OPTIONS(place)                                               \
+    { "directory",                                                             \
+      'C',                                                                     \
+      0,                                                                       \
+      G_OPTION_ARG_FILENAME,                                                   \
+      &(place)->dir,                                                           \
+      "the working folder (default: the current one)",                         \
+      "DIR" },                                                                 \
+    {                                                                          \
+        "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &(place)->undo_dir,           \
+            "where its undo log is", "DIR"                                     \
+    }
+
 void cli_place_clear(struct cli_place *place);
 
 /* Open the log, make one request, close it. payload is taken. NULL: error, and

@@ -273,10 +273,7 @@ int cli_undo(int argc, char **argv)
     int exit_code = CLI_USAGE;
     guint64 steps;
     const GOptionEntry entries[] = {
-        { "directory", 'C', 0, G_OPTION_ARG_FILENAME, &place.dir,
-          "the working folder (default: the current one)", "DIR" },
-        { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &place.undo_dir,
-          "where its undo log is", "DIR" },
+        CLI_PLACE_OPTIONS(&place),
         { "force", 0, 0, G_OPTION_ARG_NONE, &force,
           "over changes from outside, and if a step's record is damaged",
           NULL },
@@ -311,29 +308,27 @@ int cli_undo(int argc, char **argv)
     return exit_code;
 }
 
-int cli_preview(int argc, char **argv)
+/* The command lines that take a number of steps and nothing of their own. */
+static int run_verb(int argc, char **argv, const struct verb *verb,
+                    const char *summary, const char *force_help)
 {
     struct cli_place place = { 0 };
     gboolean force = FALSE, json = FALSE;
     int exit_code = CLI_USAGE;
     guint64 steps;
     const GOptionEntry entries[] = {
-        { "directory", 'C', 0, G_OPTION_ARG_FILENAME, &place.dir,
-          "the working folder (default: the current one)", "DIR" },
-        { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &place.undo_dir,
-          "where its undo log is", "DIR" },
-        { "force", 0, 0, G_OPTION_ARG_NONE, &force,
-          "as undo with --force would do it", NULL },
+        CLI_PLACE_OPTIONS(&place),
+        { "force", 0, 0, G_OPTION_ARG_NONE, &force, force_help, NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON, an error too",
           NULL },
         { NULL },
     };
+    g_autofree char *name = g_strdup(argv[0]);
 
-    if (cli_options_parse("[N] - tell what undo would do, and do nothing",
-                          entries, false, &argc, &argv) &&
-        (steps = parse_steps("preview", argc, argv)) > 0) {
-        const struct request request = { &verb_preview, &place, (gint64)steps,
-                                         force, json };
+    if (cli_options_parse(summary, entries, false, &argc, &argv) &&
+        (steps = parse_steps(name, argc, argv)) > 0) {
+        const struct request request = { verb, &place, (gint64)steps, force,
+                                         json };
 
         exit_code = go(&request);
     }
@@ -341,33 +336,17 @@ int cli_preview(int argc, char **argv)
     return exit_code;
 }
 
+int cli_preview(int argc, char **argv)
+{
+    return run_verb(argc, argv, &verb_preview,
+                    "[N] - tell what undo would do, and do nothing",
+                    "as undo with --force would do it");
+}
+
 int cli_redo(int argc, char **argv)
 {
-    struct cli_place place = { 0 };
-    gboolean force = FALSE, json = FALSE;
-    int exit_code = CLI_USAGE;
-    guint64 steps;
-    const GOptionEntry entries[] = {
-        { "directory", 'C', 0, G_OPTION_ARG_FILENAME, &place.dir,
-          "the working folder (default: the current one)", "DIR" },
-        { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &place.undo_dir,
-          "where its undo log is", "DIR" },
-        { "force", 0, 0, G_OPTION_ARG_NONE, &force, "over changes from outside",
-          NULL },
-        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON, an error too",
-          NULL },
-        { NULL },
-    };
-
-    if (cli_options_parse("[N] - bring back what was undone last, or the last "
-                          "N, as long as nothing else has changed",
-                          entries, false, &argc, &argv) &&
-        (steps = parse_steps("redo", argc, argv)) > 0) {
-        const struct request request = { &verb_redo, &place, (gint64)steps,
-                                         force, json };
-
-        exit_code = go(&request);
-    }
-    cli_place_clear(&place);
-    return exit_code;
+    return run_verb(argc, argv, &verb_redo,
+                    "[N] - bring back what was undone last, or the last N, as "
+                    "long as nothing else has changed",
+                    "over changes from outside");
 }
