@@ -8,69 +8,26 @@
  * with their front-end) are ended and started again with TCG. Any stage leads
  * to FAILED, and from everywhere machine_stop() leads to STOPPING.
  *
- * The order of ends: QEMU first, then its network, then the daemons, which close
- * their logs.
+ * What the guest says is machine_guest.c's.
+ *
+ * The order of ends: QEMU first, then its network, then the daemons, which
+ * close their logs.
  */
-#include "agent/machine.h"
+#include "agent/machine_parts.h"
 
-#include <string.h>
-
-#include "agent/backends.h"
-#include "agent/launch.h"
-#include "agent/vm.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
-#include "shim/wire.h"
 
 /* QEMU's end makes the daemon end, so the daemon's clean end is looked into
  * only if QEMU is still there after this. */
 enum { BLAME_MS = 300 };
 
-/* A folder's connection may break so often in this time; who breaks it more
- * often does so on purpose. */
-enum { LOSSES_MAX = 16, LOSSES_S = 60 };
-
-enum stage {
-    BACKEND,
-    BOOTING,
-    MOUNTING,
-    RUNNING,
-    FALLING_BACK,
-    FAILED,
-    STOPPING,
-};
-
-struct machine {
-    enum stage stage;
-    const struct session_config *config;
-    char *log_level;
-    const struct machine_callbacks *callbacks;
-    void *opaque;
-
-    struct launch *launch;
-    enum accel accel;
-
-    /* Both objects outlive their processes, because commands hold pointers
-     * into them; these flags tell that the process is there. */
-    struct backends *backends;
-    struct vm *vm;
-    struct network *network;
-    bool vm_runs;
-    unsigned mounted;                   /* folders that the guest has mounted */
-    bool takes_input;                   /* the guest's commands */
-    bool lost[SESSION_MAX_DIRECTORIES]; /* to be mounted again */
-    unsigned losses;                    /* since first_loss, monotonic, us */
-    gint64 first_loss;
-    struct machine_times times;
-    guint boot_timer, watchdog, blame_timer, restart_source, stopped_source;
-};
-
 static void fall_back_further(struct machine *machine);
 
 /* ---- ends ---------------------------------------------------------------- */
 
-static void clear_timers(struct machine *machine)
+void machine_clear_timers(struct machine *machine)
 {
     g_clear_handle_id(&machine->boot_timer, g_source_remove);
     g_clear_handle_id(&machine->watchdog, g_source_remove);
@@ -78,26 +35,25 @@ static void clear_timers(struct machine *machine)
     g_clear_handle_id(&machine->restart_source, g_source_remove);
 }
 
-static void fail(struct machine *machine, const GError *error)
+void machine_fail(struct machine *machine, const GError *error)
 {
     if (machine->stage == FAILED || machine->stage == STOPPING)
         return;
     machine->stage = FAILED;
-    clear_timers(machine);
+    machine_clear_timers(machine);
     log_warn(LOG_SESSION, "%s", error->message);
     machine->callbacks->failed(error, machine->opaque);
 }
 
-static void fail_with(struct machine *machine, enum error_code code,
-                      const char *text)
+void machine_fail_with(struct machine *machine, enum error_code code,
+                       const char *text)
 {
     g_autoptr(GError) error = g_error_new_literal(STEPBACK_ERROR, code, text);
 
-    fail(machine, error);
+    machine_fail(machine, error);
 }
 
-/* code (may be NULL): which warning it is. */
-static void warn(struct machine *machine, const char *code, const char *text)
+void machine_warn(struct machine *machine, const char *code, const char *text)
 {
     log_warn(LOG_SESSION, "%s", text);
     machine->callbacks->event(
@@ -128,187 +84,6 @@ static void stop_further(struct machine *machine)
         machine->stopped_source = g_idle_add(tell_stopped, machine);
 }
 
-/* ---- the guest ----------------------------------------------------------- */
-
-static void mount_folder(struct machine *machine, unsigned index)
-{
-    const struct session_config *config = machine->config;
-    const struct session_directory *directory = config->directories[index];
-
-    guest_channel_mount(
-        vm_guest(machine->vm), directory->tag, directory->guest_path,
-        backend_kind_name(config->backend), directory->read_only);
-}
-
-/* One after the other: what the guest answers is then for the last one. */
-static void mount_next(struct machine *machine)
-{
-    mount_folder(machine, machine->mounted);
-}
-
-/* The folder with this tag, or config->n_directories. */
-static unsigned find_folder(const struct machine *machine, const char *tag)
-{
-    const struct session_config *config = machine->config;
-    unsigned i = 0;
-
-    while (i < config->n_directories &&
-           strcmp(tag, config->directories[i]->tag) != 0)
-        i++;
-    return i;
-}
-
-static void fail_to_mount(struct machine *machine, unsigned index,
-                          enum error_code code, const char *reason)
-{
-    g_autofree char *text = g_strdup_printf(
-        "the guest could not mount the working folder %s: %.300s",
-        machine->config->directories[index]->path, reason);
-
-    fail_with(machine, code, text);
-}
-
-static void on_hello(const struct guest_hello *hello, void *opaque)
-{
-    struct machine *machine = opaque;
-
-    if (machine->stage != BOOTING) {
-        guest_channel_complain(vm_guest(machine->vm), "hello out of place");
-        return;
-    }
-    if (hello->version != WIRE_VERSION) {
-        g_autofree char *text = g_strdup_printf(
-            "the guest's shim speaks version %" G_GINT64_FORMAT
-            " of the protocol and not %d; build the image again with: "
-            "stepback image build",
-            hello->version, WIRE_VERSION);
-
-        fail_with(machine, ERROR_VM_LAUNCH_FAILED, text);
-        return;
-    }
-    log_info(LOG_SESSION, "the guest is up: shim %.40s, kernel %.80s",
-             hello->shim_version, hello->kernel);
-    machine->takes_input = hello->takes_input != 0;
-    machine->times.hello = g_get_monotonic_time();
-    machine->times.init_ms = hello->init_ms;
-    machine->times.shim_ms = hello->shim_ms;
-    machine->times.uptime_ms = hello->uptime_ms;
-    machine->stage = MOUNTING;
-    machine->mounted = 0;
-    g_clear_handle_id(&machine->watchdog, g_source_remove);
-    mount_next(machine);
-}
-
-static void on_mounted(const char *tag, const char *error, void *opaque)
-{
-    struct machine *machine = opaque;
-
-    unsigned index = find_folder(machine, tag);
-
-    if (index < machine->config->n_directories && machine->lost[index] &&
-        (machine->stage == RUNNING || machine->stage == MOUNTING)) {
-        machine->lost[index] = false;
-        if (error)
-            fail_to_mount(machine, index, ERROR_BACKEND_FAILED, error);
-        return;
-    }
-    if (machine->stage != MOUNTING || index != machine->mounted) {
-        guest_channel_complain(vm_guest(machine->vm), "mounted out of place");
-        return;
-    }
-    if (error) {
-        fail_to_mount(machine, index, ERROR_VM_LAUNCH_FAILED, error);
-        return;
-    }
-    if (++machine->mounted < machine->config->n_directories) {
-        mount_next(machine);
-        return;
-    }
-    machine->stage = RUNNING;
-    machine->times.ready = g_get_monotonic_time();
-    clear_timers(machine);
-    machine->callbacks->ready(machine->opaque);
-}
-
-/* Whether a folder's connection breaks too often. */
-static bool is_hopeless(struct machine *machine)
-{
-    gint64 now = g_get_monotonic_time();
-
-    if (now - machine->first_loss > LOSSES_S * G_TIME_SPAN_SECOND) {
-        machine->first_loss = now;
-        machine->losses = 0;
-    }
-    return ++machine->losses > LOSSES_MAX;
-}
-
-/* Its pump was killed, or the daemon did not like what came from it. The old
- * connection may end within a message, so it gets a new one first. If the
- * daemon has ended, that is told by itself. */
-static void on_unmounted(const char *tag, const char *reason, void *opaque)
-{
-    struct machine *machine = opaque;
-    const struct session_config *config = machine->config;
-    unsigned index = find_folder(machine, tag);
-    g_autofree char *text = NULL;
-
-    if (machine->stage != RUNNING && machine->stage != MOUNTING)
-        return;
-    if (config->backend != BACKEND_9P || index == config->n_directories ||
-        machine->lost[index]) {
-        guest_channel_complain(vm_guest(machine->vm), "unmounted out of place");
-        return;
-    }
-    if (is_hopeless(machine)) {
-        fail_to_mount(machine, index, ERROR_BACKEND_FAILED,
-                      "its connection breaks again and again");
-        return;
-    }
-    machine->lost[index] = true;
-    text = g_strdup_printf("the guest has lost its connection to the working "
-                           "folder %s (%.300s); it is mounted again",
-                           config->directories[index]->path, reason);
-    warn(machine, MACHINE_RECONNECTS, text);
-    vm_reconnect_folder(machine->vm, index, machine->launch->fs_sockets[index]);
-}
-
-static void on_output(gint64 id, const char *stream, const char *data,
-                      size_t len, void *opaque)
-{
-    struct machine *machine = opaque;
-
-    machine->callbacks->output(id, stream, data, len, machine->opaque);
-}
-
-static void on_completed(gint64 id, int exit_code, int number, void *opaque)
-{
-    struct machine *machine = opaque;
-
-    machine->callbacks->completed(id, exit_code, number, machine->opaque);
-}
-
-static void on_refused(gint64 id, const char *message, void *opaque)
-{
-    struct machine *machine = opaque;
-
-    machine->callbacks->refused(id, message, machine->opaque);
-}
-
-/* QEMU is ending: on_vm_exited() comes with the reason. */
-static void on_guest_closed(void *opaque)
-{
-}
-
-static const struct guest_channel_callbacks guest_callbacks = {
-    .hello = on_hello,
-    .mounted = on_mounted,
-    .unmounted = on_unmounted,
-    .output = on_output,
-    .completed = on_completed,
-    .refused = on_refused,
-    .closed = on_guest_closed,
-};
-
 /* ---- QEMU ---------------------------------------------------------------- */
 
 static void fall_back(struct machine *machine)
@@ -316,9 +91,9 @@ static void fall_back(struct machine *machine)
     g_clear_handle_id(&machine->watchdog, g_source_remove);
     machine->stage = FALLING_BACK;
     machine->accel = ACCEL_TCG;
-    warn(machine, NULL,
-         "the guest does not come up with KVM; it is started again "
-         "with TCG, which is slow");
+    machine_warn(machine, NULL,
+                 "the guest does not come up with KVM; it is started again "
+                 "with TCG, which is slow");
     vm_kill(machine->vm);
     fall_back_further(machine);
 }
@@ -345,10 +120,10 @@ static void on_vm_exited(struct vm *vm, void *opaque)
             stage == RUNNING ? "" : ", before the guest was up",
             *console ? "; its console ends with:\n" : "", console);
 
-        fail_with(machine,
-                  stage == RUNNING ? ERROR_CONTROL_DISCONNECTED
-                                   : ERROR_VM_LAUNCH_FAILED,
-                  text);
+        machine_fail_with(machine,
+                          stage == RUNNING ? ERROR_CONTROL_DISCONNECTED
+                                           : ERROR_VM_LAUNCH_FAILED,
+                          text);
     }
 }
 
@@ -357,22 +132,14 @@ static void on_port_closed(struct vm *vm, void *opaque)
     struct machine *machine = opaque;
 
     if (machine->stage == RUNNING || machine->stage == MOUNTING)
-        fail_with(machine, ERROR_CONTROL_DISCONNECTED,
-                  "the shim in the guest closed the control channel");
+        machine_fail_with(machine, ERROR_CONTROL_DISCONNECTED,
+                          "the shim in the guest closed the control channel");
 }
 
 static void on_folder_reconnected(struct vm *vm, unsigned index,
                                   const char *error, void *opaque)
 {
-    struct machine *machine = opaque;
-
-    if ((machine->stage != RUNNING && machine->stage != MOUNTING) ||
-        !machine->lost[index])
-        return;
-    if (error)
-        fail_to_mount(machine, index, ERROR_BACKEND_FAILED, error);
-    else
-        mount_folder(machine, index);
+    machine_folder_reconnected(opaque, index, error);
 }
 
 static const struct vm_callbacks vm_callbacks = {
@@ -391,7 +158,7 @@ static gboolean on_boot_timeout(gpointer data)
         *console ? "; its console ends with:\n" : "", console);
 
     machine->boot_timer = 0;
-    fail_with(machine, ERROR_VM_BOOT_TIMEOUT, text);
+    machine_fail_with(machine, ERROR_VM_BOOT_TIMEOUT, text);
     return G_SOURCE_REMOVE;
 }
 
@@ -426,9 +193,9 @@ static void on_network_ended(const GError *error, void *opaque)
     else if (!machine->vm_runs || !error)
         return;
     else if (machine->stage == RUNNING)
-        warn(machine, "network_lost", error->message);
+        machine_warn(machine, "network_lost", error->message);
     else if (machine->stage != FALLING_BACK)
-        fail(machine, error);
+        machine_fail(machine, error);
 }
 
 static const struct network_callbacks network_callbacks = {
@@ -473,12 +240,12 @@ static void start_vm(struct machine *machine)
     machine->stage = BOOTING;
     machine->times.launched = g_get_monotonic_time();
     if (start_network(machine, &config.network_fd, &error))
-        machine->vm = vm_new(&config, &guest_callbacks, &vm_callbacks, machine,
-                             &error);
+        machine->vm = vm_new(&config, &machine_guest_callbacks, &vm_callbacks,
+                             machine, &error);
     fd_close(&config.network_fd);
     machine->vm_runs = machine->vm != NULL;
     if (!machine->vm)
-        fail(machine, error);
+        machine_fail(machine, error);
     else if (machine->accel == ACCEL_KVM)
         machine->watchdog = g_timeout_add(
             machine->config->boot_timeout_s * 1000 / 3, on_watchdog, machine);
@@ -507,8 +274,8 @@ static gboolean blame_backend(gpointer data)
     struct machine *machine = data;
 
     machine->blame_timer = 0;
-    fail_with(machine, ERROR_BACKEND_FAILED,
-              "the file system daemon has ended while QEMU runs");
+    machine_fail_with(machine, ERROR_BACKEND_FAILED,
+                      "the file system daemon has ended while QEMU runs");
     return G_SOURCE_REMOVE;
 }
 
@@ -521,7 +288,7 @@ static void on_backend_ended(const GError *error, bool clean, void *opaque)
     else if (machine->stage == FALLING_BACK)
         fall_back_further(machine);
     else if (!clean || !machine->vm_runs || machine->stage == FAILED)
-        fail(machine, error);
+        machine_fail(machine, error);
     else if (!machine->blame_timer)
         machine->blame_timer = g_timeout_add(BLAME_MS, blame_backend, machine);
 }
@@ -551,7 +318,7 @@ static gboolean restart(gpointer data)
     g_clear_pointer(&machine->network, network_free);
     g_clear_pointer(&machine->backends, backends_free);
     if (!start_backends(machine, &error))
-        fail(machine, error);
+        machine_fail(machine, error);
     return G_SOURCE_REMOVE;
 }
 
@@ -591,7 +358,7 @@ struct machine *machine_new(const struct session_config *config,
     }
     machine->accel = accel_choose(config->accel, &slow);
     if (slow)
-        warn(machine, MACHINE_SLOW, slow);
+        machine_warn(machine, MACHINE_SLOW, slow);
     machine->boot_timer = g_timeout_add_seconds(config->boot_timeout_s,
                                                 on_boot_timeout, machine);
     return machine;
@@ -601,7 +368,7 @@ void machine_free(struct machine *machine)
 {
     if (!machine)
         return;
-    clear_timers(machine);
+    machine_clear_timers(machine);
     g_clear_handle_id(&machine->stopped_source, g_source_remove);
     vm_free(machine->vm);
     network_free(machine->network);
@@ -617,7 +384,7 @@ void machine_stop(struct machine *machine)
 
     if (machine->stage == STOPPING)
         return;
-    clear_timers(machine);
+    machine_clear_timers(machine);
     machine->stage = STOPPING;
     if (machine->vm_runs)
         vm_stop(machine->vm, by_guest);
