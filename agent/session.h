@@ -128,6 +128,11 @@ void session_preview(struct session *session, json_t *directory, unsigned steps,
 void session_history(struct session *session, json_t *directory, unsigned limit,
                      reply_done done, void *opaque);
 
+/* What a step changed in a folder's files: the control protocol's "diff".
+ * ERROR_MISSING_FIELD: several folders, and none named. */
+void session_diff(struct session *session, json_t *directory, gint64 step,
+                  unsigned first, reply_done done, void *opaque);
+
 /* limits (taken): the payload of the control protocol's "configure". */
 void session_configure(struct session *session, json_t *directory,
                        json_t *limits, reply_done done, void *opaque);

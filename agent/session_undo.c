@@ -514,23 +514,37 @@ void session_configure(struct session *session, json_t *directory,
         begin(spread, "configure");
 }
 
+/* What is about one folder; why: what the question would be. */
+static void ask_one(struct spread *spread, bool named, const char *why)
+{
+    if (!spread)
+        return;
+    if (named || spread->session->config->n_directories == 1) {
+        begin(spread, spread->type);
+        return;
+    }
+    refuse(spread, g_error_new(STEPBACK_ERROR, ERROR_MISSING_FIELD,
+                               "the field 'directory' is missing: there are "
+                               "several working folders, so say %s",
+                               why));
+}
+
 void session_discard(struct session *session, json_t *directory,
                      reply_done done, void *opaque)
 {
-    struct spread *spread = spread_new(session, "discard", directory,
-                                       json_object(), done, opaque);
+    ask_one(
+        spread_new(session, "discard", directory, json_object(), done, opaque),
+        directory != NULL, "whose history is to be forgotten");
+}
 
-    if (!spread)
-        return;
-    if (!directory && session->config->n_directories > 1) {
-        refuse(spread,
-               g_error_new_literal(STEPBACK_ERROR, ERROR_MISSING_FIELD,
-                                   "the field 'directory' is missing: there "
-                                   "are several working folders, so say whose "
-                                   "history is to be forgotten"));
-        return;
-    }
-    begin(spread, "discard");
+void session_diff(struct session *session, json_t *directory, gint64 step,
+                  unsigned first, reply_done done, void *opaque)
+{
+    json_t *payload = json_pack("{s:I, s:I}", "step_id", (json_int_t)step,
+                                "first", (json_int_t)first);
+
+    ask_one(spread_new(session, "diff", directory, payload, done, opaque),
+            directory != NULL, "which one's files");
 }
 
 void session_guard_configure(struct session *session, json_t *rules,

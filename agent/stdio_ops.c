@@ -238,6 +238,20 @@ static gboolean configure_undo(const struct call *call, json_t *payload,
     return TRUE;
 }
 
+static gboolean diff(const struct call *call, json_t *payload, GError **error)
+{
+    gint64 step, first = 0;
+
+    if (!message_get_int(payload, "step_id", G_MININT64, G_MAXINT64, &step,
+                         error) ||
+        !message_get_optional_int(payload, "first", 0, G_MAXINT32, &first,
+                                  error))
+        return FALSE;
+    session_diff(call->session, get_directory(payload), step, (unsigned)first,
+                 call->done, call->opaque);
+    return TRUE;
+}
+
 static gboolean discard(const struct call *call, json_t *payload,
                         GError **error)
 {
@@ -346,6 +360,7 @@ static const struct {
     { "undo.preview", preview },
     { "undo.history", history },
     { "undo.configure", configure_undo },
+    { "undo.diff", diff },
     { "undo.discard", discard },
     { "safeguard.configure", configure_guard },
     { "safeguard.confirm", confirm_guard },

@@ -5,6 +5,7 @@ real commands in folders that are mounted on the host.
 
 Ids such as EB-01 are the test plan's.
 """
+import base64
 import os
 import sys
 import time
@@ -267,6 +268,30 @@ def whole_ends_need_no_recovery(place):
     equal(events(agent, "event.recovery"), [])
     agent.ask("undo.rollback")
     equal(os.listdir(place.share), [])
+    equal(agent.close(), 0)
+
+
+@test
+def diff(place):
+    """undo.diff: what a step changed in a folder's files, as before and after"""
+    agent = open_session(place, "a", "b")
+    done(agent, "echo one > f; echo two > /mnt/working/1/g")
+    step = done(agent, "echo 2 >> f; rm /mnt/working/1/g")["step_id"]
+    done(agent, "rm f")
+    equal(agent.error("undo.diff", step_id=step)[0], 1003)
+    equal(agent.error("undo.diff", directory="a")[0], 1003)
+    equal(agent.error("undo.diff", step_id=99, directory="a")[0], 1004)
+    answer = agent.ask("undo.diff", step_id=step, directory="a")["payload"]
+    file, = answer["files"]
+    equal((answer["next"], file["path"], file["change"]),
+          (None, "f", "modified"))
+    equal([base64.b64decode(file[side]["content"])
+           for side in ("before", "after")], [b"one\n", b"one\n2\n"])
+    file, = agent.ask("undo.diff", step_id=step,
+                      directory="b")["payload"]["files"]
+    equal((file["change"], file["after"],
+           base64.b64decode(file["before"]["content"])),
+          ("deleted", None, b"two\n"))
     equal(agent.close(), 0)
 
 
