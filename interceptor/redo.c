@@ -48,6 +48,9 @@ static bool is_complete(struct ic *ic, struct redo_target *target, int64_t id)
         !step->end || (id && step->id != id))
         return false;
     target->seq = step->seq;
+    /* What is made anew is noted as of the inverse's time, after a crash too
+     * (undo_log.h, "at"). */
+    undo_log_use(ic->log, 0, target->seq);
     target->blobs = sys_openat(target->dir, STEP_BLOBS,
                                O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     return target->blobs >= 0;
