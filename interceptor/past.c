@@ -122,15 +122,32 @@ static struct step_inode *find_record(const struct past *past, uint64_t ino,
     return retired ? retired : step_find_inode(step_at(past, step), ino);
 }
 
+/* One that has died since, and whose number was given to another: by its number
+ * then. */
+static const struct step_inode *find_dead(const struct step *step, uint64_t ino)
+{
+    for (guint i = 0; i < step->retired->len; i++) {
+        const struct step_inode *inode = g_ptr_array_index(step->retired, i);
+
+        if (inode->flags & STEP_LOST && inode->recorded == ino)
+            return inode;
+    }
+    return NULL;
+}
+
 const struct step_inode *past_record(const struct past *past,
                                      const struct past_node *node,
                                      unsigned step)
 {
+    const struct step_inode *record;
+
     if (node->gone && step == node->gone_in)
         return node->gone;
     if (node->gone && step > node->gone_in)
         return NULL;
-    return step_find_inode(step_at(past, step), node->ino);
+    record = step_find_inode(step_at(past, step), node->ino);
+    return record || !node->gone ? record
+                                 : find_dead(step_at(past, step), node->ino);
 }
 
 /* ---- where an inode went ------------------------------------------------- */
