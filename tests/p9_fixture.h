@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * p9_fixture - a daemon with one client, for the tests of its requests.
+ */
+#ifndef TESTS_P9_FIXTURE_H
+#define TESTS_P9_FIXTURE_H
+
+#include "tests/p9_client.h"
+
+#define OK(call)           g_assert_cmpint(call, ==, 0)
+#define FAILS(error, call) g_assert_cmpint(call, ==, -(error))
+
+struct fixture {
+    struct p9_rig *rig;
+    struct p9_client *client;
+};
+
+/* For g_test_add(): option is one of the daemon's, or NULL. */
+void p9_fixture_set_up(struct fixture *f, gconstpointer option);
+void p9_fixture_tear_down(struct fixture *f, gconstpointer option);
+
+#define P9_ADD(suite, name, option, function)                                  \
+    g_test_add("/" suite "/" name, struct fixture, option, p9_fixture_set_up,  \
+               function, p9_fixture_tear_down)
+
+/* Make a file in the folder, on the host; read one: a new string, or NULL. */
+void p9_host_file(struct fixture *f, const char *name, const char *text);
+char *p9_host_read(struct fixture *f, const char *name);
+
+/* New fids: of a path, of an open file, of a new file. */
+uint32_t p9_fid(struct fixture *f, const char *path);
+uint32_t p9_open_fid(struct fixture *f, const char *path, uint32_t flags);
+uint32_t p9_create_fid(struct fixture *f, const char *name);
+
+#endif
