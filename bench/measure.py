@@ -175,6 +175,25 @@ def remove(path):
     shutil.rmtree(path, onerror=unless_gone)
 
 
+def wait_for_socket(path, server, seconds):
+    """Until a server that was started listens."""
+    deadline = time.monotonic() + seconds
+    while not os.path.exists(path):
+        if server.poll() is not None or time.monotonic() > deadline:
+            raise Skipped("the server does not start here")
+        time.sleep(0.01)
+    time.sleep(0.05)  # between bind(2) and listen(2)
+
+
+def numbers_of_lines(pattern, text):
+    """Lines of a name, wall and CPU time in us: numbers in s by name."""
+    found = {}
+    for match in filter(None, map(pattern.match, text.splitlines())):
+        found[match[1]] = float(match[2]) / 1e6
+        found[match[1] + "_cpu"] = float(match[3]) / 1e6
+    return found
+
+
 # ---- the programs ------------------------------------------------------------
 
 def engine(settings, *arguments):

@@ -12,7 +12,8 @@ import signal
 import subprocess
 import time
 
-from measure import Result, Skipped, fresh_folder, in_turn, settle
+from measure import Result, Skipped, fresh_folder, in_turn, \
+    numbers_of_lines, settle, wait_for_socket
 
 OPERATIONS = ["getattr", "walk", "open", "create", "rename", "read4k",
               "write4k", "read_large", "write_large", "getattr_deep",
@@ -35,7 +36,7 @@ class Contest:
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL)
         try:
-            self.wait_for_socket(server)
+            wait_for_socket(self.socket, server, START_SECONDS)
             done = subprocess.run(
                 [os.path.join(self.settings.build, "bench", "p9bench"),
                  f"--socket={self.socket}", f"--pid={server.pid}",
@@ -46,31 +47,13 @@ class Contest:
             server.send_signal(signal.SIGTERM)
             server.wait()
             self.wait_for_removal()
-        return self.numbers(done.stdout)
+        return numbers_of_lines(LINE, done.stdout)
 
     def wait_for_removal(self):
         """Our server's socket is removed a moment after its end."""
         deadline = time.monotonic() + 1
         while os.path.exists(self.socket) and time.monotonic() < deadline:
             time.sleep(0.01)
-
-    def wait_for_socket(self, server):
-        deadline = time.monotonic() + START_SECONDS
-        while not os.path.exists(self.socket):
-            if server.poll() is not None or time.monotonic() > deadline:
-                raise Skipped("the server does not start here")
-            time.sleep(0.01)
-        time.sleep(0.05)  # between bind(2) and listen(2)
-
-    @staticmethod
-    def numbers(text):
-        found = {}
-        for line in text.splitlines():
-            match = LINE.match(line)
-            if match:
-                found[match[1]] = float(match[2]) / 1e6
-                found[match[1] + "_cpu"] = float(match[3]) / 1e6
-        return found
 
     def ours(self, undo, msize=65536):
         fresh_folder(self.base)

@@ -9,9 +9,9 @@ import os
 import re
 import signal
 import subprocess
-import time
 
-from measure import Result, Skipped, fresh_folder, in_turn, settle
+from measure import Result, Skipped, fresh_folder, in_turn, \
+    numbers_of_lines, settle, wait_for_socket
 
 OPERATIONS = ["lookup", "getattr", "rename", "read4k", "write4k", "read1m",
               "write1m", "smallfile", "readdirplus", "rmtree"]
@@ -50,7 +50,7 @@ class Contest:
         daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL)
         try:
-            self.wait_for_socket(daemon)
+            wait_for_socket(self.socket(), daemon, START_SECONDS)
             done = subprocess.run(
                 [os.path.join(self.settings.build, "bench", "vufs"),
                  f"--socket={self.socket()}", f"--pid={daemon.pid}",
@@ -65,22 +65,9 @@ class Contest:
     def socket(self):
         return os.path.join(self.base, "s")
 
-    def wait_for_socket(self, daemon):
-        deadline = time.monotonic() + START_SECONDS
-        while not os.path.exists(self.socket()):
-            if daemon.poll() is not None or time.monotonic() > deadline:
-                raise Skipped("the daemon does not start here")
-            time.sleep(0.01)
-        time.sleep(0.05)  # between bind(2) and listen(2)
-
     @staticmethod
     def numbers(text):
-        found = {}
-        for line in text.splitlines():
-            match = LINE.match(line)
-            if match:
-                found[match[1]] = float(match[2]) / 1e6
-                found[match[1] + "_cpu"] = float(match[3]) / 1e6
+        found = numbers_of_lines(LINE, text)
         missing = set(OPERATIONS) - set(found)
         if missing:
             raise RuntimeError(f"vufs does not tell of {missing}")
