@@ -35,8 +35,7 @@ static const struct network_prefix never[] = {
     V4(10, 0, 2, 0, 24),
     V4(224, 0, 0, 0, 4),
     V4(240, 0, 0, 0, 4),
-    V6(96, 0), /* ::, ::1 */
-    V6(96, [10] = 0xff, [11] = 0xff),
+    V6(64, 0), /* ::, ::1, and all ways to write IPv4 there */
     V6(10, 0xfe, 0x80),
     V6(64, 0xfe, 0xc0),
     V6(8, 0xff),

@@ -15,9 +15,10 @@
  *                           by a network that lies within it
  *
  * and never: what is a loopback address already (127.0.0.1, ::1), what the
- * kernel takes for one (0.0.0.0, ::, ::ffff:127.0.0.1), multicast and
- * broadcast, fe80::/10, and the rest of the guest's own network 10.0.2.0/24 and
- * fec0::/64, which stands between the guest and the world.
+ * kernel takes for one (0.0.0.0, ::, ::ffff:127.0.0.1) with the rest of ::/64,
+ * where IPv4 is written in several ways (RFC 4291, 2.5.5; RFC 2765, 2.1),
+ * multicast and broadcast, fe80::/10, and the rest of the guest's own network
+ * 10.0.2.0/24 and fec0::/64, which stands between the guest and the world.
  *
  * "dns" lets the guest ask the host's name server. That is a way out: whoever
  * owns a domain reads what is asked of it. So a list has it only if it says so.

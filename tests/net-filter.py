@@ -69,7 +69,8 @@ def test_open_is_not_the_host():
     for address in ("10.0.2.2", "fec0::2", lab.OWN, "2001:db8::1",
                     lab.METADATA, "127.0.0.1", "127.8.8.8", "0.0.0.0",
                     "::1", "::ffff:127.0.0.1", "::127.0.0.1",
-                    "::ffff:192.0.2.1", "10.0.2.4", "fec0::7"):
+                    "::ffff:192.0.2.1", "::ffff:0:127.0.0.1",
+                    "::2000:1:1", "10.0.2.4", "fec0::7"):
         if address not in ("0.0.0.0",):
             is_shut(guest, address)
         guest.send(udp(address, 8000, b"x" * 40), tcp(address, 8000, 7, SYN))

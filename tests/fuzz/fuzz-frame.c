@@ -40,18 +40,12 @@ static bool is_host(const struct network_address *address, void *opaque)
     return address->bytes[address->v6 ? 15 : 3] == 1;
 }
 
-static void want(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
 static void set_up(struct world *world, unsigned policy)
 {
     json_t *json = json_loads(policies[policy], JSON_DECODE_ANY, NULL);
 
     memset(world, 0, sizeof(*world));
-    want(network_policy_parse(json, &world->filter.policy, NULL));
+    g_assert_true(network_policy_parse(json, &world->filter.policy, NULL));
     json_decref(json);
     world->policy = policy;
     world->filter.has_dns = true;
@@ -87,9 +81,10 @@ static bool may_go(const struct world *world, const uint8_t *frame)
         return world->policy == 2 && memcmp(to6, prefix, 6) == 0 &&
                to6[15] != 1;
     if (frame[13] == 0xdd)
-        return to6[0] < 0xff && (to6[0] != 0xfe || to6[1] < 0x80 ||
-                                 (to6[1] >= 0xc0 && !is_zero(to6 + 2, 6))) &&
-               !is_zero(to6, 10) && to6[15] != 1;
+        return to6[0] < 0xff &&
+               (to6[0] != 0xfe || to6[1] < 0x80 ||
+                (to6[1] >= 0xc0 && !is_zero(to6 + 2, 6))) &&
+               !is_zero(to6, 8) && to6[15] != 1;
     switch (world->policy) {
     case 0:
         return to[0] != 0 && to[0] != 127 && to[0] < 224 && to[3] != 1 &&
@@ -127,17 +122,17 @@ static void check_pass(struct world *world, struct frame *frame,
     unsigned sum = frame_fold(frame_sum(0, frame->data + 14, 20));
 
     if (verdict == FILTER_PASS_DNS) {
-        want(world->policy == 0 || world->policy == 3);
+        g_assert_true(world->policy == 0 || world->policy == 3);
         dns_alias_send(&world->alias, frame);
-        want(memcmp(frame->data + 30, server, 4) == 0);
-        want(sum != 0xffff ||
-             frame_fold(frame_sum(0, frame->data + 14, 20)) == 0xffff);
+        g_assert_true(memcmp(frame->data + 30, server, 4) == 0);
+        g_assert_true(sum != 0xffff ||
+                      frame_fold(frame_sum(0, frame->data + 14, 20)) == 0xffff);
     } else {
         dns_alias_note(&world->alias, frame);
-        want(is_near(frame->data) || may_go(world, frame->data));
+        g_assert_true(is_near(frame->data) || may_go(world, frame->data));
     }
     length = neighbours_meet(&world->neighbours, frame, announcement);
-    want(length == 0 || frame_parse(announcement, length, &told));
+    g_assert_true(length == 0 || frame_parse(announcement, length, &told));
 }
 
 static void check_refusal(struct world *world, struct frame *frame)
@@ -146,9 +141,9 @@ static void check_refusal(struct world *world, struct frame *frame)
     size_t length = rejection_build(frame, answer);
     struct frame told;
 
-    want(!may_go(world, frame->data));
-    want(length <= sizeof(answer));
-    want(length == 0 || frame_parse(answer, length, &told));
+    g_assert_true(!may_go(world, frame->data));
+    g_assert_true(length <= sizeof(answer));
+    g_assert_true(length == 0 || frame_parse(answer, length, &told));
     refusals_add(&world->refusals, frame);
     json_decref(refusals_tell(&world->refusals));
 }
@@ -162,8 +157,7 @@ static void take(struct world *world, uint8_t *data, size_t length)
         return;
     if (!dns_alias_receive(&world->alias, &frame))
         frame_filter_to_guest(&world->filter, &frame);
-    if (!frame_parse(data, length, &frame))
-        abort();
+    g_assert_true(frame_parse(data, length, &frame));
     verdict = frame_filter_from_guest(&world->filter, &frame);
     if (verdict == FILTER_PASS || verdict == FILTER_PASS_DNS)
         check_pass(world, &frame, verdict);
