@@ -108,6 +108,7 @@ struct p9_request *p9_conn_request_new(struct p9_conn *conn, size_t size,
 void p9_conn_forget(struct p9_request *request)
 {
     p9_fid_unref(g_steal_pointer(&request->held));
+    p9_making_clear(&request->making);
     if (!request->heap)
         return;
     p9_buffers_put(request->server->buffers, request->in, request->size);
@@ -131,6 +132,8 @@ static struct p9_request *detach(struct p9_request *request)
     copy->serial = request->serial;
     copy->op = request->op;
     copy->held = g_steal_pointer(&request->held);
+    copy->making = request->making;
+    request->making.inode = NULL;
     return copy;
 }
 

@@ -56,7 +56,7 @@ int p9_op_getattr(struct p9_request *request)
     int r = p9_request_fid(request, request->m.getattr.fid, &fid);
 
     if (r == 0)
-        r = p9_request_stat(request, fid->inode, &st);
+        r = p9_request_stat_fid(request, fid, &st);
     if (r == 0) {
         fill_attributes(request, &st);
         fill_birth(request, fid->inode);
@@ -115,11 +115,11 @@ static int convert(const struct p9_message *m, const struct p9_fid *fid,
 }
 
 /* Only the ctime is asked for: what changes nothing else. */
-static int touch(struct p9_request *request, struct ic_inode *inode,
+static int touch(struct p9_request *request, struct p9_fid *fid,
                  struct ic_setattr *attr)
 {
     struct stat st;
-    int r = p9_request_stat(request, inode, &st);
+    int r = p9_request_stat_fid(request, fid, &st);
 
     attr->valid = IC_SET_MODE;
     attr->mode = st.st_mode & 07777;
@@ -129,7 +129,6 @@ static int touch(struct p9_request *request, struct ic_inode *inode,
 int p9_op_setattr(struct p9_request *request)
 {
     const struct p9_message *m = &request->m;
-    struct p9_server *server = request->server;
     struct p9_fid *fid;
     struct ic_setattr attr;
     int r = p9_request_fid(request, m->setattr.fid, &fid);
@@ -137,11 +136,10 @@ int p9_op_setattr(struct p9_request *request)
     if (r == 0)
         r = convert(m, fid, &attr);
     if (r == 0 && attr.valid == 0 && (m->setattr.valid & P9_SETATTR_CTIME) &&
-        !S_ISLNK(ic_inode_type(fid->inode)))
-        r = touch(request, fid->inode, &attr);
+        !S_ISLNK(p9_request_type(request, fid)))
+        r = touch(request, fid, &attr);
     if (r == 0 && attr.valid)
-        r = server->config.profile->set(server->profile, fid->inode,
-                                        fid->writable ? fid->fd : -1, &attr);
+        r = p9_request_set(request, fid, &attr);
     p9_request_put(fid);
     return r;
 }

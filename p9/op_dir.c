@@ -9,13 +9,12 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "p9/request.h"
 
 struct listing {
+    const struct p9_server *server;
     const struct p9_fid *fid;
     uint8_t *at;
     size_t left;
@@ -26,19 +25,6 @@ static uint8_t qid_type(unsigned char type)
     return type == DT_DIR   ? P9_QID_DIR
            : type == DT_LNK ? P9_QID_SYMLINK
                             : P9_QID_FILE;
-}
-
-/* Some file systems do not say. */
-static unsigned char entry_type(const struct p9_fid *fid,
-                                const struct dir_entry *entry)
-{
-    struct stat st;
-
-    if (entry->type != DT_UNKNOWN)
-        return entry->type;
-    if (fstatat(fid->fd, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return DT_UNKNOWN;
-    return IFTODT(st.st_mode);
 }
 
 /* What is above the root is nobody's business. */
@@ -60,7 +46,9 @@ static void put(struct listing *listing, uint64_t value, size_t size)
 /* False: there is no room for it. */
 static bool put_entry(struct listing *listing, const struct dir_entry *entry)
 {
-    unsigned char type = entry_type(listing->fid, entry);
+    const struct p9_server *server = listing->server;
+    unsigned char type = server->config.profile->entry_type(
+        server->profile, listing->fid->fd, entry);
     size_t len = strlen(entry->name);
 
     if (P9_ENTRY_SIZE + len > listing->left)
@@ -99,7 +87,8 @@ int p9_op_readdir(struct p9_request *request)
     struct p9_fid *fid;
     uint8_t *start = request->out + P9_DATA_AT;
     int r = p9_request_fid(request, request->m.read.fid, &fid);
-    struct listing listing = { fid, start, p9_request_reply_size(request) };
+    struct listing listing = { request->server, fid, start,
+                               p9_request_reply_size(request) };
 
     if (r == 0 && fid->kind != P9_FID_DIR)
         r = fid->kind == P9_FID_FILE ? -ENOTDIR : -EBADF;

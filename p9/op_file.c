@@ -68,9 +68,10 @@ static int cut_as_user(struct p9_request *request, struct ic_inode *inode,
                        int fd, uint32_t flags)
 {
     struct ic_setattr attr = { .valid = IC_SET_SIZE | IC_KILL_PRIV };
+    struct p9_server *server = request->server;
 
-    return ic_setattr(request->server->ic, inode, writes(flags) ? fd : -1,
-                      &attr, NULL);
+    return server->config.profile->set(server->profile, inode, NULL,
+                                       writes(flags) ? fd : -1, &attr);
 }
 
 static int open_inode(struct p9_request *request, const struct p9_fid *fid,
@@ -88,7 +89,7 @@ static int open_inode(struct p9_request *request, const struct p9_fid *fid,
     }
     if (flags & P9_OPEN_DIRECTORY)
         return -ENOTDIR;
-    if (S_ISLNK(ic_inode_type(fid->inode)))
+    if (S_ISLNK(p9_request_type(request, fid)))
         return -ELOOP;
     r = ic_open(request->server->ic, fid->inode,
                 host_flags(flags) & ~(O_EXCL | (cut ? O_TRUNC : 0)), &fd);
@@ -129,7 +130,7 @@ static int open_fid(struct p9_request *request, struct p9_fid *fid)
     }
     r = set_open(request, opened, fd, flags);
     if (r == 0)
-        r = p9_request_stat(request, fid->inode, &st);
+        r = p9_request_stat_fid(request, fid, &st);
     if (r < 0) {
         p9_fid_unref(opened);
         return r;
@@ -153,26 +154,28 @@ int p9_op_lopen(struct p9_request *request)
 
 /* The name may exist by now, and its file be cut. */
 static int create(struct p9_request *request, struct p9_fid *dir,
-                  const char *name, struct ic_inode **ret_inode,
-                  struct stat *ret_stat, int *ret_fd)
+                  const char *name, struct p9_made *made)
 {
     const struct p9_message *m = &request->m;
+    struct p9_server *server = request->server;
+    const struct p9_profile *profile = server->config.profile;
     struct ic_cred cred = p9_request_cred(dir, m->lcreate.gid);
+    struct p9_new new = p9_request_new(request, dir, name, &cred,
+                                       m->lcreate.mode & 07777);
     uint32_t flags = m->lcreate.flags;
     bool cut = (flags & P9_OPEN_TRUNC) && dir->uid != 0;
-    int r = ic_create(request->server->ic, &cred, dir->inode, name,
-                      host_flags(flags) & ~(cut ? O_TRUNC : 0),
-                      m->lcreate.mode & 07777, ret_inode, ret_stat, ret_fd);
+    int r = profile->create(server->profile, &new,
+                            host_flags(flags) & ~(cut ? O_TRUNC : 0), made);
 
     if (r < 0 || !cut ||
-        (ret_stat->st_size == 0 && !(ret_stat->st_mode & (S_ISUID | S_ISGID))))
+        (made->st.st_size == 0 && !(made->st.st_mode & (S_ISUID | S_ISGID))))
         return r;
-    r = cut_as_user(request, *ret_inode, *ret_fd, flags);
+    r = cut_as_user(request, made->inode, made->fd, flags);
     if (r == 0)
-        r = ic_stat(request->server->ic, *ret_inode, ret_stat);
+        r = p9_request_stat(request, made->inode, name, &made->st);
     if (r < 0) {
-        fd_close(ret_fd);
-        ic_inode_unref(*ret_inode);
+        fd_close(&made->fd);
+        ic_inode_unref(made->inode);
     }
     return r;
 }
@@ -181,25 +184,24 @@ static int create(struct p9_request *request, struct p9_fid *dir,
 static int create_fid(struct p9_request *request, struct p9_fid *dir,
                       const char *name)
 {
-    struct ic_inode *inode;
     struct p9_fid *opened;
-    struct stat st;
-    int fd, r = create(request, dir, name, &inode, &st, &fd);
+    struct p9_made made;
+    int r = create(request, dir, name, &made);
 
     if (r < 0)
         return r;
-    opened = p9_fid_new(request->fids, inode, p9_place_new(dir->inode, name),
-                        dir);
+    opened = p9_fid_new(request->fids, made.inode,
+                        p9_place_new(dir->inode, name), dir);
     if (!opened) {
-        fd_close(&fd);
+        fd_close(&made.fd);
         return -ENFILE;
     }
-    r = set_open(request, opened, fd, request->m.lcreate.flags);
+    r = set_open(request, opened, made.fd, request->m.lcreate.flags);
     if (r < 0) {
         p9_fid_unref(opened);
         return r;
     }
-    reply_open(request, &st);
+    reply_open(request, &made.st);
     return p9_fids_replace(request->fids, request->m.lcreate.fid, dir, opened);
 }
 
@@ -256,14 +258,20 @@ int p9_op_read(struct p9_request *request)
 static int write_file(struct p9_request *request, const struct p9_fid *fid)
 {
     const struct p9_message *m = &request->m;
+    struct p9_server *server = request->server;
     struct iovec iov = { (void *)m->write.data.at, m->write.data.count };
     ssize_t n;
+    int r;
 
     if (!fid->writable)
         return -EBADF;
     if (m->write.offset > INT64_MAX)
         return -EINVAL;
-    n = ic_pwritev(request->server->ic, fid->inode, fid->fd, &iov, 1,
+    if (fid->uid != 0 && server->config.profile->before_write &&
+        (r = server->config.profile->before_write(server->profile,
+                                                  fid->inode)) < 0)
+        return r;
+    n = ic_pwritev(server->ic, fid->inode, fid->fd, &iov, 1,
                    (off_t)m->write.offset, fid->rwf_flags, fid->uid != 0);
     if (n < 0)
         return (int)n;

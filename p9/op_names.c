@@ -12,67 +12,71 @@
 #include "p9/request.h"
 
 /* What was made: its qid is the answer. */
-static int reply_made(struct p9_request *request, int r, struct ic_inode *inode,
-                      const struct stat *st)
+static int reply_made(struct p9_request *request, int r,
+                      const struct p9_made *made)
 {
     if (r < 0)
         return r;
-    request->r.qid = p9_request_qid(st);
-    ic_inode_unref(inode);
+    request->r.qid = p9_request_qid(&made->st);
+    ic_inode_unref(made->inode);
     return 0;
 }
 
 int p9_op_mkdir(struct p9_request *request)
 {
     const struct p9_message *m = &request->m;
-    struct ic_inode *inode = NULL;
+    struct p9_server *server = request->server;
     char name[NAME_MAX + 1];
     struct ic_cred cred;
+    struct p9_made made;
+    struct p9_new new;
     struct p9_fid *dir;
-    struct stat st;
     int r = p9_request_new_name(request, m->mkdir.fid, &m->mkdir.name, &dir,
                                 name);
 
     if (r < 0)
         return r;
     cred = p9_request_cred(dir, m->mkdir.gid);
-    r = ic_mkdirat(request->server->ic, &cred, dir->inode, name,
-                   m->mkdir.mode & 07777, &inode, &st);
+    new = p9_request_new(request, dir, name, &cred, m->mkdir.mode & 07777);
+    r = server->config.profile->make_dir(server->profile, &new, &made);
     p9_request_put(dir);
-    return reply_made(request, r, inode, &st);
+    return reply_made(request, r, &made);
 }
 
 int p9_op_mknod(struct p9_request *request)
 {
     const struct p9_message *m = &request->m;
-    struct ic_inode *inode = NULL;
+    struct p9_server *server = request->server;
     char name[NAME_MAX + 1];
     struct ic_cred cred;
+    struct p9_made made;
+    struct p9_new new;
     struct p9_fid *dir;
-    struct stat st;
     int r;
 
-    if (request->server->config.no_mknod && !S_ISREG(m->mknod.mode))
+    if (server->config.no_mknod && !S_ISREG(m->mknod.mode))
         return -EPERM;
     r = p9_request_new_name(request, m->mknod.fid, &m->mknod.name, &dir, name);
     if (r < 0)
         return r;
     cred = p9_request_cred(dir, m->mknod.gid);
-    r = ic_mknodat(request->server->ic, &cred, dir->inode, name, m->mknod.mode,
-                   makedev(m->mknod.major, m->mknod.minor), &inode, &st);
+    new = p9_request_new(request, dir, name, &cred, m->mknod.mode);
+    r = server->config.profile->make_node(
+        server->profile, &new, makedev(m->mknod.major, m->mknod.minor), &made);
     p9_request_put(dir);
-    return reply_made(request, r, inode, &st);
+    return reply_made(request, r, &made);
 }
 
 int p9_op_symlink(struct p9_request *request)
 {
     const struct p9_message *m = &request->m;
     const struct p9_string *target = &m->symlink.target;
-    struct ic_inode *inode = NULL;
+    struct p9_server *server = request->server;
     char name[NAME_MAX + 1], text[PATH_MAX];
     struct ic_cred cred;
+    struct p9_made made;
+    struct p9_new new;
     struct p9_fid *dir;
-    struct stat st;
     int r;
 
     if (target->len >= sizeof(text))
@@ -86,15 +90,18 @@ int p9_op_symlink(struct p9_request *request)
     if (r < 0)
         return r;
     cred = p9_request_cred(dir, m->symlink.gid);
-    r = ic_symlinkat(request->server->ic, &cred, text, dir->inode, name, &inode,
-                     &st);
+    new = p9_request_new(request, dir, name, &cred, 0777);
+    r = server->config.profile->make_symlink(server->profile, &new, text,
+                                             &made);
     p9_request_put(dir);
-    return reply_made(request, r, inode, &st);
+    return reply_made(request, r, &made);
 }
 
 int p9_op_link(struct p9_request *request)
 {
     const struct p9_message *m = &request->m;
+    struct p9_server *server = request->server;
+    struct p9_place *place = NULL;
     struct p9_fid *fid, *dir;
     char name[NAME_MAX + 1];
     int r = p9_request_fid(request, m->rename.fid, &fid);
@@ -103,7 +110,11 @@ int p9_op_link(struct p9_request *request)
         r = p9_request_new_name(request, m->rename.dfid, &m->rename.name, &dir,
                                 name);
     if (r == 0) {
-        r = ic_linkat(request->server->ic, fid->inode, dir->inode, name, NULL);
+        place = p9_fid_place(fid);
+        r = server->config.profile->link(server->profile, fid->inode,
+                                         place ? place->name : NULL, dir->inode,
+                                         name);
+        p9_place_unref(place);
         p9_request_put(dir);
     }
     p9_request_put(fid);
@@ -143,6 +154,16 @@ static int find_place(struct p9_request *request, struct p9_fid *fid,
     return r;
 }
 
+static int rename_to(struct p9_request *request, struct ic_inode *old_dir,
+                     const char *old_name, struct ic_inode *new_dir,
+                     const char *new_name)
+{
+    struct p9_server *server = request->server;
+
+    return server->config.profile->rename(server->profile, old_dir, old_name,
+                                          new_dir, new_name);
+}
+
 int p9_op_rename(struct p9_request *request)
 {
     const struct p9_message *m = &request->m;
@@ -157,8 +178,7 @@ int p9_op_rename(struct p9_request *request)
         r = p9_request_new_name(request, m->rename.dfid, &m->rename.name, &dir,
                                 name);
     if (r == 0)
-        r = ic_renameat2(request->server->ic, place->dir, place->name,
-                         dir->inode, name, 0);
+        r = rename_to(request, place->dir, place->name, dir->inode, name);
     if (r == 0)
         p9_fid_move(fid, p9_place_new(dir->inode, name));
     p9_request_put(dir);
@@ -201,8 +221,7 @@ int p9_op_renameat(struct p9_request *request)
         r = p9_request_new_name(request, m->renameat.new_fid,
                                 &m->renameat.new_name, &to, new_name);
     if (r == 0) {
-        r = ic_renameat2(request->server->ic, from->inode, old_name, to->inode,
-                         new_name, 0);
+        r = rename_to(request, from->inode, old_name, to->inode, new_name);
         p9_request_put(to);
     }
     p9_request_put(from);

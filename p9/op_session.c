@@ -84,7 +84,7 @@ int p9_op_attach(struct p9_request *request)
     r = find_root(request, &m->attach.aname, &root);
     if (r < 0)
         return r;
-    r = p9_request_stat(request, root, &st);
+    r = p9_request_stat(request, root, NULL, &st);
     if (r < 0) {
         ic_inode_unref(root);
         return r;

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <unistd.h>
 
 #include "daemon/fd_reserve.h"
 #include "p9/request.h"
@@ -30,7 +29,7 @@ static int stay(struct p9_request *request, struct walk *walk)
 {
     if (!S_ISDIR(ic_inode_type(walk->inode)))
         return -ENOTDIR;
-    return p9_request_stat(request, walk->inode, &walk->st);
+    return p9_request_stat(request, walk->inode, NULL, &walk->st);
 }
 
 /* One level up, but not out of what was attached. */
@@ -47,7 +46,7 @@ static int step_up(struct p9_request *request, const struct p9_fid *fid,
     else if ((r = ic_lookup_parent(request->server->ic, walk->inode, &parent)) <
              0)
         return r;
-    r = p9_request_stat(request, parent, &walk->st);
+    r = p9_request_stat(request, parent, NULL, &walk->st);
     if (r < 0) {
         ic_inode_unref(parent);
         return r;
@@ -141,18 +140,20 @@ int p9_op_walk(struct p9_request *request)
 
 int p9_op_readlink(struct p9_request *request)
 {
+    struct p9_server *server = request->server;
     struct p9_fid *fid;
     /* Where it belongs in the reply: header, length, target. */
     char *target = (char *)request->out + P9_HEADER_SIZE + 2;
     ssize_t n = 0;
     int r = p9_request_fid(request, request->m.fid, &fid);
 
-    if (r == 0 && !S_ISLNK(ic_inode_type(fid->inode)))
+    if (r == 0 && !S_ISLNK(p9_request_type(request, fid)))
         r = -EINVAL;
     if (r == 0)
-        n = readlinkat(ic_inode_fd(fid->inode), "", target, PATH_MAX);
+        n = server->config.profile->read_link(server->profile, fid->inode,
+                                              target, PATH_MAX);
     if (n < 0)
-        r = -errno;
+        r = (int)n;
     p9_request_put(fid);
     request->r.target = (struct p9_string){ target, (uint16_t)MAX(n, 0) };
     return r;

@@ -4,14 +4,12 @@
  *
  * Txattrwalk makes a fid that holds the value, or the list of names, to be read
  * from; Txattrcreate makes one that collects what is written to it, and
- * Tclunk of it sets the attribute. The calls that read attributes take no
- * O_PATH fd but a path; proc_fd.h says which.
+ * Tclunk of it sets the attribute. The profile says which there are.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/xattr.h>
 
-#include "common/proc_fd.h"
 #include "p9/request.h"
 
 /* A name as a string: -EINVAL, -ERANGE. */
@@ -29,20 +27,13 @@ static int attribute_name(const struct p9_string *name,
 
 /* ---- reading ------------------------------------------------------------- */
 
-static ssize_t read_value(struct ic_inode *inode, const char *name, char *to,
-                          size_t room)
-{
-    struct proc_fd_path path = proc_fd_path(ic_inode_fd(inode));
-
-    return *name ? getxattr(path.text, name, to, room)
-                 : listxattr(path.text, to, room);
-}
-
-static int fill_value(struct p9_fid *fid, const char *name)
+static int fill_value(struct p9_server *server, struct p9_fid *fid,
+                      const char *name)
 {
     g_autofree char *value = g_malloc(P9_MAX_XATTR);
-    ssize_t n = read_value(fid->inode, name, value, P9_MAX_XATTR);
-    int r = n < 0 ? -errno : p9_fid_reserve(fid, (size_t)n);
+    ssize_t n = server->config.profile->read_xattr(server->profile, fid->inode,
+                                                   name, value, P9_MAX_XATTR);
+    int r = n < 0 ? (int)n : p9_fid_reserve(fid, (size_t)n);
 
     if (r < 0)
         return r;
@@ -57,7 +48,7 @@ static int walk_to(struct p9_request *request, struct p9_fid *from,
     const struct p9_message *m = &request->m;
     struct p9_fid *fid = p9_fid_new(request->fids, ic_inode_ref(from->inode),
                                     p9_fid_place(from), from);
-    int r = fid ? fill_value(fid, name) : -ENFILE;
+    int r = fid ? fill_value(request->server, fid, name) : -ENFILE;
 
     if (r < 0) {
         p9_fid_unref(fid);
@@ -158,17 +149,19 @@ int p9_xattr_write(struct p9_request *request, struct p9_fid *fid)
  * without that flag. */
 int p9_xattr_commit(struct p9_request *request, struct p9_fid *fid)
 {
-    struct ic *ic = request->server->ic;
+    struct p9_server *server = request->server;
+    const struct p9_profile *profile = server->config.profile;
     int flags = 0;
 
     if (fid->filled < fid->size)
         return -EINVAL;
     if (fid->size == 0 && fid->xattr_flags == P9_XATTR_REPLACE)
-        return ic_removexattr(ic, fid->inode, fid->xattr);
+        return profile->write_xattr(server->profile, fid->inode, fid->xattr,
+                                    NULL, 0, 0);
     if (fid->xattr_flags & P9_XATTR_CREATE)
         flags |= XATTR_CREATE;
     if (fid->xattr_flags & P9_XATTR_REPLACE)
         flags |= XATTR_REPLACE;
-    return ic_setxattr(ic, fid->inode, fid->xattr, fid->value, fid->size,
-                       flags);
+    return profile->write_xattr(server->profile, fid->inode, fid->xattr,
+                                fid->value, fid->size, flags);
 }

@@ -54,9 +54,8 @@ static gboolean set_mknod(struct p9_options *options, const char *value,
 static gboolean set_profile(struct p9_options *options, const char *value,
                             GError **error)
 {
-    options->server.profile = p9_profile_find(value ? value : "posix");
-    return options->server.profile ||
-           daemon_options_fail(error, "there is no profile \"%s\"", value);
+    options->server.profile = p9_profile_find(value ? value : "posix", error);
+    return options->server.profile != NULL;
 }
 
 static bool is_stream_socket(int fd)

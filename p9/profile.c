@@ -2,58 +2,42 @@
  *
  * profile - see profile.h.
  */
+#include <config.h>
+
 #include "p9/profile.h"
 
 #include <string.h>
 
-static void *posix_start(struct ic *ic, GError **error)
-{
-    return ic;
-}
+#include "common/errors.h"
+#include "common/fd.h"
 
-static void posix_end(void *state)
-{
-}
-
-static int posix_lookup(void *state, struct ic_inode *dir, const char *name,
-                        struct ic_inode **ret_inode, struct stat *ret_stat)
-{
-    return ic_lookup(state, dir, name, ret_inode, ret_stat);
-}
-
-static int posix_check_new(void *state, struct ic_inode *dir, const char *name)
-{
-    return 0;
-}
-
-static int posix_get(void *state, struct ic_inode *inode, struct stat *ret_stat)
-{
-    return ic_stat(state, inode, ret_stat);
-}
-
-static int posix_set(void *state, struct ic_inode *inode, int fd,
-                     const struct ic_setattr *attr)
-{
-    return ic_setattr(state, inode, fd, attr, NULL);
-}
-
-const struct p9_profile p9_profile_posix = {
-    .name = "posix",
-    .start = posix_start,
-    .end = posix_end,
-    .lookup = posix_lookup,
-    .check_new = posix_check_new,
-    .get = posix_get,
-    .set = posix_set,
+static const struct p9_profile *const profiles[] = {
+    &p9_profile_posix,
+#ifdef HAVE_SQLITE
+    &p9_profile_windows,
+#endif
 };
 
-static const struct p9_profile *const profiles[] = { &p9_profile_posix };
-
-const struct p9_profile *p9_profile_find(const char *name)
+const struct p9_profile *p9_profile_find(const char *name, GError **error)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(profiles); i++) {
         if (strcmp(name, profiles[i]->name) == 0)
             return profiles[i];
     }
+    if (strcmp(name, "windows") == 0)
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "the profile \"windows\" needs SQLite, and this program "
+                    "was built without it (on Debian: libsqlite3-dev)");
+    else
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "there is no profile \"%s\"", name);
     return NULL;
+}
+
+void p9_making_clear(struct p9_making *making)
+{
+    if (!making->inode)
+        return;
+    fd_close(&making->fd);
+    ic_inode_unref(g_steal_pointer(&making->inode));
 }

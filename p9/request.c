@@ -147,8 +147,7 @@ int p9_request_new_name(const struct p9_request *request, uint32_t id,
     if (r == 0 && !S_ISDIR(ic_inode_type(fid->inode)))
         r = -ENOTDIR;
     if (r == 0)
-        r = server->config.profile->check_new(server->profile, fid->inode,
-                                              ret_name);
+        r = server->config.profile->check_name(server->profile, ret_name);
     if (r == 0)
         *ret_fid = fid;
     else
@@ -162,6 +161,17 @@ struct ic_cred p9_request_cred(const struct p9_fid *fid, uint32_t gid)
         .uid = fid->uid,
         .gid = gid == P9_NO_UID ? getegid() : gid,
     };
+}
+
+struct p9_new p9_request_new(struct p9_request *request,
+                             const struct p9_fid *dir, const char *name,
+                             const struct ic_cred *cred, mode_t mode)
+{
+    return (struct p9_new){ .cred = cred,
+                            .dir = dir->inode,
+                            .name = name,
+                            .mode = mode,
+                            .making = &request->making };
 }
 
 int p9_request_lookup(const struct p9_request *request, struct ic_inode *dir,
@@ -185,9 +195,49 @@ int p9_request_lookup(const struct p9_request *request, struct ic_inode *dir,
 }
 
 int p9_request_stat(const struct p9_request *request, struct ic_inode *inode,
-                    struct stat *ret_stat)
+                    const char *name, struct stat *ret_stat)
 {
     struct p9_server *server = request->server;
 
-    return server->config.profile->get(server->profile, inode, ret_stat);
+    return server->config.profile->get(server->profile, inode, name, ret_stat);
+}
+
+/* Where the fid was met, if the profile cares; p9_place_unref(). */
+static struct p9_place *place_of(const struct p9_request *request,
+                                 struct p9_fid *fid)
+{
+    return request->server->config.profile->wants_names ? p9_fid_place(fid)
+                                                        : NULL;
+}
+
+int p9_request_stat_fid(const struct p9_request *request, struct p9_fid *fid,
+                        struct stat *ret_stat)
+{
+    struct p9_place *place = place_of(request, fid);
+    int r = p9_request_stat(request, fid->inode, place ? place->name : NULL,
+                            ret_stat);
+
+    p9_place_unref(place);
+    return r;
+}
+
+int p9_request_set(const struct p9_request *request, struct p9_fid *fid,
+                   const struct ic_setattr *attr)
+{
+    struct p9_server *server = request->server;
+    struct p9_place *place = place_of(request, fid);
+    int r = server->config.profile->set(server->profile, fid->inode,
+                                        place ? place->name : NULL,
+                                        fid->writable ? fid->fd : -1, attr);
+
+    p9_place_unref(place);
+    return r;
+}
+
+mode_t p9_request_type(const struct p9_request *request,
+                       const struct p9_fid *fid)
+{
+    struct p9_server *server = request->server;
+
+    return server->config.profile->type(server->profile, fid->inode);
 }

@@ -43,6 +43,7 @@ struct p9_request {
     size_t room;
 
     struct p9_fid *held; /* a fid that it has taken from the table, or NULL */
+    struct p9_making making; /* what a parked change had made by then */
 
     struct p9_request *next; /* the pool's */
 
@@ -98,13 +99,29 @@ int p9_request_new_name(const struct p9_request *request, uint32_t id,
 
 struct ic_cred p9_request_cred(const struct p9_fid *fid, uint32_t gid);
 
+/* For the profile; borrows all. */
+struct p9_new p9_request_new(struct p9_request *request,
+                             const struct p9_fid *dir, const char *name,
+                             const struct ic_cred *cred, mode_t mode);
+
 /* Look up through the profile. */
 int p9_request_lookup(const struct p9_request *request, struct ic_inode *dir,
                       const char *name, struct ic_inode **ret_inode,
                       struct stat *ret_stat);
 
+/* name is one that the inode has, or NULL. */
 int p9_request_stat(const struct p9_request *request, struct ic_inode *inode,
-                    struct stat *ret_stat);
+                    const char *name, struct stat *ret_stat);
+
+/* Of a fid (as from p9_request_fid()), and to set its attributes. */
+int p9_request_stat_fid(const struct p9_request *request, struct p9_fid *fid,
+                        struct stat *ret_stat);
+int p9_request_set(const struct p9_request *request, struct p9_fid *fid,
+                   const struct ic_setattr *attr);
+
+/* S_IFMT of what the fid stands for, as the client is to see it. */
+mode_t p9_request_type(const struct p9_request *request,
+                       const struct p9_fid *fid);
 
 /* ---- handlers ------------------------------------------------------------ */
 

@@ -35,7 +35,8 @@ struct p9_server *p9_server_new(struct ic *ic,
                                 const struct p9_server_config *config,
                                 GError **error)
 {
-    void *profile = config->profile->start(ic, error);
+    const struct p9_profile_options options = { config->overlay_dir };
+    void *profile = config->profile->start(ic, &options, error);
     struct p9_server *server;
 
     if (!profile)
@@ -43,6 +44,7 @@ struct p9_server *p9_server_new(struct ic *ic,
     server = g_new0(struct p9_server, 1);
     server->ic = ic;
     server->config = *config;
+    server->config.overlay_dir = NULL;
     server->profile = profile;
     server->parked = parked_new();
     server->locks = file_locks_new(ic, server->parked);

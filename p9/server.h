@@ -35,6 +35,7 @@ struct p9_server_config {
     bool read_only;
     bool no_mknod; /* Tmknod makes nothing but regular files */
     const struct p9_profile *profile;
+    const char *overlay_dir; /* for p9_server_new(); NULL: none */
 };
 
 struct p9_server {
