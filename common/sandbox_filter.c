@@ -192,6 +192,7 @@ static const int allowed[] = {
     /* Clocks, random names, limits. */
     CALL(clock_getres),
     CALL(clock_gettime),
+    CALL(getppid), /* g_rand_new(), where there is no /dev/urandom */
     CALL(getrandom),
     CALL(getrlimit),
     CALL(gettimeofday),
@@ -233,6 +234,9 @@ static int add_rules(scmp_filter_ctx filter)
         { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_SETFD) },
         { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFL) },
         { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_SETFL) },
+        /* A database's lock on its own file. */
+        { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETLK) },
+        { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_SETLK) },
         { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_OFD_GETLK) },
         { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_OFD_SETLK) },
         { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_OFD_SETLKW) },
