@@ -69,6 +69,7 @@ static void places_clear(struct sandbox_places *places)
 {
     free(places->share);
     free(places->undo_dir);
+    free(places->store_dir);
     g_free(places->common);
 }
 
@@ -99,6 +100,36 @@ static char *common_parent(const char *a, const char *b)
     return end == 0 ? g_strdup("/") : g_strndup(a, end);
 }
 
+/* Make a folder of ours if it is missing: its real path. NULL and error. */
+static char *make_place(const char *path, const char *what, GError **error)
+{
+    char *real = g_mkdir_with_parents(path, 0700) == 0 ? realpath(path, NULL)
+                                                       : NULL;
+
+    if (!real)
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                    "%s: cannot keep %s here: %s", path, what,
+                    g_strerror(errno));
+    return real;
+}
+
+/* Clients must not get at it. */
+static gboolean check_store(const struct sandbox_places *places, GError **error)
+{
+    g_autofree char *below = g_strconcat(places->share, "/", NULL);
+
+    if (strcmp(places->store_dir, places->share) != 0 &&
+        !g_str_has_prefix(places->store_dir, below) &&
+        strcmp(places->share, "/") != 0)
+        return TRUE;
+    rmdir(places->store_dir); /* if it was made just now */
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                "%s: this is in the folder that is served; metadata is kept "
+                "outside of it",
+                places->store_dir);
+    return FALSE;
+}
+
 static gboolean find_places(const struct sandbox_options *options,
                             struct sandbox_places *places, GError **error)
 {
@@ -109,16 +140,16 @@ static gboolean find_places(const struct sandbox_options *options,
                     g_strerror(errno));
         return FALSE;
     }
+    if (options->store_dir) {
+        places->store_dir = make_place(options->store_dir, "metadata", error);
+        if (!places->store_dir || !check_store(places, error))
+            return FALSE;
+    }
     if (!options->undo_dir)
         return TRUE;
-    if (g_mkdir_with_parents(options->undo_dir, 0700) == 0)
-        places->undo_dir = realpath(options->undo_dir, NULL);
-    if (!places->undo_dir) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                    "%s: cannot keep the undo log here: %s", options->undo_dir,
-                    g_strerror(errno));
+    places->undo_dir = make_place(options->undo_dir, "the undo log", error);
+    if (!places->undo_dir)
         return FALSE;
-    }
     if (is_one_mount(places->share, places->undo_dir))
         places->common = common_parent(places->share, places->undo_dir);
     return TRUE;
@@ -152,6 +183,7 @@ static gboolean enter(struct sandbox *sandbox,
     case SANDBOX_NONE:
         sandbox->share = g_strdup(options->share);
         sandbox->undo_dir = g_strdup(options->undo_dir);
+        sandbox->store_dir = g_strdup(places->store_dir);
         return TRUE;
     case SANDBOX_CHROOT:
         return sandbox_change_root(sandbox, places, error);
@@ -182,7 +214,7 @@ struct sandbox *sandbox_enter(const struct sandbox_options *options,
 {
     struct sandbox *sandbox = g_new0(struct sandbox, 1);
     struct sandbox_places places = { 0 };
-    bool ok = options->mode == SANDBOX_NONE ||
+    bool ok = (options->mode == SANDBOX_NONE && !options->store_dir) ||
               find_places(options, &places, error);
 
     sandbox->mode = options->mode;
@@ -199,6 +231,7 @@ struct sandbox *sandbox_enter(const struct sandbox_options *options,
                  "them (--sandbox=namespace makes this an error)");
         sandbox->share = g_strdup(places.share);
         sandbox->undo_dir = g_strdup(places.undo_dir);
+        sandbox->store_dir = g_strdup(places.store_dir);
     } else if (ok) {
         ok = enter(sandbox, options, &places, error);
     }
@@ -216,6 +249,11 @@ const char *sandbox_share(const struct sandbox *sandbox)
 const char *sandbox_undo_dir(const struct sandbox *sandbox)
 {
     return sandbox->undo_dir;
+}
+
+const char *sandbox_store_dir(const struct sandbox *sandbox)
+{
+    return sandbox->store_dir;
 }
 
 bool sandbox_fds_are_here(const struct sandbox *sandbox)
@@ -260,6 +298,7 @@ void sandbox_free(struct sandbox *sandbox)
         return;
     g_free(sandbox->share);
     g_free(sandbox->undo_dir);
+    g_free(sandbox->store_dir);
     g_free(sandbox->modcaps);
     g_free(sandbox);
 }

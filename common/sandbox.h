@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sandbox - lock a file server into the two folders that it works on.
+ * sandbox - lock a file server into the folders that it works on.
  *
  * A guest that gets a server to run code of its own must not get further than
  * the guest is let anyway: into the share (and the undo log). Four walls stand
@@ -17,7 +17,8 @@
  * fd that was opened before pivot_root(2) leads out by "..". So the nearest
  * common parent of both is bind-mounted once and both are opened below it;
  * what else is there is Landlock's to refuse. If they are on different mounts
- * anyway, each is bound by itself. Paths stay what they are.
+ * anyway, each is bound by itself; so is a server's own folder (store_dir), if
+ * it is not below that parent. Paths stay what they are.
  *
  * All of it is for the calling thread, before it makes others; sandbox_filter()
  * is for all threads and comes last.
@@ -53,6 +54,9 @@ bool sandbox_action_parse(const char *name, enum sandbox_action *ret_action);
 struct sandbox_options {
     const char *share;    /* must exist */
     const char *undo_dir; /* made if missing (mode 0700); NULL: none */
+
+    /* Another folder of the server's own, outside the share; likewise. */
+    const char *store_dir;
     enum sandbox_mode mode;
     enum sandbox_action action;
     bool read_only; /* the share must not be written to */
@@ -78,10 +82,11 @@ struct sandbox;
 struct sandbox *sandbox_enter(const struct sandbox_options *options,
                               GError **error);
 
-/* Where share and log are from now on: borrowed; real paths, and in a chroot
- * shorter ones. NULL if there is no log. */
+/* Where the folders are from now on: borrowed; real paths, and in a chroot
+ * shorter ones. NULL if there is none. */
 const char *sandbox_share(const struct sandbox *sandbox);
 const char *sandbox_undo_dir(const struct sandbox *sandbox);
+const char *sandbox_store_dir(const struct sandbox *sandbox);
 
 /* Is the current folder what /proc/self/fd is elsewhere (proc_fd.h)? */
 bool sandbox_fds_are_here(const struct sandbox *sandbox);

@@ -98,7 +98,8 @@ gboolean sandbox_restrict_paths(const struct sandbox *sandbox, GError **error)
         return sandbox_fail(error, "Landlock");
     if (!allow(ruleset, sandbox->share,
                sandbox->read_only ? READ_FILE | READ_DIR : all, error) ||
-        (sandbox->undo_dir && !allow(ruleset, sandbox->undo_dir, all, error)))
+        (sandbox->undo_dir && !allow(ruleset, sandbox->undo_dir, all, error)) ||
+        (sandbox->store_dir && !allow(ruleset, sandbox->store_dir, all, error)))
         return FALSE;
     if (syscall(SYS_landlock_restrict_self, ruleset, 0) != 0)
         return sandbox_fail(error, "Landlock");

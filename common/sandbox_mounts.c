@@ -147,12 +147,26 @@ static gboolean build(const char *place, struct branch *branches, size_t count,
     return TRUE;
 }
 
+static bool is_root(const char *path)
+{
+    return path && strcmp(path, "/") == 0;
+}
+
+/* Real paths, so text will do. */
+static bool is_below(const char *top, const char *path)
+{
+    size_t len = top ? strlen(top) : 0;
+
+    return is_root(top) || (top && strncmp(path, top, len) == 0 &&
+                            (path[len] == '/' || path[len] == '\0'));
+}
+
 static gboolean build_branches(const struct sandbox *sandbox,
                                const struct sandbox_places *places,
                                GError **error)
 {
     uint64_t read_only = sandbox->read_only ? MOUNT_ATTR_RDONLY : 0;
-    struct branch branches[3] = {
+    struct branch branches[4] = {
         { "/proc/self/fd", 0, NOTHING_TO_RUN, -1 },
     };
     size_t count = 1;
@@ -168,15 +182,13 @@ static gboolean build_branches(const struct sandbox *sandbox,
             branches[count++] = (struct branch){ places->undo_dir, 0,
                                                  NOTHING_TO_RUN, -1 };
     }
+    if (places->store_dir && !is_below(places->common, places->store_dir))
+        branches[count++] = (struct branch){ places->store_dir, 0,
+                                             NOTHING_TO_RUN, -1 };
     ok = build(places->share, branches, count, error);
     for (size_t i = 0; i < count; i++)
         fd_close(&branches[i].fd);
     return ok;
-}
-
-static bool is_root(const char *path)
-{
-    return path && strcmp(path, "/") == 0;
 }
 
 gboolean sandbox_mount_root(struct sandbox *sandbox,
@@ -187,6 +199,7 @@ gboolean sandbox_mount_root(struct sandbox *sandbox,
         return sandbox_fail(error, "mounts of our own");
     sandbox->share = g_strdup(places->share);
     sandbox->undo_dir = g_strdup(places->undo_dir);
+    sandbox->store_dir = g_strdup(places->store_dir);
     if (!is_root(places->common) && !is_root(places->share))
         return build_branches(sandbox, places, error);
     return TRUE; /* nothing is beside it; Landlock draws the line */
@@ -212,11 +225,15 @@ gboolean sandbox_change_root(struct sandbox *sandbox,
                       : places->undo_dir ? "/"
                                          : places->share;
 
+    if (places->store_dir && !is_below(top, places->store_dir))
+        top = "/";
+
     if (fds < 0)
         return sandbox_fail(error, "/proc/self/fd");
     if (chroot(top) < 0 || fchdir(fds) < 0)
         return sandbox_fail(error, "chroot");
     sandbox->share = path_below(top, places->share);
     sandbox->undo_dir = path_below(top, places->undo_dir);
+    sandbox->store_dir = path_below(top, places->store_dir);
     return TRUE;
 }

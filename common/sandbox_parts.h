@@ -13,13 +13,14 @@ struct sandbox {
     bool read_only;
     char *modcaps;
     bool file_handles;
-    char *share, *undo_dir; /* paths in it */
+    char *share, *undo_dir, *store_dir; /* paths in it */
 };
 
 /* Where things are to be mounted. */
 struct sandbox_places {
-    char *share, *undo_dir; /* real paths outside; undo_dir may be NULL */
-    char *common;           /* the parent of both, if one mount has them */
+    /* Real paths outside; only the first is never NULL. */
+    char *share, *undo_dir, *store_dir;
+    char *common; /* the parent of share and log, if one mount has them */
 };
 
 /* A user namespace (sandbox_ids.c), with the maps of options: in two parts,

@@ -177,7 +177,8 @@ static gboolean serve(const struct daemon *daemon, GError **error)
 
     if (!ic)
         return FALSE;
-    server = program->start(ic, daemon->own_options, error);
+    server = program->start(ic, sandbox_store_dir(daemon->sandbox),
+                            daemon->own_options, error);
     ok = server && serve_control(daemon, ic, error) &&
          sandbox_filter(daemon->sandbox, error) &&
          program->serve(server, daemon->own_options, daemon->listen_fd,

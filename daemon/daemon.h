@@ -20,8 +20,10 @@ struct daemon_program {
     bool human; /* messages for people also where no terminal is */
 
     /* The next get the program's own options. A new server over the folder,
-     * before the control protocol is served; NULL and error. */
-    void *(*start)(struct ic *ic, const void *options, GError **error);
+     * before the control protocol is served; NULL and error. store_dir is
+     * where options->sandbox.store_dir is from now on, or NULL. */
+    void *(*start)(struct ic *ic, const char *store_dir, const void *options,
+                   GError **error);
 
     /* Locked in: serve until there is nothing left to serve, or stop_fd can be
      * read. Borrows both fds; listen_fd is options->listen_fd or that of

@@ -19,11 +19,14 @@
 
 #define PROGRAM "stepback-9pd"
 
-static void *start(struct ic *ic, const void *own_options, GError **error)
+static void *start(struct ic *ic, const char *store_dir,
+                   const void *own_options, GError **error)
 {
     const struct p9_options *options = own_options;
+    struct p9_server_config config = options->server;
 
-    return p9_server_new(ic, &options->server, error);
+    config.overlay_dir = store_dir;
+    return p9_server_new(ic, &config, error);
 }
 
 static gboolean serve(void *server, const void *own_options, int listen_fd,

@@ -52,7 +52,8 @@ static gboolean check_mount(const struct options *options, GError **error)
     return FALSE;
 }
 
-static void *start(struct ic *ic, const void *own_options, GError **error)
+static void *start(struct ic *ic, const char *store_dir,
+                   const void *own_options, GError **error)
 {
     const struct options *options = own_options;
 
