@@ -58,6 +58,35 @@ static gboolean set_profile(struct p9_options *options, const char *value,
     return options->server.profile != NULL;
 }
 
+/* Beside the log and not in it: a log's folder holds nothing else. */
+static gboolean set_overlay(struct p9_options *options, GError **error)
+{
+    const struct p9_profile *profile = options->server.profile;
+    const char *undo_dir = options->daemon.undo_dir;
+
+    if (!profile->has_overlay)
+        return !options->overlay_dir ||
+               daemon_options_fail(error,
+                                   "--overlay-dir: the profile \"%s\" keeps "
+                                   "nothing",
+                                   profile->name);
+    if (!options->overlay_dir && !undo_dir)
+        return daemon_options_fail(error,
+                                   "--profile=%s keeps metadata: without "
+                                   "--undo-dir, --overlay-dir must say where",
+                                   profile->name);
+    if (!options->overlay_dir) {
+        size_t len = strlen(undo_dir);
+
+        while (len > 1 && undo_dir[len - 1] == '/')
+            len--;
+        options->overlay_dir = g_strdup_printf("%.*s.overlay", (int)len,
+                                               undo_dir);
+    }
+    options->daemon.sandbox.store_dir = options->overlay_dir;
+    return TRUE;
+}
+
 static bool is_stream_socket(int fd)
 {
     int type = 0;
@@ -98,6 +127,7 @@ static gboolean apply_raw(struct p9_options *options,
                        &server->threads, error) &&
             set_mknod(options, raw->mknod, error) &&
             set_profile(options, raw->profile, error) &&
+            set_overlay(options, error) &&
             daemon_options_complete(&options->daemon, error) &&
             check(options, error));
 }
@@ -125,7 +155,11 @@ static void add_entries(GOptionContext *context, struct p9_options *options,
           "or deny",
           "WHAT" },
         { "profile", 0, 0, G_OPTION_ARG_STRING, &raw->profile,
-          "Whose file semantics: posix (default)", "NAME" },
+          "Whose file semantics: posix (default) or windows", "NAME" },
+        { "overlay-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->overlay_dir,
+          "Keep the metadata of --profile=windows here (default: "
+          "<undo-dir>.overlay)",
+          "DIR" },
         { NULL }
     };
 
@@ -172,5 +206,6 @@ void p9_options_free(struct p9_options *options)
         return;
     daemon_options_clear(&options->daemon);
     g_free(options->listen);
+    g_free(options->overlay_dir);
     g_free(options);
 }

@@ -11,6 +11,7 @@
 struct p9_options {
     struct daemon_options daemon; /* .listen_fd is a connection, too */
     char *listen;                 /* "127.0.0.1:PORT", or NULL */
+    char *overlay_dir;            /* NULL: the profile keeps nothing */
     struct p9_server_config server;
 };
 

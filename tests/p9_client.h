@@ -30,6 +30,9 @@ void p9_rig_start(struct p9_rig *rig, ...) G_GNUC_NULL_TERMINATED;
 /* SIGTERM; it must exit with 0. */
 void p9_rig_stop(struct p9_rig *rig);
 
+/* SIGKILL. */
+void p9_rig_kill(struct p9_rig *rig);
+
 /* Stops it, too; removes the folder. */
 void p9_rig_free(struct p9_rig *rig);
 

@@ -5,6 +5,7 @@
 #ifndef TESTS_P9_FIXTURE_H
 #define TESTS_P9_FIXTURE_H
 
+#include "tests/control_client.h"
 #include "tests/p9_client.h"
 
 #define OK(call)           g_assert_cmpint(call, ==, 0)
@@ -13,6 +14,7 @@
 struct fixture {
     struct p9_rig *rig;
     struct p9_client *client;
+    struct control_client *control; /* by p9_control(); or NULL */
 };
 
 /* For g_test_add(): option is one of the daemon's, or NULL. */
@@ -23,9 +25,25 @@ void p9_fixture_tear_down(struct fixture *f, gconstpointer option);
     g_test_add("/" suite "/" name, struct fixture, option, p9_fixture_set_up,  \
                function, p9_fixture_tear_down)
 
+/* The client's connection and that to the engine are new after these. */
+void p9_restart(struct fixture *f, const char *option);
+void p9_kill_restart(struct fixture *f, const char *option);
+
+/* Ask the engine; it must do it. */
+void p9_control(struct fixture *f, const char *type,
+                json_t *payload /* taken */);
+
 /* Make a file in the folder, on the host; read one: a new string, or NULL. */
 void p9_host_file(struct fixture *f, const char *name, const char *text);
 char *p9_host_read(struct fixture *f, const char *name);
+
+/* Attributes, by path: 0 or -errno, and the mode with its type. */
+int p9_chmod(struct fixture *f, const char *path, uint32_t mode);
+int p9_chown(struct fixture *f, const char *path, uint32_t uid, uint32_t gid);
+mode_t p9_mode(struct fixture *f, const char *path);
+
+/* As the client sees all that is there: a line each, sorted; new. */
+char *p9_tree(struct fixture *f);
 
 /* New fids: of a path, of an open file, of a new file. */
 uint32_t p9_fid(struct fixture *f, const char *path);

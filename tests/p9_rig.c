@@ -99,6 +99,13 @@ void p9_rig_stop(struct p9_rig *rig)
     rig->pid = 0;
 }
 
+void p9_rig_kill(struct p9_rig *rig)
+{
+    kill(rig->pid, SIGKILL);
+    g_assert_cmpint(waitpid(rig->pid, NULL, 0), ==, rig->pid);
+    rig->pid = 0;
+}
+
 void p9_rig_free(struct p9_rig *rig)
 {
     p9_rig_stop(rig);
