@@ -226,6 +226,17 @@ int parked_put(struct parked_queue *queue, uint64_t releases, uint64_t unique,
     return r;
 }
 
+void parked_put_ready(struct parked_queue *queue, gpointer data)
+{
+    struct parked_request request = { .data = data };
+
+    pthread_mutex_lock(&queue->parked->lock);
+    queue->parked->count++;
+    push_ready(queue, g_memdup2(&request, sizeof(request)), 0);
+    queue->wake(queue->opaque);
+    pthread_mutex_unlock(&queue->parked->lock);
+}
+
 bool parked_has_ready(const struct parked_queue *queue)
 {
     return atomic_load(&queue->n_ready) > 0;

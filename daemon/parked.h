@@ -71,6 +71,10 @@ void parked_queue_free(struct parked_queue *queue);
 int parked_put(struct parked_queue *queue, uint64_t releases, uint64_t unique,
                gpointer data, size_t size);
 
+/* Keep a request that may be handled, but not by whom it came to. It counts
+ * beside the bounds, so the caller has one. */
+void parked_put_ready(struct parked_queue *queue, gpointer data);
+
 /* The next that is ready; its data is the caller's. False: none. Cheap if
  * there is none. */
 bool parked_take(struct parked_queue *queue,

@@ -71,21 +71,47 @@ void guest_clear_queue(struct guest *g)
     g->sent = 0;
 }
 
-static void share_memory(struct guest *g)
+void guest_enable_queue(struct guest *g, bool enable)
 {
-    struct {
-        uint64_t padding;
-        struct guest_region region;
-    } payload = { .region = { .guest_address = MEMORY_AT, .size = MEMORY } };
-    int fd = memfd_create("guest", MFD_CLOEXEC);
+    tell(g, VU_SET_VRING_ENABLE, enable);
+}
 
-    OK(ftruncate(fd, MEMORY));
-    g->memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    g_assert_true(g->memory != MAP_FAILED);
-    payload.region.user_address = (uintptr_t)g->memory;
+struct slot_payload {
+    uint64_t padding;
+    struct guest_region region;
+};
+
+static struct slot_payload region_of(struct guest *g)
+{
+    return (struct slot_payload){ .region = {
+                                      .guest_address = MEMORY_AT,
+                                      .size = MEMORY,
+                                      .user_address = (uintptr_t)g->memory } };
+}
+
+void guest_share_memory(struct guest *g)
+{
+    struct slot_payload payload = region_of(g);
+
     g_assert_true(client_tell(g->client, VU_ADD_MEM_REG, &payload,
-                              sizeof(payload), &fd, 1));
-    close(fd);
+                              sizeof(payload), &g->memory_fd, 1));
+}
+
+void guest_unshare_memory(struct guest *g)
+{
+    struct slot_payload payload = region_of(g);
+
+    g_assert_true(client_tell(g->client, VU_REM_MEM_REG, &payload,
+                              sizeof(payload), NULL, 0));
+}
+
+static void make_memory(struct guest *g)
+{
+    g->memory_fd = memfd_create("guest", MFD_CLOEXEC);
+    OK(ftruncate(g->memory_fd, MEMORY));
+    g->memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED,
+                     g->memory_fd, 0);
+    g_assert_true(g->memory != MAP_FAILED);
     vring_init(&g->ring, GUEST_QUEUE_SIZE, g->memory, 4096);
     g_assert_cmpuint(vring_size(GUEST_QUEUE_SIZE, 4096), <=, SLOTS_AT);
 }
@@ -255,17 +281,29 @@ static int connect_to(const char *path)
     return fd;
 }
 
-static void start_daemon(struct guest *g, const char *socket, const char *undo)
+static void start_daemon(struct guest *g, const char *socket, const char *undo,
+                         const char *const *more)
 {
-    const char *arguments[] = {
-        "--undo-dir", undo, "--interceptor-socket", socket, "--log-level",
-        "error",      NULL
-    };
+    g_autoptr(GPtrArray) arguments = g_ptr_array_new();
+    const char *own[] = { "--undo-dir", undo,          "--interceptor-socket",
+                          socket,       "--log-level", "error" };
 
-    g->client = fuse_client_new(0, arguments);
+    for (unsigned i = 0; i < G_N_ELEMENTS(own); i++)
+        g_ptr_array_add(arguments, (char *)own[i]);
+    for (; *more; more++)
+        g_ptr_array_add(arguments, (char *)*more);
+    g_ptr_array_add(arguments, NULL);
+    g->client = fuse_client_new(0, (const char *const *)arguments->pdata);
 }
 
 struct guest *guest_new(void)
+{
+    const char *const none[] = { NULL };
+
+    return guest_new_with(none);
+}
+
+struct guest *guest_new_with(const char *const *arguments)
 {
     struct guest *g = g_new0(struct guest, 1);
     g_autofree char *socket = NULL, *undo = NULL, *victim = NULL;
@@ -273,10 +311,11 @@ struct guest *guest_new(void)
     g->folder = g_dir_make_tmp("parked-XXXXXX", NULL);
     socket = g_build_filename(g->folder, "control", NULL);
     undo = g_build_filename(g->folder, "undo", NULL);
-    start_daemon(g, socket, undo);
+    start_daemon(g, socket, undo, arguments);
     g->control = control_client_new(connect_to(socket));
     g->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    share_memory(g);
+    make_memory(g);
+    guest_share_memory(g);
     guest_start_queue(g, 0);
     victim = g_build_filename(g->client->share, "victim", NULL);
     g_assert_true(g_file_set_contents(victim, "content", -1, NULL));
@@ -292,6 +331,7 @@ void guest_free(struct guest *g)
     g_spawn_sync(NULL, argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL,
                  NULL, NULL);
     munmap(g->memory, MEMORY);
+    close(g->memory_fd);
     close(g->kick);
     g_free(g->safeguard);
     g_free(g->folder);

@@ -23,6 +23,7 @@ struct guest {
     struct control_client *control;
     char *folder; /* the control socket and the undo log */
     uint8_t *memory;
+    int memory_fd;
     struct vring ring;
     int kick;
     unsigned sent;
@@ -33,12 +34,21 @@ struct guest {
 /* With a file "victim" in its share. */
 struct guest *guest_new(void);
 
+/* The same, with more arguments for the daemon (NULL-terminated). */
+struct guest *guest_new_with(const char *const *arguments);
+
 /* Expects that the daemon ends well. */
 void guest_free(struct guest *g);
 
 /* Set the queue up where it is; base: 0, or what guest_stop_queue() gave. */
 void guest_start_queue(struct guest *g, uint32_t base);
 uint32_t guest_stop_queue(struct guest *g);
+
+void guest_enable_queue(struct guest *g, bool enable);
+
+/* Take away the queue's memory, and bring it back. */
+void guest_unshare_memory(struct guest *g);
+void guest_share_memory(struct guest *g);
 
 /* Empty the rings, as a guest that boots. */
 void guest_clear_queue(struct guest *g);

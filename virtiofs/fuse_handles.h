@@ -11,6 +11,7 @@
 #define VIRTIOFS_FUSE_HANDLES_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "daemon/dir_stream.h"
@@ -21,6 +22,7 @@ struct fuse_handles;
 struct fuse_handle {
     int fd; /* as ic_open() or ic_create() gave it */
     bool writable;
+    atomic_bool no_nowait;  /* its filesystem has no RWF_NOWAIT */
     struct ic_inode *inode; /* held */
     uint64_t id;
     pthread_mutex_t lock;   /* dir */

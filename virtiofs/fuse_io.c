@@ -13,6 +13,56 @@
 #include "common/fd.h"
 #include "virtiofs/fuse_ops.h"
 
+/* Reads of so much are worth the way to another thread. Writes are not: those
+ * to one file wait for each other. */
+#define MUCH_DATA (64u << 10)
+
+/* How many bytes (0 or 1) there are here; -EAGAIN: that takes long. */
+static int look_at(int fd, off_t offset)
+{
+    char byte;
+    struct iovec iov = { &byte, 1 };
+    ssize_t n = preadv2(fd, &iov, 1, offset, RWF_NOWAIT);
+
+    return n < 0 ? -errno : (int)n;
+}
+
+/* Read what lies in the host's memory: FUSE_LONG if that is not all of it. */
+static ssize_t read_cached(struct fuse_handle *handle, const struct iovec *iov,
+                           unsigned n_iov, off_t offset, size_t size)
+{
+    ssize_t n;
+
+    /* Much is not to be copied in vain. The sum may be negative: EINVAL. */
+    if (size >= MUCH_DATA &&
+        look_at(handle->fd, (off_t)((uint64_t)offset + size - 1)) == -EAGAIN)
+        return FUSE_LONG;
+    n = preadv2(handle->fd, iov, (int)n_iov, offset, RWF_NOWAIT);
+    if (n < 0 && errno == EOPNOTSUPP) {
+        atomic_store(&handle->no_nowait, true);
+        n = preadv(handle->fd, iov, (int)n_iov, offset);
+    } else if (n < 0 && errno == EAGAIN) {
+        return FUSE_LONG;
+    } else if (n >= 0 && (size_t)n < size &&
+               look_at(handle->fd, offset + n) != 0) {
+        return FUSE_LONG; /* it is not the file's end */
+    }
+    return n < 0 ? -errno : n;
+}
+
+static ssize_t read_file(const struct fuse_request *request,
+                         struct fuse_handle *handle, const struct iovec *iov,
+                         unsigned n_iov, off_t offset, size_t size)
+{
+    ssize_t n;
+
+    if (!fuse_has_time(request, FUSE_PACE_ANY) &&
+        !atomic_load_explicit(&handle->no_nowait, memory_order_relaxed))
+        return read_cached(handle, iov, n_iov, offset, size);
+    n = preadv(handle->fd, iov, (int)n_iov, offset);
+    return n < 0 ? -errno : n;
+}
+
 int fuse_op_read(struct fuse_server *server, struct fuse_request *request,
                  struct fuse_node *node)
 {
@@ -27,16 +77,17 @@ int fuse_op_read(struct fuse_server *server, struct fuse_request *request,
         return r;
     if (in->offset > INT64_MAX)
         return -EINVAL;
+    if (in->size >= MUCH_DATA && !fuse_has_time(request, FUSE_PACE_SOON))
+        return FUSE_LONG;
     handle = fuse_handles_get_file(server->handles, in->fh);
     if (!handle)
         return -EBADF;
-    n = preadv(handle->fd, iov, (int)n_iov, (off_t)in->offset);
-    if (n < 0)
-        r = -errno;
-    else
-        fuse_request_replied(request, (size_t)n);
+    n = read_file(request, handle, iov, n_iov, (off_t)in->offset, in->size);
     fuse_handles_put(server->handles, handle);
-    return r;
+    if (n < 0)
+        return (int)n;
+    fuse_request_replied(request, (size_t)n);
+    return 0;
 }
 
 /* The client's open flags as they are at this write. Pages of its cache come
@@ -69,6 +120,9 @@ int fuse_op_write(struct fuse_server *server, struct fuse_request *request,
         return r;
     if (in->offset > INT64_MAX)
         return -EINVAL;
+    if (in->flags & (O_SYNC | O_DSYNC) &&
+        !fuse_has_time(request, FUSE_PACE_ANY))
+        return FUSE_LONG;
     handle = fuse_handles_get_file(server->handles, in->fh);
     if (!handle)
         return -EBADF;

@@ -6,7 +6,7 @@
  * the dispatch table asks, and the node that the header names, if the table
  * says so (else NULL). It appends its reply and returns 0, or -errno. It may
  * return IC_PARKED, if it leaves nothing behind that doing it again from the
- * start would not find as it was.
+ * start would not find as it was; and FUSE_LONG, if it has not begun.
  */
 #ifndef VIRTIOFS_FUSE_OPS_H
 #define VIRTIOFS_FUSE_OPS_H
@@ -40,6 +40,15 @@ struct fuse_server {
 
 typedef int fuse_handler(struct fuse_server *server,
                          struct fuse_request *request, struct fuse_node *node);
+
+/* Another thread is to do it, with more time; no errno and not IC_PARKED. */
+#define FUSE_LONG (-4098)
+
+static inline bool fuse_has_time(const struct fuse_request *request,
+                                 enum fuse_pace pace)
+{
+    return request->scratch->pace >= pace;
+}
 
 /* fuse_init.c */
 fuse_handler fuse_op_init, fuse_op_destroy;

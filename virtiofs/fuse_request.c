@@ -10,7 +10,10 @@
 
 struct fuse_scratch *fuse_scratch_new(void)
 {
-    return g_new(struct fuse_scratch, 1);
+    struct fuse_scratch *scratch = g_new(struct fuse_scratch, 1);
+
+    scratch->pace = FUSE_PACE_ANY;
+    return scratch;
 }
 
 void fuse_scratch_free(struct fuse_scratch *scratch)

@@ -29,9 +29,17 @@
 /* No side of a request has more pieces (IOV_MAX). */
 #define FUSE_MAX_IOV 1024u
 
+/* How much time the thread has: the server refuses to begin what takes more. */
+enum fuse_pace {
+    FUSE_PACE_AT_ONCE, /* for little data, which is in memory */
+    FUSE_PACE_SOON,    /* for any data that is in memory */
+    FUSE_PACE_ANY,     /* for all, also what has to wait for a disk */
+};
+
 /* What a thread needs to handle requests, made once. */
 struct fuse_scratch {
     struct iovec data[FUSE_MAX_IOV];
+    enum fuse_pace pace; /* set by the thread; new: ANY */
     uint64_t unique; /* the client's number of the request that was parked */
     char args[FUSE_ARGS_MAX] __attribute__((aligned(8)));
     char buffer[FUSE_BUFFER_SIZE] __attribute__((aligned(8)));

@@ -15,6 +15,7 @@ enum operation_flags {
     OP_DATA = 1 << 2,     /* what follows the arguments is not loaded */
     OP_ALWAYS = 1 << 3,   /* allowed before INIT */
     OP_LOCKS = 1 << 4,    /* only where the client's locks are kept here */
+    OP_LONG = 1 << 5,     /* it may wait for a disk, or copy much */
 };
 
 struct operation {
@@ -76,7 +77,7 @@ static const struct operation operations[] = {
     [FUSE_RELEASE] = { fuse_op_release, "RELEASE",
                        sizeof(struct fuse_release_in), 0, 0 },
     [FUSE_FSYNC] = { fuse_op_fsync, "FSYNC", sizeof(struct fuse_fsync_in), 0,
-                     0 },
+                     OP_LONG },
     [FUSE_SETXATTR] = { fuse_op_setxattr, "SETXATTR",
                         FUSE_COMPAT_SETXATTR_IN_SIZE + 1, 0, OP_NODE },
     [FUSE_GETXATTR] = { fuse_op_getxattr, "GETXATTR",
@@ -95,7 +96,7 @@ static const struct operation operations[] = {
     [FUSE_RELEASEDIR] = { fuse_op_releasedir, "RELEASEDIR",
                           sizeof(struct fuse_release_in), 0, 0 },
     [FUSE_FSYNCDIR] = { fuse_op_fsyncdir, "FSYNCDIR",
-                        sizeof(struct fuse_fsync_in), 0, 0 },
+                        sizeof(struct fuse_fsync_in), 0, OP_LONG },
     [FUSE_ACCESS] = { fuse_op_access, "ACCESS", sizeof(struct fuse_access_in),
                       0, OP_NODE },
     [FUSE_CREATE] = { fuse_op_create, "CREATE",
@@ -114,15 +115,15 @@ static const struct operation operations[] = {
     [FUSE_SETLKW] = { fuse_op_setlkw, "SETLKW", sizeof(struct fuse_lk_in), 0,
                       OP_LOCKS },
     [FUSE_FALLOCATE] = { fuse_op_fallocate, "FALLOCATE",
-                         sizeof(struct fuse_fallocate_in), 0, 0 },
+                         sizeof(struct fuse_fallocate_in), 0, OP_LONG },
     [FUSE_READDIRPLUS] = { fuse_op_readdirplus, "READDIRPLUS",
                            sizeof(struct fuse_read_in), 0, 0 },
     [FUSE_LSEEK] = { fuse_op_lseek, "LSEEK", sizeof(struct fuse_lseek_in),
                      sizeof(struct fuse_lseek_out), 0 },
     [FUSE_COPY_FILE_RANGE] = { fuse_op_copy_file_range, "COPY_FILE_RANGE",
                                sizeof(struct fuse_copy_file_range_in),
-                               sizeof(struct fuse_write_out), 0 },
-    [FUSE_SYNCFS] = { fuse_op_syncfs, "SYNCFS", 0, 0, 0 },
+                               sizeof(struct fuse_write_out), OP_LONG },
+    [FUSE_SYNCFS] = { fuse_op_syncfs, "SYNCFS", 0, 0, OP_LONG },
     [FUSE_TMPFILE] = { fuse_op_tmpfile, "TMPFILE",
                        sizeof(struct fuse_create_in), ENTRY_OUT + OPEN_OUT,
                        OP_NODE },
@@ -194,6 +195,8 @@ static int run_operation(struct fuse_server *server,
 
     if (!(operation->flags & OP_ALWAYS) && !atomic_load(&server->initialized))
         return -EIO;
+    if (operation->flags & OP_LONG && !fuse_has_time(request, FUSE_PACE_ANY))
+        return FUSE_LONG;
     r = fuse_request_load_args(request, operation->args_min,
                                operation->flags & OP_DATA);
     if (r < 0)
@@ -241,6 +244,8 @@ size_t fuse_server_handle(struct fuse_server *server,
         scratch->unique = request.head.unique;
         return FUSE_SERVER_PARKED;
     }
+    if (r == FUSE_LONG)
+        return FUSE_SERVER_LONG;
     return fuse_request_finish(&request, r);
 }
 

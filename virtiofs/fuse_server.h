@@ -63,14 +63,17 @@ void fuse_server_reset(struct fuse_server *server);
 
 /* Handle one request. The iovecs are borrowed for the call; there are at most
  * FUSE_MAX_IOV on each side. Returns the length of the reply that was written
- * into out, 0 if the request has none, or FUSE_SERVER_PARKED: it was not begun
- * and is to be handled again later; scratch->unique is its number. */
+ * into out, 0 if the request has none, FUSE_SERVER_PARKED: it was not begun
+ * and is to be handled again later; scratch->unique is its number; or
+ * FUSE_SERVER_LONG: it was not begun, as it may take longer than scratch->pace
+ * allows. */
 size_t fuse_server_handle(struct fuse_server *server,
                           struct fuse_scratch *scratch, const struct iovec *in,
                           unsigned n_in, const struct iovec *out,
                           unsigned n_out);
 
 #define FUSE_SERVER_PARKED SIZE_MAX
+#define FUSE_SERVER_LONG   (SIZE_MAX - 1)
 
 /* Answer a request with this error (-errno) and do nothing. As above. */
 size_t fuse_server_refuse(struct fuse_server *server,

@@ -7,7 +7,7 @@
  * an error, 2 for a wrong command line. SIGTERM and SIGINT end it cleanly.
  *
  * Threads: this one runs the vhost-user connection, one waits for signals, one
- * serves each queue, and the undo engine has its own.
+ * serves each queue and has some to help it, and the undo engine has its own.
  */
 #include <config.h>
 
@@ -72,7 +72,8 @@ static gboolean serve(void *server, const void *own_options, int listen_fd,
     log_info(LOG_FS_BACKEND, "ready: %s listens on %s", daemon->shared_dir,
              daemon->socket_path ? daemon->socket_path
                                  : "the inherited socket");
-    return vhost_user_serve(server, listen_fd, stop_fd, error);
+    return vhost_user_serve(server, options->pool_size, listen_fd, stop_fd,
+                            error);
 }
 
 static void end(void *server)

@@ -5,6 +5,9 @@
 #include "virtiofs/options.h"
 
 #include "virtiofs/options_parts.h"
+#include "virtiofs/queue_pool.h"
+
+#define DEFAULT_POOL_SIZE 4
 
 /* What GLib fills in, before it is checked. */
 struct raw_options {
@@ -15,6 +18,7 @@ struct raw_options {
     gboolean posix_acl, security_label, posix_locks, flocks, writeback,
         announce_submounts;
     gboolean foreground, print_capabilities;
+    int pool_size;
 };
 
 /* --mount serves on this host, which a sandbox would hide from it. */
@@ -69,6 +73,16 @@ static gboolean add_translations(struct id_map **map, char **rules,
     return TRUE;
 }
 
+static gboolean set_pool_size(struct options *options, int size, GError **error)
+{
+    if (size < 0 || size > QUEUE_POOL_MAX_THREADS)
+        return daemon_options_fail(
+            error, "--thread-pool-size is a number from 0 to %d",
+            QUEUE_POOL_MAX_THREADS);
+    options->pool_size = (unsigned)size;
+    return TRUE;
+}
+
 static gboolean apply_raw(struct options *options,
                           const struct raw_options *raw, GError **error)
 {
@@ -83,6 +97,7 @@ static gboolean apply_raw(struct options *options,
     options->server.no_killpriv = raw->no_killpriv;
     if (!options_parse_lists(options, raw->sub_options, error) ||
         !options_set_cache(options, raw->cache, error) ||
+        !set_pool_size(options, raw->pool_size, error) ||
         !daemon_options_apply(&options->daemon, &raw->daemon, error) ||
         !options_set_xattr_map(options, raw->xattr_map, error) ||
         !add_translations(&options->uid_map, raw->translate_uid, error) ||
@@ -162,6 +177,9 @@ static void add_program_entries(GOptionContext *context,
         { "option", 'o', 0, G_OPTION_ARG_STRING_ARRAY, &raw->sub_options,
           "source=DIR, cache=POLICY, log_level=LEVEL, readonly",
           "OPTION[,...]" },
+        { "thread-pool-size", 0, 0, G_OPTION_ARG_INT, &raw->pool_size,
+          "Threads for what takes long, beside one for each queue (default: 4)",
+          "N" },
         { "foreground", 'f', 0, G_OPTION_ARG_NONE, &raw->foreground,
           "Stay in the foreground, which is always so", NULL },
         { "print-capabilities", 0, 0, G_OPTION_ARG_NONE,
@@ -196,7 +214,7 @@ static gboolean parse_arguments(struct options *options,
 struct options *options_parse(int argc, char **argv, GError **error)
 {
     struct options *options = g_new0(struct options, 1);
-    struct raw_options raw = { 0 };
+    struct raw_options raw = { .pool_size = DEFAULT_POOL_SIZE };
     gboolean ok;
 
     daemon_options_init(&options->daemon);

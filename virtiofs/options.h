@@ -22,6 +22,7 @@ struct options {
     struct xattr_map *xattr_map;
     struct id_map *uid_map, *gid_map; /* NULL: no translation */
     bool debug;
+    unsigned pool_size; /* threads that help a queue's own */
 };
 
 /* Parse the command line; --help prints and exits. A new struct; NULL and

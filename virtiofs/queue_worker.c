@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -33,11 +34,12 @@ static void wake_up(void *opaque)
     queue_worker_wake(opaque);
 }
 
-struct queue_worker *queue_worker_new(unsigned index,
-                                      struct fuse_server *server,
-                                      const struct guest_memory *memory,
-                                      struct dirty_log *log,
-                                      pthread_rwlock_t *gate)
+static queue_pool_handle handle_long;
+
+struct queue_worker *
+queue_worker_new(unsigned index, struct fuse_server *server, unsigned pool_size,
+                 const struct guest_memory *memory, struct dirty_log *log,
+                 pthread_rwlock_t *gate)
 {
     struct epoll_event event = { .events = EPOLLIN | EPOLLET };
     fd_auto int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -55,8 +57,11 @@ struct queue_worker *queue_worker_new(unsigned index,
     worker->call = worker->err = worker->kick = -1;
     worker->wake = fd_steal(&wake);
     worker->epoll = fd_steal(&epoll);
+    snprintf(worker->name, sizeof(worker->name), "queue-%u", index);
+    pthread_mutex_init(&worker->used_lock, NULL);
     worker->parked = parked_queue_new(fuse_server_parked(server), wake_up,
                                       worker, NULL);
+    worker->pool = queue_pool_new(worker->name, pool_size, handle_long, worker);
     return worker;
 }
 
@@ -64,8 +69,11 @@ void queue_worker_free(struct queue_worker *worker)
 {
     if (!worker)
         return;
+    queue_pool_drop(worker->pool);
     queue_worker_stop(worker);
+    queue_pool_free(worker->pool);
     parked_queue_free(worker->parked);
+    pthread_mutex_destroy(&worker->used_lock);
     fd_close(&worker->call);
     fd_close(&worker->err);
     fd_close(&worker->wake);
@@ -89,8 +97,21 @@ void queue_worker_wake(struct queue_worker *worker)
 
 static void signal_driver(struct queue_worker *worker)
 {
-    if (virtqueue_must_signal(&worker->vq))
+    bool must;
+
+    pthread_mutex_lock(&worker->used_lock);
+    must = virtqueue_must_signal(&worker->vq);
+    pthread_mutex_unlock(&worker->used_lock);
+    if (must)
         signal_eventfd(worker->call);
+}
+
+static void answer(struct queue_worker *worker,
+                   const struct virtqueue_chain *chain, size_t len)
+{
+    pthread_mutex_lock(&worker->used_lock);
+    virtqueue_push(&worker->vq, chain, (uint32_t)len);
+    pthread_mutex_unlock(&worker->used_lock);
 }
 
 static size_t refuse(struct queue_worker *worker, struct fuse_scratch *scratch,
@@ -100,20 +121,30 @@ static size_t refuse(struct queue_worker *worker, struct fuse_scratch *scratch,
                               chain->iov + chain->n_in, chain->n_out, error);
 }
 
-/* Handle a request, or answer it with this error. False: it was parked, and is
- * not given back. */
+static size_t handle(struct queue_worker *worker, struct fuse_scratch *scratch,
+                     const struct virtqueue_chain *chain)
+{
+    return fuse_server_handle(worker->server, scratch, chain->iov, chain->n_in,
+                              chain->iov + chain->n_in, chain->n_out);
+}
+
+/* Handle a request, or answer it with this error. False: it is not given back
+ * yet; it was parked, or the pool has it. */
 static bool handle_request(struct queue_worker *worker,
                            struct fuse_scratch *scratch,
                            const struct virtqueue_chain *chain, int error,
                            size_t *ret_len)
 {
     uint64_t releases = parked_releases(fuse_server_parked(worker->server));
-    size_t len = error
-                     ? refuse(worker, scratch, chain, error)
-                     : fuse_server_handle(worker->server, scratch, chain->iov,
-                                          chain->n_in, chain->iov + chain->n_in,
-                                          chain->n_out);
+    size_t len = error ? refuse(worker, scratch, chain, error)
+                       : handle(worker, scratch, chain);
 
+    if (len == FUSE_SERVER_LONG) {
+        if (queue_pool_give(worker->pool, chain->head))
+            return false;
+        scratch->pace = FUSE_PACE_ANY;
+        len = handle(worker, scratch, chain);
+    }
     if (len == FUSE_SERVER_PARKED) {
         error = parked_put(worker->parked, releases, scratch->unique,
                            GUINT_TO_POINTER(chain->head), 0);
@@ -121,7 +152,7 @@ static bool handle_request(struct queue_worker *worker,
             return false;
         len = refuse(worker, scratch, chain, error);
     }
-    virtqueue_push(&worker->vq, chain, (uint32_t)len);
+    answer(worker, chain, len);
     *ret_len = len;
     return true;
 }
@@ -141,33 +172,71 @@ static int next_request(struct queue_worker *worker,
                            chain);
 }
 
+/* May a request be handled now? The gate is held for reading. */
+static bool may_run(struct queue_worker *worker)
+{
+    struct virtqueue *vq = &worker->vq;
+
+    if (!worker->enabled || !vq->mapped || vq->broken)
+        return false;
+    if (!fault_guard_tripped())
+        return true;
+    if (!atomic_exchange(&vq->broken, true))
+        log_error(LOG_FS_BACKEND,
+                  "queue %u: the front-end has taken back "
+                  "memory that it had shared",
+                  worker->index);
+    signal_eventfd(worker->err);
+    return false;
+}
+
+/* In a thread of the pool. */
+static void handle_long(void *opaque, struct queue_hand *hand, uint16_t head)
+{
+    struct queue_worker *worker = opaque;
+    size_t len;
+
+    pthread_rwlock_rdlock(worker->gate);
+    if (!may_run(worker))
+        parked_put_ready(worker->parked, GUINT_TO_POINTER(head));
+    else if (virtqueue_again(&worker->vq, head, &hand->chain) < 0)
+        signal_eventfd(worker->err);
+    else if (handle_request(worker, hand->scratch, &hand->chain, 0, &len))
+        signal_driver(worker);
+    /* Before the gate is let go: who changes the queue counts. */
+    queue_pool_done(worker->pool);
+    pthread_rwlock_unlock(worker->gate);
+}
+
+/* Others are not to wait for what takes long, nor for much data either, if
+ * there is somebody who has time for it. */
+static enum fuse_pace choose_pace(const struct queue_worker *worker)
+{
+    if (!worker->pool)
+        return FUSE_PACE_ANY;
+    return virtqueue_has_more(&worker->vq) && queue_pool_has_time(worker->pool)
+               ? FUSE_PACE_AT_ONCE
+               : FUSE_PACE_SOON;
+}
+
 /* Handle some requests. The gate is held for reading. True if there may be
  * more. */
-static bool run_batch(struct queue_worker *worker, struct fuse_scratch *scratch,
-                      struct virtqueue_chain *chain)
+static bool run_batch(struct queue_worker *worker, struct queue_hand *hand)
 {
     struct virtqueue *vq = &worker->vq;
     unsigned unsignalled = 0;
     size_t bytes = 0, len;
     int r = 0, error;
 
-    if (!worker->enabled || !vq->mapped || vq->broken)
+    if (!may_run(worker))
         return false;
     virtqueue_disable_kicks(vq);
-    if (fault_guard_tripped()) {
-        log_error(LOG_FS_BACKEND,
-                  "queue %u: the front-end has taken back "
-                  "memory that it had shared",
-                  worker->index);
-        vq->broken = true;
-        signal_eventfd(worker->err);
-        return false;
-    }
     for (int i = 0; i < BATCH && !atomic_load(&worker->stop); i++) {
-        r = next_request(worker, chain, &error);
+        r = next_request(worker, &hand->chain, &error);
         if (r <= 0)
             break;
-        if (!handle_request(worker, scratch, chain, error, &len))
+        hand->scratch->pace = choose_pace(worker);
+        if (!handle_request(worker, hand->scratch, &hand->chain, error, &len))
             continue;
         bytes += len;
         if (++unsignalled == MAX_UNSIGNALLED || bytes > MAX_UNSIGNALLED_BYTES) {
@@ -187,7 +256,8 @@ static bool run_batch(struct queue_worker *worker, struct fuse_scratch *scratch,
 void queue_worker_check_parked(struct queue_worker *worker)
 {
     /* A fresh ring has nothing outstanding. */
-    if (virtqueue_outstanding(&worker->vq) != parked_count(worker->parked))
+    if (virtqueue_outstanding(&worker->vq) !=
+        parked_count(worker->parked) + queue_pool_count(worker->pool))
         parked_drop(worker->parked);
 }
 
@@ -199,23 +269,21 @@ void queue_worker_drop_parked(struct queue_worker *worker)
 static gpointer worker_main(gpointer data)
 {
     struct queue_worker *worker = data;
-    struct fuse_scratch *scratch = fuse_scratch_new();
-    struct virtqueue_chain *chain = g_new(struct virtqueue_chain, 1);
+    struct queue_hand *hand = queue_hand_new();
 
     while (!atomic_load(&worker->stop)) {
         struct epoll_event event;
         bool more, polling;
 
         pthread_rwlock_rdlock(worker->gate);
-        more = run_batch(worker, scratch, chain);
+        more = run_batch(worker, hand);
         polling = worker->polling;
         pthread_rwlock_unlock(worker->gate);
         if (!more)
             epoll_wait(worker->epoll, &event, 1,
                        polling ? POLL_INTERVAL_MS : -1);
     }
-    g_free(chain);
-    fuse_scratch_free(scratch);
+    queue_hand_free(hand);
     return NULL;
 }
 
@@ -248,7 +316,6 @@ static int set_kick(struct queue_worker *worker, int kick)
 
 int queue_worker_start(struct queue_worker *worker, int kick)
 {
-    g_autofree char *name = g_strdup_printf("queue-%u", worker->index);
     g_autoptr(GError) error = NULL;
     int r;
 
@@ -264,7 +331,8 @@ int queue_worker_start(struct queue_worker *worker, int kick)
         return 0;
     }
     atomic_store(&worker->stop, false);
-    worker->thread = g_thread_try_new(name, worker_main, worker, &error);
+    worker->thread = g_thread_try_new(worker->name, worker_main, worker,
+                                      &error);
     return worker->thread ? 0 : -EAGAIN;
 }
 
@@ -276,6 +344,7 @@ void queue_worker_stop(struct queue_worker *worker)
         g_thread_join(worker->thread);
         worker->thread = NULL;
     }
+    queue_pool_finish(worker->pool);
     if (worker->kick >= 0) {
         drain_kick(worker->kick);
         epoll_ctl(worker->epoll, EPOLL_CTL_DEL, worker->kick, NULL);

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * queue_worker - a virtqueue with its thread, which waits for kicks and
- * handles the queue's requests one after the other.
+ * handles the queue's requests one after the other. What may take long is given
+ * to the queue's pool (queue_pool.h), and what reads much is, if others wait
+ * behind it and the pool has time. So answers may come in another order than
+ * requests, and the used ring has a lock. Requests hold what they use (nodes,
+ * handles), so a FORGET, RELEASE or DESTROY that overtakes one harms nobody.
  *
  * The front-end may change a queue while it runs (another eventfd, other
  * memory). So the thread handles requests only with the gate held for reading,
@@ -12,7 +16,9 @@
  * its head is kept, and its descriptors are walked again later. They stay when
  * the thread is stopped: a front-end stops the rings also to pause the guest,
  * which is just what somebody may do while a decision is pending. When the ring
- * starts again, it shows itself whether the guest still waits for them.
+ * starts again, it shows itself whether the guest still waits for them. What
+ * the pool has is done before the queue stops; what it cannot do, as the queue
+ * was disabled or lost its memory meanwhile, is parked as ready.
  *
  * Threads: all calls by the control thread, but queue_worker_wake() by any.
  */
@@ -26,6 +32,7 @@
 
 #include "daemon/parked.h"
 #include "virtiofs/fuse_server.h"
+#include "virtiofs/queue_pool.h"
 #include "virtiofs/virtqueue.h"
 
 struct queue_worker {
@@ -38,7 +45,10 @@ struct queue_worker {
     pthread_rwlock_t *gate;     /* borrowed */
     struct fuse_server *server; /* borrowed */
     struct parked_queue *parked;
+    struct queue_pool *pool;   /* NULL: none */
+    pthread_mutex_t used_lock; /* the used ring */
     unsigned index;
+    char name[16]; /* of its threads */
     int kick;
     int wake; /* eventfd of our own */
     int epoll;
@@ -47,20 +57,19 @@ struct queue_worker {
 };
 
 /* Everything is borrowed for the worker's life. NULL and errno. */
-struct queue_worker *queue_worker_new(unsigned index,
-                                      struct fuse_server *server,
-                                      const struct guest_memory *memory,
-                                      struct dirty_log *log,
-                                      pthread_rwlock_t *gate);
+struct queue_worker *
+queue_worker_new(unsigned index, struct fuse_server *server, unsigned pool_size,
+                 const struct guest_memory *memory, struct dirty_log *log,
+                 pthread_rwlock_t *gate);
 
-/* Stops it. NULL is allowed. */
+/* Stops it; what its pool has not begun is dropped. NULL is allowed. */
 void queue_worker_free(struct queue_worker *worker);
 
 /* Start with this kick eventfd (taken; -1: poll), or change to it. The gate
  * must not be held. 0 or -errno. */
 int queue_worker_start(struct queue_worker *worker, int kick);
 
-/* Finish the request in work and end the thread. The gate must not be held,
+/* Finish the requests in work, and end the threads. The gate must not be held,
  * or the thread never ends. */
 void queue_worker_stop(struct queue_worker *worker);
 

@@ -20,6 +20,7 @@
 
 struct vhost_rings {
     struct fuse_server *server;
+    unsigned pool_size;
     pthread_rwlock_t gate;
     struct guest_memory *memory;
     struct dirty_log log;
@@ -27,12 +28,14 @@ struct vhost_rings {
     struct queue_worker *workers[VHOST_RINGS_MAX];
 };
 
-struct vhost_rings *vhost_rings_new(struct fuse_server *server)
+struct vhost_rings *vhost_rings_new(struct fuse_server *server,
+                                    unsigned pool_size)
 {
     struct vhost_rings *rings = g_new0(struct vhost_rings, 1);
     pthread_rwlockattr_t attr;
 
     rings->server = server;
+    rings->pool_size = pool_size;
     rings->memory = guest_memory_new();
     pthread_rwlockattr_init(&attr);
     pthread_rwlockattr_setkind_np(&attr,
@@ -63,8 +66,8 @@ static int find_worker(struct vhost_rings *rings, uint32_t index,
         return -EINVAL;
     worker = rings->workers[index];
     if (!worker) {
-        worker = queue_worker_new(index, rings->server, rings->memory,
-                                  &rings->log, &rings->gate);
+        worker = queue_worker_new(index, rings->server, rings->pool_size,
+                                  rings->memory, &rings->log, &rings->gate);
         if (!worker)
             return -errno;
         worker->enabled = rings->enable_all;

@@ -28,8 +28,9 @@ struct vhost_ring_addresses {
     uint64_t used_log;
 };
 
-/* server is borrowed for the rings' life. */
-struct vhost_rings *vhost_rings_new(struct fuse_server *server);
+/* server is borrowed for the rings' life; pool_size: see queue_pool.h. */
+struct vhost_rings *vhost_rings_new(struct fuse_server *server,
+                                    unsigned pool_size);
 
 /* Stops all queues. NULL is allowed. */
 void vhost_rings_free(struct vhost_rings *rings);

@@ -332,8 +332,8 @@ static gboolean run_connection(struct vhost_user *vu, int stop_fd,
     return FALSE;
 }
 
-gboolean vhost_user_serve(struct fuse_server *server, int listen_fd,
-                          int stop_fd, GError **error)
+gboolean vhost_user_serve(struct fuse_server *server, unsigned pool_size,
+                          int listen_fd, int stop_fd, GError **error)
 {
     struct vhost_user vu = { .server = server,
                              .connection = -1,
@@ -350,7 +350,7 @@ gboolean vhost_user_serve(struct fuse_server *server, int listen_fd,
         return FALSE;
     }
     fd_close(&listening);
-    vu.rings = vhost_rings_new(server);
+    vu.rings = vhost_rings_new(server, pool_size);
     ok = run_connection(&vu, stop_fd, error);
     vhost_rings_free(vu.rings);
     fd_close(&vu.backend_request);

@@ -213,6 +213,11 @@ int virtqueue_pop(struct virtqueue *vq, struct virtqueue_chain *chain)
     return r;
 }
 
+bool virtqueue_has_more(const struct virtqueue *vq)
+{
+    return READ_ONCE(vq->avail->idx) != vq->last_avail;
+}
+
 static void log_used(struct virtqueue *vq, const void *p, size_t len)
 {
     if (vq->log_used)
@@ -293,5 +298,5 @@ bool virtqueue_enable_kicks(struct virtqueue *vq)
     /* The wish must be out before the index is read again: either we see a
      * new request here, or the driver sees the wish and kicks. */
     atomic_thread_fence(memory_order_seq_cst);
-    return READ_ONCE(vq->avail->idx) != vq->last_avail;
+    return virtqueue_has_more(vq);
 }

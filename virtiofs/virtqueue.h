@@ -7,12 +7,14 @@
  * before it is used. A driver that breaks the rules breaks its queue, which
  * then stays still until it is set up again.
  *
- * Threads: one at a time; the owner locks.
+ * Threads: one at a time; the owner locks. But virtqueue_again() by any number
+ * at the side of others, while nobody changes the set-up.
  */
 #ifndef VIRTIOFS_VIRTQUEUE_H
 #define VIRTIOFS_VIRTQUEUE_H
 
 #include <linux/virtio_ring.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,7 +48,7 @@ struct virtqueue {
     uint16_t used_idx;   /* the next entry of used to fill */
     uint16_t signalled;  /* used_idx when the driver was last told */
     bool signalled_valid;
-    bool broken;
+    atomic_bool broken;
 };
 
 /* A request: first n_in iovecs to read, then n_out to write. */
@@ -80,6 +82,9 @@ int virtqueue_again(struct virtqueue *vq, uint16_t head,
 
 /* How many requests the driver waits for, of those that were taken. */
 unsigned virtqueue_outstanding(const struct virtqueue *vq);
+
+/* Is there a request that was not taken yet? */
+bool virtqueue_has_more(const struct virtqueue *vq);
 
 /* Give a request back, len bytes of its writable part written. */
 void virtqueue_push(struct virtqueue *vq, const struct virtqueue_chain *chain,

@@ -222,7 +222,7 @@ static gpointer serve(gpointer data)
     struct backend *backend = data;
     g_autoptr(GError) error = NULL;
 
-    vhost_user_serve(backend->server, backend->listen_fd, backend->stop_fd,
+    vhost_user_serve(backend->server, 2, backend->listen_fd, backend->stop_fd,
                      &error);
     return NULL;
 }
