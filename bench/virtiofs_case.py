@@ -23,6 +23,13 @@ WITH_UNDO = {"lookup": 0.9, "getattr": 0.9, "rename": 0.9, "read4k": 0.9,
 WITHOUT = {"lookup": 0.85, "getattr": 0.85, "rename": 0.85,
            "readdirplus": 0.85, "rmtree": 0.85}
 
+# What shows a thread pool: a name's prefix, options of vufs, operations.
+POOL_RUNS = [
+    ("", [], ["read4k", "write4k", "read1m", "write1m", "behindsync"]),
+    ("deep_", ["--qd=16"], ["read4k", "write4k", "read1m", "write1m"]),
+    ("cold_deep_", ["--qd=16", "--share=SHARE"], ["read4k", "read1m"]),
+]
+
 C_DAEMON = ["/usr/lib/qemu/virtiofsd", "/usr/libexec/qemu/virtiofsd"]
 RUST_DAEMON = ["/usr/libexec/virtiofsd", "/usr/lib/virtiofsd"]
 START_SECONDS = 20
@@ -43,7 +50,7 @@ class Contest:
         self.base = os.path.join(settings.work, "virtiofs")
         self.seconds = 0.05 if settings.quick else 2
 
-    def measure(self, command):
+    def measure(self, command, options=(), operations=OPERATIONS):
         """Run the daemon and vufs; numbers by operation."""
         fresh_folder(os.path.join(self.base, "share"))
         settle()
@@ -54,34 +61,51 @@ class Contest:
             done = subprocess.run(
                 [os.path.join(self.settings.build, "bench", "vufs"),
                  f"--socket={self.socket()}", f"--pid={daemon.pid}",
-                 f"--secs={self.seconds}", *OPERATIONS], check=True,
+                 f"--secs={self.seconds}", *options, *operations], check=True,
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL, text=True)
         finally:
             daemon.send_signal(signal.SIGTERM)
             daemon.wait()
-        return self.numbers(done.stdout)
+        return self.numbers(done.stdout, operations)
 
     def socket(self):
         return os.path.join(self.base, "s")
 
     @staticmethod
-    def numbers(text):
+    def numbers(text, operations):
         found = numbers_of_lines(LINE, text)
-        missing = set(OPERATIONS) - set(found)
+        missing = set(operations) - set(found)
         if missing:
             raise RuntimeError(f"vufs does not tell of {missing}")
         return found
 
+    def our_command(self):
+        return [os.path.join(self.settings.build, "stepback-virtiofsd"),
+                "--shared-dir", os.path.join(self.base, "share"),
+                "--socket-path", self.socket(), "--cache", "never",
+                "--log-level", "error"]
+
     def ours(self, undo):
-        command = [os.path.join(self.settings.build, "stepback-virtiofsd"),
-                   "--shared-dir", os.path.join(self.base, "share"),
-                   "--socket-path", self.socket(), "--cache", "never",
-                   "--log-level", "error"]
+        command = self.our_command()
         fresh_folder(self.base)
         if undo:
             command += ["--undo-dir", os.path.join(self.base, "undo")]
         return self.measure(command)
+
+    def with_pool(self, size):
+        """Of the daemon with so many threads in its pool: numbers by operation
+        and queue depth, also with nothing in the host's cache ("cold_")."""
+        command = self.our_command() + [f"--thread-pool-size={size}"]
+        found = {}
+        fresh_folder(self.base)
+        for prefix, options, operations in POOL_RUNS:
+            options = [option.replace("SHARE", self.base + "/share")
+                       for option in options]
+            numbers = self.measure(command, options, operations)
+            found.update((prefix + name, value)
+                         for name, value in numbers.items())
+        return found
 
     def c_daemon(self):
         path = installed("VIRTIOFSD_C", C_DAEMON)
@@ -123,4 +147,17 @@ def case_virtiofs(settings):
                      most=WITH_UNDO[operation])
         result.ratio("stepback", operation + "_cpu", "better yardstick",
                      most=WITHOUT.get(operation))
+    return result
+
+
+def case_pool(settings):
+    result = Result("pool", "one operation of a guest's driver, with threads for "
+                    "what takes long and without; deep: 16 at a time")
+    contest = Contest(settings)
+    in_turn(result, {"pool": lambda: contest.with_pool(4),
+                     "inline": lambda: contest.with_pool(0)}, settings.rounds)
+    for metric in result.rows["pool"].metrics:
+        if not metric.startswith("behindsync"):
+            result.ratio("pool", metric, "inline")
+    result.ratio("pool", "behindsync", "inline", most=0.5)
     return result

@@ -8,8 +8,10 @@
  * FUSE requests at a chosen queue depth.  The same binary drives any back-end
  * (QEMU's old C virtiofsd, the Rust virtiofsd, ours), so their figures compare.
  *
- * Use:    vufs --socket=PATH --pid=PID[,PID...] [--qd=N] [--secs=S] [--page-sg] CASE...
- *         CASE is one of the names printed by --list, or 'all'.
+ * Use:    vufs --socket=PATH --pid=PID[,PID...] [--qd=N] [--secs=S] [--page-sg]
+ *              [--share=DIR] CASE...
+ *         CASE is one of the names printed by --list, or 'all'. With --share (the
+ *         folder on this host) the host's cache is emptied before reads.
  *
  * Output: one line a case:
  *   CASE  ops/s  MiB/s  wall-us/op  daemon-cpu-us/op
@@ -575,6 +577,26 @@ static void case_rename(const char *name)
     do_forget(node, 1);
 }
 
+static const char *share;
+static int share_file = -1; /* the host's view of the file of io_case() */
+
+static void open_share_file(void)
+{
+    char path[4096];
+    if (!share)
+        return;
+    snprintf(path, sizeof(path), "%s/vufs-%d/io", share, (int)getpid());
+    share_file = open(path, O_RDONLY | O_CLOEXEC);
+    if (share_file < 0 || fdatasync(share_file) != 0)
+        die("%s: %s", path, strerror(errno));
+}
+
+static void forget_cached(void)
+{
+    if (share_file >= 0)
+        posix_fadvise(share_file, 0, 0, POSIX_FADV_DONTNEED);
+}
+
 static void io_case(const char *name, bool write_, uint32_t bs, bool random_, uint64_t fsize)
 {
     uint64_t fh, node = do_create(work, "io", &fh), ops = 0;
@@ -585,6 +607,9 @@ static void io_case(const char *name, bool write_, uint32_t bs, bool random_, ui
     }
     uint64_t nblk = fsize / bs, next = 0, rnd = 88172645463325252ull;
     int inflight = 0;
+    if (!write_)
+        open_share_file();
+    forget_cached();
     start();
     double end = now_s() + secs;
     bool more = true;
@@ -612,11 +637,15 @@ static void io_case(const char *name, bool write_, uint32_t bs, bool random_, ui
         int s2 = reap();
         ok(err_of(s2), name);
         inflight--;
-        ops++;
+        if (++ops % 1024 == 0)
+            forget_cached();
         if (more && now_s() > end)
             more = false;
     }
     report(name, ops, ops * bs);
+    if (share_file >= 0)
+        close(share_file);
+    share_file = -1;
     do_release(node, fh);
     ok(do_name(FUSE_UNLINK, work, "io"), "unlink");
     do_forget(node, 1);
@@ -626,6 +655,35 @@ static void case_read4k(const char *n) { io_case(n, false, 4096, true, 64 << 20)
 static void case_write4k(const char *n) { io_case(n, true, 4096, true, 64 << 20); }
 static void case_read1m(const char *n) { io_case(n, false, 1 << 20, false, 256 << 20); }
 static void case_write1m(const char *n) { io_case(n, true, 1 << 20, false, 256 << 20); }
+
+static void case_behindsync(const char *name)
+{
+    /* getattr while something else of the queue waits for the disk: what others
+     * feel of one who writes and syncs; an 'op' is a getattr */
+    uint64_t fh, node = do_create(work, "bs", &fh), ops = 0;
+    start();
+    for (double end = now_s() + secs; now_s() < end; ) {
+        struct fuse_write_in *w = arg(0);
+        *w = (struct fuse_write_in){ .fh = fh, .size = 1 << 20 };
+        ok(call(0, FUSE_WRITE, node, sizeof(*w), 1 << 20, sizeof(struct fuse_write_out), 0), "write");
+        struct fuse_fsync_in *f = arg(0);
+        *f = (struct fuse_fsync_in){ .fh = fh };
+        submit(0, FUSE_FSYNC, node, sizeof(*f), 0, 0, 0);
+        kick();
+        while (slots[0].busy) {
+            memset(arg(1), 0, sizeof(struct fuse_getattr_in));
+            submit(1, FUSE_GETATTR, work, sizeof(struct fuse_getattr_in), 0, sizeof(struct fuse_attr_out), 0);
+            kick();
+            while (slots[1].busy)
+                ok(err_of(reap()), name);
+            ops++;
+        }
+    }
+    report(name, ops, 0);
+    do_release(node, fh);
+    ok(do_name(FUSE_UNLINK, work, "bs"), "unlink");
+    do_forget(node, 1);
+}
 
 static void case_readdirplus(const char *name)
 {
@@ -709,7 +767,7 @@ static const struct { const char *name; void (*run)(const char *); } cases[] = {
     { "lookup", case_lookup }, { "getattr", case_getattr }, { "smallfile", case_smallfile },
     { "rename", case_rename }, { "read4k", case_read4k }, { "write4k", case_write4k },
     { "read1m", case_read1m }, { "write1m", case_write1m }, { "readdirplus", case_readdirplus },
-    { "rmtree", case_rmtree },
+    { "rmtree", case_rmtree }, { "behindsync", case_behindsync },
 };
 
 int main(int argc, char **argv)
@@ -727,6 +785,8 @@ int main(int argc, char **argv)
             qd = atoi(a + 5);
         else if (!strncmp(a, "--secs=", 7))
             secs = atof(a + 7);
+        else if (!strncmp(a, "--share=", 8))
+            share = a + 8;
         else if (!strcmp(a, "--page-sg"))
             page_sg = true;
         else if (!strcmp(a, "--list")) {
@@ -737,7 +797,7 @@ int main(int argc, char **argv)
             nrun++;
     }
     if (!path || !nrun || qd < 1 || qd > MAX_QD)
-        die("use: vufs --socket=PATH --pid=PID[,PID...] [--qd=N] [--secs=S] [--page-sg] CASE...");
+        die("use: vufs --socket=PATH --pid=PID[,PID...] [--qd=N] [--secs=S] [--page-sg] [--share=DIR] CASE...");
     vu_connect(path);
     for (int i = 0; i < MAX_QD; i++) {
         if (mem_used + SLOT_SIZE + (64 << 10) > MEM_SIZE)
