@@ -310,7 +310,8 @@ bool mcp_call_ask(struct mcp_call *call, json_t *requests,
 {
     bool asked;
 
-    if (!call->connection || call->questions) {
+    if ((!call->connection && !call->token) || call->outcome ||
+        call->questions) {
         json_decref(requests);
         return false;
     }
@@ -318,6 +319,8 @@ bool mcp_call_ask(struct mcp_call *call, json_t *requests,
     call->answers = json_object();
     call->answered = answered;
     call->answered_opaque = opaque;
+    if (call->token)
+        return true; /* the next repetition is answered with it */
     asked = call->version >= MCP_MODERN ? park(call) : ask_connection(call);
     if (!asked)
         mcp_call_withdraw(call);

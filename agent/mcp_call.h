@@ -73,7 +73,8 @@ bool mcp_call_can(const struct mcp_call *call, const char *capability);
  * answers (borrowed) has a member for each: the client's result; null if it
  * refused. Not called if the call is cancelled, which the handler must
  * therefore want to know, or the question withdrawn; and not from within.
- * False: the client cannot be asked (now); requests is freed. */
+ * False: the client cannot be asked, or is being asked; requests is freed.
+ * Who asks again should choose other keys: an answer may be on its way. */
 typedef void (*mcp_call_answered)(struct mcp_call *call, json_t *answers,
                                   void *opaque);
 bool mcp_call_ask(struct mcp_call *call, json_t *requests,

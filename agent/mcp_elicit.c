@@ -12,35 +12,69 @@
 /* Of the time that a decision has; the rest is for the frontend's part. */
 enum { GRACE_SHARE = 2 };
 
-struct mcp_elicit {
-    struct mcp_service_state *service;
-    unsigned grace_ms;
-
-    char *safeguard_id; /* the one that is asked about, or NULL */
-    struct mcp_call *call;
+/* One decision that the running call has led to. */
+struct asking {
+    struct mcp_elicit *elicit;
+    char *safeguard_id, *key;
+    json_t *request;    /* what the client is asked; NULL: it was */
     gint64 counts_from; /* monotonic, us */
     bool allow;
-    guint timer;
+    guint timer; /* it has answered, and its word counts then */
 };
 
-static void forget(struct mcp_elicit *elicit)
+/* Several folders may each want a decision of the same command. The client is
+ * asked one after the other, as a person answers them. */
+struct mcp_elicit {
+    struct mcp_service_state *service;
+    unsigned grace_ms, last_key;
+
+    struct mcp_call *call; /* whose they are */
+    GPtrArray *all;        /* of struct asking */
+    struct asking *asked;  /* the one that the client has before it, or NULL */
+};
+
+static void ask_next(struct mcp_elicit *elicit);
+
+static void asking_free(gpointer data)
 {
-    g_clear_handle_id(&elicit->timer, g_source_remove);
-    g_clear_pointer(&elicit->safeguard_id, g_free);
-    elicit->call = NULL;
+    struct asking *asking = data;
+
+    g_clear_handle_id(&asking->timer, g_source_remove);
+    g_free(asking->safeguard_id);
+    g_free(asking->key);
+    json_decref(asking->request);
+    g_free(asking);
+}
+
+static struct asking *find(const struct mcp_elicit *elicit, const char *id)
+{
+    for (guint i = 0; i < elicit->all->len; i++) {
+        struct asking *asking = g_ptr_array_index(elicit->all, i);
+
+        if (g_strcmp0(asking->safeguard_id, id) == 0)
+            return asking;
+    }
+    return NULL;
+}
+
+static bool is_running(const struct mcp_elicit *elicit)
+{
+    return elicit->call &&
+           elicit->call == mcp_queue_running(elicit->service->queue);
 }
 
 static gboolean decide(gpointer data)
 {
-    struct mcp_elicit *elicit = data;
-    g_autofree char *id = g_steal_pointer(&elicit->safeguard_id);
+    struct asking *asking = data;
+    struct mcp_elicit *elicit = asking->elicit;
+    g_autofree char *id = g_strdup(asking->safeguard_id);
+    bool allow = asking->allow;
 
-    elicit->timer = 0;
-    elicit->call = NULL;
-    log_info(LOG_SAFEGUARD, "an MCP client's user says: %s",
-             elicit->allow ? "allow" : "deny");
-    elicit->service->host->decide(elicit->service->host_opaque, id,
-                                  elicit->allow);
+    asking->timer = 0;
+    g_ptr_array_remove(elicit->all, asking);
+    log_info(LOG_SAFEGUARD, "an MCP client's user says of %s: %s", id,
+             allow ? "allow" : "deny");
+    elicit->service->host->decide(elicit->service->host_opaque, id, allow);
     return G_SOURCE_REMOVE;
 }
 
@@ -64,27 +98,37 @@ static int read_answer(json_t *answer)
 static void on_answered(struct mcp_call *call, json_t *answers, void *opaque)
 {
     struct mcp_elicit *elicit = opaque;
-    int answer = read_answer(json_object_get(answers, "safeguard"));
-    gint64 wait = elicit->counts_from - g_get_monotonic_time();
+    struct asking *asking = elicit->asked;
+    gint64 wait;
+    int answer;
 
-    if (elicit->call != call || !elicit->safeguard_id || answer < 0 ||
-        elicit->timer)
+    if (elicit->call != call || !asking)
         return;
-    elicit->allow = answer > 0;
+    elicit->asked = NULL;
+    answer = read_answer(json_object_get(answers, asking->key));
+    wait = asking->counts_from - g_get_monotonic_time();
+    asking->allow = answer > 0;
     /* From the main loop: a decision may end the call. */
-    elicit->timer = g_timeout_add((guint)(MAX(wait, 0) / 1000), decide, elicit);
+    if (answer >= 0)
+        asking->timer = g_timeout_add((guint)(MAX(wait, 0) / 1000), decide,
+                                      asking);
+    ask_next(elicit);
 }
 
-static json_t *question(json_t *payload)
+static json_t *question(json_t *payload, const char *key)
 {
     const char *message = json_string_value(
         json_object_get(payload, "message"));
+    const char *folder = json_string_value(
+        json_object_get(payload, "directory"));
     g_autoptr(GString) text = g_string_new(
         message ? message : "A command is about to destroy much.");
     json_t *paths = json_object_get(payload, "sample_paths"), *path;
     json_t *params;
     size_t i;
 
+    if (folder)
+        g_string_append_printf(text, "\nThe folder: %s", folder);
     json_array_foreach(paths, i, path)
     {
         if (json_is_string(path))
@@ -97,8 +141,38 @@ static json_t *question(json_t *payload)
                        "object", "properties", "decision", "type", "string",
                        "title", "Decision", "enum", "allow", "deny", "required",
                        "decision");
-    return json_pack("{s:{s:s, s:o}}", "safeguard", "method",
-                     "elicitation/create", "params", params);
+    return json_pack("{s:{s:s, s:o}}", key, "method", "elicitation/create",
+                     "params", params);
+}
+
+static void ask_next(struct mcp_elicit *elicit)
+{
+    for (guint i = 0; !elicit->asked && i < elicit->all->len; i++) {
+        struct asking *asking = g_ptr_array_index(elicit->all, i);
+
+        if (!asking->request || !is_running(elicit))
+            continue;
+        if (mcp_call_ask(elicit->call, g_steal_pointer(&asking->request),
+                         on_answered, elicit))
+            elicit->asked = asking;
+    }
+}
+
+/* What is left is about a call that is over. */
+static void forget_all(struct mcp_elicit *elicit)
+{
+    elicit->asked = NULL;
+    elicit->call = NULL;
+    elicit->last_key = 0;
+    g_ptr_array_set_size(elicit->all, 0);
+}
+
+/* An answer that comes late must not be taken for another question's. */
+static char *make_key(struct mcp_elicit *elicit)
+{
+    return ++elicit->last_key == 1
+               ? g_strdup("safeguard")
+               : g_strdup_printf("safeguard-%u", elicit->last_key);
 }
 
 void mcp_elicit_triggered(struct mcp_elicit *elicit, json_t *payload)
@@ -109,30 +183,40 @@ void mcp_elicit_triggered(struct mcp_elicit *elicit, json_t *payload)
     json_int_t timeout_s = json_integer_value(
         json_object_get(payload, "timeout_seconds"));
     gint64 grace = elicit->grace_ms;
+    struct asking *asking;
 
-    forget(elicit);
+    if (elicit->call != call)
+        forget_all(elicit);
     if (!call || !id || mcp_call_version(call) < MCP_2025_06_18 ||
         !mcp_call_can(call, "elicitation"))
         return;
     if (timeout_s > 0)
         grace = MIN(grace, timeout_s * 1000 / GRACE_SHARE);
-    elicit->safeguard_id = g_strdup(id);
     elicit->call = call;
-    elicit->counts_from = g_get_monotonic_time() + grace * 1000;
-    if (!mcp_call_ask(call, question(payload), on_answered, elicit))
-        forget(elicit);
+    asking = g_new0(struct asking, 1);
+    asking->elicit = elicit;
+    asking->safeguard_id = g_strdup(id);
+    asking->key = make_key(elicit);
+    asking->request = question(payload, asking->key);
+    asking->counts_from = g_get_monotonic_time() + grace * 1000;
+    g_ptr_array_add(elicit->all, asking);
+    ask_next(elicit);
 }
 
 void mcp_elicit_decided(struct mcp_elicit *elicit, json_t *payload)
 {
-    const char *id = json_string_value(
-        json_object_get(payload, "safeguard_id"));
+    struct asking *asking = find(
+        elicit, json_string_value(json_object_get(payload, "safeguard_id")));
 
-    if (!elicit->call || g_strcmp0(id, elicit->safeguard_id) != 0)
+    if (!asking)
         return;
-    if (elicit->call == mcp_queue_running(elicit->service->queue))
-        mcp_call_withdraw(elicit->call);
-    forget(elicit);
+    if (asking == elicit->asked) {
+        elicit->asked = NULL;
+        if (is_running(elicit))
+            mcp_call_withdraw(elicit->call);
+    }
+    g_ptr_array_remove(elicit->all, asking);
+    ask_next(elicit);
 }
 
 struct mcp_elicit *mcp_elicit_new(struct mcp_service_state *service,
@@ -142,11 +226,12 @@ struct mcp_elicit *mcp_elicit_new(struct mcp_service_state *service,
 
     elicit->service = service;
     elicit->grace_ms = grace_ms;
+    elicit->all = g_ptr_array_new_with_free_func(asking_free);
     return elicit;
 }
 
 void mcp_elicit_free(struct mcp_elicit *elicit)
 {
-    forget(elicit);
+    g_ptr_array_unref(elicit->all);
     g_free(elicit);
 }

@@ -11,6 +11,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from mcp_client import LATEST, MODERN, connect  # noqa: E402
 from stdio_client import (contains, done, equal, eventually,  # noqa: E402
                           main, open_session, sh, snapshot, test)
 
@@ -205,36 +206,178 @@ def a_denial_counts_everywhere(place):
     equal(agent.close(), 0)
 
 
+BOTH = "sh rm f* & rm /mnt/working/1/f* & wait"
+
+
 @test
 def two_folders_ask_at_once(place):
-    """two decisions at a time: ids differ, and one no is enough"""
+    """two decisions at a time: each on its own; the machine waits for both"""
     agent = guarded(place, "a", "b", delete_threshold=3)
     paths = [place.root + "/a", place.root + "/b"]
     before = snapshot(*paths)
-    command = "sh rm f* & rm /mnt/working/1/f* & wait"
-    for actions, number in ((("allow", "allow"), None),
-                            (("allow", "deny"), 5001), (("deny",), 5001)):
+    for order in ((0, 1), (1, 0)):
+        for actions, number in ((("allow", "allow"), None),
+                                (("allow", "deny"), 5001), (("deny",), 5001)):
+            id, events = ask_twice(agent, paths)
+            assert events[0]["safeguard_id"] != events[1]["safeguard_id"]
+            equal({event["directory"] for event in events}, {"a", "b"})
+            for path, event in zip(paths, events):
+                state = agent.ask("fs.status", directory=path)["payload"]
+                equal(state["pending_safeguard"]["safeguard_id"],
+                      event["safeguard_id"])
+            for index, action in zip(order, actions):
+                equal(held(agent), True)
+                equal(confirm(agent, events[index], action)["payload"], {})
+            answer = agent.response(id)
+            equal(answer.get("error", {}).get("number"), number)
+            equal((held(agent), decisions(agent, id)), (False, {
+                events[order[0]]["safeguard_id"]: actions[0],
+                events[order[1]]["safeguard_id"]: actions[-1]}))
+            for event in events:
+                equal(confirm(agent, event, "allow")["error"]["number"], 5000)
+            if number is None:
+                agent.ask("undo.rollback")
+            equal(snapshot(*paths), before)
+    equal(agent.close(), 0)
+
+
+@test
+def silence_denies_both(place):
+    """two decisions, one allowed and one not answered: all is taken back"""
+    agent = guarded(place, "a", "b", delete_threshold=3, timeout_seconds=3)
+    paths = [place.root + "/a", place.root + "/b"]
+    before = snapshot(*paths)
+    id, events = ask_twice(agent, paths)
+    confirm(agent, events[0], "allow")
+    equal(held(agent), True)
+    equal(agent.response(id)["error"]["number"], 5001)
+    equal((held(agent), decisions(agent, id)), (False, {
+        events[0]["safeguard_id"]: "allow",
+        events[1]["safeguard_id"]: "deny"}))
+    equal(snapshot(*paths), before)
+    equal(agent.ask("undo.history")["payload"]["steps"], [])
+    equal(agent.close(), 0)
+
+
+@test
+def a_clients_user_is_asked_twice(place):
+    """two decisions about an MCP client's command: its user is asked of each"""
+    agent = guarded(place, "a", "b", delete_threshold=3, timeout_seconds=4)
+    path = agent.first("event.ready")["mcp_socket"]
+    paths = [place.root + "/a", place.root + "/b"]
+    before = snapshot(*paths)
+    for version in (LATEST, MODERN):
+        client = connect(path, version=version,
+                         capabilities={"elicitation": {}})
+        for decision in ("allow", "deny"):
+            asked, result = answered(client, ("allow", decision))
+            equal(len(asked), 2)
+            folders = [message.split("The folder: ")[1][0]
+                       for message in asked]
+            equal(sorted(folders), ["a", "b"])
+            equal((held(agent), result.get("isError", False)),
+                  (False, decision == "deny"))
+            if decision == "allow":
+                agent.ask("undo.rollback")
+            equal(snapshot(*paths), before)
+    equal(agent.close(), 0)
+
+
+@test
+def a_frontend_answers_for_a_client(place):
+    """two decisions: the frontend takes one, and the client the other"""
+    agent = guarded(place, "a", "b", delete_threshold=3, timeout_seconds=6)
+    path = agent.first("event.ready")["mcp_socket"]
+    paths = [place.root + "/a", place.root + "/b"]
+    before = snapshot(*paths)
+    for version in (LATEST, MODERN):
+        client = connect(path, version=version,
+                         capabilities={"elicitation": {}})
         mark = len(agent.seen)
-        id = agent.send("agent.execute", command=command)
+        asking = Asking(client)
         assert eventually(lambda: both_asked(agent, paths), 5)
-        agent.ask("session.status")
-        events = [m["payload"] for m in agent.seen[mark:]
-                  if m["type"] == TRIGGERED]
-        equal(len(events), 2)
-        assert events[0]["safeguard_id"] != events[1]["safeguard_id"]
-        state = agent.ask("fs.status", directory=events[1]["directory"])
-        equal(state["payload"]["pending_safeguard"]["safeguard_id"],
-              events[1]["safeguard_id"])
-        for action, event in zip(actions, events):
-            equal(held(agent), True)
-            confirm(agent, event, action)
-        answer = agent.response(id)
-        equal(answer.get("error", {}).get("number"), number)
-        equal(held(agent), False)
-        if number is None:
-            agent.ask("undo.rollback")
+        first = asking.next()
+        event, = (m["payload"] for m in agent.seen[mark:]
+                  if m["type"] == TRIGGERED and "The folder: %s\n" %
+                  m["payload"]["directory"] in first)
+        confirm(agent, event, "allow")
+        # What was meant for the first is no answer to the second.
+        asking.answer("deny")
+        second = asking.next()
+        assert second and second != first
+        asking.answer("allow")
+        equal(asking.next(), None)
+        equal(asking.result.get("isError", False), False)
+        agent.ask("undo.rollback")
         equal(snapshot(*paths), before)
     equal(agent.close(), 0)
+
+
+class Asking:
+    """A client's command, and the questions that come of it; in both eras."""
+
+    def __init__(self, client):
+        self.client, self.result, self.question = client, None, None
+        self.done = []
+        self.arguments = {"command": BOTH}
+        self.id = client.send("tools/call", name="execute_command",
+                              arguments=self.arguments)
+
+    def next(self):
+        """The text of the next question; None: that was the result."""
+        while True:
+            message = self.client.next()
+            if message.get("method") == "elicitation/create":
+                self.question = message["id"]
+                return message["params"]["message"]
+            if message.get("id") != self.id or "result" not in message:
+                continue
+            self.result = message["result"]
+            if self.result.get("resultType") != "input_required":
+                return None
+            (self.question, request), = self.result["inputRequests"].items()
+            return request["params"]["message"]
+
+    def answer(self, decision):
+        answer = {"action": "accept", "content": {"decision": decision}}
+        if self.client.version != MODERN:
+            self.client.message(id=self.question, result=answer)
+        else:
+            self.id = self.client.send(
+                "tools/call", name="execute_command",
+                arguments=self.arguments,
+                inputResponses={self.question: answer},
+                requestState=self.result["requestState"])
+
+
+def answered(client, decisions):
+    """The questions' texts and the result."""
+    asking, texts = Asking(client), []
+    for decision in decisions:
+        texts.append(asking.next())
+        asking.answer(decision)
+    equal(asking.next(), None)
+    return texts, asking.result
+
+
+def ask_twice(agent, paths):
+    """A command that leads to a decision in both folders."""
+    mark = len(agent.seen)
+    id = agent.send("agent.execute", command=BOTH)
+    assert eventually(lambda: both_asked(agent, paths), 5)
+    agent.ask("session.status")
+    events = [m["payload"] for m in agent.seen[mark:]
+              if m["type"] == TRIGGERED]
+    return id, sorted(events, key=lambda event: event["directory"])
+
+
+def decisions(agent, id):
+    """What was decided since the request, by safeguard_id."""
+    step = agent.response(id)
+    step = step.get("payload", step.get("error", {}).get("data"))["step_id"]
+    return {m["payload"]["safeguard_id"]: m["payload"]["action"]
+            for m in agent.seen if m["type"] == DECIDED and
+            m["payload"]["step_id"] == step}
 
 
 def both_asked(agent, paths):
