@@ -18,7 +18,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from stdio_client import (Agent, Skip, alive, contains, equal,  # noqa: E402
+from stdio_client import (Agent, Skip, contains, equal,  # noqa: E402
                           eventually, main, test)
 
 KILLS = int(os.environ.get("STEPBACK_SESSION_KILLS", "25"))
@@ -138,30 +138,6 @@ def a_dropped_channel_is_told(place):
     equal(agent.close(), 0)
 
 
-def left(place):
-    """Sockets, mounts and temporary files of this place."""
-    found = []
-    for base, _, files in os.walk(place.root):
-        found += [os.path.join(base, name) for name in files
-                  if name.endswith((".sock", ".lock", ".new", ".log"))]
-    with open("/proc/self/mounts") as mounts:
-        found += [line for line in mounts if place.root in line]
-    return [name for name in found if "/.stepback/" not in name]
-
-
-def processes(place):
-    """Of this place, that are alive."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/environ" % pid, "rb") as file:
-                if place.root.encode() in file.read() and alive(int(pid)):
-                    found.append(int(pid))
-        except OSError:
-            pass
-    return found
-
-
 @test
 def kills_leave_nothing(place):
     """SL-08: sessions killed (SIGKILL) at any time leave no process or file"""
@@ -176,8 +152,8 @@ def kills_leave_nothing(place):
         killed_running += len(agent.children()) == 3
         agent.kill()
     assert killed_running > 0
-    assert eventually(lambda: not processes(place), 5), processes(place)
-    assert eventually(lambda: left(place) == [], 5), left(place)
+    assert eventually(lambda: not place.processes(), 5), place.processes()
+    assert eventually(lambda: place.left() == [], 5), place.left()
     equal(place.sessions(), [])
     agent = Agent(place)
     equal(agent.start()["payload"]["state"], "running")

@@ -79,6 +79,28 @@ class Place:
         return [name for name in os.listdir(self.runtime) if "mcp.sock"
                 not in os.listdir(os.path.join(self.runtime, name))]
 
+    def left(self):
+        """Sockets, mounts and temporary files of this place."""
+        found = []
+        for base, _, files in os.walk(self.root):
+            found += [os.path.join(base, name) for name in files
+                      if name.endswith((".sock", ".lock", ".new", ".log"))]
+        with open("/proc/self/mounts") as mounts:
+            found += [line for line in mounts if self.root in line]
+        return [name for name in found if "/.stepback/" not in name]
+
+    def processes(self):
+        """Of this place, that are alive."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open("/proc/%s/environ" % pid, "rb") as file:
+                    if self.root.encode() in file.read() and alive(int(pid)):
+                        found.append(int(pid))
+            except OSError:
+                pass
+        return found
+
     def remove(self):
         self.unmount()
         shutil.rmtree(self.root, ignore_errors=True)
