@@ -15,6 +15,7 @@
 enum { PARKED_MS = 10 * 60 * 1000 };
 
 struct mcp_call {
+    guint64 serial;
     struct mcp_server *server;
     struct mcp_connection *connection;
     json_t *id, *params, *capabilities;
@@ -58,8 +59,10 @@ static void attach(struct mcp_call *call, const struct mcp_call_config *config)
 
 struct mcp_call *mcp_call_new(const struct mcp_call_config *config)
 {
+    static guint64 last_serial;
     struct mcp_call *call = g_new0(struct mcp_call, 1);
 
+    call->serial = ++last_serial;
     call->server = config->server;
     call->method = g_strdup(config->method);
     call->version = config->version;
@@ -454,6 +457,11 @@ struct mcp_connection *mcp_call_connection(const struct mcp_call *call)
 json_t *mcp_call_id(const struct mcp_call *call)
 {
     return call->id;
+}
+
+guint64 mcp_call_serial(const struct mcp_call *call)
+{
+    return call->serial;
 }
 
 struct mcp_server *mcp_call_server(const struct mcp_call *call)

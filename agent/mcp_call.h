@@ -40,6 +40,8 @@ void *mcp_call_service(const struct mcp_call *call);
 struct mcp_connection *mcp_call_connection(const struct mcp_call *call);
 struct mcp_server *mcp_call_server(const struct mcp_call *call);
 json_t *mcp_call_id(const struct mcp_call *call);
+/* Never another call's, as its address may be. Not 0. */
+guint64 mcp_call_serial(const struct mcp_call *call);
 
 /* End the call; result (an object) and data are taken, data may be NULL. */
 void mcp_call_finish(struct mcp_call *call, json_t *result);

@@ -28,9 +28,9 @@ struct mcp_elicit {
     struct mcp_service_state *service;
     unsigned grace_ms, last_key;
 
-    struct mcp_call *call; /* whose they are */
-    GPtrArray *all;        /* of struct asking */
-    struct asking *asked;  /* the one that the client has before it, or NULL */
+    guint64 serial;       /* of the call whose they are */
+    GPtrArray *all;       /* of struct asking */
+    struct asking *asked; /* the one that the client has before it, or NULL */
 };
 
 static void ask_next(struct mcp_elicit *elicit);
@@ -57,10 +57,12 @@ static struct asking *find(const struct mcp_elicit *elicit, const char *id)
     return NULL;
 }
 
-static bool is_running(const struct mcp_elicit *elicit)
+/* The call that all this is about, if it still runs. */
+static struct mcp_call *running(const struct mcp_elicit *elicit)
 {
-    return elicit->call &&
-           elicit->call == mcp_queue_running(elicit->service->queue);
+    struct mcp_call *call = mcp_queue_running(elicit->service->queue);
+
+    return call && mcp_call_serial(call) == elicit->serial ? call : NULL;
 }
 
 static gboolean decide(gpointer data)
@@ -102,7 +104,7 @@ static void on_answered(struct mcp_call *call, json_t *answers, void *opaque)
     gint64 wait;
     int answer;
 
-    if (elicit->call != call || !asking)
+    if (mcp_call_serial(call) != elicit->serial || !asking)
         return;
     elicit->asked = NULL;
     answer = read_answer(json_object_get(answers, asking->key));
@@ -147,22 +149,23 @@ static json_t *question(json_t *payload, const char *key)
 
 static void ask_next(struct mcp_elicit *elicit)
 {
-    for (guint i = 0; !elicit->asked && i < elicit->all->len; i++) {
+    struct mcp_call *call = running(elicit);
+
+    for (guint i = 0; call && !elicit->asked && i < elicit->all->len; i++) {
         struct asking *asking = g_ptr_array_index(elicit->all, i);
 
-        if (!asking->request || !is_running(elicit))
-            continue;
-        if (mcp_call_ask(elicit->call, g_steal_pointer(&asking->request),
-                         on_answered, elicit))
+        if (asking->request &&
+            mcp_call_ask(call, g_steal_pointer(&asking->request), on_answered,
+                         elicit))
             elicit->asked = asking;
     }
 }
 
 /* What is left is about a call that is over. */
-static void forget_all(struct mcp_elicit *elicit)
+static void begin_with(struct mcp_elicit *elicit, const struct mcp_call *call)
 {
     elicit->asked = NULL;
-    elicit->call = NULL;
+    elicit->serial = mcp_call_serial(call);
     elicit->last_key = 0;
     g_ptr_array_set_size(elicit->all, 0);
 }
@@ -185,14 +188,13 @@ void mcp_elicit_triggered(struct mcp_elicit *elicit, json_t *payload)
     gint64 grace = elicit->grace_ms;
     struct asking *asking;
 
-    if (elicit->call != call)
-        forget_all(elicit);
     if (!call || !id || mcp_call_version(call) < MCP_2025_06_18 ||
         !mcp_call_can(call, "elicitation"))
         return;
     if (timeout_s > 0)
         grace = MIN(grace, timeout_s * 1000 / GRACE_SHARE);
-    elicit->call = call;
+    if (!running(elicit))
+        begin_with(elicit, call);
     asking = g_new0(struct asking, 1);
     asking->elicit = elicit;
     asking->safeguard_id = g_strdup(id);
@@ -211,9 +213,11 @@ void mcp_elicit_decided(struct mcp_elicit *elicit, json_t *payload)
     if (!asking)
         return;
     if (asking == elicit->asked) {
+        struct mcp_call *call = running(elicit);
+
         elicit->asked = NULL;
-        if (is_running(elicit))
-            mcp_call_withdraw(elicit->call);
+        if (call)
+            mcp_call_withdraw(call);
     }
     g_ptr_array_remove(elicit->all, asking);
     ask_next(elicit);

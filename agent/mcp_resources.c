@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "agent/fs_view.h"
+#include "agent/mcp_folders.h"
 #include "agent/mcp_service.h"
 #include "agent/mcp_walk.h"
 #include "common/json_bytes.h"
 
-#define FILES_URI   "stepback://files/"
-#define HISTORY_URI "stepback://history"
-#define TEMPLATE    FILES_URI "{+path}"
+#define TEMPLATE        MCP_FILES_URI "{+path}"
+#define FOLDER_TEMPLATE MCP_FOLDER_URI "{label}/{+path}"
 
 enum {
     PAGE = 100,
@@ -24,67 +24,82 @@ enum {
     TEMPLATES_TTL_MS = 3600 * 1000,
 };
 
-/* A cursor is what it says after this, in base64. */
-static const char cursor_mark[] = "after:";
+/* ---- cursors ------------------------------------------------------------- */
 
-/* ---- names --------------------------------------------------------------- */
+/* After which path of which folder a page begins; in base64 a cursor is
+ * "after:PATH" of the first folder, "in:LABEL/PATH" of another, where PATH may
+ * be empty: the beginning. */
+struct place {
+    unsigned index;
+    char *after;
+};
 
-static char *uri_of(const char *path)
+static const char first_mark[] = "after:", other_mark[] = "in:";
+
+static bool parse_cursor(const struct mcp_folders *folders, const char *plain,
+                         struct place *ret_place)
 {
-    g_autofree char *escaped = g_uri_escape_bytes((const guint8 *)path,
-                                                  strlen(path), "/");
+    const char *after = NULL;
 
-    return g_strconcat(FILES_URI, escaped, NULL);
+    if (g_str_has_prefix(plain, first_mark) && plain[strlen(first_mark)])
+        after = plain + strlen(first_mark);
+    else if (!g_str_has_prefix(plain, other_mark) ||
+             !mcp_folders_parse_label(folders, plain + strlen(other_mark),
+                                      &ret_place->index, &after))
+        return false;
+    ret_place->after = g_strdup(after);
+    return true;
 }
 
-/* The path that a uri names: a new string; NULL: it is no file's. */
-static char *path_of(const char *uri)
-{
-    g_autoptr(GBytes) bytes = NULL;
-    const char *data;
-    gsize len;
-
-    if (!g_str_has_prefix(uri, FILES_URI))
-        return NULL;
-    bytes = g_uri_unescape_bytes(uri + strlen(FILES_URI), -1, NULL, NULL);
-    data = bytes ? g_bytes_get_data(bytes, &len) : NULL;
-    if (!data || len == 0 || memchr(data, '\0', len))
-        return NULL;
-    return g_strndup(data, len);
-}
-
-/* ---- lists --------------------------------------------------------------- */
-
-/* NULL: there is none ("" is returned), or it is none of ours. */
-static char *read_cursor(struct mcp_call *call)
+/* False: it is none of ours, or of a folder that is not there any more. */
+static bool read_cursor(struct mcp_call *call,
+                        const struct mcp_folders *folders,
+                        struct place *ret_place)
 {
     json_t *cursor = json_object_get(mcp_call_params(call), "cursor");
     const char *text = json_string_value(cursor);
+    g_autofree guchar *data = NULL;
     g_autofree char *plain = NULL;
     gsize len;
 
-    if (!cursor)
-        return g_strdup("");
-    plain = text && *text ? (char *)g_base64_decode(text, &len) : NULL;
-    if (!plain || len <= strlen(cursor_mark) || memchr(plain, '\0', len) ||
-        strncmp(plain, cursor_mark, strlen(cursor_mark)) != 0)
-        return NULL;
-    return g_strndup(plain + strlen(cursor_mark), len - strlen(cursor_mark));
+    *ret_place = (struct place){ 0 };
+    if (!cursor) {
+        ret_place->after = g_strdup("");
+        return true;
+    }
+    data = text && *text ? g_base64_decode(text, &len) : NULL;
+    if (!data || memchr(data, '\0', len))
+        return false;
+    plain = g_strndup((char *)data, len);
+    return parse_cursor(folders, plain, ret_place);
 }
 
-static json_t *make_cursor(const char *after)
+static json_t *make_cursor(const struct mcp_folders *folders, unsigned index,
+                           const char *after)
 {
-    g_autofree char *plain = g_strconcat(cursor_mark, after, NULL);
+    g_autofree char *label = index > 0
+                                 ? g_uri_escape_string(folders->labels[index],
+                                                       NULL, FALSE)
+                                 : NULL;
+    g_autofree char *plain = label ? g_strconcat(other_mark, label, "/", after,
+                                                 NULL)
+                                   : g_strconcat(first_mark, after, NULL);
     g_autofree char *text = g_base64_encode((const guchar *)plain,
                                             strlen(plain));
 
     return json_string(text);
 }
 
-static json_t *describe_file(const struct mcp_walk_entry *entry)
+/* ---- lists --------------------------------------------------------------- */
+
+static json_t *describe_file(const struct mcp_folders *folders, unsigned index,
+                             const struct mcp_walk_entry *entry)
 {
-    g_autofree char *uri = uri_of(entry->path);
-    g_autofree char *name = g_utf8_make_valid(entry->path, -1);
+    g_autofree char *uri = mcp_folders_uri(folders, index, entry->path);
+    g_autofree char *path = g_utf8_make_valid(entry->path, -1);
+    g_autofree char *name = index > 0 ? g_strconcat(folders->labels[index], "/",
+                                                    path, NULL)
+                                      : g_strdup(path);
 
     return json_pack("{s:s, s:s, s:I}", "uri", uri, "name", name, "size",
                      (json_int_t)entry->st.st_size);
@@ -92,7 +107,7 @@ static json_t *describe_file(const struct mcp_walk_entry *entry)
 
 static json_t *describe_history(enum mcp_version version)
 {
-    json_t *history = json_pack("{s:s, s:s, s:s, s:s}", "uri", HISTORY_URI,
+    json_t *history = json_pack("{s:s, s:s, s:s, s:s}", "uri", MCP_HISTORY_URI,
                                 "name", "undo history", "description",
                                 "The steps that can be undone, newest first.",
                                 "mimeType", "application/json");
@@ -102,50 +117,103 @@ static json_t *describe_history(enum mcp_version version)
     return history;
 }
 
+/* Add up to max files of a folder: how many. *ret_next: as mcp_walk(). */
+static unsigned list_folder(struct mcp_service_state *service,
+                            const struct mcp_folders *folders,
+                            const struct place *place, unsigned max,
+                            json_t *list, char **ret_next)
+{
+    json_t *field = mcp_folders_field(place->index);
+    int fd = service->host->folder_fd(service->host_opaque, field, NULL);
+    g_autoptr(GPtrArray) files = NULL;
+
+    json_decref(field);
+    *ret_next = NULL;
+    if (fd < 0)
+        return 0;
+    files = mcp_walk(fd, place->after, max, ret_next);
+    for (guint i = 0; i < files->len; i++)
+        json_array_append_new(list, describe_file(folders, place->index,
+                                                  g_ptr_array_index(files, i)));
+    return files->len;
+}
+
+/* One page, over as many folders as it takes. The next one's cursor is
+ * returned, NULL: that was all. */
+static json_t *list_page(struct mcp_service_state *service,
+                         const struct mcp_folders *folders, struct place place,
+                         json_t *list)
+{
+    unsigned room = PAGE;
+
+    for (; place.index < folders->count; place.index++) {
+        g_autofree char *next = NULL;
+
+        if (room == 0)
+            return make_cursor(folders, place.index, "");
+        room -= list_folder(service, folders, &place, room, list, &next);
+        if (next)
+            return make_cursor(folders, place.index, next);
+        place.after = (char *)"";
+    }
+    return NULL;
+}
+
 void mcp_resources_list(struct mcp_call *call)
 {
     struct mcp_service_state *service = mcp_service_of(call);
-    g_autofree char *after = read_cursor(call), *next = NULL;
-    g_autoptr(GPtrArray) files = NULL;
-    json_t *list, *result;
-    int fd;
+    struct mcp_folders *folders = mcp_folders_new(service);
+    json_t *list = json_array(), *next, *result;
+    struct place place;
 
-    if (!after) {
+    if (!read_cursor(call, folders, &place)) {
         mcp_call_fail(call, MCP_RPC_INVALID_PARAMS, NULL,
                       "'cursor' is none that was given");
-        return;
+        json_decref(list);
+    } else {
+        if (place.index == 0 && !*place.after)
+            json_array_append_new(list,
+                                  describe_history(mcp_call_version(call)));
+        next = list_page(service, folders, place, list);
+        result = json_pack("{s:o, s:o*}", "resources", list, "nextCursor",
+                           next);
+        mcp_call_finish_cached(call, result, 0);
     }
-    list = json_array();
-    if (!*after)
-        json_array_append_new(list, describe_history(mcp_call_version(call)));
-    fd = service->host->folder_fd(service->host_opaque, NULL, NULL);
-    if (fd >= 0)
-        files = mcp_walk(fd, after, PAGE, &next);
-    for (guint i = 0; files && i < files->len; i++)
-        json_array_append_new(list, describe_file(g_ptr_array_index(files, i)));
-    result = json_pack("{s:o}", "resources", list);
-    if (next)
-        json_object_set_new(result, "nextCursor", make_cursor(next));
-    mcp_call_finish_cached(call, result, 0);
+    g_free(place.after);
+    mcp_folders_free(folders);
+}
+
+static json_t *describe_template(enum mcp_version version, const char *uri,
+                                 const char *name, const char *title,
+                                 const char *description)
+{
+    json_t *template = json_pack("{s:s, s:s, s:s}", "uriTemplate", uri, "name",
+                                 name, "description", description);
+
+    if (version >= MCP_2025_06_18)
+        json_object_set_new(template, "title", json_string(title));
+    return template;
 }
 
 void mcp_resources_templates(struct mcp_call *call)
 {
-    json_t *template = json_pack("{s:s, s:s, s:s}", "uriTemplate", TEMPLATE,
-                                 "name", "file", "description",
-                                 "A file of the working folder.");
+    enum mcp_version version = mcp_call_version(call);
 
     if (json_object_get(mcp_call_params(call), "cursor")) {
-        json_decref(template);
         mcp_call_fail(call, MCP_RPC_INVALID_PARAMS, NULL,
                       "'cursor' is none that was given");
         return;
     }
-    if (mcp_call_version(call) >= MCP_2025_06_18)
-        json_object_set_new(template, "title", json_string("File"));
-    mcp_call_finish_cached(call,
-                           json_pack("{s:[o]}", "resourceTemplates", template),
-                           TEMPLATES_TTL_MS);
+    mcp_call_finish_cached(
+        call,
+        json_pack("{s:[o, o]}", "resourceTemplates",
+                  describe_template(version, TEMPLATE, "file", "File",
+                                    "A file of the working folder."),
+                  describe_template(version, FOLDER_TEMPLATE, "folder_file",
+                                    "File of a folder",
+                                    "A file of one of several working folders, "
+                                    "which its label names.")),
+        TEMPLATES_TTL_MS);
 }
 
 /* ---- reading ------------------------------------------------------------- */
@@ -186,14 +254,17 @@ static json_t *describe_contents(json_t *view)
     return contents;
 }
 
-static void read_file(struct mcp_call *call, const char *uri, const char *path)
+static void read_file(struct mcp_call *call, const char *uri, unsigned index,
+                      const char *path)
 {
     struct mcp_service_state *service = mcp_service_of(call);
     g_autoptr(GError) error = NULL;
-    int fd = service->host->folder_fd(service->host_opaque, NULL, &error);
+    json_t *field = mcp_folders_field(index);
+    int fd = service->host->folder_fd(service->host_opaque, field, &error);
     json_t *view = fd < 0 ? NULL
                           : fs_view_read(fd, path, 0, READ_MAX + 1, &error);
 
+    json_decref(field);
     if (!view)
         not_found(call, uri, error->message);
     else if (json_integer_value(json_object_get(view, "size")) > READ_MAX)
@@ -233,35 +304,53 @@ static void start_history(struct mcp_job *job)
                            on_history, job);
 }
 
-void mcp_resources_read(struct mcp_call *call)
+static void read_uri(struct mcp_call *call, const char *uri)
 {
-    const char *uri = json_string_value(
-        json_object_get(mcp_call_params(call), "uri"));
-    g_autofree char *path = uri ? path_of(uri) : NULL;
+    struct mcp_folders *folders = mcp_folders_new(mcp_service_of(call));
+    g_autofree char *path = NULL;
+    unsigned index;
 
-    if (!uri)
-        mcp_call_fail(call, MCP_RPC_INVALID_PARAMS, NULL,
-                      "'uri' must be a string");
-    else if (path)
-        read_file(call, uri, path);
-    else if (strcmp(uri, HISTORY_URI) == 0)
+    if (mcp_folders_parse(folders, uri, &index, &path))
+        read_file(call, uri, index, path);
+    else if (strcmp(uri, MCP_HISTORY_URI) == 0)
         mcp_queue_add(mcp_service_of(call)->queue, call, NULL, start_history,
                       NULL);
     else
         not_found(call, uri, "no such URI");
+    mcp_folders_free(folders);
+}
+
+void mcp_resources_read(struct mcp_call *call)
+{
+    const char *uri = json_string_value(
+        json_object_get(mcp_call_params(call), "uri"));
+
+    if (uri)
+        read_uri(call, uri);
+    else
+        mcp_call_fail(call, MCP_RPC_INVALID_PARAMS, NULL,
+                      "'uri' must be a string");
 }
 
 /* ---- completion ---------------------------------------------------------- */
 
+/* values is taken. */
+static json_t *completion(json_t *values, json_int_t total)
+{
+    return json_pack("{s:o, s:I, s:b}", "values", values, "total", total,
+                     "hasMore", total > COMPLETIONS);
+}
+
 /* Names in the folder of what was typed that begin as it ends. */
-static json_t *complete_path(struct mcp_service_state *service,
+static json_t *complete_path(struct mcp_service_state *service, unsigned index,
                              const char *typed)
 {
     const char *slash = strrchr(typed, '/');
     const char *start = slash ? slash + 1 : typed;
     g_autofree char *folder = g_strndup(typed,
                                         slash ? (gsize)(slash - typed) : 0);
-    int fd = service->host->folder_fd(service->host_opaque, NULL, NULL);
+    json_t *field = mcp_folders_field(index);
+    int fd = service->host->folder_fd(service->host_opaque, field, NULL);
     json_t *view = fd < 0 ? NULL
                           : fs_view_list(fd, folder, COMPLETION_NAMES, NULL);
     json_t *values = json_array(), *entry;
@@ -282,147 +371,74 @@ static json_t *complete_path(struct mcp_service_state *service,
         json_array_append_new(values, json_string(path));
     }
     json_decref(view);
-    return json_pack("{s:o, s:I, s:b}", "values", values, "total", total,
-                     "hasMore", total > COMPLETIONS);
+    json_decref(field);
+    return completion(values, total);
 }
 
-void mcp_resources_complete(struct mcp_call *call)
+static json_t *complete_label(const struct mcp_folders *folders,
+                              const char *typed)
 {
-    json_t *params = mcp_call_params(call);
+    json_t *values = json_array();
+
+    for (unsigned i = 0; folders->labels && i < folders->count; i++) {
+        if (g_str_has_prefix(folders->labels[i], typed))
+            json_array_append_new(values, json_string(folders->labels[i]));
+    }
+    return completion(values, (json_int_t)json_array_size(values));
+}
+
+/* What is known of the other arguments: the folder of a path. NULL: none. */
+static json_t *complete_in_folder(struct mcp_service_state *service,
+                                  const struct mcp_folders *folders,
+                                  json_t *params, const char *typed)
+{
+    json_t *known = json_object_get(json_object_get(params, "context"),
+                                    "arguments");
+    unsigned index;
+
+    if (!mcp_folders_find(folders,
+                          json_string_value(json_object_get(known, "label")),
+                          &index))
+        return completion(json_array(), 0);
+    return complete_path(service, index, typed);
+}
+
+/* NULL: nothing of ours is to be completed. */
+static json_t *complete(struct mcp_service_state *service,
+                        const struct mcp_folders *folders, json_t *params)
+{
     json_t *ref = json_object_get(params, "ref");
     json_t *argument = json_object_get(params, "argument");
     const char *type = json_string_value(json_object_get(ref, "type"));
     const char *uri = json_string_value(json_object_get(ref, "uri"));
     const char *name = json_string_value(json_object_get(argument, "name"));
     const char *value = json_string_value(json_object_get(argument, "value"));
+    bool path = g_strcmp0(name, "path") == 0;
 
-    if (g_strcmp0(type, "ref/resource") != 0 || g_strcmp0(uri, TEMPLATE) != 0 ||
-        g_strcmp0(name, "path") != 0 || !value)
-        mcp_call_fail(call, MCP_RPC_INVALID_PARAMS, NULL,
-                      "only the argument 'path' of the resource template "
-                      "'" TEMPLATE "' can be completed");
-    else
-        mcp_call_finish(call,
-                        json_pack("{s:o}", "completion",
-                                  complete_path(mcp_service_of(call), value)));
-}
-
-/* ---- changes ------------------------------------------------------------- */
-
-struct news {
-    struct mcp_service_state *service;
-    GHashTable *paths; /* that have changed; NULL: any may have */
-    GHashTable *told;  /* uris */
-};
-
-/* A change below a folder is news for whoever watches that. */
-static bool is_news(const struct news *news, const char *path)
-{
-    GHashTableIter iter;
-    gpointer changed;
-    size_t len = strlen(path);
-
-    if (!news->paths || g_hash_table_contains(news->paths, path))
-        return true;
-    g_hash_table_iter_init(&iter, news->paths);
-    while (g_hash_table_iter_next(&iter, &changed, NULL)) {
-        if (strncmp(changed, path, len) == 0 && ((char *)changed)[len] == '/')
-            return true;
-    }
-    return false;
-}
-
-static void collect(const char *uri, void *opaque)
-{
-    struct news *news = opaque;
-    g_autofree char *path = path_of(uri);
-
-    if (path && is_news(news, path))
-        g_hash_table_add(news->told, g_strdup(uri));
-}
-
-static void add_path(GHashTable *paths, json_t *object, const char *key)
-{
-    size_t len;
-    char *path = json_bytes_get(object, key, &len);
-
+    if (g_strcmp0(type, "ref/resource") != 0 || !value)
+        return NULL;
+    if (g_strcmp0(uri, TEMPLATE) == 0 && path)
+        return complete_path(service, 0, value);
+    if (g_strcmp0(uri, FOLDER_TEMPLATE) != 0)
+        return NULL;
     if (path)
-        g_hash_table_add(paths, path);
+        return complete_in_folder(service, folders, params, value);
+    return g_strcmp0(name, "label") == 0 ? complete_label(folders, value)
+                                         : NULL;
 }
 
-/* Paths as the control protocol has them: text, or an object with base64. */
-static void add_paths(GHashTable *paths, json_t *list)
+void mcp_resources_complete(struct mcp_call *call)
 {
-    json_t *item;
-    size_t i;
+    struct mcp_service_state *service = mcp_service_of(call);
+    struct mcp_folders *folders = mcp_folders_new(service);
+    json_t *found = complete(service, folders, mcp_call_params(call));
 
-    json_array_foreach(list, i, item)
-    {
-        if (json_is_string(item))
-            g_hash_table_add(paths, g_strdup(json_string_value(item)));
-        else
-            add_path(paths, item, "path");
-    }
-}
-
-/* Whether files have come or gone. */
-static bool changes_list(json_t *report)
-{
-    json_t *changes = json_object_get(report, "changes"), *change;
-    size_t i;
-
-    if (!changes)
-        return true; /* nobody knows */
-    json_array_foreach(changes, i, change)
-    {
-        const char *kind = json_string_value(json_object_get(change, "change"));
-
-        if (kind && strcmp(kind, "modified") != 0 &&
-            strcmp(kind, "metadata") != 0)
-            return true;
-    }
-    return json_is_true(json_object_get(report, "truncated"));
-}
-
-static GHashTable *read_paths(json_t *report)
-{
-    GHashTable *paths = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
-                                              NULL);
-    json_t *change;
-    size_t i;
-
-    add_paths(paths, json_object_get(report, "affected_paths"));
-    add_paths(paths, json_object_get(report, "paths"));
-    json_array_foreach(json_object_get(report, "changes"), i, change)
-    {
-        add_path(paths, change, "path");
-        add_path(paths, change, "from");
-    }
-    return paths;
-}
-
-void mcp_resources_changed(struct mcp_service_state *service, json_t *report)
-{
-    g_autoptr(GHashTable) paths = read_paths(report);
-    g_autoptr(GHashTable)
-        told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    bool all = json_is_true(json_object_get(report, "truncated")) ||
-               json_integer_value(json_object_get(report, "more")) > 0;
-    struct news news = { service, all ? NULL : paths, told };
-    GHashTableIter iter;
-    gpointer uri;
-
-    if (!all && g_hash_table_size(paths) == 0)
-        return;
-    mcp_server_each_subscribed(service->server, collect, &news);
-    g_hash_table_iter_init(&iter, told);
-    while (g_hash_table_iter_next(&iter, &uri, NULL))
-        mcp_server_resource_updated(service->server, uri);
-    if (changes_list(report))
-        mcp_server_resources_changed(service->server);
-}
-
-void mcp_resources_history_changed(struct mcp_service_state *service)
-{
-    mcp_server_resource_updated(service->server, HISTORY_URI);
+    mcp_folders_free(folders);
+    if (found)
+        mcp_call_finish(call, json_pack("{s:o}", "completion", found));
+    else
+        mcp_call_fail(call, MCP_RPC_INVALID_PARAMS, NULL,
+                      "only the arguments 'path' of the resource template "
+                      "'" TEMPLATE "', and 'label' and 'path' of "
+                      "'" FOLDER_TEMPLATE "', can be completed");
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/mcp_elicit.h"
+#include "agent/mcp_news.h"
 #include "agent/mcp_resources.h"
 #include "common/errors.h"
 #include "shim/wire.h"
@@ -129,23 +130,23 @@ static void steps_moved(struct mcp_service_state *service, json_t *steps)
 
     json_array_foreach(steps, i, report)
     {
-        mcp_resources_changed(service, report);
+        mcp_news_of_report(service, report);
     }
-    mcp_resources_history_changed(service);
+    mcp_news_of_history(service);
 }
 
 void mcp_service_take_event(struct mcp_service_state *service, const char *type,
                             json_t *payload)
 {
     if (strcmp(type, "event.step_completed") == 0) {
-        mcp_resources_changed(service, payload);
-        mcp_resources_history_changed(service);
+        mcp_news_of_report(service, payload);
+        mcp_news_of_history(service);
     } else if (strcmp(type, "event.history_changed") == 0) {
         steps_moved(service, json_object_get(payload, "steps"));
     } else if (strcmp(type, "event.external_modification") == 0 ||
                strcmp(type, "event.recovery") == 0) {
-        mcp_resources_changed(service, payload);
-        mcp_resources_history_changed(service);
+        mcp_news_of_report(service, payload);
+        mcp_news_of_history(service);
     } else if (strcmp(type, "event.safeguard_triggered") == 0) {
         mcp_elicit_triggered(service->elicit, payload);
     } else if (strcmp(type, "event.safeguard_decided") == 0) {
@@ -155,6 +156,11 @@ void mcp_service_take_event(struct mcp_service_state *service, const char *type,
     } else if (strcmp(type, "event.error") == 0) {
         mcp_server_log(service->server, "error", "stepback", payload);
     }
+}
+
+void mcp_service_take_folders(struct mcp_service_state *service)
+{
+    mcp_news_of_folders(service);
 }
 
 /* ---- errors -------------------------------------------------------------- */

@@ -39,6 +39,10 @@ struct mcp_server *mcp_service_server(struct mcp_service_state *service);
 /* An event of the session; payload is borrowed. */
 void mcp_service_take_event(struct mcp_service_state *service, const char *type,
                             json_t *payload);
+
+/* A session runs that did not, or none runs any more. */
+void mcp_service_take_folders(struct mcp_service_state *service);
+
 /* ---- for the parts ------------------------------------------------------- */
 
 struct mcp_service_state *mcp_service_of(const struct mcp_call *call);

@@ -371,7 +371,19 @@ static bool on_event(const char *type, json_t *payload, bool droppable,
     return true;
 }
 
-static const struct session_callbacks callbacks = { .event = on_event };
+static void on_folders(void *opaque)
+{
+    struct mcp_session *host = opaque;
+
+    /* A session of our own has the one folder, whether it runs or not. */
+    if (!host->payload)
+        mcp_service_take_folders(host->service);
+}
+
+static const struct session_callbacks callbacks = {
+    .event = on_event,
+    .folders = on_folders,
+};
 
 /* ---- life ---------------------------------------------------------------- */
 

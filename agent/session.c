@@ -72,6 +72,17 @@ bool session_send_event(struct session *session, const char *type,
     return sent;
 }
 
+static void tell_folders(struct session *session)
+{
+    for (guint i = 0; i < session->listeners->len; i++) {
+        const struct listener *to = &g_array_index(session->listeners,
+                                                   struct listener, i);
+
+        if (to->callbacks->folders)
+            to->callbacks->folders(to->opaque);
+    }
+}
+
 void session_lose_machine(struct session *session, const GError *error)
 {
     json_t *payload = json_pack(
@@ -171,6 +182,7 @@ static void on_prepared(json_t *answer, const GError *error, json_t *data,
     payload = session_describe(session);
     reply_send(&session->starter, payload, NULL, NULL);
     json_decref(payload);
+    tell_folders(session);
 }
 
 static void prepare(struct session *session, unsigned index, const char *type,
@@ -222,6 +234,7 @@ static void on_machine_stopped(void *opaque)
     }
     forget_machine(session);
     session->state = SESSION_STOPPED;
+    tell_folders(session);
     if (!error)
         error = g_error_new_literal(STEPBACK_ERROR, ERROR_CANCELLED,
                                     "the session was stopped before it ran");

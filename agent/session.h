@@ -41,6 +41,9 @@ struct session_callbacks {
      * a part may be lost. False if it was dropped. */
     bool (*event)(const char *type, json_t *payload, bool droppable,
                   void *opaque);
+    /* The session runs now, or does not any more: its folders are others. May
+     * be NULL. */
+    void (*folders)(void *opaque);
 };
 
 enum {

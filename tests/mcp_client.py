@@ -2,13 +2,14 @@
 """A client of an MCP server, for its tests: on a program's stdin and stdout, or
 on a socket."""
 import json
+import os
 import queue
 import socket
 import subprocess
 import tempfile
 import threading
 
-from stdio_client import PATIENCE, PROGRAM
+from stdio_client import PATIENCE, PROGRAM, Agent
 
 LATEST = "2025-11-25"
 MODERN = "2026-07-28"
@@ -157,3 +158,27 @@ def connect(path, **client):
     client = Client(sock.makefile("rb"), sock.makefile("wb"), **client)
     client.sock = sock
     return client
+
+
+# ---- for tests ---------------------------------------------------------------
+
+def read(place, name):
+    with open(os.path.join(place.share, name), "rb") as file:
+        return file.read()
+
+
+def write(place, name, data):
+    with open(os.path.join(place.share, name), "wb") as file:
+        file.write(data)
+
+
+def agent_with_client(place, **client):
+    agent = Agent(place)
+    path = agent.event("event.ready")["mcp_socket"]
+    agent.start()
+    return agent, connect(path, **client)
+
+
+def NoMachine(place, **client):
+    """For tests that need none: its failure is quicker than its end."""
+    return Server(place, env={"STEPBACK_LIBEXECDIR": place.root}, **client)
