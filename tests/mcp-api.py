@@ -238,6 +238,25 @@ def written_files_are_steps(place):
 
 
 @test
+def large_files_are_refused(place):
+    """SA-12: write_file of too much: an error, no step, and nothing written"""
+    server = Server(place)
+    client = server.client
+    client.send("tools/call", name="write_file", arguments={
+        "path": "large", "content": "x" * (5 << 20)})
+    # Of such a line nothing is kept, not even its id.
+    error = client.until(lambda m: "error" in m)["error"]
+    equal(error["code"], -32600)
+    contains(error["message"], "4194304")
+    equal(client.tool("write_file", path="fits", content="x" * (3 << 20))[
+        "size"], 3 << 20)
+    equal(os.listdir(place.share), ["fits"])
+    equal([s["step_id"] for s in client.tool("get_undo_history")["steps"]],
+          [1])
+    equal(server.close(), 0)
+
+
+@test
 def edits_are_exact(place):
     """edit_file: once or all; a step; bytes that are no text stay"""
     write(place, "file", b"\xff one two two\n")

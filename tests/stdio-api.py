@@ -67,6 +67,78 @@ def every_operation_is_accepted(place):
     equal(agent.start()["payload"]["state"], "running")
     equal(agent.ask("agent.execute", command="exit 0")["payload"]["step_id"],
           2)
+    equal(agent.error("undo.diff", step_id=2)[0], 1004)
+    equal(agent.ask("session.configure_network", network_policy="open")
+          ["payload"], {"network_policy": "open"})
+    equal(agent.error("agent.prompt", prompt="x")[0], 1004)
+    # None was left out.
+    equal({request["type"] for request in agent.requests.values()},
+          set(hello["operations"]) - {"session.reset"})
+    equal(agent.ask("session.reset")["payload"]["state"], "running")
+    equal(agent.close(), 0)
+
+
+@test
+def answers_find_their_requests(place):
+    """SA-05: many requests at once: each has its own answer, and one"""
+    agent = Agent(place)
+    agent.start()
+    mark = len(agent.seen)
+    long = agent.send("agent.execute", command="sleep", timeout_seconds=60)
+    agent.event("event.step_started")
+    files = {}
+    for i in range(50):
+        with open("%s/f%d" % (place.share, i), "w") as file:
+            file.write("text %d" % i)
+        files[agent.send("fs.read", path="f%d" % i)] = i
+        agent.send("fs.status")
+        agent.send("agent.execute", command="echo")  # busy
+        agent.send("fs.read", path="none")
+    agent.ask("agent.cancel")
+    agent.response(long)
+    answers = [m for m in agent.seen[mark:] if m["type"] == "response"]
+    equal(sorted(m["request_id"] for m in answers),
+          sorted(id for id in agent.requests if id != "r1"))
+    for message in answers:
+        request = agent.requests[message["request_id"]]
+        if message["request_id"] in files:
+            equal(message["payload"]["data"],
+                  "text %d" % files[message["request_id"]])
+        elif request["type"] == "agent.execute":
+            equal(message["error"]["number"],
+                  6001 if message["request_id"] == long else 6000)
+        elif request["type"] == "fs.read":
+            equal(message["error"]["number"], 4001)
+    # The command that came first was answered last.
+    equal(answers[-1]["request_id"], long)
+    # The id is the frontend's, whatever it is.
+    for id in ("", "\u00e4 \"\\", "x" * 128):
+        agent.write(json.dumps({"type": "session.status", "request_id": id,
+                                "payload": {}}).encode() + b"\n")
+        equal(agent.until(lambda m: m["type"] == "response")["request_id"], id)
+    equal(agent.close(), 0)
+
+
+@test
+def events_come_between_answers(place):
+    """SA-06: answers come while a command's output does"""
+    agent = Agent(place)
+    agent.start()
+    id = agent.send("agent.execute", command="flood 300")
+    agent.event("event.step_started")
+    others = []
+    while not any(m.get("request_id") == id for m in agent.seen):
+        others.append(agent.send("session.status"))
+        agent.response(others[-1])
+    order = [m["type"] if m["type"] != "response" else m["request_id"]
+             for m in agent.seen]
+    outputs = [i for i, what in enumerate(order)
+               if what == "event.terminal_output"]
+    between = [other for other in others
+               if outputs[0] < order.index(other) < outputs[-1]]
+    assert len(between) > 1, (len(others), len(outputs))
+    end = order.index("event.step_completed")
+    assert outputs[-1] < end and end < order.index(id)
     equal(agent.close(), 0)
 
 

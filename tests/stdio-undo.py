@@ -7,13 +7,15 @@ Ids such as EB-01 are the test plan's.
 """
 import base64
 import os
+import signal
+import subprocess
 import sys
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from stdio_client import (Agent, contains, done, equal,  # noqa: E402
-                          eventually, main, open_session, sh, snapshot, test)
+from stdio_client import (Agent, Skip, contains, done,  # noqa: E402
+                          equal, eventually, main, open_session, sh, snapshot, test)
 
 EDITED = "event.external_modification"
 
@@ -199,6 +201,77 @@ def edits_nobody_saw_are_found(place):
     equal((error["number"], error["data"]["paths"]), (3001, ["f"]))
     agent.ask("undo.rollback", force=True)
     equal(os.listdir(place.share), [])
+    equal(agent.close(), 0)
+
+
+def daemons(agent):
+    """The processes that serve the folders, below their stand-ins."""
+    found, rest = [], agent.children()
+    while rest:
+        pid = rest.pop()
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
+            rest += map(int, file.read().split())
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            if b"--mount\0" in file.read():
+                found.append(pid)
+    return found
+
+
+def limited(place):
+    """An agent whose daemon's watcher has a queue with an end, which root's has
+    not."""
+    wrapper = ["unshare", "--user", "--map-root-user", "--mount"]
+    if os.geteuid() != 0:
+        wrapper = []
+    elif subprocess.run(wrapper + ["true"], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("no user namespace can be made")
+    place.mounting()
+    agent = Agent(place, wrapper=wrapper)
+    equal(agent.start()["status"], "ok")
+    return agent
+
+
+@test
+def a_watcher_that_is_overrun_is_told(place):
+    """EB-07: events are lost: a warning, and undo stops until it is forced"""
+    with open("/proc/sys/fs/fanotify/max_queued_events") as file:
+        limit = int(file.read())
+    if limit > 100000:
+        raise Skip("the kernel keeps %d events" % limit)
+    agent = limited(place)
+    before = snapshot(place.share)
+    done(agent, "echo x > f")
+    stopped = daemons(agent)
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        # An event each, whatever happens to it later.
+        for i in range(limit + 1000):
+            os.mknod("%s/%d" % (place.share, i))
+        for i in range(limit + 1000):
+            os.unlink("%s/%d" % (place.share, i))
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+    warning = agent.event("event.warning")
+    equal(warning["directory"], "share")
+    contains(warning["message"], "too much happened")
+    event = agent.first(EDITED)
+    assert event["more"] > 0, event
+    contains([w["message"] for w in agent.ask("fs.status")["payload"]
+              ["warnings"]], warning["message"])
+    barrier, = agent.ask("undo.history")["payload"]["barriers"]
+    assert barrier["more"] > 0, barrier
+    equal(agent.error("undo.rollback")[0], 3001)
+    equal(os.listdir(place.share), ["f"])
+    agent.ask("undo.rollback", force=True)
+    equal(snapshot(place.share)[0].split(b"\n")[1:],
+          before[0].split(b"\n")[1:])
+    # It goes on to watch.
+    done(agent, "echo x > f")
+    write(place.share + "/g", "mine")
+    equal(agent.event(EDITED)["paths"], ["g"])
+    equal(agent.error("undo.rollback")[0], 3001)
     equal(agent.close(), 0)
 
 

@@ -107,11 +107,11 @@ class Place:
 
 
 class Agent:
-    def __init__(self, place, reading=True, level="info", **env):
+    def __init__(self, place, reading=True, level="info", wrapper=(), **env):
         self.place = place
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [PROGRAM, "agent", "--log-level", level], stdin=subprocess.PIPE,
+            [*wrapper, PROGRAM, "agent", "--log-level", level], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=self.errors,
             env=place.environment(**env))
         self.messages = queue.Queue()

@@ -3,7 +3,7 @@
 """A machine that keeps its disk, for real: what it writes is there after the
 next cold boot, and gone after session.reset.
 
-SL-03 and SL-05 of the test plan. It is skipped without QEMU, qemu-img or the
+SL-03 to SL-05 of the test plan. It is skipped without QEMU, qemu-img or the
 image debian, the one with a disk (STEPBACK_TEST_IMAGE names another).
 """
 import os
@@ -19,6 +19,12 @@ IMAGE = os.environ.get("STEPBACK_TEST_IMAGE", "debian")
 CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
 
 
+def disks(place):
+    return [os.path.join(base, name) for base, _, names in
+            os.walk(place.root + "/state") for name in names
+            if name.endswith(".qcow2")]
+
+
 def output(agent, command):
     mark = len(agent.seen)
     answer = agent.ask("agent.execute", command=command)
@@ -29,7 +35,7 @@ def output(agent, command):
 
 @test
 def disks_stay_and_go(place):
-    """SL-03, SL-05: a file in the machine outlives a boot, and no reset"""
+    """SL-03 to SL-05: a file in the machine outlives a boot, and no reset"""
     disk = os.path.join(CACHE, "stepback/guest", IMAGE, "rootfs.ext4")
     if not (shutil.which("qemu-system-x86_64") and shutil.which("qemu-img") and
             os.path.exists(disk)):
@@ -47,6 +53,15 @@ def disks_stay_and_go(place):
     equal(output(agent, "dmesg | grep -ci 'recovery complete'"), "0\n")
     equal(agent.ask("session.reset")["status"], "ok")
     contains(output(agent, "cat /root/mark 2>&1; true"), "No such file")
+    kept = disks(place)
+    output(agent, "echo kept > /root/mark")
+    agent.ask("session.stop")
+    # SL-04
+    equal(agent.start(**dict(wanted, vm_mode="ephemeral"))["status"], "ok")
+    contains(output(agent, "cat /root/mark 2>&1; true"), "No such file")
+    output(agent, "echo lost > /root/mark")
+    agent.ask("session.stop")
+    equal((disks(place), place.left()), (kept, []))
     equal(agent.close(), 0)
     equal(os.stat(disk).st_mtime_ns, image)
 
