@@ -6,10 +6,13 @@
  * the length of its fields in a byte, and these; tags are given in order. The
  * first byte: bit 0, read-only; 1, an undo log; 2, within a step; 3, which is
  * taken back in the end; 4, the rest are no records but the stream itself; 5,
- * the session is not begun; 6, the answers are not waited for.
+ * the session is not begun; 6, the answers are not waited for; 7, the profile
+ * is "windows".
  *
  * Whatever comes back must be whole messages.
  */
+#include <config.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,6 +22,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include <glib/gstdio.h>
 
 #include "common/log.h"
 #include "p9/conn.h"
@@ -154,6 +159,27 @@ static void talk(int fd, const GByteArray *stream)
     check_answers(answers);
 }
 
+#ifdef HAVE_SQLITE
+/* Its rows stay from one input to the next: no answer depends on that. */
+static struct p9_server *new_windows(struct ic *ic,
+                                     struct p9_server_config config)
+{
+    g_autofree char *dir = g_build_filename(world.base, "overlay", NULL);
+    g_autoptr(GError) error = NULL;
+    struct p9_server *server;
+
+    g_mkdir(dir, 0700);
+    config.profile = &p9_profile_windows;
+    config.overlay_dir = dir;
+    server = p9_server_new(ic, &config, &error);
+    if (!server)
+        fprintf(stderr, "%s\n", error->message);
+    return server;
+}
+#else
+#define new_windows(ic, config) p9_server_new(ic, &(config), NULL)
+#endif
+
 static void serve(struct ic *ic, uint8_t setup, const GByteArray *stream)
 {
     const struct p9_server_config config = {
@@ -163,7 +189,8 @@ static void serve(struct ic *ic, uint8_t setup, const GByteArray *stream)
         .read_only = setup & 1,
         .profile = &p9_profile_posix,
     };
-    struct p9_server *server = p9_server_new(ic, &config, NULL);
+    struct p9_server *server = setup & 128 ? new_windows(ic, config)
+                                           : p9_server_new(ic, &config, NULL);
     struct p9_conn *conn;
     int fds[2];
 
