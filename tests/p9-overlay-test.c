@@ -9,6 +9,7 @@
 #include <glib/gstdio.h>
 #include <sqlite3.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -52,6 +53,13 @@ static int create(struct fixture *f, const char *name, uint32_t flags,
 
     OK(p9_clunk(f->client, fid));
     return r;
+}
+
+/* Other users' files have rows for that alone. */
+static void act_as_root(struct fixture *f)
+{
+    p9_client_free(f->client);
+    f->client = p9_client_connect(f->rig->socket, 65536, 0);
 }
 
 /* ---- WN-04 --------------------------------------------------------------- */
@@ -195,6 +203,7 @@ static void test_made(struct fixture *f, gconstpointer option)
     struct p9_client *other = p9_client_connect(f->rig->socket, 65536, 1234);
     uint32_t fid;
 
+    act_as_root(f);
     OK(create(f, "a", O_RDWR, 0600));
     OK(create(f, "b", O_RDWR | P9_OPEN_EXCL, 0755));
     OK(create(f, "c.sh", O_RDWR, 0644));
@@ -543,6 +552,56 @@ static void test_places(struct fixture *f, gconstpointer option)
     OK(g_remove(shm));
 }
 
+static void limit_files(struct fixture *f, rlim_t size)
+{
+    struct rlimit limit = { size, RLIM_INFINITY };
+
+    OK(prlimit(f->rig->pid, RLIMIT_FSIZE, &limit, NULL));
+}
+
+/* It takes no more rows, as with a full disk: what needs a new one is not made,
+ * nor changed. */
+static void test_full(struct fixture *f, gconstpointer option)
+{
+    g_autofree char *path = p9_rig_path(f->rig, "new");
+    g_autofree char *target = NULL;
+    uint32_t fid;
+
+    act_as_root(f);
+    OK(create(f, "old", O_RDWR, 0600));
+    limit_files(f, 8192); /* less than the database has */
+    FAILS(EIO, create(f, "new", O_RDWR, 0601));
+    FAILS(EIO, p9_mkdir(f->client, P9_ROOT, "new", 0701));
+    FAILS(EIO, p9_symlink(f->client, P9_ROOT, "new", "target"));
+    FAILS(EIO, p9_chmod(f, "old", 0602));
+    g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+    mode_is(f, "old", S_IFREG | 0600);
+    OK(create(f, "plain", O_RDWR, 0644));
+    OK(create(f, "same", O_RDWR, 0600));
+    limit_files(f, RLIM_INFINITY);
+    OK(p9_chmod(f, "old", 0602));
+    OK(p9_symlink(f->client, P9_ROOT, "new", "target"));
+    p9_restart(f, WINDOWS);
+    mode_is(f, "old", S_IFREG | 0602);
+    mode_is(f, "same", S_IFREG | 0600);
+    fid = p9_fid(f, "new");
+    OK(p9_readlink(f->client, fid, &target));
+    g_assert_cmpstr(target, ==, "target");
+}
+
+static void test_read_only(struct fixture *f, gconstpointer option)
+{
+    OK(create(f, "file", O_RDWR, 0600));
+    OK(p9_symlink(f->client, P9_ROOT, "link", "target"));
+    stop(f);
+    start(f, "--readonly");
+    mode_is(f, "file", S_IFREG | 0600);
+    link_is(f, "link", "target");
+    FAILS(EROFS, p9_chmod(f, "file", 0612));
+    FAILS(EROFS, create(f, "new", O_RDWR, 0644));
+    FAILS(EROFS, p9_mkdir(f->client, P9_ROOT, "new", 0700));
+}
+
 static void test_busy(struct fixture *f, gconstpointer option)
 {
     struct p9_rig *other = p9_rig_new();
@@ -576,6 +635,8 @@ int main(int argc, char **argv)
     ADD("WN-03/few-rows", test_few_rows);
     ADD("WN-03/spoilt-store", test_spoilt_store);
     ADD("WN-03/places", test_places);
+    ADD("WN-03/full", test_full);
+    ADD("WN-03/read-only", test_read_only);
     ADD("WN-03/busy", test_busy);
     return g_test_run();
 }

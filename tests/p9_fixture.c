@@ -53,7 +53,7 @@ static void connect_control(struct fixture *f)
     f->control = control_client_new(fd);
 }
 
-void p9_control(struct fixture *f, const char *type, json_t *payload)
+json_t *p9_ask(struct fixture *f, const char *type, json_t *payload)
 {
     g_autoptr(GError) error = NULL;
     json_t *answer;
@@ -62,7 +62,12 @@ void p9_control(struct fixture *f, const char *type, json_t *payload)
         connect_control(f);
     answer = control_client_request(f->control, type, payload, &error);
     g_assert_no_error(error);
-    json_decref(answer);
+    return answer;
+}
+
+void p9_control(struct fixture *f, const char *type, json_t *payload)
+{
+    json_decref(p9_ask(f, type, payload));
 }
 
 void p9_fixture_tear_down(struct fixture *f, gconstpointer option)

@@ -29,7 +29,9 @@ void p9_fixture_tear_down(struct fixture *f, gconstpointer option);
 void p9_restart(struct fixture *f, const char *option);
 void p9_kill_restart(struct fixture *f, const char *option);
 
-/* Ask the engine; it must do it. */
+/* Ask the engine; it must do it. The answer is new. */
+json_t *p9_ask(struct fixture *f, const char *type,
+               json_t *payload /* taken */);
 void p9_control(struct fixture *f, const char *type,
                 json_t *payload /* taken */);
 
