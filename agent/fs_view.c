@@ -35,8 +35,7 @@ static void fail(GError **error, const char *path, int number)
     g_set_error(error, STEPBACK_ERROR, code, "%s: %s", path, text);
 }
 
-static int open_beneath(int root_fd, const char *path, int flags,
-                        GError **error)
+int fs_view_open(int root_fd, const char *path, int flags)
 {
     struct open_how how = {
         .flags = (unsigned)(flags | O_CLOEXEC),
@@ -51,9 +50,17 @@ static int open_beneath(int root_fd, const char *path, int flags,
         if (fd >= 0 || errno != EAGAIN)
             break;
     }
+    return fd < 0 ? -errno : (int)fd;
+}
+
+static int open_beneath(int root_fd, const char *path, int flags,
+                        GError **error)
+{
+    int fd = fs_view_open(root_fd, path, flags);
+
     if (fd < 0)
-        fail(error, path, errno);
-    return (int)fd;
+        fail(error, path, -fd);
+    return fd;
 }
 
 static const char *type_name(mode_t mode)

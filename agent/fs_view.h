@@ -19,6 +19,10 @@
 /* What one fs.read returns at most. */
 #define FS_VIEW_READ_MAX (8 << 20)
 
+/* Open what is beneath the folder, by openat2(2). -errno: -EXDEV if the path
+ * leads out of it. */
+int fs_view_open(int root_fd, const char *path, int flags);
+
 /* The entries of a folder, by name, at most limit: {"path","entries":[{name,
  * type,size,mode,mtime}],"truncated"}. A new reference. */
 json_t *fs_view_list(int root_fd, const char *path, unsigned limit,

@@ -111,15 +111,6 @@ static void on_machine_event(const char *type, json_t *payload, void *opaque)
     session_send_event(opaque, type, payload, false);
 }
 
-static void keep_warning(struct session_folder *folder, json_t *payload)
-{
-    if (!folder->warnings)
-        folder->warnings = json_array();
-    if (json_array_size(folder->warnings) == SESSION_WARNINGS)
-        json_array_remove(folder->warnings, 0);
-    json_array_append(folder->warnings, payload);
-}
-
 static void on_folder_event(unsigned index, const char *type, json_t *payload,
                             void *opaque)
 {
@@ -130,7 +121,7 @@ static void on_folder_event(unsigned index, const char *type, json_t *payload,
     step_merge_label(copy, label);
     session_guard_take_event(session, index, type, copy);
     if (strcmp(type, "event.warning") == 0)
-        keep_warning(&session->folders[index], copy);
+        session_keep_warning(session, index, copy);
     session_send_event(session, type, copy, false);
 }
 

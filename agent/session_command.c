@@ -4,6 +4,8 @@
  */
 #include "agent/session_parts.h"
 
+#include <string.h>
+
 #include "common/errors.h"
 #include "common/log.h"
 
@@ -12,7 +14,10 @@
 static bool on_exec_event(const char *type, json_t *payload, bool droppable,
                           void *opaque)
 {
-    return session_send_event(opaque, type, payload, droppable);
+    if (strcmp(type, "event.step_completed") != 0)
+        return session_send_event(opaque, type, payload, droppable);
+    session_tell_step(opaque, payload);
+    return true;
 }
 
 static void on_exec_done(struct exec *exec, json_t *report, const GError *error,

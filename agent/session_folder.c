@@ -4,6 +4,7 @@
  */
 #include "agent/session_parts.h"
 
+#include "agent/name_check.h"
 #include "agent/step_merge.h"
 #include "common/errors.h"
 
@@ -21,6 +22,58 @@ gboolean session_find_folder(struct session *session, json_t *directory,
                                   session->config->n_directories, directory,
                                   ret_index, error);
 }
+
+/* ---- what is to be known of it ------------------------------------------- */
+
+void session_keep_warning(struct session *session, unsigned index,
+                          json_t *payload)
+{
+    struct session_folder *folder = &session->folders[index];
+
+    if (!folder->warnings)
+        folder->warnings = json_array();
+    if (json_array_size(folder->warnings) == SESSION_WARNINGS)
+        json_array_remove(folder->warnings, 0);
+    json_array_append(folder->warnings, payload);
+}
+
+static void tell_warning(struct session *session, unsigned index,
+                         json_t *warning)
+{
+    session_keep_warning(session, index, warning);
+    session_send_event(session, "event.warning", json_incref(warning), false);
+}
+
+static void check_names(struct session *session, unsigned index, json_t *report)
+{
+    const char *label = session->config->directories[index]->label;
+    json_t *found = name_check(session->folders[index].fd,
+                               json_object_get(report, "changes"), label);
+    json_t *warning;
+    size_t i;
+
+    json_array_foreach(found, i, warning)
+    {
+        json_object_set_new(warning, "directory", json_string(label));
+        json_object_set(warning, "step_id", json_object_get(report, "step_id"));
+        tell_warning(session, index, warning);
+    }
+    json_decref(found);
+}
+
+void session_tell_step(struct session *session, json_t *report)
+{
+    json_t *kept = json_incref(report);
+
+    session_send_event(session, "event.step_completed", report, false);
+    for (unsigned i = 0; session->state == SESSION_RUNNING &&
+                         i < session->config->n_directories;
+         i++)
+        check_names(session, i, kept);
+    json_decref(kept);
+}
+
+/* ---- requests ------------------------------------------------------------ */
 
 struct folder_request {
     struct session *session;
@@ -127,8 +180,7 @@ static void on_written(json_t *payload, const GError *error, json_t *data,
     session->writes--;
     g_array_set_size(session->undone, 0);
     if (report)
-        session_send_event(session, "event.step_completed",
-                           json_deep_copy(report), false);
+        session_tell_step(session, json_deep_copy(report));
     reply_send(&request->reply, report, error, data);
     json_decref(report);
     g_free(request);

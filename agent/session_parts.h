@@ -63,6 +63,14 @@ json_t *session_describe(const struct session *session);
 bool session_send_event(struct session *session, const char *type,
                         json_t *payload, bool droppable);
 
+/* Keep the payload (borrowed) of a warning about a folder for fs.status. */
+void session_keep_warning(struct session *session, unsigned index,
+                          json_t *payload);
+
+/* A step is over: tell all its report (taken), and what is to be known of the
+ * names that it has made. */
+void session_tell_step(struct session *session, json_t *report);
+
 /* The folder that a field "directory" means, of a session that runs. */
 gboolean session_find_folder(struct session *session, json_t *directory,
                              unsigned *ret_index, GError **error);

@@ -223,7 +223,8 @@ def limited(place):
     wrapper = ["unshare", "--user", "--map-root-user", "--mount"]
     if os.geteuid() != 0:
         wrapper = []
-    elif subprocess.run(wrapper + ["true"], stderr=subprocess.DEVNULL).returncode:
+    elif subprocess.run(wrapper + ["true"],
+                        stderr=subprocess.DEVNULL).returncode:
         raise Skip("no user namespace can be made")
     place.mounting()
     agent = Agent(place, wrapper=wrapper)
