@@ -5,7 +5,8 @@
  * session.c has the states, start and stop; session_command.c the command that
  * runs; session_undo.c what is asked of the undo logs; session_folder.c what is
  * asked of one folder; session_guard.c decisions of safeguards;
- * session_network.c what the guest may reach;
+ * session_network.c what the guest may reach; session_spread.c asks several
+ * folders' daemons;
  * session_status.c what a session says of itself.
  */
 #ifndef AGENT_SESSION_PARTS_H

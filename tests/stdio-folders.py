@@ -100,6 +100,51 @@ def one_step_spans_all_folders(place):
     equal(agent.close(), 0)
 
 
+def redoable(agent):
+    history = agent.ask("undo.history")["payload"]
+    return history["redoable"], history["redoable_by_directory"]
+
+
+@test
+def redo_is_whole_or_says_why(place):
+    """undo.redo over folders: after a restart, and where one has changed"""
+    agent = open_session(place, "a", "b")
+    a, b = place.root + "/a", place.root + "/b"
+    before = snapshot(a, b)
+    done(agent, "echo 1 > f; echo 1 > /mnt/working/1/f")
+    done(agent, "echo 2 > f")
+    after = snapshot(a, b)
+    agent.ask("undo.rollback", steps=2)
+    equal(redoable(agent), (2, {"a": 2, "b": 1}))
+    equal(agent.close(), 0)
+    place.unmount()
+    agent = open_session(place, "a", "b")
+    equal(redoable(agent), (0, {"a": 2, "b": 1}))
+    error = agent.ask("undo.redo")["error"]
+    equal((error["number"], error["data"]["redoable"]),
+          (3007, {"a": 2, "b": 1}))
+    contains(error["message"], "name a directory")
+    equal(snapshot(a, b), before)
+    agent.ask("undo.redo", directory="a", steps=2)
+    agent.ask("undo.redo", directory="b")
+    equal(snapshot(a, b), after)
+    number, text = agent.error("undo.redo")
+    equal((number, "there are 0 steps" in text), (3007, True))
+    # Something in the guest, of no command, writes in one of the folders.
+    agent.ask("undo.rollback", steps=2)
+    equal(redoable(agent), (2, {"a": 2, "b": 1}))
+    with open(place.mounts + "/fs1/other", "w") as file:
+        file.write("x")
+    equal(redoable(agent), (0, {"a": 2, "b": 0}))
+    equal(agent.error("undo.redo")[0], 3007)
+    equal((os.listdir(a), os.listdir(b)), ([], ["other"]))
+    agent.ask("undo.redo", directory="a")
+    equal(open(a + "/f").read(), "1\n")
+    agent.ask("undo.redo", directory="a")
+    equal(open(a + "/f").read(), "2\n")
+    equal(agent.close(), 0)
+
+
 @test
 def one_folder_goes_back_alone(place):
     """undo with a directory: that folder's steps, whatever else they changed"""
