@@ -13,11 +13,11 @@
 
 #define V4(a, b, c, d, n)                                                      \
     {                                                                          \
-        { false, { a, b, c, d } }, n                                           \
+        { false, { a, b, c, d } }, n, 0                                        \
     }
 #define V6(n, ...)                                                             \
     {                                                                          \
-        { true, { __VA_ARGS__ } }, n                                           \
+        { true, { __VA_ARGS__ } }, n, 0                                        \
     }
 
 /* The host, by names of slirp's. */
@@ -74,12 +74,17 @@ const char *network_address_format(const struct network_address *address,
 
 static char *format_prefix(const struct network_prefix *prefix)
 {
-    char text[INET6_ADDRSTRLEN];
+    bool whole = prefix->length == address_bits(&prefix->address);
+    char address[INET6_ADDRSTRLEN], length[8] = "";
+    bool bracket = prefix->port > 0 && prefix->address.v6;
 
-    network_address_format(&prefix->address, text);
-    if (prefix->length == address_bits(&prefix->address))
-        return g_strdup(text);
-    return g_strdup_printf("%s/%u", text, prefix->length);
+    network_address_format(&prefix->address, address);
+    if (!whole)
+        g_snprintf(length, sizeof(length), "/%u", prefix->length);
+    if (prefix->port == 0)
+        return g_strconcat(address, length, NULL);
+    return g_strdup_printf("%s%s%s%s:%u", bracket ? "[" : "", address, length,
+                           bracket ? "]" : "", prefix->port);
 }
 
 /* ---- what is allowed ----------------------------------------------------- */
@@ -89,42 +94,45 @@ static bool is_host_name(const struct network_address *address)
     return covers(&host_names[0], address) || covers(&host_names[1], address);
 }
 
-bool network_policy_names(const struct network_policy *policy,
-                          const struct network_address *address)
+static bool has_port(const struct network_prefix *prefix, unsigned port)
 {
-    for (unsigned i = 0; i < policy->count; i++) {
-        if (policy->allow[i].length == address_bits(address) &&
-            covers(&policy->allow[i], address))
-            return true;
-    }
-    return false;
+    return prefix->port == 0 || port == prefix->port ||
+           port == NETWORK_PORT_UNKNOWN;
 }
 
 static bool lists(const struct network_policy *policy,
-                  const struct network_address *address, unsigned min_length)
+                  const struct network_address *address, unsigned port,
+                  unsigned min_length)
 {
     for (unsigned i = 0; i < policy->count; i++) {
         if (policy->allow[i].length >= min_length &&
-            covers(&policy->allow[i], address))
+            covers(&policy->allow[i], address) &&
+            has_port(&policy->allow[i], port))
             return true;
     }
     return false;
 }
 
+bool network_policy_names(const struct network_policy *policy,
+                          const struct network_address *address, unsigned port)
+{
+    return lists(policy, address, port, address_bits(address));
+}
+
 bool network_policy_allows(const struct network_policy *policy,
-                           const struct network_address *address)
+                           const struct network_address *address, unsigned port)
 {
     if (policy->kind == NETWORK_DISABLED)
         return false;
     if (is_host_name(address))
-        return network_policy_names(policy, address);
+        return network_policy_names(policy, address, port);
     for (size_t i = 0; i < G_N_ELEMENTS(never); i++) {
         if (covers(&never[i], address))
             return false;
     }
     if (covers(&link_local, address))
-        return lists(policy, address, link_local.length);
-    return policy->kind == NETWORK_OPEN || lists(policy, address, 0);
+        return lists(policy, address, port, link_local.length);
+    return policy->kind == NETWORK_OPEN || lists(policy, address, port, 0);
 }
 
 /* ---- JSON ---------------------------------------------------------------- */
@@ -144,18 +152,52 @@ static gboolean invalid_entry(GError **error, const char *entry,
     return FALSE;
 }
 
-/* "/8" or "". */
-static bool parse_length(const char *text, unsigned max, unsigned *ret_length)
+/* Digits alone, from min to max. */
+static bool parse_number(const char *text, unsigned min, unsigned max,
+                         unsigned *ret_number)
 {
-    guint64 length;
+    guint64 number;
 
-    *ret_length = max;
-    if (*text == '\0')
-        return true;
-    if (!g_ascii_string_to_unsigned(text + 1, 10, 0, max, &length, NULL))
+    if (!g_ascii_string_to_unsigned(text, 10, min, max, &number, NULL))
         return false;
-    *ret_length = (unsigned)length;
+    *ret_number = (unsigned)number;
     return true;
+}
+
+/* Take ":443" off the end of the text, and the brackets that IPv6 has then. */
+static bool cut_port(char **text, unsigned *ret_port)
+{
+    char *start = *text, *end;
+
+    *ret_port = 0;
+    if (*start == '[') {
+        end = strstr(start, "]:");
+        if (!end || !strchr(start, ':') || strchr(start, ':') > end)
+            return false;
+        *end++ = '\0';
+        *text = start + 1;
+    } else {
+        end = strchr(start, ':');
+        if (!end || strchr(end + 1, ':'))
+            return true; /* none, or an address of IPv6 */
+    }
+    *end = '\0';
+    return parse_number(end + 1, 1, 65535, ret_port);
+}
+
+/* "1.2.3.4", with or without "/8". */
+static bool parse_prefix(char *text, struct network_prefix *prefix)
+{
+    char *slash = strchr(text, '/');
+    unsigned max;
+
+    if (slash)
+        *slash = '\0';
+    prefix->address.v6 = strchr(text, ':') != NULL;
+    max = prefix->length = address_bits(&prefix->address);
+    return inet_pton(prefix->address.v6 ? AF_INET6 : AF_INET, text,
+                     prefix->address.bytes) == 1 &&
+           (!slash || parse_number(slash + 1, 0, max, &prefix->length));
 }
 
 /* Clear what is beyond the length; true if something was there. */
@@ -192,24 +234,20 @@ static gboolean check_reachable(const struct network_prefix *prefix,
 static gboolean parse_entry(json_t *value, struct network_prefix *prefix,
                             GError **error)
 {
-    const char *entry = json_string_value(value), *slash;
-    g_autofree char *address = NULL, *problem = NULL, *right = NULL;
+    const char *entry = json_string_value(value);
+    g_autofree char *copy = g_strdup(entry), *problem = NULL, *right = NULL;
+    char *text = copy;
 
     memset(prefix, 0, sizeof(*prefix));
     if (!entry)
         return invalid(error, "has an 'allow' that is no list of strings");
-    slash = strchr(entry, '/');
-    if (!slash)
-        slash = entry + strlen(entry);
-    address = g_strndup(entry, (gsize)(slash - entry));
-    prefix->address.v6 = strchr(address, ':') != NULL;
-    if (inet_pton(prefix->address.v6 ? AF_INET6 : AF_INET, address,
-                  prefix->address.bytes) != 1 ||
-        !parse_length(slash, address_bits(&prefix->address), &prefix->length))
+    if (strlen(entry) != json_string_length(value) ||
+        !cut_port(&text, &prefix->port) || !parse_prefix(text, prefix))
         return invalid_entry(error, entry,
                              "is no address (1.2.3.4, 2001:db8::1) and no "
-                             "network (10.0.0.0/8, 2001:db8::/32); names of "
-                             "hosts are not taken");
+                             "network (10.0.0.0/8, 2001:db8::/32), alone or "
+                             "with a port (1.2.3.4:443, [2001:db8::1]:443); "
+                             "names of hosts are not taken");
     if (clear_rest(prefix)) {
         right = format_prefix(prefix);
         problem = g_strdup_printf("has bits beyond its /%u; the network is %s",

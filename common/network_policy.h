@@ -6,6 +6,10 @@
  *     "disabled"                         nothing
  *     {"allow":["10.0.0.0/8","2001:db8::/32","1.2.3.4"],"dns":true}
  *
+ * An entry may end with a port: "1.2.3.4:443", "10.0.0.0/8:5432", and of IPv6,
+ * where colons are in the address, "[2001:db8::1]:443", "[2001:db8::/32]:443".
+ * It then stands for this port of TCP and of UDP, and for no echo.
+ *
  * A network on a list, and so "open", does not stand for everything in it.
  * What is nobody's business but the host's is had by its name alone:
  *
@@ -43,7 +47,11 @@ struct network_address {
 struct network_prefix {
     struct network_address address; /* bits beyond length are 0 */
     unsigned length;
+    unsigned port; /* of TCP and UDP; 0: all of them, and echo */
 };
+
+/* In place of a port: that of a part of a packet that does not tell it. */
+enum { NETWORK_PORT_UNKNOWN = 1 << 16 };
 
 enum network_kind { NETWORK_OPEN, NETWORK_DISABLED, NETWORK_ALLOW };
 
@@ -62,14 +70,15 @@ gboolean network_policy_parse(json_t *value, struct network_policy *ret_policy,
 /* The same the other way. A new reference. */
 json_t *network_policy_to_json(const struct network_policy *policy);
 
-/* Whether the policy lets a guest reach it; whether it is an address of the
- * host is for the caller to find out. */
+/* Whether the policy lets a guest reach it, by this port (0: by what has none);
+ * whether it is an address of the host is for the caller to find out. */
 bool network_policy_allows(const struct network_policy *policy,
-                           const struct network_address *address);
+                           const struct network_address *address,
+                           unsigned port);
 
-/* Whether this very address is on the list. */
+/* Whether this very address is on the list, with this port. */
 bool network_policy_names(const struct network_policy *policy,
-                          const struct network_address *address);
+                          const struct network_address *address, unsigned port);
 
 /* INET6_ADDRSTRLEN bytes at text, which is returned. */
 const char *network_address_format(const struct network_address *address,

@@ -75,11 +75,17 @@ static bool is_dns(const struct frame_filter *filter,
 }
 
 bool frame_filter_may_reach(const struct frame_filter *filter,
-                            const struct network_address *address)
+                            const struct network_address *address,
+                            unsigned port)
 {
-    return network_policy_allows(&filter->policy, address) &&
-           (network_policy_names(&filter->policy, address) ||
+    return network_policy_allows(&filter->policy, address, port) &&
+           (network_policy_names(&filter->policy, address, port) ||
             !filter->is_host(address, filter->opaque));
+}
+
+static bool has_ports(const struct frame *frame)
+{
+    return frame->protocol == FRAME_TCP || frame->protocol == FRAME_UDP;
 }
 
 /* ---- what slirp answers itself ------------------------------------------- */
@@ -132,15 +138,13 @@ static bool is_echo_request(const struct frame *frame)
 
 static bool is_carried(const struct frame *frame)
 {
-    return frame->protocol == FRAME_TCP || frame->protocol == FRAME_UDP ||
-           is_echo_request(frame);
+    return has_ports(frame) || is_echo_request(frame);
 }
 
 static enum filter_verdict judge_dns(const struct frame_filter *filter,
                                      const struct frame *frame)
 {
-    if (frame->target_port != DNS ||
-        (frame->protocol != FRAME_UDP && frame->protocol != FRAME_TCP))
+    if (frame->target_port != DNS || !has_ports(frame))
         return FILTER_DROP;
     return filter->policy.dns && filter->has_dns &&
                    filter->policy.kind != NETWORK_DISABLED
@@ -160,7 +164,8 @@ static enum filter_verdict judge_world(const struct frame_filter *filter,
         return FILTER_PASS;
     if (!is_carried(frame))
         return FILTER_DROP;
-    if (!frame_filter_may_reach(filter, &frame->target))
+    if (!frame_filter_may_reach(filter, &frame->target,
+                                has_ports(frame) ? frame->target_port : 0))
         return FILTER_REFUSE;
     /* slirp's own services, which nobody has asked for. */
     if (is_gateway(&frame->target) && frame->protocol == FRAME_UDP &&
@@ -199,6 +204,15 @@ static bool is_of_slirp(const struct frame *frame)
            frame->target_port == DHCP_CLIENT;
 }
 
+/* slirp makes parts of what a guest has asked for; so it says nothing of the
+ * later ones that they have no ports. */
+static unsigned port_from(const struct frame *frame)
+{
+    if (!has_ports(frame))
+        return 0;
+    return frame->first ? frame->source_port : NETWORK_PORT_UNKNOWN;
+}
+
 bool frame_filter_to_guest(const struct frame_filter *filter,
                            const struct frame *frame)
 {
@@ -212,10 +226,10 @@ bool frame_filter_to_guest(const struct frame_filter *filter,
     /* An error comes from anywhere on the way; it is about a packet that was
      * sent to where the guest may go. */
     if (frame_get_quoted(frame, &target))
-        return frame_filter_may_reach(filter, &target);
+        return frame_filter_may_reach(filter, &target, NETWORK_PORT_UNKNOWN);
     /* That a connection has ended may be known; it says nothing else. */
     if (frame->protocol == FRAME_TCP && frame->first && frame->tcp_data == 0 &&
         frame->tcp_flags & (FRAME_FIN | FRAME_RST))
         return true;
-    return frame_filter_may_reach(filter, &frame->source);
+    return frame_filter_may_reach(filter, &frame->source, port_from(frame));
 }

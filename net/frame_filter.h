@@ -48,8 +48,10 @@ enum filter_verdict frame_filter_from_guest(const struct frame_filter *filter,
 bool frame_filter_to_guest(const struct frame_filter *filter,
                            const struct frame *frame);
 
-/* Whether the policy, and what is known of the host, let a guest go there. */
+/* Whether the policy, and what is known of the host, let a guest go there;
+ * port as in network_policy.h. */
 bool frame_filter_may_reach(const struct frame_filter *filter,
-                            const struct network_address *address);
+                            const struct network_address *address,
+                            unsigned port);
 
 #endif

@@ -175,7 +175,7 @@ static bool stays(const struct network_address *peer, unsigned port,
     if (peer->v6 ? memcmp(peer->bytes, loopback_v6, 16) == 0
                  : peer->bytes[0] == 127)
         peer = &host[peer->v6];
-    return frame_filter_may_reach(&gateway->filter, peer);
+    return frame_filter_may_reach(&gateway->filter, peer, port);
 }
 
 /* What the guest knows the name server by. Where the host's own is 10.0.2.3

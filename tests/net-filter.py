@@ -106,6 +106,72 @@ def test_list():
     is_shut(guest, lab.LISTED6)
 
 
+def is_shut_but(guest, address, who=None):
+    """Port 8000 is open, and nothing else is."""
+    says(guest, address, who)
+    for port in (7999, 8001, 80 << 8, 0, 65535):
+        equal(guest.connect(address, port), "refused", f"TCP port {port}")
+        equal(guest.ask_udp(address, port), "refused", f"UDP port {port}")
+    if address not in ("10.0.2.2", "fec0::2"):
+        guest.send(echo(address))
+        check(guest.wait(lambda found: found.is_refusal()), f"{address}, echo")
+
+
+def test_ports():
+    guest = Guest({"allow": ["198.51.100.7:8000", "[2001:db8:1::7]:8000"]})
+    is_shut_but(guest, lab.LISTED)
+    is_shut_but(guest, lab.LISTED6)
+    is_shut(guest, lab.NEAR_LISTED)
+    is_shut(guest, lab.UNLISTED6)
+    guest.configure(network_policy={"allow": [
+        "198.51.100.6/31:8000", "[2001:db8:1::/48]:8000", "10.0.2.2:8000",
+        f"{lab.OWN}:8000", f"{lab.METADATA}:8000"]})
+    for address, who in ((lab.LISTED, None), (lab.LISTED6, None),
+                         ("10.0.2.2", "loopback"), (lab.OWN, "own"),
+                         (lab.METADATA, None)):
+        is_shut_but(guest, address, who)
+    is_shut(guest, lab.NEAR_LISTED)
+    # The host and what is like it are not had by a network, nor by a port.
+    guest.configure(network_policy={"allow": [
+        "0.0.0.0/0:8000", "10.0.2.2:8001", f"{lab.OWN}:8001",
+        f"{lab.METADATA}:8001"]})
+    is_shut_but(guest, lab.UNLISTED)
+    for address in ("10.0.2.2", lab.OWN, lab.METADATA, lab.LISTED6):
+        is_shut(guest, address)
+    # One port of a network, and all of an address in it.
+    guest.configure(network_policy={"allow": ["198.51.100.0/24:443",
+                                              lab.LISTED]})
+    says(guest, lab.LISTED)
+    is_shut(guest, lab.NEAR_LISTED)
+
+
+def test_ports_of_big_answers():
+    """Parts of an answer have no ports, and come all the same."""
+    guest = Guest({"allow": [f"{lab.DNS}:53"]}, lab.DNS)
+    guest.send(udp(lab.DNS, 53, b"big" + bytes(40), 501))
+    parts = [found for found in guest.frames(0.3) if found.protocol == UDP]
+    check(len(parts) > 1, f"{len(parts)} parts")
+    equal(sum(len(found.payload) for found in parts), 8 + 4 + 2800, "length")
+    guest.configure(network_policy={"allow": [f"{lab.DNS}:54"]})
+    equal(guest.ask_udp(lab.DNS, 53), "refused", "another port")
+
+
+def test_ports_that_change():
+    """A connection to a port that is not allowed any more is ended."""
+    both = [f"{lab.LISTED}:8000", f"{lab.NEAR_LISTED}:8000"]
+    guest = Guest({"allow": both})
+    stays, talks = guest.connect(lab.NEAR_LISTED), guest.connect(lab.LISTED)
+    stays.read(), talks.read()
+    guest.configure(network_policy={"allow": both[1:] + [f"{lab.LISTED}:80"]})
+    guest.drain()
+    talks.write(b"secret")
+    found = guest.wait(talks.is_mine)
+    check(found and found.flags & RST and not found.data, "it is not reset")
+    equal(connections(lab.LISTED), 0, "connections of the host")
+    stays.write(b"hello, hello")
+    equal(stays.read(), b"hello, hello", "another connection")
+
+
 def test_host_by_name_only():
     guest = Guest({"allow": EVERYTHING + ["192.0.2.0/24", "10.0.0.0/8"]})
     for address in ("10.0.2.2", lab.OWN, lab.METADATA):
@@ -135,6 +201,31 @@ def test_policies_that_are_none():
             ({"allow": ["1.2.3.4/-1"]}, "no address"),
             ({"allow": ["1.2.3"]}, "no address"),
             ({"allow": ["10.1.2.3/8"]}, "10.0.0.0/8"),
+            ({"allow": ["10.1.2.3/8:80"]}, "10.0.0.0/8:80"),
+            ({"allow": ["[2001:db8::1/32]:80"]}, "[2001:db8::/32]:80"),
+            ({"allow": ["1.2.3.4:"]}, "no address"),
+            ({"allow": ["1.2.3.4:0"]}, "no address"),
+            ({"allow": ["1.2.3.4:65536"]}, "no address"),
+            ({"allow": ["1.2.3.4:-80"]}, "no address"),
+            ({"allow": ["1.2.3.4: 80"]}, "no address"),
+            ({"allow": ["1.2.3.4:80:80"]}, "no address"),
+            ({"allow": ["1.2.3.4:https"]}, "no address"),
+            ({"allow": ["1.2.3.4:80/8"]}, "no address"),
+            ({"allow": ["1.2.3.4:80-90"]}, "no address"),
+            ({"allow": ["[1.2.3.4]:80"]}, "no address"),
+            ({"allow": ["[2001:db8::1]"]}, "no address"),
+            ({"allow": ["[2001:db8::1]80"]}, "no address"),
+            ({"allow": ["[2001:db8::1]:"]}, "no address"),
+            ({"allow": ["[2001:db8::1:80"]}, "no address"),
+            ({"allow": ["2001:db8::1]:80"]}, "no address"),
+            ({"allow": ["[[2001:db8::1]]:80"]}, "no address"),
+            ({"allow": ["[2001:db8::]:80/32"]}, "no address"),
+            ({"allow": ["[]:80"]}, "no address"),
+            ({"allow": [":80"]}, "no address"),
+            ({"allow": ["*:80"]}, "no address"),
+            ({"allow": ["example.org:443"]}, "names of hosts"),
+            ({"allow": ["127.0.0.1:80"]}, "10.0.2.2"),
+            ({"allow": ["[::1]:80"]}, "no guest"),
             ({"allow": ["2001:db8::1/32"]}, "2001:db8::/32"),
             ({"allow": ["127.0.0.1"]}, "10.0.2.2"),
             ({"allow": ["10.0.2.3"]}, "dns"),
@@ -148,6 +239,9 @@ def test_policies_that_are_none():
         check(part in answer["error"]["message"], answer["error"]["message"])
     equal(guest.status()["network_policy"], "open", "the policy")
     for policy in ({"allow": ["10.0.0.0/8", "::/0"], "dns": True},
+                   {"allow": ["10.0.0.0/8:1", "1.2.3.4:65535",
+                              "[2001:db8::1]:443", "[2001:db8::/32]:80"],
+                    "dns": False},
                    {"allow": [], "dns": False}, "disabled"):
         guest.configure(network_policy=policy)
         equal(guest.status()["network_policy"], policy, "the policy")
