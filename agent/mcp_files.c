@@ -70,45 +70,60 @@ static json_t *describe_read(json_t *view, const char *path)
     return result;
 }
 
-void mcp_tool_read_file(struct mcp_call *call, json_t *arguments)
+/* What a tool's arguments mean: how view looks at that, or NULL and the call is
+ * refused. */
+static json_t *look(struct mcp_call *call, json_t *arguments,
+                    json_t *(*view)(int fd, const char *path, json_t *arguments,
+                                    GError **error),
+                    struct mcp_place *ret_place)
 {
     struct mcp_service_state *service = mcp_service_of(call);
     g_autoptr(GError) error = NULL;
-    struct mcp_place place = mcp_service_place(service, arguments);
-    int fd = service->host->folder_fd(service->host_opaque, place.directory,
-                                      &error);
-    json_t *view = fd < 0 ? NULL
-                          : fs_view_read(
-                                fd, place.path, get_int(arguments, "offset", 0),
-                                get_int(arguments, "length", READ_DEFAULT),
-                                &error);
+    json_t *seen = NULL;
+    int fd;
+
+    *ret_place = mcp_service_place(service, arguments);
+    fd = service->host->folder_fd(service->host_opaque, ret_place->directory,
+                                  &error);
+    if (fd >= 0)
+        seen = view(fd, ret_place->path, arguments, &error);
+    if (!seen)
+        mcp_service_refuse(call, error);
+    json_decref(ret_place->directory);
+    return seen;
+}
+
+static json_t *view_file(int fd, const char *path, json_t *arguments,
+                         GError **error)
+{
+    return fs_view_read(fd, path, get_int(arguments, "offset", 0),
+                        get_int(arguments, "length", READ_DEFAULT), error);
+}
+
+void mcp_tool_read_file(struct mcp_call *call, json_t *arguments)
+{
+    struct mcp_place place;
+    json_t *view = look(call, arguments, view_file, &place);
 
     if (view)
         mcp_tools_finish(call, describe_read(view, place.path));
-    else
-        mcp_service_refuse(call, error);
     json_decref(view);
-    json_decref(place.directory);
+}
+
+static json_t *view_folder(int fd, const char *path, json_t *arguments,
+                           GError **error)
+{
+    return fs_view_list(
+        fd, path, (unsigned)get_int(arguments, "limit", LIST_DEFAULT), error);
 }
 
 void mcp_tool_list_directory(struct mcp_call *call, json_t *arguments)
 {
-    struct mcp_service_state *service = mcp_service_of(call);
-    g_autoptr(GError) error = NULL;
-    struct mcp_place place = mcp_service_place(service, arguments);
-    int fd = service->host->folder_fd(service->host_opaque, place.directory,
-                                      &error);
-    json_t *view = fd < 0 ? NULL
-                          : fs_view_list(fd, place.path,
-                                         (unsigned)get_int(arguments, "limit",
-                                                           LIST_DEFAULT),
-                                         &error);
+    struct mcp_place place;
+    json_t *view = look(call, arguments, view_folder, &place);
 
     if (view)
         mcp_tools_finish(call, view);
-    else
-        mcp_service_refuse(call, error);
-    json_decref(place.directory);
 }
 
 /* ---- writing ------------------------------------------------------------- */

@@ -46,9 +46,14 @@ bool mcp_folders_find(const struct mcp_folders *folders, const char *label,
     return false;
 }
 
-json_t *mcp_folders_field(unsigned index)
+int mcp_folders_fd(struct mcp_service_state *service, unsigned index,
+                   GError **error)
 {
-    return index > 0 ? json_integer((json_int_t)index) : NULL;
+    json_t *field = index > 0 ? json_integer((json_int_t)index) : NULL;
+    int fd = service->host->folder_fd(service->host_opaque, field, error);
+
+    json_decref(field);
+    return fd;
 }
 
 /* ---- uris ---------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 #ifndef AGENT_MCP_FOLDERS_H
 #define AGENT_MCP_FOLDERS_H
 
-#include <jansson.h>
+#include <glib.h>
 #include <stdbool.h>
 
 #define MCP_HISTORY_URI "stepback://history"
@@ -37,8 +37,9 @@ void mcp_folders_free(struct mcp_folders *folders);
 bool mcp_folders_find(const struct mcp_folders *folders, const char *label,
                       unsigned *ret_index);
 
-/* As a host takes it (mcp_host.h): NULL or a new reference. */
-json_t *mcp_folders_field(unsigned index);
+/* The folder's fd, borrowed; -1 and error. */
+int mcp_folders_fd(struct mcp_service_state *service, unsigned index,
+                   GError **error);
 
 /* A new string. */
 char *mcp_folders_uri(const struct mcp_folders *folders, unsigned index,

@@ -123,11 +123,9 @@ static unsigned list_folder(struct mcp_service_state *service,
                             const struct place *place, unsigned max,
                             json_t *list, char **ret_next)
 {
-    json_t *field = mcp_folders_field(place->index);
-    int fd = service->host->folder_fd(service->host_opaque, field, NULL);
+    int fd = mcp_folders_fd(service, place->index, NULL);
     g_autoptr(GPtrArray) files = NULL;
 
-    json_decref(field);
     *ret_next = NULL;
     if (fd < 0)
         return 0;
@@ -257,14 +255,11 @@ static json_t *describe_contents(json_t *view)
 static void read_file(struct mcp_call *call, const char *uri, unsigned index,
                       const char *path)
 {
-    struct mcp_service_state *service = mcp_service_of(call);
     g_autoptr(GError) error = NULL;
-    json_t *field = mcp_folders_field(index);
-    int fd = service->host->folder_fd(service->host_opaque, field, &error);
+    int fd = mcp_folders_fd(mcp_service_of(call), index, &error);
     json_t *view = fd < 0 ? NULL
                           : fs_view_read(fd, path, 0, READ_MAX + 1, &error);
 
-    json_decref(field);
     if (!view)
         not_found(call, uri, error->message);
     else if (json_integer_value(json_object_get(view, "size")) > READ_MAX)
@@ -349,8 +344,7 @@ static json_t *complete_path(struct mcp_service_state *service, unsigned index,
     const char *start = slash ? slash + 1 : typed;
     g_autofree char *folder = g_strndup(typed,
                                         slash ? (gsize)(slash - typed) : 0);
-    json_t *field = mcp_folders_field(index);
-    int fd = service->host->folder_fd(service->host_opaque, field, NULL);
+    int fd = mcp_folders_fd(service, index, NULL);
     json_t *view = fd < 0 ? NULL
                           : fs_view_list(fd, folder, COMPLETION_NAMES, NULL);
     json_t *values = json_array(), *entry;
@@ -371,7 +365,6 @@ static json_t *complete_path(struct mcp_service_state *service, unsigned index,
         json_array_append_new(values, json_string(path));
     }
     json_decref(view);
-    json_decref(field);
     return completion(values, total);
 }
 
