@@ -138,6 +138,39 @@ def denied_is_taken_back(s):
 
 
 @case
+def two_folders_wait(s):
+    """two folders ask, at once or one after the other; one no is enough"""
+    s.rules(delete_threshold=3)
+    for last, number in (("allow", None), ("deny", 5001)):
+        mark = len(s.agent.seen)
+        id = s.agent.send("agent.execute",
+                          command="rm f* & rm /mnt/working/1/f* & wait")
+
+        def asked():
+            s.agent.ask("session.status")
+            return [m["payload"] for m in s.agent.seen[mark:]
+                    if m["type"] == TRIGGERED]
+
+        assert eventually(lambda: len(asked()) > 0, 60)
+        first = asked()[0]
+        s.agent.ask("safeguard.confirm", action="allow",
+                    safeguard_id=first["safeguard_id"])
+        # The machine may have stopped before the other folder's turn came.
+        assert eventually(lambda: len(asked()) == 2, 60)
+        second = asked()[1]
+        equal({first["directory"], second["directory"]}, {"a", "b"})
+        assert eventually(s.held, 10)
+        equal(len(os.listdir(s.folders[second["directory"] == "b"])), 5)
+        answer = s.answer(id, second, last)
+        equal((answer.get("error", {}).get("number"), s.held()),
+              (number, False))
+        if number is None:
+            equal([os.listdir(folder) for folder in s.folders], [["big"]] * 2)
+            s.agent.ask("undo.rollback")
+        s.same()
+
+
+@case
 def silence_denies(s):
     """SG-04: no answer in time"""
     s.rules(delete_threshold=2, timeout_seconds=1)
