@@ -102,7 +102,8 @@ await assert.rejects(client.call({ name: 'no_such', arguments: {} }),
 const { resources } = await client.listResources();
 assert.ok(resources.some((resource) => resource.uri === file));
 const { resourceTemplates } = await client.listResourceTemplates();
-assert.equal(resourceTemplates.length, 1);
+assert.deepEqual(resourceTemplates.map((template) => template.uriTemplate),
+    ['stepback://files/{+path}', 'stepback://folder/{label}/{+path}']);
 const { contents } = await client.readResource({ uri: file });
 assert.equal(contents[0].text, 'one 2');
 const { completion } = await client.complete({
@@ -110,6 +111,12 @@ const { completion } = await client.complete({
     argument: { name: 'path', value: 'a' }
 });
 assert.deepEqual(completion.values, ['a.txt']);
+const inFolder = await client.complete({
+    ref: { type: 'ref/resource', uri: resourceTemplates[1].uriTemplate },
+    argument: { name: 'path', value: 'a' },
+    context: { arguments: { label: 'share' } }
+});
+assert.deepEqual(inFolder.completion.values, ['a.txt']);
 if (era === 'legacy') {
     await client.ping();
     await client.setLoggingLevel('warning');
