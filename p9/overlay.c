@@ -31,7 +31,7 @@ struct overlay {
     int64_t number;
     GHashTable *by_id;  /* owned struct entry, by id */
     GHashTable *by_row; /* the same, borrowed, by row */
-    atomic_bool has_set_ids;
+    atomic_bool has_set_ids, has_symlinks;
 };
 
 struct entry {
@@ -68,6 +68,8 @@ static void note(struct overlay *overlay, int64_t id,
     entry->row = *row;
     if (row->mode & (S_ISUID | S_ISGID))
         atomic_store(&overlay->has_set_ids, true);
+    if (row->symlink)
+        atomic_store(&overlay->has_symlinks, true);
     g_hash_table_insert(overlay->by_id, &entry->id, entry);
     g_hash_table_insert(overlay->by_row, entry, entry);
 }
@@ -75,6 +77,11 @@ static void note(struct overlay *overlay, int64_t id,
 bool overlay_has_set_ids(struct overlay *overlay)
 {
     return atomic_load(&overlay->has_set_ids);
+}
+
+bool overlay_has_symlinks(struct overlay *overlay)
+{
+    return atomic_load(&overlay->has_symlinks);
 }
 
 /* ---- opening ------------------------------------------------------------- */

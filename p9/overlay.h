@@ -85,7 +85,9 @@ bool overlay_find(struct overlay *overlay, const void *reference, size_t size,
 int overlay_refer(struct overlay *overlay, const struct overlay_row *row,
                   struct overlay_reference *ret_reference);
 
-/* Does any row have set-id bits? While none does, no file has them. */
+/* Is any row one with set-id bits, or a symlink's? While none is, no file is,
+ * and none needs to be asked. */
 bool overlay_has_set_ids(struct overlay *overlay);
+bool overlay_has_symlinks(struct overlay *overlay);
 
 #endif

@@ -138,7 +138,7 @@ unsigned char win_entry_type(void *state, int dirfd,
     struct overlay_row row;
     ssize_t n;
 
-    if (type != DT_REG)
+    if (type != DT_REG || !overlay_has_symlinks(share->overlay))
         return type;
     g_snprintf(path, sizeof(path), "%s/%s", proc_fd_path(dirfd).text,
                entry->name);
