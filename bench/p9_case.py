@@ -55,13 +55,16 @@ class Contest:
         while os.path.exists(self.socket) and time.monotonic() < deadline:
             time.sleep(0.01)
 
-    def ours(self, undo, msize=65536):
+    def ours(self, undo, msize=65536, profile=None):
         fresh_folder(self.base)
         command = [os.path.join(self.settings.build, "stepback-9pd"),
                    "--shared-dir", self.share, "--socket-path", self.socket,
                    "--log-level", "error"]
         if undo:
             command += ["--undo-dir", os.path.join(self.base, "undo")]
+        if profile:
+            command += ["--profile", profile, "--overlay-dir",
+                        os.path.join(self.base, "overlay")]
         return self.measure(command, "", msize)
 
     def diod(self):
@@ -80,6 +83,8 @@ def case_9p(settings):
     contest = Contest(settings)
     in_turn(result, {"stepback, undo": lambda: contest.ours(True),
                      "stepback": lambda: contest.ours(False),
+                     "stepback, windows":
+                         lambda: contest.ours(False, profile="windows"),
                      "stepback, 1 MiB": lambda: contest.ours(False, 1 << 20),
                      "diod": contest.diod}, settings.rounds)
     for operation in OPERATIONS:
