@@ -7,12 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
-#include <sqlite3.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "p9/overlay.h"
@@ -43,16 +39,6 @@ static struct stat host_stat(struct fixture *f, const char *name)
 
     OK(lstat(path, &st));
     return st;
-}
-
-static int create(struct fixture *f, const char *name, uint32_t flags,
-                  uint32_t mode)
-{
-    uint32_t fid = p9_fid(f, "");
-    int r = p9_lcreate(f->client, fid, name, flags, mode);
-
-    OK(p9_clunk(f->client, fid));
-    return r;
 }
 
 /* Other users' files have rows for that alone. */
@@ -166,7 +152,7 @@ static void test_names(struct fixture *f, gconstpointer option)
     uint32_t fid, dir;
     struct stat st;
 
-    OK(create(f, "file", O_RDWR, 0700));
+    OK(p9_create(f, "file", O_RDWR, 0700));
     OK(p9_mkdir(f->client, P9_ROOT, "dir", 0750));
     dir = p9_fid(f, "dir");
     OK(p9_renameat(f->client, P9_ROOT, "file", dir, "moved"));
@@ -179,7 +165,7 @@ static void test_names(struct fixture *f, gconstpointer option)
     OK(p9_chmod(f, "second", 0510));
     mode_is(f, "elsewhere/moved", S_IFREG | 0510);
     /* One over another. */
-    OK(create(f, "over", O_RDWR, 0600));
+    OK(p9_create(f, "over", O_RDWR, 0600));
     OK(p9_renameat(f->client, P9_ROOT, "over", P9_ROOT, "second"));
     mode_is(f, "second", S_IFREG | 0600);
     mode_is(f, "elsewhere/moved", S_IFREG | 0510);
@@ -188,7 +174,7 @@ static void test_names(struct fixture *f, gconstpointer option)
     OK(p9_unlinkat(f->client, P9_ROOT, "second", 0));
     OK(p9_stat(f->client, fid, &st));
     g_assert_cmphex(st.st_mode, ==, S_IFREG | 0600);
-    OK(create(f, "second", O_RDWR, 0644));
+    OK(p9_create(f, "second", O_RDWR, 0644));
     mode_is(f, "second", S_IFREG | 0644);
     OK(p9_unlinkat(f->client, dir, "moved", 0));
     OK(p9_unlinkat(f->client, P9_ROOT, "elsewhere", P9_AT_REMOVEDIR));
@@ -204,11 +190,11 @@ static void test_made(struct fixture *f, gconstpointer option)
     uint32_t fid;
 
     act_as_root(f);
-    OK(create(f, "a", O_RDWR, 0600));
-    OK(create(f, "b", O_RDWR | P9_OPEN_EXCL, 0755));
-    OK(create(f, "c.sh", O_RDWR, 0644));
-    OK(create(f, "d", O_RDWR, 04711));
-    OK(create(f, "a", O_RDWR | P9_OPEN_TRUNC, 0777)); /* is there */
+    OK(p9_create(f, "a", O_RDWR, 0600));
+    OK(p9_create(f, "b", O_RDWR | P9_OPEN_EXCL, 0755));
+    OK(p9_create(f, "c.sh", O_RDWR, 0644));
+    OK(p9_create(f, "d", O_RDWR, 04711));
+    OK(p9_create(f, "a", O_RDWR | P9_OPEN_TRUNC, 0777)); /* is there */
     OK(p9_mkdir(f->client, P9_ROOT, "dir", 0700));
     OK(p9_mknod(f->client, P9_ROOT, "node", S_IFREG | 0640, 0));
     mode_is(f, "a", S_IFREG | 0600);
@@ -240,7 +226,7 @@ static void test_set_ids(struct fixture *f, gconstpointer option)
     struct p9_client *user = p9_client_connect(f->rig->socket, 65536, 1000);
     uint32_t fid;
 
-    OK(create(f, "file", O_RDWR, 0644));
+    OK(p9_create(f, "file", O_RDWR, 0644));
     OK(p9_walk(user, P9_ROOT, "file", &fid));
     OK(p9_lopen(user, fid, O_WRONLY));
     OK(p9_chmod(f, "file", 06755));
@@ -344,8 +330,8 @@ static void test_symlink_errors(struct fixture *f, gconstpointer option)
     FAILS(ELOOP, p9_lopen(f->client, p9_fid(f, "link"), O_RDWR));
     FAILS(ELOOP,
           p9_lopen(f->client, p9_fid(f, "link"), O_WRONLY | P9_OPEN_TRUNC));
-    FAILS(ELOOP, create(f, "link", O_RDWR | P9_OPEN_TRUNC, 0644));
-    FAILS(EEXIST, create(f, "link", O_RDWR | P9_OPEN_EXCL, 0644));
+    FAILS(ELOOP, p9_create(f, "link", O_RDWR | P9_OPEN_TRUNC, 0644));
+    FAILS(EEXIST, p9_create(f, "link", O_RDWR | P9_OPEN_EXCL, 0644));
     FAILS(EOPNOTSUPP, p9_chmod(f, "link", 0600));
     m.setattr.fid = p9_fid(f, "link");
     m.setattr.valid = P9_SETATTR_SIZE;
@@ -377,7 +363,7 @@ static void test_xattr(struct fixture *f, gconstpointer option)
     char value[64];
     uint32_t fid;
 
-    OK(create(f, "file", O_RDWR, 0600));
+    OK(p9_create(f, "file", O_RDWR, 0600));
     fid = p9_fid(f, "file");
     g_assert_cmpint(p9_getxattr(f->client, fid, "", value, 64), ==, 0);
     FAILS(ENODATA, (int)p9_getxattr(f->client, fid, OVERLAY_XATTR, value, 64));
@@ -394,229 +380,6 @@ static void test_xattr(struct fixture *f, gconstpointer option)
     mode_is(f, "file", S_IFREG | 0600);
 }
 
-/* ---- the store ----------------------------------------------------------- */
-
-static char *store_path(struct fixture *f)
-{
-    return g_strconcat(f->rig->undo_dir, ".overlay/overlay.db", NULL);
-}
-
-static void stop(struct fixture *f)
-{
-    g_clear_pointer(&f->client, p9_client_free);
-    p9_rig_stop(f->rig);
-}
-
-static void start(struct fixture *f, const char *more)
-{
-    p9_rig_start(f->rig, WINDOWS, more, NULL);
-    f->client = p9_client_connect(f->rig->socket, 65536, getuid());
-}
-
-/* A server that must not start, and say why. */
-static void refused(const char *const *arguments, const char *why)
-{
-    g_autofree char *text = NULL;
-    int status;
-
-    g_assert_true(g_spawn_sync(NULL, (char **)arguments, NULL, 0, NULL, NULL,
-                               NULL, &text, &status, NULL));
-    g_assert_true(WIFEXITED(status));
-    g_assert_cmpint(WEXITSTATUS(status), ==, 1);
-    g_assert_nonnull(strstr(text, why));
-}
-
-static void run_sql(const char *path, const char *sql)
-{
-    sqlite3 *db;
-
-    OK(sqlite3_open(path, &db));
-    OK(sqlite3_exec(db, sql, NULL, NULL, NULL));
-    OK(sqlite3_close(db));
-}
-
-/* Without it files have what nobody has set; with another one, too: its rows
- * are not those that the files mean. */
-static void test_lost_store(struct fixture *f, gconstpointer option)
-{
-    g_autofree char *store = store_path(f), *text = NULL;
-
-    OK(create(f, "file", O_RDWR, 0600));
-    OK(p9_symlink(f->client, P9_ROOT, "link", "target"));
-    stop(f);
-    OK(g_remove(store));
-    start(f, NULL);
-    mode_is(f, "file", S_IFREG | 0644);
-    mode_is(f, "link", S_IFREG | 0644);
-    OK(create(f, "other", O_RDWR, 0700));
-    mode_is(f, "file", S_IFREG | 0644);
-    OK(p9_chmod(f, "file", 0640));
-    mode_is(f, "file", S_IFREG | 0640);
-    text = p9_host_read(f, "link");
-    g_assert_cmpstr(text, ==, "target");
-}
-
-/* Equal metadata is one row, whichever files have it. */
-static void test_few_rows(struct fixture *f, gconstpointer option)
-{
-    g_autofree char *store = store_path(f);
-    sqlite3_stmt *count;
-    sqlite3 *db;
-
-    for (int i = 0; i < 100; i++) {
-        g_autofree char *name = g_strdup_printf("file%d", i);
-
-        OK(create(f, name, O_RDWR, i % 2 ? 0600 : 0755));
-    }
-    stop(f);
-    OK(sqlite3_open(store, &db));
-    OK(sqlite3_prepare_v2(db, "SELECT count(*) FROM rows", -1, &count, NULL));
-    g_assert_cmpint(sqlite3_step(count), ==, SQLITE_ROW);
-    g_assert_cmpint(sqlite3_column_int(count, 0), ==, 2);
-    sqlite3_finalize(count);
-    sqlite3_close(db);
-}
-
-/* What is in it is not what was put there. */
-static void test_spoilt_store(struct fixture *f, gconstpointer option)
-{
-    g_autofree char *store = store_path(f), *path = NULL;
-    g_autofree char *undo = g_strconcat("--undo-dir=", f->rig->undo_dir, NULL);
-    g_autofree char *share = g_strconcat("--shared-dir=", f->rig->share, NULL);
-    g_autofree char *socket = g_strconcat("--socket-path=", f->rig->socket,
-                                          NULL);
-    const char *const arguments[] = { p9_daemon_path(), undo,    share,
-                                      socket,           WINDOWS, NULL };
-
-    OK(create(f, "file", O_RDWR, 0600));
-    stop(f);
-    run_sql(store, "UPDATE rows SET mode = -1");
-    start(f, NULL);
-    mode_is(f, "file", S_IFREG | 0644);
-    stop(f);
-    run_sql(store, "UPDATE rows SET mode = 384, uid = 1 << 40");
-    start(f, NULL);
-    mode_is(f, "file", S_IFREG | 0644);
-    stop(f);
-    /* Its row is in the way of the same one: nothing worse than an error. */
-    run_sql(store, "UPDATE rows SET mode = 'text', uid = 1000");
-    start(f, NULL);
-    path = p9_rig_path(f->rig, "file");
-    OK(setxattr(path, OVERLAY_XATTR, "short", 5, 0));
-    mode_is(f, "file", S_IFREG | 0644);
-    stop(f);
-    run_sql(store, "UPDATE meta SET value = 2 WHERE name = 'format'");
-    refused(arguments, "its format is 2");
-    g_assert_true(g_file_set_contents(store,
-                                      "this is no database, is it? ....."
-                                      "................................",
-                                      -1, NULL));
-    refused(arguments, "overlay.db: file is not a database");
-}
-
-/* In any place, under any sandbox; and for one server at a time. */
-static void test_places(struct fixture *f, gconstpointer option)
-{
-    g_autofree char *shm = g_strdup("/dev/shm/stepback-overlay-XXXXXX");
-    const char *const folders[] = { f->rig->base, shm };
-    static const char *const sandboxes[] = { NULL, "--sandbox=chroot",
-                                             "--sandbox=none" };
-
-    g_assert_nonnull(g_mkdtemp(shm));
-    p9_host_file(f, "file", "text");
-    stop(f);
-    for (size_t i = 0; i < G_N_ELEMENTS(folders); i++) {
-        g_autofree char *dir = g_build_filename(folders[i], "a", "b", NULL);
-        g_autofree char *up = g_build_filename(folders[i], "a", NULL);
-        g_autofree char *place = g_strconcat("--overlay-dir=", dir, NULL);
-        g_autofree char *store = g_build_filename(dir, "overlay.db", NULL);
-        struct stat st;
-
-        for (size_t j = 0; j < G_N_ELEMENTS(sandboxes); j++) {
-            if (j == 1 && getuid() != 0)
-                continue;
-            p9_rig_start(f->rig, WINDOWS, place, sandboxes[j], NULL);
-            f->client = p9_client_connect(f->rig->socket, 65536, getuid());
-            if (j > 0)
-                mode_is(f, "file", S_IFREG | 0711);
-            OK(p9_chmod(f, "file", 0600 + (uint32_t)j));
-            OK(p9_chmod(f, "file", 0711));
-            stop(f);
-        }
-        OK(stat(dir, &st));
-        g_assert_cmphex(st.st_mode & 0777, ==, 0700);
-        OK(g_remove(store));
-        OK(g_remove(dir));
-        OK(g_remove(up));
-    }
-    OK(g_remove(shm));
-}
-
-static void limit_files(struct fixture *f, rlim_t size)
-{
-    struct rlimit limit = { size, RLIM_INFINITY };
-
-    OK(prlimit(f->rig->pid, RLIMIT_FSIZE, &limit, NULL));
-}
-
-/* It takes no more rows, as with a full disk: what needs a new one is not made,
- * nor changed. */
-static void test_full(struct fixture *f, gconstpointer option)
-{
-    g_autofree char *path = p9_rig_path(f->rig, "new");
-    g_autofree char *target = NULL;
-    uint32_t fid;
-
-    act_as_root(f);
-    OK(create(f, "old", O_RDWR, 0600));
-    limit_files(f, 8192); /* less than the database has */
-    FAILS(EIO, create(f, "new", O_RDWR, 0601));
-    FAILS(EIO, p9_mkdir(f->client, P9_ROOT, "new", 0701));
-    FAILS(EIO, p9_symlink(f->client, P9_ROOT, "new", "target"));
-    FAILS(EIO, p9_chmod(f, "old", 0602));
-    g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
-    mode_is(f, "old", S_IFREG | 0600);
-    OK(create(f, "plain", O_RDWR, 0644));
-    OK(create(f, "same", O_RDWR, 0600));
-    limit_files(f, RLIM_INFINITY);
-    OK(p9_chmod(f, "old", 0602));
-    OK(p9_symlink(f->client, P9_ROOT, "new", "target"));
-    p9_restart(f, WINDOWS);
-    mode_is(f, "old", S_IFREG | 0602);
-    mode_is(f, "same", S_IFREG | 0600);
-    fid = p9_fid(f, "new");
-    OK(p9_readlink(f->client, fid, &target));
-    g_assert_cmpstr(target, ==, "target");
-}
-
-static void test_read_only(struct fixture *f, gconstpointer option)
-{
-    OK(create(f, "file", O_RDWR, 0600));
-    OK(p9_symlink(f->client, P9_ROOT, "link", "target"));
-    stop(f);
-    start(f, "--readonly");
-    mode_is(f, "file", S_IFREG | 0600);
-    link_is(f, "link", "target");
-    FAILS(EROFS, p9_chmod(f, "file", 0612));
-    FAILS(EROFS, create(f, "new", O_RDWR, 0644));
-    FAILS(EROFS, p9_mkdir(f->client, P9_ROOT, "new", 0700));
-}
-
-static void test_busy(struct fixture *f, gconstpointer option)
-{
-    struct p9_rig *other = p9_rig_new();
-    g_autofree char *place = g_strconcat("--overlay-dir=", f->rig->undo_dir,
-                                         ".overlay", NULL);
-    g_autofree char *share = g_strconcat("--shared-dir=", other->share, NULL);
-    g_autofree char *socket = g_strconcat("--socket-path=", other->socket,
-                                          NULL);
-    const char *const arguments[] = { p9_daemon_path(), share, socket,
-                                      WINDOWS,          place, NULL };
-
-    refused(arguments, "another server uses it");
-    p9_rig_free(other);
-}
-
 #define ADD(name, function) P9_ADD("p9-overlay", name, WINDOWS, function)
 
 int main(int argc, char **argv)
@@ -631,12 +394,5 @@ int main(int argc, char **argv)
     ADD("WN-03/symlink", test_symlink);
     ADD("WN-03/symlink-errors", test_symlink_errors);
     ADD("WN-03/xattr", test_xattr);
-    ADD("WN-03/lost-store", test_lost_store);
-    ADD("WN-03/few-rows", test_few_rows);
-    ADD("WN-03/spoilt-store", test_spoilt_store);
-    ADD("WN-03/places", test_places);
-    ADD("WN-03/full", test_full);
-    ADD("WN-03/read-only", test_read_only);
-    ADD("WN-03/busy", test_busy);
     return g_test_run();
 }

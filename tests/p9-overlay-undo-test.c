@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -24,46 +23,19 @@ enum {
     ROLLBACK_KILLS = 8,
     GUARDED = 16,
     CREATES = 60,
-    SEEDS = 2,
-    ACTS = 40,
 };
 
 /* ---- steps --------------------------------------------------------------- */
 
-static void open_step(struct fixture *f, int id)
-{
-    p9_control(f, "step.open", json_pack("{s:i}", "step_id", id));
-}
-
-static void close_step(struct fixture *f, int id)
-{
-    p9_control(f, "step.close",
-               json_pack("{s:i, s:i, s:i}", "step_id", id, "quiet_ms", 0,
-                         "max_ms", 0));
-}
-
-static void undo(struct fixture *f, int steps)
-{
-    p9_control(f, "rollback", json_pack("{s:i}", "steps", steps));
-}
-
-static void redo(struct fixture *f, int steps)
-{
-    p9_control(f, "redo", json_pack("{s:i}", "steps", steps));
-}
-
 static void make(struct fixture *f, const char *name, uint32_t mode)
 {
-    uint32_t fid = p9_fid(f, "");
-
-    OK(p9_lcreate(f->client, fid, name, O_RDWR | P9_OPEN_EXCL, mode));
-    OK(p9_clunk(f->client, fid));
+    OK(p9_create(f, name, O_RDWR | P9_OPEN_EXCL, mode));
 }
 
 /* Of everything a little, with rows and without. */
 static void make_tree(struct fixture *f)
 {
-    open_step(f, 1);
+    p9_step_open(f, 1);
     make(f, "plain", 0644);
     make(f, "tool", 0755);
     make(f, "secret", 0600);
@@ -74,7 +46,7 @@ static void make_tree(struct fixture *f)
     OK(p9_symlink(f->client, P9_ROOT, "link", "tool"));
     OK(p9_link(f->client, P9_ROOT, p9_fid(f, "secret"), "twice"));
     OK(p9_chown(f, "tool", 42, 43));
-    close_step(f, 1);
+    p9_step_close(f, 1);
 }
 
 /* Change everything. Stops after so many changes. */
@@ -127,22 +99,22 @@ static void check_rollback(struct fixture *f)
 
     make_tree(f);
     before = p9_tree(f);
-    open_step(f, 2);
+    p9_step_open(f, 2);
     change_tree(f, CHANGES);
-    close_step(f, 2);
+    p9_step_close(f, 2);
     after = p9_tree(f);
     g_assert_cmpstr(before, !=, after);
-    undo(f, 1);
+    p9_undo(f, 1);
     tree_is(f, before);
-    redo(f, 1);
+    p9_redo(f, 1);
     tree_is(f, after);
     p9_restart(f, WINDOWS);
     tree_is(f, after);
-    undo(f, 2);
+    p9_undo(f, 2);
     tree_is(f, empty);
-    redo(f, 2);
+    p9_redo(f, 2);
     tree_is(f, after);
-    undo(f, 1);
+    p9_undo(f, 1);
     p9_restart(f, WINDOWS);
     tree_is(f, before);
 }
@@ -177,7 +149,7 @@ static void test_abort(struct fixture *f, gconstpointer option)
 
     make_tree(f);
     before = p9_tree(f);
-    open_step(f, 2);
+    p9_step_open(f, 2);
     change_tree(f, CHANGES);
     p9_control(f, "step.abort", json_pack("{s:i}", "step_id", 2));
     tree_is(f, before);
@@ -188,22 +160,22 @@ static void test_abort(struct fixture *f, gconstpointer option)
 static void test_chmod_alone(struct fixture *f, gconstpointer option)
 {
     p9_host_file(f, "file", "text");
-    open_step(f, 1);
+    p9_step_open(f, 1);
     OK(p9_chmod(f, "file", 0755));
-    close_step(f, 1);
-    open_step(f, 2);
+    p9_step_close(f, 1);
+    p9_step_open(f, 2);
     OK(p9_chmod(f, "file", 0700));
     OK(p9_chmod(f, "file", 0600));
-    close_step(f, 2);
-    undo(f, 1);
+    p9_step_close(f, 2);
+    p9_undo(f, 1);
     g_assert_cmphex(p9_mode(f, "file"), ==, S_IFREG | 0755);
-    undo(f, 1);
+    p9_undo(f, 1);
     g_assert_cmphex(p9_mode(f, "file"), ==, S_IFREG | 0644);
-    redo(f, 2);
+    p9_redo(f, 2);
     g_assert_cmphex(p9_mode(f, "file"), ==, S_IFREG | 0600);
     /* Without a step: an ambient one. */
     OK(p9_chmod(f, "file", 0111));
-    undo(f, 1);
+    p9_undo(f, 1);
     g_assert_cmphex(p9_mode(f, "file"), ==, S_IFREG | 0600);
 }
 
@@ -217,7 +189,7 @@ static void test_killed(struct fixture *f, gconstpointer option)
     make_tree(f);
     before = p9_tree(f);
     for (int n = 1; n <= CHANGES; n++) {
-        open_step(f, 1 + n);
+        p9_step_open(f, 1 + n);
         change_tree(f, n);
         p9_kill_restart(f, WINDOWS);
         tree_is(f, before);
@@ -288,7 +260,7 @@ static void test_killed_anywhere(struct fixture *f, gconstpointer option)
         GThread *killer;
         uint32_t fid;
 
-        open_step(f, 2 + n);
+        p9_step_open(f, 2 + n);
         f->client->next_fid = 5;
         OK(p9_walk(f->client, P9_ROOT, "tool", &fid));
         g_assert_cmpuint(fid, ==, 5);
@@ -318,9 +290,9 @@ static void test_killed_rollback(struct fixture *f, gconstpointer option)
         g_autoptr(GError) error = NULL;
         GThread *killer;
 
-        open_step(f, 2 + n);
+        p9_step_open(f, 2 + n);
         change_tree(f, CHANGES);
-        close_step(f, 2 + n);
+        p9_step_close(f, 2 + n);
         now = p9_tree(f);
         if (!after)
             after = g_strdup(now);
@@ -336,194 +308,10 @@ static void test_killed_rollback(struct fixture *f, gconstpointer option)
             continue;
         }
         g_assert_cmpstr(found, ==, after);
-        undo(f, 1);
+        p9_undo(f, 1);
         tree_is(f, before);
     }
     g_test_message("%d of %d rollbacks were finished", done, ROLLBACK_KILLS);
-}
-
-/* ---- at random ----------------------------------------------------------- */
-
-/* What the client saw at the end of each step, and the steps that were undone.
- */
-struct story {
-    struct fixture *f;
-    GRand *random;
-    GPtrArray *past, *future; /* char *; the newest is last */
-    int next_id;
-};
-
-static const char *pick_name(struct story *s)
-{
-    static const char *const names[] = { "a", "b.sh", "c", "d.sh", "e", "f" };
-
-    return names[g_rand_int_range(s->random, 0, G_N_ELEMENTS(names))];
-}
-
-static uint32_t pick_dir(struct story *s)
-{
-    static const char *const dirs[] = { "", "x", "y.sh" };
-    uint32_t fid;
-
-    return p9_walk(s->f->client, P9_ROOT,
-                   dirs[g_rand_int_range(s->random, 0, G_N_ELEMENTS(dirs))],
-                   &fid) == 0
-               ? fid
-               : p9_fid(s->f, "");
-}
-
-/* May fail: then the names were not there, or in the way. */
-static void change_at_random(struct story *s)
-{
-    struct p9_client *client = s->f->client;
-    uint32_t dir = pick_dir(s), to = pick_dir(s), fid = 0;
-    uint32_t mode = (uint32_t)g_rand_int_range(s->random, 0, 010000);
-    const char *name = pick_name(s);
-    struct p9_message m = { .type = P9_TSETATTR };
-    bool found = p9_walk(client, dir, name, &fid) == 0;
-
-    switch (g_rand_int_range(s->random, 0, 10)) {
-    case 0:
-        p9_lcreate(client, dir, name, O_RDWR | P9_OPEN_EXCL, mode);
-        break;
-    case 1:
-        p9_mkdir(client, P9_ROOT, "x", mode | 0700);
-        p9_mkdir(client, P9_ROOT, "y.sh", mode | 0700);
-        break;
-    case 2:
-        p9_symlink(client, dir, name, pick_name(s));
-        break;
-    case 3:
-        p9_unlinkat(client, dir, name, 0);
-        break;
-    case 4:
-        p9_unlinkat(client, P9_ROOT, "x", P9_AT_REMOVEDIR);
-        break;
-    case 5:
-        p9_renameat(client, dir, name, to, pick_name(s));
-        break;
-    case 6:
-        if (found)
-            p9_link(client, to, fid, pick_name(s));
-        break;
-    case 7:
-        p9_renameat(client, P9_ROOT, "x", P9_ROOT, "y.sh");
-        break;
-    default:
-        m.setattr.fid = found ? fid : dir;
-        m.setattr.valid = mode & 1 ? P9_SETATTR_MODE
-                                   : P9_SETATTR_UID | P9_SETATTR_GID;
-        m.setattr.mode = mode;
-        m.setattr.uid = mode % 7;
-        m.setattr.gid = mode % 5;
-        p9_client_call(client, &m, NULL);
-    }
-    p9_clunk(client, dir);
-    p9_clunk(client, to);
-    if (found)
-        p9_clunk(client, fid);
-}
-
-/* How many steps there are. */
-static size_t history_length(struct fixture *f)
-{
-    json_t *answer = p9_ask(f, "history", json_pack("{s:i}", "limit", 1000));
-    size_t length = json_array_size(json_object_get(answer, "steps"));
-
-    json_decref(answer);
-    return length;
-}
-
-static const char *newest(const GPtrArray *trees)
-{
-    return trees->pdata[trees->len - 1];
-}
-
-/* Some changes: as a step that is kept, aborted, or cut short by SIGKILL. */
-static void step_at_random(struct story *s)
-{
-    int end = g_rand_int_range(s->random, 0, 6);
-    int id = s->next_id++;
-    g_autofree char *tree = NULL;
-
-    open_step(s->f, id);
-    for (int n = g_rand_int_range(s->random, 1, 12); n > 0; n--)
-        change_at_random(s);
-    if (end == 0)
-        p9_kill_restart(s->f, WINDOWS);
-    else if (end == 1)
-        p9_control(s->f, "step.abort", json_pack("{s:i}", "step_id", id));
-    else
-        close_step(s->f, id);
-    g_ptr_array_set_size(s->future, 0);
-    tree = p9_tree(s->f);
-    /* A step without a change is not kept. */
-    if (history_length(s->f) > s->past->len - 1)
-        g_ptr_array_add(s->past, g_steal_pointer(&tree));
-    else
-        g_assert_cmpstr(tree, ==, newest(s->past));
-}
-
-static void move(GPtrArray *from, GPtrArray *to, int count)
-{
-    for (; count > 0; count--)
-        g_ptr_array_add(to, g_ptr_array_steal_index(from, from->len - 1));
-}
-
-static void act_at_random(struct story *s)
-{
-    int what = g_rand_int_range(s->random, 0, 10);
-    int past = (int)s->past->len - 1, future = (int)s->future->len;
-    int count = g_rand_int_range(s->random, 1, 4);
-
-    if (what < 2 && past > 0) {
-        undo(s->f, MIN(count, past));
-        move(s->past, s->future, MIN(count, past));
-    } else if (what < 4 && future > 0) {
-        redo(s->f, MIN(count, future));
-        move(s->future, s->past, MIN(count, future));
-    } else if (what == 4) {
-        p9_restart(s->f, WINDOWS);
-        p9_control(s->f, "status", NULL);
-    } else {
-        step_at_random(s);
-    }
-    tree_is(s->f, newest(s->past));
-}
-
-static void run_story(struct fixture *f, guint32 seed)
-{
-    struct story s = { .f = f, .random = g_rand_new_with_seed(seed) };
-
-    s.past = g_ptr_array_new_with_free_func(g_free);
-    s.future = g_ptr_array_new_with_free_func(g_free);
-    s.next_id = 1;
-    g_ptr_array_add(s.past, p9_tree(f));
-    for (int i = 0; i < ACTS; i++)
-        act_at_random(&s);
-    g_ptr_array_unref(s.past);
-    g_ptr_array_unref(s.future);
-    g_rand_free(s.random);
-}
-
-/* STEPBACK_OVERLAY_SEED: this one and no other. STEPBACK_OVERLAY_SEEDS: how
- * many. */
-static void test_random(struct fixture *f, gconstpointer option)
-{
-    const char *one = g_getenv("STEPBACK_OVERLAY_SEED");
-    const char *many = g_getenv("STEPBACK_OVERLAY_SEEDS");
-    int count = one ? 1 : many ? atoi(many) : SEEDS;
-
-    for (int i = 0; i < count; i++) {
-        guint32 seed = one ? (guint32)strtoul(one, NULL, 10) : g_random_int();
-
-        g_test_message("STEPBACK_OVERLAY_SEED=%u", seed);
-        if (i > 0) {
-            p9_fixture_tear_down(f, WINDOWS);
-            p9_fixture_set_up(f, WINDOWS);
-        }
-        run_story(f, seed);
-    }
 }
 
 /* ---- parked half-way ----------------------------------------------------- */
@@ -598,7 +386,7 @@ static void check_parked(struct fixture *f, int id, const char *action)
     make(f, "x", 0644);
     make(f, "y", 0600);
     before = p9_tree(f);
-    open_step(f, id);
+    p9_step_open(f, id);
     at = (unsigned)g_random_int_range(0, CREATES);
     for (unsigned i = 0; i < CREATES; i++) {
         if (i == at)
@@ -614,9 +402,9 @@ static void check_parked(struct fixture *f, int id, const char *action)
         g_assert_cmphex(p9_mode(f, name), ==,
                         i % 2 ? S_IFLNK | 0777 : S_IFDIR | 0700);
     }
-    close_step(f, id);
+    p9_step_close(f, id);
     if (allow)
-        undo(f, 1);
+        p9_undo(f, 1);
     tree_is(f, before);
     OK(p9_unlinkat(f->client, P9_ROOT, "x", 0));
     OK(p9_unlinkat(f->client, P9_ROOT, "y", 0));
@@ -642,7 +430,6 @@ int main(int argc, char **argv)
     ADD("WN-05/killed", test_killed);
     ADD("WN-05/killed-anywhere", test_killed_anywhere);
     ADD("WN-05/killed-rollback", test_killed_rollback);
-    ADD("WN-05/random", test_random);
     ADD("WN-05/parked", test_parked);
     return g_test_run();
 }

@@ -22,11 +22,7 @@ enum { MANY = 10000, MANY_MS = 20000 };
 
 static int make(struct fixture *f, const char *name)
 {
-    uint32_t fid = p9_fid(f, "");
-    int r = p9_lcreate(f->client, fid, name, O_RDWR | P9_OPEN_EXCL, 0644);
-
-    OK(p9_clunk(f->client, fid));
-    return r;
+    return p9_create(f, name, O_RDWR | P9_OPEN_EXCL, 0644);
 }
 
 static void remove_host(struct fixture *f, const char *name)
@@ -42,18 +38,6 @@ static void rename_host(struct fixture *f, const char *from, const char *to)
     g_autofree char *new = p9_rig_path(f->rig, to);
 
     OK(g_rename(old, new));
-}
-
-static void open_step(struct fixture *f, int id)
-{
-    p9_control(f, "step.open", json_pack("{s:i}", "step_id", id));
-}
-
-static void close_step(struct fixture *f, int id)
-{
-    p9_control(f, "step.close",
-               json_pack("{s:i, s:i, s:i}", "step_id", id, "quiet_ms", 0,
-                         "max_ms", 0));
 }
 
 /* ---- names --------------------------------------------------------------- */
@@ -239,10 +223,10 @@ static void test_outside(struct fixture *f, gconstpointer option)
     OK(p9_unlinkat(f->client, P9_ROOT, "bar", 0));
     OK(make(f, "Bar"));
     /* A folder that is gone and made anew. */
-    open_step(f, 1);
+    p9_step_open(f, 1);
     OK(p9_mkdir(f->client, P9_ROOT, "dir", 0755));
     OK(p9_mkdir(f->client, p9_fid(f, "dir"), "Sub", 0755));
-    close_step(f, 1);
+    p9_step_close(f, 1);
     remove_host(f, "dir/Sub");
     remove_host(f, "dir");
     dir = p9_rig_path(f->rig, "dir");
@@ -277,17 +261,17 @@ static void test_overflow(struct fixture *f, gconstpointer option)
 static void test_undone(struct fixture *f, gconstpointer option)
 {
     OK(make(f, "Foo"));
-    open_step(f, 1);
+    p9_step_open(f, 1);
     OK(p9_unlinkat(f->client, P9_ROOT, "Foo", 0));
     OK(make(f, "foo"));
     p9_control(
         f, "step.close",
         json_pack("{s:i, s:i, s:i}", "step_id", 1, "quiet_ms", 0, "max_ms", 0));
     FAILS(EEXIST, make(f, "Foo"));
-    p9_control(f, "rollback", json_pack("{s:i}", "steps", 1));
+    p9_undo(f, 1);
     FAILS(EEXIST, make(f, "foo"));
     FAILS(EEXIST, make(f, "Foo"));
-    p9_control(f, "redo", json_pack("{s:i}", "steps", 1));
+    p9_redo(f, 1);
     FAILS(EEXIST, make(f, "fOO"));
     OK(p9_unlinkat(f->client, P9_ROOT, "foo", 0));
     OK(make(f, "Foo"));

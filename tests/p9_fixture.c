@@ -70,6 +70,28 @@ void p9_control(struct fixture *f, const char *type, json_t *payload)
     json_decref(p9_ask(f, type, payload));
 }
 
+void p9_step_open(struct fixture *f, int id)
+{
+    p9_control(f, "step.open", json_pack("{s:i}", "step_id", id));
+}
+
+void p9_step_close(struct fixture *f, int id)
+{
+    p9_control(f, "step.close",
+               json_pack("{s:i, s:i, s:i}", "step_id", id, "quiet_ms", 0,
+                         "max_ms", 0));
+}
+
+void p9_undo(struct fixture *f, int steps)
+{
+    p9_control(f, "rollback", json_pack("{s:i}", "steps", steps));
+}
+
+void p9_redo(struct fixture *f, int steps)
+{
+    p9_control(f, "redo", json_pack("{s:i}", "steps", steps));
+}
+
 void p9_fixture_tear_down(struct fixture *f, gconstpointer option)
 {
     hang_up(f);
@@ -114,6 +136,16 @@ uint32_t p9_create_fid(struct fixture *f, const char *name)
 
     OK(p9_lcreate(f->client, fid, name, O_RDWR | P9_OPEN_EXCL, 0644));
     return fid;
+}
+
+int p9_create(struct fixture *f, const char *name, uint32_t flags,
+              uint32_t mode)
+{
+    uint32_t fid = p9_fid(f, "");
+    int r = p9_lcreate(f->client, fid, name, flags, mode);
+
+    OK(p9_clunk(f->client, fid));
+    return r;
 }
 
 /* ---- attributes ---------------------------------------------------------- */

@@ -35,6 +35,12 @@ json_t *p9_ask(struct fixture *f, const char *type,
 void p9_control(struct fixture *f, const char *type,
                 json_t *payload /* taken */);
 
+/* Steps; closed at once. And the newest taken back, or brought again. */
+void p9_step_open(struct fixture *f, int id);
+void p9_step_close(struct fixture *f, int id);
+void p9_undo(struct fixture *f, int steps);
+void p9_redo(struct fixture *f, int steps);
+
 /* Make a file in the folder, on the host; read one: a new string, or NULL. */
 void p9_host_file(struct fixture *f, const char *name, const char *text);
 char *p9_host_read(struct fixture *f, const char *name);
@@ -51,5 +57,9 @@ char *p9_tree(struct fixture *f);
 uint32_t p9_fid(struct fixture *f, const char *path);
 uint32_t p9_open_fid(struct fixture *f, const char *path, uint32_t flags);
 uint32_t p9_create_fid(struct fixture *f, const char *name);
+
+/* Tlcreate in the root, and nothing is left open. 0 or -errno. */
+int p9_create(struct fixture *f, const char *name, uint32_t flags,
+              uint32_t mode);
 
 #endif
