@@ -61,8 +61,9 @@ def disks_stay_and_go(place):
     contains(output(agent, "cat /root/mark 2>&1; true"), "No such file")
     output(agent, "echo lost > /root/mark")
     agent.ask("session.stop")
-    equal((disks(place), place.left()), (kept, []))
+    equal((disks(place), place.sessions()), (kept, []))
     equal(agent.close(), 0)
+    equal(place.left(), [])
     equal(os.stat(disk).st_mtime_ns, image)
 
 
