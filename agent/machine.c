@@ -20,8 +20,9 @@
 #include "common/log.h"
 
 /* QEMU's end makes the daemon end, so the daemon's clean end is looked into
- * only if QEMU is still there after this. */
-enum { BLAME_MS = 300 };
+ * only if QEMU is still there after this. On a busy host a process that gives
+ * back a guest's memory takes its time between closing files and its end. */
+enum { BLAME_MS = 2000 };
 
 static void fall_back_further(struct machine *machine);
 

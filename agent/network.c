@@ -20,8 +20,8 @@
 
 enum {
     NAME_SERVER_S = 3,
-    /* It ends with QEMU, which is no reason to complain. */
-    BLAME_MS = 500,
+    /* It ends with QEMU, which is no reason to complain (machine.c). */
+    BLAME_MS = 2000,
 };
 
 struct network {
