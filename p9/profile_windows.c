@@ -53,6 +53,7 @@ static gboolean check_attributes(struct ic *ic, GError **error)
 static void *start(struct ic *ic, const struct p9_profile_options *options,
                    GError **error)
 {
+    pthread_rwlockattr_t writers_first;
     struct overlay *overlay;
     struct win_share *share;
 
@@ -65,8 +66,13 @@ static void *start(struct ic *ic, const struct p9_profile_options *options,
     share->ic = ic;
     share->overlay = overlay;
     share->index = case_index_new();
+    /* Else many clients that look names up keep one from making any. */
+    pthread_rwlockattr_init(&writers_first);
+    pthread_rwlockattr_setkind_np(&writers_first,
+                                  PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     for (size_t i = 0; i < WIN_LOCKS; i++)
-        pthread_rwlock_init(&share->locks[i], NULL);
+        pthread_rwlock_init(&share->locks[i], &writers_first);
+    pthread_rwlockattr_destroy(&writers_first);
     return share;
 }
 
