@@ -26,7 +26,8 @@
  * an abort, a redo or a recovery, it takes back with the reference, and the
  * row that the old reference names is still what it was. Killed before the
  * reference is set, there is a row that nothing names; after it, the change is
- * made. There is no moment between, and so no journal.
+ * made. There is no moment between, and so no journal. Who undoes with the log
+ * alone, as the command line does where no server runs, undoes this as well.
  *
  * Why not rows that are found by a path or by an inode's number: a path must
  * follow each rename of each folder above it, in one act with it, and has two

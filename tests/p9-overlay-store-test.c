@@ -40,12 +40,6 @@ static char *store_path(struct fixture *f)
     return g_strconcat(f->rig->undo_dir, ".overlay/overlay.db", NULL);
 }
 
-static void stop(struct fixture *f)
-{
-    g_clear_pointer(&f->client, p9_client_free);
-    p9_rig_stop(f->rig);
-}
-
 static void start(struct fixture *f, const char *more)
 {
     p9_rig_start(f->rig, WINDOWS, more, NULL);
@@ -82,7 +76,7 @@ static void test_lost_store(struct fixture *f, gconstpointer option)
 
     OK(p9_create(f, "file", O_RDWR, 0600));
     OK(p9_symlink(f->client, P9_ROOT, "link", "target"));
-    stop(f);
+    p9_pause(f);
     OK(g_remove(store));
     start(f, NULL);
     mode_is(f, "file", S_IFREG | 0644);
@@ -107,7 +101,7 @@ static void test_few_rows(struct fixture *f, gconstpointer option)
 
         OK(p9_create(f, name, O_RDWR, i % 2 ? 0600 : 0755));
     }
-    stop(f);
+    p9_pause(f);
     OK(sqlite3_open(store, &db));
     OK(sqlite3_prepare_v2(db, "SELECT count(*) FROM rows", -1, &count, NULL));
     g_assert_cmpint(sqlite3_step(count), ==, SQLITE_ROW);
@@ -128,22 +122,22 @@ static void test_spoilt_store(struct fixture *f, gconstpointer option)
                                       socket,           WINDOWS, NULL };
 
     OK(p9_create(f, "file", O_RDWR, 0600));
-    stop(f);
+    p9_pause(f);
     run_sql(store, "UPDATE rows SET mode = -1");
     start(f, NULL);
     mode_is(f, "file", S_IFREG | 0644);
-    stop(f);
+    p9_pause(f);
     run_sql(store, "UPDATE rows SET mode = 384, uid = 1 << 40");
     start(f, NULL);
     mode_is(f, "file", S_IFREG | 0644);
-    stop(f);
+    p9_pause(f);
     /* Its row is in the way of the same one: nothing worse than an error. */
     run_sql(store, "UPDATE rows SET mode = 'text', uid = 1000");
     start(f, NULL);
     path = p9_rig_path(f->rig, "file");
     OK(setxattr(path, OVERLAY_XATTR, "short", 5, 0));
     mode_is(f, "file", S_IFREG | 0644);
-    stop(f);
+    p9_pause(f);
     run_sql(store, "UPDATE meta SET value = 2 WHERE name = 'format'");
     refused(arguments, "its format is 2");
     g_assert_true(g_file_set_contents(store,
@@ -163,7 +157,7 @@ static void test_places(struct fixture *f, gconstpointer option)
 
     g_assert_nonnull(g_mkdtemp(shm));
     p9_host_file(f, "file", "text");
-    stop(f);
+    p9_pause(f);
     for (size_t i = 0; i < G_N_ELEMENTS(folders); i++) {
         g_autofree char *dir = g_build_filename(folders[i], "a", "b", NULL);
         g_autofree char *up = g_build_filename(folders[i], "a", NULL);
@@ -180,7 +174,7 @@ static void test_places(struct fixture *f, gconstpointer option)
                 mode_is(f, "file", S_IFREG | 0711);
             OK(p9_chmod(f, "file", 0600 + (uint32_t)j));
             OK(p9_chmod(f, "file", 0711));
-            stop(f);
+            p9_pause(f);
         }
         OK(stat(dir, &st));
         g_assert_cmphex(st.st_mode & 0777, ==, 0700);
@@ -234,7 +228,7 @@ static void test_read_only(struct fixture *f, gconstpointer option)
 
     OK(p9_create(f, "file", O_RDWR, 0600));
     OK(p9_symlink(f->client, P9_ROOT, "link", "target"));
-    stop(f);
+    p9_pause(f);
     start(f, "--readonly");
     mode_is(f, "file", S_IFREG | 0600);
     OK(p9_readlink(f->client, p9_fid(f, "link"), &target));

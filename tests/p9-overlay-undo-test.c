@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "interceptor/interceptor.h"
 #include "interceptor/sys.h"
 #include "tests/p9_fixture.h"
 
@@ -135,9 +136,7 @@ static void test_rollback_copied(struct fixture *f, gconstpointer option)
     f->rig->undo_dir = g_build_filename(shm, "undo", NULL);
     p9_restart(f, WINDOWS);
     check_rollback(f);
-    g_clear_pointer(&f->client, p9_client_free);
-    g_clear_pointer(&f->control, control_client_free);
-    p9_rig_stop(f->rig);
+    p9_pause(f);
     g_free(f->rig->undo_dir);
     f->rig->undo_dir = old;
     sys_remove_tree(AT_FDCWD, shm);
@@ -177,6 +176,33 @@ static void test_chmod_alone(struct fixture *f, gconstpointer option)
     OK(p9_chmod(f, "file", 0111));
     p9_undo(f, 1);
     g_assert_cmphex(p9_mode(f, "file"), ==, S_IFREG | 0600);
+}
+
+/* By who has the log, and knows of no overlay (the command line). */
+static void test_without_daemon(struct fixture *f, gconstpointer option)
+{
+    struct ic_options options = { .share = f->rig->share,
+                                  .undo_dir = f->rig->undo_dir,
+                                  .no_timer = true };
+    g_autofree char *before = NULL, *after = NULL;
+    g_autoptr(GError) error = NULL;
+    struct ic *ic;
+
+    make_tree(f);
+    before = p9_tree(f);
+    p9_step_open(f, 2);
+    change_tree(f, CHANGES);
+    p9_step_close(f, 2);
+    after = p9_tree(f);
+    p9_pause(f);
+    ic = ic_open_share(&options, &error);
+    g_assert_no_error(error);
+    g_assert_true(ic_rollback(ic, 1, false, NULL, &error));
+    ic_close(ic);
+    p9_resume(f, WINDOWS);
+    tree_is(f, before);
+    p9_redo(f, 1);
+    tree_is(f, after);
 }
 
 /* ---- kill -9 ------------------------------------------------------------- */
@@ -427,6 +453,7 @@ int main(int argc, char **argv)
     ADD("WN-05/rollback-copied", test_rollback_copied);
     ADD("WN-05/abort", test_abort);
     ADD("WN-05/chmod-alone", test_chmod_alone);
+    ADD("WN-05/without-daemon", test_without_daemon);
     ADD("WN-05/killed", test_killed);
     ADD("WN-05/killed-anywhere", test_killed_anywhere);
     ADD("WN-05/killed-rollback", test_killed_rollback);

@@ -23,24 +23,29 @@ static void hang_up(struct fixture *f)
     g_clear_pointer(&f->client, p9_client_free);
 }
 
-static void start_again(struct fixture *f, const char *option)
+void p9_resume(struct fixture *f, const char *option)
 {
     p9_rig_start(f->rig, option, NULL);
     f->client = p9_client_connect(f->rig->socket, 65536, getuid());
 }
 
-void p9_restart(struct fixture *f, const char *option)
+void p9_pause(struct fixture *f)
 {
     hang_up(f);
     p9_rig_stop(f->rig);
-    start_again(f, option);
+}
+
+void p9_restart(struct fixture *f, const char *option)
+{
+    p9_pause(f);
+    p9_resume(f, option);
 }
 
 void p9_kill_restart(struct fixture *f, const char *option)
 {
     p9_rig_kill(f->rig);
     hang_up(f);
-    start_again(f, option);
+    p9_resume(f, option);
 }
 
 static void connect_control(struct fixture *f)

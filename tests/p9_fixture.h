@@ -25,7 +25,11 @@ void p9_fixture_tear_down(struct fixture *f, gconstpointer option);
     g_test_add("/" suite "/" name, struct fixture, option, p9_fixture_set_up,  \
                function, p9_fixture_tear_down)
 
+/* SIGTERM, and nobody is connected. */
+void p9_pause(struct fixture *f);
+
 /* The client's connection and that to the engine are new after these. */
+void p9_resume(struct fixture *f, const char *option);
 void p9_restart(struct fixture *f, const char *option);
 void p9_kill_restart(struct fixture *f, const char *option);
 
