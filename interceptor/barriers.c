@@ -67,14 +67,26 @@ static size_t paths_bytes(const struct ic_barrier *barrier)
     return bytes;
 }
 
-void barrier_add_path(struct ic_barrier *barrier, const char *path)
+static const char *path_or_root(const char *path)
 {
-    if (*path == '\0')
-        path = "."; /* the share itself */
+    return *path == '\0' ? "." : path;
+}
+
+bool barrier_has_path(const struct ic_barrier *barrier, const char *path)
+{
+    path = path_or_root(path);
     for (guint i = 0; i < barrier->paths->len; i++) {
         if (strcmp(g_ptr_array_index(barrier->paths, i), path) == 0)
-            return;
+            return true;
     }
+    return false;
+}
+
+void barrier_add_path(struct ic_barrier *barrier, const char *path)
+{
+    path = path_or_root(path);
+    if (barrier_has_path(barrier, path))
+        return;
     if (barrier->paths->len < BARRIER_MAX_PATHS &&
         paths_bytes(barrier) + strlen(path) <= BARRIER_MAX_BYTES)
         g_ptr_array_add(barrier->paths, g_strdup(path));

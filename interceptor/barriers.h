@@ -28,6 +28,7 @@ enum {
 
 struct ic_barrier *barrier_new(int64_t us, bool watched);
 struct ic_barrier *barrier_copy(const struct ic_barrier *barrier);
+bool barrier_has_path(const struct ic_barrier *barrier, const char *path);
 void barrier_add_path(struct ic_barrier *barrier, const char *path);
 
 /* A new array that owns its barriers. */

@@ -267,6 +267,10 @@ void capture_note_kept(struct wal *wal, const struct stat *st)
 void capture_note_created(struct wal *wal, struct ic_inode *inode)
 {
     step_get_inode(wal->step, inode->ino)->flags |= STEP_CREATED;
-    atomic_store(&inode->meta_epoch, wal->epoch);
-    atomic_store(&inode->data_epoch, wal->epoch);
+    note_complete(wal, inode);
+}
+
+void capture_note_unnamed(struct wal *wal, struct ic_inode *inode)
+{
+    note_complete(wal, inode);
 }

@@ -283,7 +283,7 @@ int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
         *ret_inode = inode_table_take(ic->inodes, fd_steal(&path_fd), &st, NULL,
                                       NULL);
         if (engine_captures(ic))
-            capture_note_created(&ic->wal, *ret_inode);
+            capture_note_unnamed(&ic->wal, *ret_inode);
         *ret_fd = fd_steal(&fd);
         if (ret_stat)
             *ret_stat = st;

@@ -4,8 +4,6 @@
  */
 #include "interceptor/outside.h"
 
-#include <string.h>
-
 #include "common/errors.h"
 #include "common/log.h"
 #include "interceptor/barriers.h"
@@ -204,16 +202,9 @@ gboolean outside_check_barriers(struct ic *ic, int64_t seq, bool force,
 /* Has one of the result's barriers told of it already? */
 static bool is_told(const struct ic_rollback_result *result, const char *path)
 {
-    if (*path == '\0')
-        path = "."; /* as barrier_add_path() */
     for (guint i = 0; i < result->barriers->len; i++) {
-        const struct ic_barrier *barrier = g_ptr_array_index(result->barriers,
-                                                             i);
-
-        for (guint j = 0; j < barrier->paths->len; j++) {
-            if (strcmp(g_ptr_array_index(barrier->paths, j), path) == 0)
-                return true;
-        }
+        if (barrier_has_path(g_ptr_array_index(result->barriers, i), path))
+            return true;
     }
     return false;
 }

@@ -15,6 +15,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/outside.h"
+#include "interceptor/outside_note.h"
 #include "interceptor/progress.h"
 #include "interceptor/redo.h"
 #include "interceptor/report.h"
@@ -51,6 +52,15 @@ void rollback_unlock_gate(struct ic *ic)
     parking_end_rollback(&ic->parking);
 }
 
+/* The last chance to tell what others have put into its folders. */
+static void note_foreign(struct ic *ic)
+{
+    g_autoptr(survey_auto) survey = NULL;
+
+    if (survey_make(ic->wal.step, ic->root->fd, false, &survey) == 0)
+        outside_note_foreign(ic, survey, true);
+}
+
 gboolean rollback_open_step_locked(struct ic *ic,
                                    struct ic_step_info **ret_info,
                                    GError **error)
@@ -59,6 +69,7 @@ gboolean rollback_open_step_locked(struct ic *ic,
 
     if (!ic->log || ic->wal.step->unprotected)
         return close_unprotected_locked(ic, ic->wal.step->id, error);
+    note_foreign(ic);
     atomic_store(&ic->epoch, 0);
     capture_clear(&ic->wal);
     ok = rollback_undo_wal(ic, ret_info, error);
@@ -82,6 +93,7 @@ gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error)
 {
     gboolean ok;
 
+    watch_sync(ic->watch); /* it may tell of what is not to be destroyed */
     rollback_lock_gate(ic);
     ok = (ic->closed_log || steps_check_log(ic, error)) &&
          abort_locked(ic, id, error);

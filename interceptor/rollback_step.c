@@ -13,6 +13,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/outside.h"
+#include "interceptor/outside_note.h"
 #include "interceptor/places.h"
 #include "interceptor/progress.h"
 #include "interceptor/redo.h"
@@ -125,8 +126,9 @@ static int keep_rest(struct ic *ic, const struct step *step)
 {
     events_warn(ic->events,
                 "step %" G_GINT64_FORMAT
-                ": not everything that it had removed could be put back; the "
-                "rest is left in %s/damaged",
+                ": not everything that it had removed could be put back, or "
+                "others had changed what it made; the rest is left in "
+                "%s/damaged",
                 step->id, ic->undo_dir);
     return undo_log_set_aside(ic->log, step->id, step->seq);
 }
@@ -189,6 +191,26 @@ static void prepare_redo(struct ic *ic, struct step *step, int dir,
     redo_set_keep(restore, target);
 }
 
+/* If nobody was asked whether what others have in the step's folders may go,
+ * all that is put aside stays in the step's own log, unless a redo keeps it.
+ * blobs: of that log. */
+static void keep_foreign(struct ic *ic, const struct step *step,
+                         struct restore *restore,
+                         const struct redo_target *target, int blobs)
+{
+    if (target->dir >= 0 || blobs < 0 ||
+        !outside_is_told(ic, step, restore_survey(restore)))
+        return;
+    if (restore_can_keep(restore))
+        restore_set_keep(restore, blobs);
+    else
+        events_warn(ic->events,
+                    "step %" G_GINT64_FORMAT
+                    ": what others have changed of what it made is removed "
+                    "with it; it cannot be kept in %s, which is elsewhere",
+                    step->id, ic->undo_dir);
+}
+
 /* flags: RESTORE_*, and ROLLBACK_CROSS: with all barriers after it. result (may
  * be NULL): for its warnings. */
 static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
@@ -196,6 +218,8 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
 {
     g_autoptr(restore_auto) restore = restore_new(
         ic->log, step, dir, ic->root->fd, ic->held, flags, error);
+    fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
+                                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     g_autoptr(GError) cause = NULL;
     struct redo_target target;
     struct progress progress;
@@ -204,6 +228,8 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
     if (!restore || !restore_check(restore, error))
         return FALSE;
     prepare_redo(ic, step, dir, restore, &target);
+    if (!(flags & ROLLBACK_CROSS))
+        keep_foreign(ic, step, restore, &target, blobs);
     progress_start(&progress, ic->events, "rollback", step->id,
                    ic->progress_ms);
     restore_set_progress(restore, &progress);

@@ -160,6 +160,7 @@ static gboolean carry_out_denial(struct ic *ic,
     struct safeguard *guard = &ic->guard;
     gboolean ok = TRUE;
 
+    watch_sync(ic->watch);
     pthread_rwlock_wrlock(&ic->gate);
     /* Its owner may have closed it meanwhile. */
     if (safeguard_denied_step(ic) == made->step_id) {

@@ -155,6 +155,17 @@ void step_drop_created(struct step *step, uint64_t ino)
         g_hash_table_remove(step->inodes, &ino);
 }
 
+bool step_is_foreign(struct step *step, uint64_t ino)
+{
+    const struct step_inode *inode = step_find_inode(step, ino);
+
+    if (!step->knows_created || step->unprotected)
+        return false;
+    /* Neither made, nor met at a place that it had before the step. */
+    return !inode ||
+           !(inode->flags & STEP_CREATED || inode->home || inode->names);
+}
+
 struct step_binding *step_find_binding(struct step *step,
                                        struct step_inode *dir, const char *name)
 {

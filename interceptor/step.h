@@ -134,6 +134,7 @@ struct step {
 
     struct journal *journal; /* owned; NULL: nothing can be recorded */
     size_t records;          /* beside the first and the end line */
+    bool knows_created;      /* it is open: STEP_CREATED says what it made */
     bool damaged;            /* the manifest has bad lines */
     bool unprotected;        /* it cannot be taken back */
 };
@@ -169,6 +170,10 @@ struct step_inode *step_get_inode(struct step *step, uint64_t ino);
 
 /* Forget a created inode that is gone: its number may be used again. */
 void step_drop_created(struct step *step, uint64_t ino);
+
+/* Has somebody else made what now stands, as the inode ino, where the step has
+ * changed the tree? Only the open step can tell; of others it is false. */
+bool step_is_foreign(struct step *step, uint64_t ino);
 
 /* Has the inode a known place in the tree before the step? */
 bool step_has_home(const struct step *step, const struct step_inode *inode);

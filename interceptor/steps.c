@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "interceptor/configure.h"
 #include "interceptor/limits.h"
+#include "interceptor/outside_note.h"
 #include "interceptor/post_state.h"
 #include "interceptor/report.h"
 #include "interceptor/sys.h"
@@ -38,6 +39,7 @@ static int begin(struct ic *ic, int64_t id, enum ic_step_type type,
         return rc;
     wal->step = step_new(id, undo_log_next_seq(ic->log), type, command,
                          ic->root->ino);
+    wal->step->knows_created = true;
     wal->inodes = ic->inodes;
     wal->root = ic->root->fd;
     wal->held = ic->held;
@@ -215,6 +217,8 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
         return TRUE;
     }
     info = make_info(ic, exit_code, &nothing, &survey);
+    if (survey)
+        outside_note_foreign(ic, survey, false);
     atomic_store(&ic->epoch, 0);
     steps_drop_kept_locked(ic);
     if (nothing) {

@@ -152,6 +152,15 @@ static int note_recorded(struct surveyor *s, const struct spot *spot,
     return inode->meta && s->with_meta ? compare_meta(entry, inode, spot) : 0;
 }
 
+static bool note_foreign(struct surveyor *s, const struct spot *spot)
+{
+    bool foreign = step_is_foreign(s->step, spot->st.st_ino);
+
+    if (foreign)
+        g_ptr_array_add(s->survey->foreign, entry_new(spot));
+    return foreign;
+}
+
 /* Something is at a name that was not there before. */
 static int note_arrival(struct surveyor *s, const struct spot *spot)
 {
@@ -187,12 +196,14 @@ static int note_binding(struct surveyor *s, const struct survey_entry *dir,
 {
     struct spot spot = { dir, binding, binding->name, dirfd, { 0 } };
     int rc = sys_stat_name(dirfd, binding->name, &spot.st);
+    bool same = rc == 0 && binding->before &&
+                step_is_now(binding->before, spot.st.st_ino);
 
     if (rc == 0 && step_is_vacant(binding) && !is_leaving(s, &spot))
         return 0;
-    if (rc == 0) {
+    if (rc == 0 && (same || !note_foreign(s, &spot))) {
         g_hash_table_insert(s->survey->bindings, binding, entry_new(&spot));
-        if (binding->before && step_is_now(binding->before, spot.st.st_ino))
+        if (same)
             rc = note_recorded(s, &spot, binding->before);
         else
             rc = note_arrival(s, &spot);
@@ -246,7 +257,7 @@ static int visit_created(struct surveyor *s, const struct task *task, int dirfd)
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         rc = sys_stat_name(fd, entry->d_name, &spot.st);
-        if (rc == 0)
+        if (rc == 0 && !note_foreign(s, &spot))
             rc = note_arrival(s, &spot);
         if (rc == -ENOENT)
             rc = 0; /* gone meanwhile */
@@ -290,6 +301,7 @@ static struct survey *survey_new(void)
     survey->bindings = g_hash_table_new_full(NULL, NULL, NULL, entry_free);
     survey->created = g_ptr_array_new_with_free_func(entry_free);
     survey->others = g_ptr_array_new_with_free_func(entry_free);
+    survey->foreign = g_ptr_array_new_with_free_func(entry_free);
     survey->arrivals = g_ptr_array_new_with_free_func(entry_free);
     return survey;
 }
@@ -348,6 +360,7 @@ void survey_free(struct survey *survey)
     g_hash_table_unref(survey->bindings);
     g_ptr_array_unref(survey->created);
     g_ptr_array_unref(survey->others);
+    g_ptr_array_unref(survey->foreign);
     g_ptr_array_unref(survey->arrivals);
     g_free(survey);
 }

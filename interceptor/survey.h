@@ -39,6 +39,10 @@ struct survey {
     GHashTable *bindings;
     GPtrArray *created; /* owned entries that no record knows, parents first */
     GPtrArray *others;  /* owned entries: more names of recorded inodes */
+    /* Owned entries: what somebody else has put, while the step was open, at
+     * the step's names and into directories that it created; the uppermost of
+     * it. It is in none of the others. (step_is_foreign()) */
+    GPtrArray *foreign;
     /* Owned entries: each name, in a directory that the step created, of an
      * inode that the records know. */
     GPtrArray *arrivals;

@@ -17,10 +17,10 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/barriers.h"
+#include "interceptor/outside_note.h"
 #include "interceptor/watch_parts.h"
 
 enum {
-    BARRIERS_IN_A_ROW = 100, /* with no step between them */
     PAUSE_MS = 20,
     MERGE_MS = 1000,
     SCAN_DIRS = 64,     /* between two looks at the queue */
@@ -81,68 +81,14 @@ void watch_lose_locked(struct watch *watch)
 
 /* ---- barriers ------------------------------------------------------------ */
 
-/* One is enough to stop an undo. Of an endless row of them, made by something
- * that works in the share all day, the log keeps the first. */
-static bool is_crowded(struct ic *ic, int64_t seq)
-{
-    const GPtrArray *barriers = undo_log_barriers(ic->log);
-    const struct ic_barrier *first;
-
-    if (barriers->len < BARRIERS_IN_A_ROW)
-        return false;
-    first = g_ptr_array_index(barriers, barriers->len - BARRIERS_IN_A_ROW);
-    return first->seq > seq;
-}
-
-/* Of the newest step, or of what can be redone, which is newer: without one
- * before it a barrier would be in nobody's way. 0: there is none. */
-static int64_t newest_seq(struct ic *ic)
-{
-    const struct undo_log_entry *entries;
-    const int64_t *redos;
-    size_t count, redo_count;
-
-    if (ic->wal.step)
-        return ic->wal.step->seq;
-    entries = undo_log_entries(ic->log, &count);
-    redos = undo_log_redos(ic->log, &redo_count);
-    return MAX(count > 0 ? entries[count - 1].seq : 0,
-               redo_count > 0 ? redos[redo_count - 1] : 0);
-}
-
 /* Takes the barrier. */
 static void keep_barrier(struct ic *ic, struct ic_barrier *barrier)
 {
-    bool kept = false;
-    int64_t seq;
-    int rc = 0;
-
     pthread_rwlock_rdlock(&ic->gate);
     pthread_mutex_lock(&ic->names);
-    seq = ic->log ? newest_seq(ic) : 0;
-    if (ic->outside_policy == IC_OUTSIDE_BARRIER && seq > 0 &&
-        !is_crowded(ic, seq)) {
-        rc = undo_log_add_barrier(ic->log, barrier);
-        kept = true;
-    }
+    outside_keep(ic, barrier);
     pthread_mutex_unlock(&ic->names);
     pthread_rwlock_unlock(&ic->gate);
-    if (!kept)
-        ic_barrier_free(barrier);
-    if (rc < 0)
-        log_warn(LOG_FILE_WATCHER, "history of the undo log: %s",
-                 g_strerror(-rc));
-}
-
-static void tell(struct ic *ic, struct ic_barrier *barrier)
-{
-    g_autofree char *text = barrier_describe(barrier);
-    json_t *payload = barrier_to_json(barrier);
-
-    json_object_del(payload, "type");
-    json_object_del(payload, "after_step");
-    log_info(LOG_FILE_WATCHER, "changed from outside: %s", text);
-    events_send(ic->events, "event.external_modification", payload);
 }
 
 /* What is to be noted now: new, or NULL. */
@@ -180,7 +126,7 @@ static void flush(struct watch *watch, bool all)
     pthread_mutex_unlock(&watch->lock);
     if (!barrier)
         return;
-    tell(watch->ic, barrier);
+    outside_tell(watch->ic, barrier);
     keep_barrier(watch->ic, barrier);
 }
 
@@ -188,6 +134,18 @@ void watch_sync(struct watch *watch)
 {
     if (watch)
         flush(watch, true);
+}
+
+bool watch_has_pending(struct watch *watch, const char *path)
+{
+    bool found;
+
+    if (!watch)
+        return false;
+    pthread_mutex_lock(&watch->lock);
+    found = watch->pending && barrier_has_path(watch->pending, path);
+    pthread_mutex_unlock(&watch->lock);
+    return found;
 }
 
 void watch_lose(struct watch *watch)

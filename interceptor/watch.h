@@ -42,6 +42,10 @@ void watch_free(struct watch *watch);
  * locks held. NULL is allowed. */
 void watch_sync(struct watch *watch);
 
+/* Was an edit at this path seen, and is yet to be noted? The one function that
+ * may be called with the engine's locks held. NULL is allowed. */
+bool watch_has_pending(struct watch *watch, const char *path);
+
 /* Events were lost. For the watchers, and for tests. */
 void watch_lose(struct watch *watch);
 

@@ -6,8 +6,9 @@
  * watch_inotify.c each are a source of events; both go over the tree by
  * watch_scan.c.
  *
- * Locks: watch->lock guards all of a watch. It is taken while none of the
- * engine's locks is held, and none of these is waited for while it is.
+ * Locks: watch->lock guards all of a watch. None of the engine's locks is
+ * waited for while it is held. It may be held for long (a scan): only
+ * watch_has_pending() takes it while they are.
  */
 #ifndef INTERCEPTOR_WATCH_PARTS_H
 #define INTERCEPTOR_WATCH_PARTS_H

@@ -140,7 +140,7 @@ void edits_assert_text(struct edits *f, const char *path, const char *text)
 /* Does the watcher see what this process does? */
 bool edits_is_watched(struct edits *f)
 {
-    return f->w->backend == &world_mount;
+    return f->w->backend == &world_mount || f->w->backend == &world_9p;
 }
 
 /* ---- the lot ------------------------------------------------------------- */
@@ -178,6 +178,7 @@ void edits_add_cases(const struct edits_case *cases, size_t count)
         &world_folder,
         &world_folder_copy,
         &world_mount,
+        &world_9p,
     };
 
     for (size_t b = 0; b < G_N_ELEMENTS(backends); b++) {
