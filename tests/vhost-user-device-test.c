@@ -113,6 +113,35 @@ static void test_init_again(void)
     client_free(client);
 }
 
+/* A daemon that was killed has another one in its place, on the same
+ * socket; the machine is started again, and finds what is on the disk. */
+static void test_daemon_again(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    struct fuse_entry_out entry;
+    struct fuse_attr attr;
+    const void *data;
+    uint64_t node, fh;
+
+    for (int i = 0; i < 3; i++) {
+        g_assert_cmpint(
+            fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh), ==, 0);
+        g_assert_cmpint(fuse_client_write(client, fh, 0, "text", 4, 0), ==, 4);
+        client_restart(client);
+        client_start(client, CLIENT_EVENT_IDX);
+        g_assert_cmpint(fuse_client_getattr(client, ROOT, &attr), ==, -EIO);
+        fuse_client_init(client);
+        g_assert_cmpint(fuse_client_getattr(client, node, &attr), ==, -ESTALE);
+        g_assert_cmpint(fuse_client_read(client, fh, 0, 4, &data), ==, -EBADF);
+        g_assert_cmpint(fuse_client_lookup(client, ROOT, "f", &entry), ==, 0);
+        g_assert_cmpuint(entry.attr.size, ==, 4);
+        g_assert_cmpint(fuse_client_remove(client, FUSE_UNLINK, ROOT, "f"), ==,
+                        0);
+    }
+    expect_works(client);
+    client_free(client);
+}
+
 static void test_cache(gconstpointer data)
 {
     const char *arguments[] = { "--cache", data, NULL };
@@ -398,6 +427,7 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/init/flags", test_init);
     g_test_add_func("/vhost-user/init/versions", test_init_versions);
     g_test_add_func("/vhost-user/init/again", test_init_again);
+    g_test_add_func("/vhost-user/init/daemon-again", test_daemon_again);
     g_test_add_data_func("/vhost-user/cache/never", "never", test_cache);
     g_test_add_data_func("/vhost-user/cache/always", "always", test_cache);
     g_test_add_func("/vhost-user/readonly", test_readonly);

@@ -71,20 +71,27 @@ static int connect_to(const char *path)
     return fd;
 }
 
+static void run_daemon(struct client *client)
+{
+    g_autofree char *path = g_build_filename(client->folder, "socket", NULL);
+
+    client->pid = spawn(client->share, path,
+                        (const char *const *)client->arguments);
+    client->socket = connect_to(path);
+}
+
 struct client *client_spawn(const char *const *arguments)
 {
     struct client *client = g_new0(struct client, 1);
-    g_autofree char *path = NULL;
     g_autoptr(GError) error = NULL;
 
     client->folder = g_dir_make_tmp("vhost-user-XXXXXX", &error);
     g_assert_no_error(error);
     client->share = g_build_filename(client->folder, "share", NULL);
     g_assert_cmpint(g_mkdir_with_parents(client->share, 0755), ==, 0);
-    path = g_build_filename(client->folder, "socket", NULL);
-    client->pid = spawn(client->share, path, arguments);
-    client->socket = connect_to(path);
+    client->arguments = g_strdupv((char **)arguments);
     client->memory_fd = -1;
+    run_daemon(client);
     return client;
 }
 
@@ -106,6 +113,31 @@ static void close_if(int fd)
         close(fd);
 }
 
+/* What client_start() makes. */
+static void free_device(struct client *client)
+{
+    for (unsigned i = 0; i < CLIENT_QUEUES; i++) {
+        close_if(client->queues[i].kick);
+        close_if(client->queues[i].call);
+        close_if(client->queues[i].err);
+        client->queues[i] = (struct client_queue){ 0 };
+    }
+    close_if(client->memory_fd);
+    client->memory_fd = -1;
+    if (client->memory)
+        munmap(client->memory, CLIENT_MEMORY);
+    client->memory = NULL;
+}
+
+void client_restart(struct client *client)
+{
+    g_assert_cmpint(kill(client->pid, SIGKILL), ==, 0);
+    g_assert_cmpint(client_wait_exit(client), ==, -SIGKILL);
+    close_if(client->socket);
+    free_device(client);
+    run_daemon(client);
+}
+
 void client_free(struct client *client)
 {
     char *argv[] = { (char *)"rm", (char *)"-rf", client->folder, NULL };
@@ -113,14 +145,8 @@ void client_free(struct client *client)
     close_if(client->socket);
     if (client->pid)
         g_assert_cmpint(client_wait_exit(client), ==, 0);
-    for (unsigned i = 0; i < CLIENT_QUEUES; i++) {
-        close_if(client->queues[i].kick);
-        close_if(client->queues[i].call);
-        close_if(client->queues[i].err);
-    }
-    close_if(client->memory_fd);
-    if (client->memory)
-        munmap(client->memory, CLIENT_MEMORY);
+    free_device(client);
+    g_strfreev(client->arguments);
     g_spawn_sync(NULL, argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL,
                  NULL, NULL);
     g_free(client->share);

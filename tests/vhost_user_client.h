@@ -37,6 +37,7 @@ struct client {
     GPid pid;
     char *folder; /* temporary: share/ and the socket */
     char *share;
+    char **arguments;
     int socket;
     uint64_t features, protocol_features;
     int memory_fd;
@@ -54,6 +55,9 @@ void client_start(struct client *client, uint64_t want);
 
 /* Both. */
 struct client *client_new(uint64_t want, const char *const *arguments);
+
+/* Kill the daemon, run another one with the same arguments, and connect. */
+void client_restart(struct client *client);
 
 /* Close the connection, expect exit status 0, remove the folder. */
 void client_free(struct client *client);
