@@ -72,7 +72,7 @@ static gboolean serve(void *server, const void *own_options, int listen_fd,
     log_info(LOG_FS_BACKEND, "ready: %s listens on %s", daemon->shared_dir,
              daemon->socket_path ? daemon->socket_path
                                  : "the inherited socket");
-    return vhost_user_serve(server, options->pool_size, listen_fd, stop_fd,
+    return vhost_user_serve(server, &options->vhost_user, listen_fd, stop_fd,
                             error);
 }
 

@@ -17,7 +17,7 @@ struct raw_options {
     gboolean no_readdirplus, no_killpriv, nothing;
     gboolean posix_acl, security_label, posix_locks, flocks, writeback,
         announce_submounts;
-    gboolean foreground, print_capabilities;
+    gboolean foreground, print_capabilities, restartable;
     int pool_size;
 };
 
@@ -79,7 +79,7 @@ static gboolean set_pool_size(struct options *options, int size, GError **error)
         return daemon_options_fail(
             error, "--thread-pool-size is a number from 0 to %d",
             QUEUE_POOL_MAX_THREADS);
-    options->pool_size = (unsigned)size;
+    options->vhost_user.pool_size = (unsigned)size;
     return TRUE;
 }
 
@@ -87,6 +87,7 @@ static gboolean apply_raw(struct options *options,
                           const struct raw_options *raw, GError **error)
 {
     options->print_capabilities = raw->print_capabilities;
+    options->vhost_user.restartable = raw->restartable;
     options->server.posix_acl = raw->posix_acl;
     options->server.security_label = raw->security_label;
     options->server.posix_locks = raw->posix_locks;
@@ -180,6 +181,9 @@ static void add_program_entries(GOptionContext *context,
         { "thread-pool-size", 0, 0, G_OPTION_ARG_INT, &raw->pool_size,
           "Threads for what takes long, beside one for each queue (default: 4)",
           "N" },
+        { "restartable", 0, 0, G_OPTION_ARG_NONE, &raw->restartable,
+          "Another daemon may take this one's place while the machine runs",
+          NULL },
         { "foreground", 'f', 0, G_OPTION_ARG_NONE, &raw->foreground,
           "Stay in the foreground, which is always so", NULL },
         { "print-capabilities", 0, 0, G_OPTION_ARG_NONE,

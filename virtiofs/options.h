@@ -13,6 +13,7 @@
 
 #include "daemon/options.h"
 #include "virtiofs/fuse_server.h"
+#include "virtiofs/vhost_user.h"
 
 struct options {
     struct daemon_options daemon; /* .socket_path, .listen_fd or: */
@@ -22,7 +23,7 @@ struct options {
     struct xattr_map *xattr_map;
     struct id_map *uid_map, *gid_map; /* NULL: no translation */
     bool debug;
-    unsigned pool_size; /* threads that help a queue's own */
+    struct vhost_user_config vhost_user;
 };
 
 /* Parse the command line; --help prints and exits. A new struct; NULL and

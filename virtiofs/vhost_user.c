@@ -34,7 +34,8 @@ struct vhost_user {
     struct vhost_rings *rings;
     int connection;
     int backend_request; /* the channel for requests of ours; unused yet */
-    uint64_t features, protocol_features;
+    uint64_t offered;    /* of protocol features */
+    uint64_t features;
 };
 
 /* What a handler returns beside 0 and -errno: the payload is a reply. */
@@ -62,17 +63,14 @@ static int set_features(struct vhost_user *vu, struct vu_message *message)
 static int get_protocol_features(struct vhost_user *vu,
                                  struct vu_message *message)
 {
-    message->payload.number = PROTOCOL_FEATURES;
+    message->payload.number = vu->offered;
     return REPLY_NUMBER;
 }
 
 static int set_protocol_features(struct vhost_user *vu,
                                  struct vu_message *message)
 {
-    if (message->payload.number & ~PROTOCOL_FEATURES)
-        return -EINVAL;
-    vu->protocol_features = message->payload.number;
-    return 0;
+    return message->payload.number & ~vu->offered ? -EINVAL : 0;
 }
 
 /* There is one front-end for the life of the process, so nothing to own. */
@@ -274,9 +272,9 @@ static int run_handler(struct vhost_user *vu, struct vu_message *message)
  * connection is broken. */
 static int handle_message(struct vhost_user *vu, struct vu_message *message)
 {
-    /* As it was before this message, which may switch it on. */
-    bool ack = (vu->protocol_features & VU_PROTOCOL_REPLY_ACK) &&
-               (message->head.flags & VU_NEED_REPLY);
+    /* Nobody sets this without REPLY_ACK; but with whom that was negotiated,
+     * it may have been another daemon in our place. */
+    bool ack = message->head.flags & VU_NEED_REPLY;
     int r = run_handler(vu, message);
 
     if (r == REPLY_RING)
@@ -332,10 +330,20 @@ static gboolean run_connection(struct vhost_user *vu, int stop_fd,
     return FALSE;
 }
 
-gboolean vhost_user_serve(struct fuse_server *server, unsigned pool_size,
-                          int listen_fd, int stop_fd, GError **error)
+/* Where there are slots, QEMU brings memory to the device's first daemon only;
+ * else each start of the device brings all of it. */
+static uint64_t offered_features(const struct vhost_user_config *config)
+{
+    return config->restartable ? PROTOCOL_FEATURES & ~VU_PROTOCOL_MEM_SLOTS
+                               : PROTOCOL_FEATURES;
+}
+
+gboolean vhost_user_serve(struct fuse_server *server,
+                          const struct vhost_user_config *config, int listen_fd,
+                          int stop_fd, GError **error)
 {
     struct vhost_user vu = { .server = server,
+                             .offered = offered_features(config),
                              .connection = -1,
                              .backend_request = -1 };
     fd_auto int listening = listen_fd;
@@ -350,7 +358,7 @@ gboolean vhost_user_serve(struct fuse_server *server, unsigned pool_size,
         return FALSE;
     }
     fd_close(&listening);
-    vu.rings = vhost_rings_new(server, pool_size);
+    vu.rings = vhost_rings_new(server, config->pool_size);
     ok = run_connection(&vu, stop_fd, error);
     vhost_rings_free(vu.rings);
     fd_close(&vu.backend_request);

@@ -219,11 +219,12 @@ static int listen_and_connect(int *ret_connection)
 
 static gpointer serve(gpointer data)
 {
+    static const struct vhost_user_config config = { .pool_size = 2 };
     struct backend *backend = data;
     g_autoptr(GError) error = NULL;
 
-    vhost_user_serve(backend->server, 2, backend->listen_fd, backend->stop_fd,
-                     &error);
+    vhost_user_serve(backend->server, &config, backend->listen_fd,
+                     backend->stop_fd, &error);
     return NULL;
 }
 
