@@ -3,8 +3,9 @@
  * fuzz-frame - frames of a hostile guest meet the filter (frame_filter.h).
  *
  * An input is one byte and frames, each with a length of two bytes before it.
- * The byte chooses the policy; bit 7, the sum of each IPv4 header is put right.
- * What may pass is looked at again, by other means: where does it go?
+ * The byte's lower bits choose the policy; bit 7, the sum of each IPv4 header
+ * is put right. What may pass is looked at again, by other means: where does it
+ * go?
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@ static const char *const policies[] = {
     "\"disabled\"",
     "{\"allow\":[\"198.51.100.0/25\",\"2001:db8:1::/48\"]}",
     "{\"allow\":[\"198.51.100.0/25\",\"10.0.2.2\"],\"dns\":true}",
+    "{\"allow\":[\"198.51.100.0/25:8000\",\"[2001:db8:1::/48]:8000\"]}",
 };
 
 static const uint8_t dns[4] = { 10, 0, 2, 3 }, server[4] = { 9, 9, 9, 9 };
@@ -71,15 +73,24 @@ static bool is_zero(const uint8_t *bytes, size_t length)
     return true;
 }
 
+/* TCP or UDP to port 8000; the IP header is that long, and its protocol there.
+ */
+static bool is_8000(const uint8_t *ip, size_t header, uint8_t protocol)
+{
+    return (protocol == 6 || protocol == 17) && ip[header + 2] == 8000 >> 8 &&
+           ip[header + 3] == (8000 & 255);
+}
+
 /* What goes to the world, by its bytes. */
 static bool may_go(const struct world *world, const uint8_t *frame)
 {
-    const uint8_t *to = frame + 14 + 16, *to6 = frame + 14 + 24;
+    const uint8_t *ip = frame + 14, *to = ip + 16, *to6 = ip + 24;
     static const uint8_t prefix[] = { 0x20, 1, 0x0d, 0xb8, 0, 1 };
 
     if (frame[13] == 0xdd && world->policy != 0)
-        return world->policy == 2 && memcmp(to6, prefix, 6) == 0 &&
-               to6[15] != 1;
+        return (world->policy == 2 ||
+                (world->policy == 4 && is_8000(ip, 40, ip[6]))) &&
+               memcmp(to6, prefix, 6) == 0 && to6[15] != 1;
     if (frame[13] == 0xdd)
         return to6[0] < 0xff &&
                (to6[0] != 0xfe || to6[1] < 0x80 ||
@@ -93,6 +104,8 @@ static bool may_go(const struct world *world, const uint8_t *frame)
         return false;
     case 2:
         return is_listed(to);
+    case 4:
+        return is_listed(to) && is_8000(ip, 20, ip[9]);
     default:
         return is_listed(to) || memcmp(to, "\12\0\2\2", 4) == 0;
     }
@@ -171,7 +184,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t at = 1;
 
     if (size > 0)
-        set_up(world, data[0] & 3);
+        set_up(world, (data[0] & 7) % G_N_ELEMENTS(policies));
     while (size > 2 && at < size - 2) {
         size_t length = MIN(frame_get16(data + at) & 0x7ff, size - at - 2);
         uint8_t *frame = g_memdup2(data + at + 2, length);

@@ -62,10 +62,10 @@ static struct answer *answer_soon(json_t *payload, reply_done done,
 
 static json_t *report(void)
 {
-    return json_pack("{s:i, s:s, s:i, s:b, s:[{s:s, s:s}], s:[s]}", "step_id",
-                     1, "type", "command", "exit_code", 0, "undoable", 1,
-                     "changes", "path", "a", "change", "created",
-                     "affected_paths", "a");
+    return json_pack("{s:i, s:s, s:i, s:b, s:[{s:s, s:s, s:s}], s:[s]}",
+                     "step_id", 1, "type", "command", "exit_code", 0,
+                     "undoable", 1, "changes", "path", "a", "change", "created",
+                     "directory", "a/b %", "affected_paths", "a");
 }
 
 static void execute(void *host, const struct mcp_command *command,
@@ -109,7 +109,10 @@ static void rollback(void *host, json_t *directory, unsigned steps, bool force,
 
 static json_t *status(void *host)
 {
-    return json_pack("{s:s, s:n}", "state", "running", "running_step");
+    return json_pack("{s:s, s:n, s:[{s:s, s:s}, {s:s, s:s}]}", "state",
+                     "running", "running_step", "working_directories", "label",
+                     "one", "guest_path", "/mnt/working/0", "label", "a/b %",
+                     "guest_path", "/mnt/working/1");
 }
 
 static int folder(void *host, json_t *directory, GError **error)
@@ -132,13 +135,15 @@ static const struct mcp_host host = {
     .decide = decide,
 };
 
-static void trigger(void)
+/* "!": another decision is asked for; "?": the first one is made elsewhere. */
+static void trigger(const char *type, unsigned number)
 {
-    json_t *payload = json_pack("{s:s, s:s, s:[s], s:i}", "safeguard_id", "s1",
-                                "message", "much", "sample_paths", "a",
+    json_t *payload = json_pack("{s:o, s:s, s:s, s:[s], s:i}", "safeguard_id",
+                                json_sprintf("s%u", number), "message", "much",
+                                "directory", "one", "sample_paths", "a",
                                 "timeout_seconds", 5);
 
-    mcp_service_take_event(service, "event.safeguard_triggered", payload);
+    mcp_service_take_event(service, type, payload);
     json_decref(payload);
 }
 
@@ -191,12 +196,16 @@ static void turn(int fd, GString *input)
 
 static void send_input(int fd, const char *data, size_t size, GString *input)
 {
+    unsigned asked = 0, decided = 0;
+
     while (size > 0) {
         const char *end = memchr(data, '\n', size);
         size_t len = end ? (size_t)(end - data) + 1 : size;
 
         if (len == 2 && *data == '!')
-            trigger();
+            trigger("event.safeguard_triggered", ++asked);
+        else if (len == 2 && *data == '?')
+            trigger("event.safeguard_decided", ++decided);
         else if (write(fd, data, len) < 0)
             abort();
         g_main_context_iteration(NULL, FALSE);
