@@ -244,7 +244,7 @@ def two_folders_ask_at_once(place):
 @test
 def silence_denies_both(place):
     """two decisions, one allowed and one not answered: all is taken back"""
-    agent = guarded(place, "a", "b", delete_threshold=3, timeout_seconds=3)
+    agent = guarded(place, "a", "b", delete_threshold=3, timeout_seconds=5)
     paths = [place.root + "/a", place.root + "/b"]
     before = snapshot(*paths)
     id, events = ask_twice(agent, paths)
@@ -262,7 +262,7 @@ def silence_denies_both(place):
 @test
 def a_clients_user_is_asked_twice(place):
     """two decisions about an MCP client's command: its user is asked of each"""
-    agent = guarded(place, "a", "b", delete_threshold=3, timeout_seconds=4)
+    agent = guarded(place, "a", "b", delete_threshold=3, timeout_seconds=6)
     path = agent.first("event.ready")["mcp_socket"]
     paths = [place.root + "/a", place.root + "/b"]
     before = snapshot(*paths)
@@ -286,7 +286,7 @@ def a_clients_user_is_asked_twice(place):
 @test
 def a_frontend_answers_for_a_client(place):
     """two decisions: the frontend takes one, and the client the other"""
-    agent = guarded(place, "a", "b", delete_threshold=3, timeout_seconds=6)
+    agent = guarded(place, "a", "b", delete_threshold=3, timeout_seconds=8)
     path = agent.first("event.ready")["mcp_socket"]
     paths = [place.root + "/a", place.root + "/b"]
     before = snapshot(*paths)
