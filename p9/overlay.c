@@ -25,9 +25,11 @@
 enum { FORMAT = 1, ALL_MODE_BITS = 07777 };
 
 struct overlay {
-    pthread_rwlock_t lock; /* the tables; to write: the database, too */
+    pthread_mutex_t inserting; /* the database; taken before lock */
     sqlite3 *db;
     sqlite3_stmt *insert;
+
+    pthread_rwlock_t lock; /* the tables; for no longer than that takes */
     int64_t number;
     GHashTable *by_id;  /* owned struct entry, by id */
     GHashTable *by_row; /* the same, borrowed, by row */
@@ -217,6 +219,7 @@ struct overlay *overlay_open(const char *dir, GError **error)
     struct overlay *overlay = g_new0(struct overlay, 1);
     g_autofree char *path = g_build_filename(dir, "overlay.db", NULL);
 
+    pthread_mutex_init(&overlay->inserting, NULL);
     pthread_rwlock_init(&overlay->lock, NULL);
     overlay->by_id = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL,
                                            g_free);
@@ -237,6 +240,7 @@ void overlay_close(struct overlay *overlay)
     g_hash_table_unref(overlay->by_row);
     g_hash_table_unref(overlay->by_id);
     pthread_rwlock_destroy(&overlay->lock);
+    pthread_mutex_destroy(&overlay->inserting);
     g_free(overlay);
 }
 
@@ -274,7 +278,21 @@ bool overlay_find(struct overlay *overlay, const void *reference, size_t size,
     return entry != NULL;
 }
 
-/* With the lock held to write. */
+/* The number of the row in memory. False: it is not there. */
+static bool find_id(struct overlay *overlay, const struct entry *key,
+                    int64_t *ret_id)
+{
+    const struct entry *entry;
+
+    pthread_rwlock_rdlock(&overlay->lock);
+    entry = g_hash_table_lookup(overlay->by_row, key);
+    if (entry)
+        *ret_id = entry->id;
+    pthread_rwlock_unlock(&overlay->lock);
+    return entry != NULL;
+}
+
+/* With inserting held. */
 static int insert(struct overlay *overlay, const struct overlay_row *row,
                   int64_t *ret_id)
 {
@@ -289,38 +307,31 @@ static int insert(struct overlay *overlay, const struct overlay_row *row,
     sqlite3_bind_int(statement, 4, row->symlink);
     sqlite3_step(statement);
     r = sqlite3_reset(statement);
-    if (r == SQLITE_OK) {
-        *ret_id = sqlite3_last_insert_rowid(overlay->db);
-        note(overlay, *ret_id, row);
-        return 0;
+    if (r != SQLITE_OK) {
+        log_warn(LOG_FS_BACKEND, "the overlay takes no row: %s",
+                 sqlite3_errmsg(overlay->db));
+        return r == SQLITE_FULL ? -ENOSPC : -EIO;
     }
-    log_warn(LOG_FS_BACKEND, "the overlay takes no row: %s",
-             sqlite3_errmsg(overlay->db));
-    return r == SQLITE_FULL ? -ENOSPC : -EIO;
+    *ret_id = sqlite3_last_insert_rowid(overlay->db);
+    pthread_rwlock_wrlock(&overlay->lock);
+    note(overlay, *ret_id, row);
+    pthread_rwlock_unlock(&overlay->lock);
+    return 0;
 }
 
 int overlay_refer(struct overlay *overlay, const struct overlay_row *row,
                   struct overlay_reference *ret_reference)
 {
     struct entry key = { .row = *row };
-    const struct entry *entry;
     int64_t id = 0;
     int r = 0;
 
     key.row.mode &= ALL_MODE_BITS;
-    pthread_rwlock_rdlock(&overlay->lock);
-    entry = g_hash_table_lookup(overlay->by_row, &key);
-    if (entry)
-        id = entry->id;
-    pthread_rwlock_unlock(&overlay->lock);
-    if (!entry) {
-        pthread_rwlock_wrlock(&overlay->lock);
-        entry = g_hash_table_lookup(overlay->by_row, &key);
-        if (entry)
-            id = entry->id;
-        else
+    if (!find_id(overlay, &key, &id)) {
+        pthread_mutex_lock(&overlay->inserting);
+        if (!find_id(overlay, &key, &id))
             r = insert(overlay, &key.row, &id);
-        pthread_rwlock_unlock(&overlay->lock);
+        pthread_mutex_unlock(&overlay->inserting);
     }
     if (r == 0)
         *ret_reference = make_reference(overlay, id);

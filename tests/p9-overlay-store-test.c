@@ -21,6 +21,8 @@
 
 #define WINDOWS "--profile=windows"
 
+enum { ROWS = 200 };
+
 static void mode_is(struct fixture *f, const char *path, mode_t mode)
 {
     g_assert_cmphex(p9_mode(f, path), ==, mode);
@@ -108,6 +110,41 @@ static void test_few_rows(struct fixture *f, gconstpointer option)
     g_assert_cmpint(sqlite3_column_int(count, 0), ==, 2);
     sqlite3_finalize(count);
     sqlite3_close(db);
+}
+
+/* Of two clients that want the same new rows at a time each gets its own. */
+static void test_two_clients(struct fixture *f, gconstpointer option)
+{
+    struct p9_client *clients[] = { f->client, p9_client_connect(f->rig->socket,
+                                                                 65536, 0) };
+    static const char *const names[] = { "a", "b" };
+    uint32_t fids[2];
+
+    for (int i = 0; i < 2; i++) {
+        OK(p9_create(f, names[i], O_RDWR, 0644));
+        OK(p9_walk(clients[i], P9_ROOT, names[i], &fids[i]));
+    }
+    for (unsigned n = 0; n < 2 * ROWS; n++) {
+        struct p9_message m = { .type = P9_TSETATTR };
+
+        m.tag = (uint16_t)(n / 2);
+        m.setattr.fid = fids[n % 2];
+        m.setattr.valid = P9_SETATTR_MODE;
+        m.setattr.mode = n / 2 + 1;
+        p9_client_send(clients[n % 2], &m);
+    }
+    for (unsigned n = 0; n < 2 * ROWS; n++) {
+        struct p9_message reply;
+
+        g_assert_true(p9_client_receive(clients[n % 2], &reply));
+        g_assert_cmpuint(reply.type, ==, P9_RSETATTR);
+    }
+    p9_client_free(clients[1]);
+    mode_is(f, "a", S_IFREG | ROWS);
+    mode_is(f, "b", S_IFREG | ROWS);
+    p9_restart(f, WINDOWS);
+    mode_is(f, "a", S_IFREG | ROWS);
+    mode_is(f, "b", S_IFREG | ROWS);
 }
 
 /* What is in it is not what was put there. */
@@ -260,6 +297,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     ADD("WN-03/lost-store", test_lost_store);
     ADD("WN-03/few-rows", test_few_rows);
+    ADD("WN-03/two-clients", test_two_clients);
     ADD("WN-03/spoilt-store", test_spoilt_store);
     ADD("WN-03/places", test_places);
     ADD("WN-03/full", test_full);
