@@ -77,6 +77,7 @@ void stall_install(void)
     g_assert_nonnull(filter);
     hold(filter, SCMP_SYS(fsync));
     hold(filter, SCMP_SYS(fdatasync));
+    hold(filter, SCMP_SYS(ftruncate));
     hold(filter, SCMP_SYS(preadv));
     act_on_flag(filter, SCMP_ACT_NOTIFY, SCMP_SYS(pwritev2), RWF_SYNC);
     act_on_flag(filter, SCMP_ACT_ERRNO(EAGAIN), SCMP_SYS(preadv2), RWF_NOWAIT);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * stall - makes calls that wait for a disk take as long as a test wishes:
- * fsync(2), fdatasync(2), preadv(2), and pwritev2(2) with RWF_SYNC.
+ * fsync(2), fdatasync(2), ftruncate(2), preadv(2), and pwritev2(2) with
+ * RWF_SYNC.
  *
  * A filter of seccomp(2) hands these calls of the process's children to a
  * thread here, which lets them go on at once, or when it is told. Nothing is in

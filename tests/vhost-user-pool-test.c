@@ -113,13 +113,39 @@ static void put_write(struct guest *g)
     put_sync_write(g, 0);
 }
 
+/* The file is large on the host only, as if somebody else had written it. */
+static void make_large(struct guest *g)
+{
+    g_autofree char *path = g_build_filename(g->client->share, "file", NULL);
+
+    OK(truncate(path, 4 << 20));
+}
+
+static void put_cut(struct guest *g)
+{
+    struct fuse_setattr_in in = { .valid = FATTR_SIZE | FATTR_FH, .fh = fh };
+    struct iovec arg = { &in, sizeof(in) };
+
+    make_large(g);
+    guest_put(g, FUSE_SETATTR, node, &arg, 1);
+}
+
+static void put_open(struct guest *g)
+{
+    struct fuse_open_in in = { .flags = O_RDWR | O_TRUNC,
+                               .open_flags = FUSE_OPEN_KILL_SUIDGID };
+    struct iovec arg = { &in, sizeof(in) };
+
+    make_large(g);
+    guest_put(g, FUSE_OPEN, node, &arg, 1);
+}
+
 static const struct {
     const char *name;
     void (*put)(struct guest *g);
 } long_requests[] = {
-    { "fsync", put_fsync },
-    { "read", put_read },
-    { "write", put_write },
+    { "cut", put_cut },   { "open", put_open },   { "fsync", put_fsync },
+    { "read", put_read }, { "write", put_write },
 };
 
 static void test_overtaken(gconstpointer data)

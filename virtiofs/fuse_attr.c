@@ -114,6 +114,8 @@ int fuse_op_setattr(struct fuse_server *server, struct fuse_request *request,
     r = translate_owner(server, &attr);
     if (r < 0)
         return r;
+    if ((attr.valid & IC_SET_SIZE) && fuse_cut_is_long(request, node->inode))
+        return FUSE_LONG;
     if (in->valid & FATTR_FH) {
         handle = fuse_handles_get_file(server->handles, in->fh);
         if (!handle)

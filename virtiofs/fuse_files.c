@@ -22,6 +22,18 @@ static int check_access_mode(const struct fuse_server *server, uint32_t flags)
     return 0;
 }
 
+/* To keep so much of a file that is cut takes milliseconds. */
+#define MUCH_TO_CUT (1 << 20)
+
+bool fuse_cut_is_long(const struct fuse_request *request,
+                      const struct ic_inode *inode)
+{
+    struct stat st;
+
+    return !fuse_has_time(request, FUSE_PACE_ANY) &&
+           fstat(ic_inode_fd(inode), &st) == 0 && st.st_size > MUCH_TO_CUT;
+}
+
 /* Cut a file to nothing as a user without CAP_FSETID does, which takes its
  * suid, sgid and capabilities with it. */
 static int truncate_kill_priv(struct fuse_server *server,
@@ -74,6 +86,8 @@ int fuse_op_open(struct fuse_server *server, struct fuse_request *request,
         return r;
     if (S_ISDIR(ic_inode_type(node->inode)))
         return -EISDIR;
+    if ((in->flags & O_TRUNC) && fuse_cut_is_long(request, node->inode))
+        return FUSE_LONG;
     r = open_inode(server, node->inode, in->flags,
                    in->open_flags & FUSE_OPEN_KILL_SUIDGID, &fd);
     if (r < 0)

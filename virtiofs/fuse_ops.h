@@ -121,6 +121,11 @@ int fuse_entry_fill(struct fuse_server *server, struct ic_inode *inode,
 int fuse_entry_reply(struct fuse_server *server, struct fuse_request *request,
                      struct ic_inode *inode, const struct stat *st);
 
+/* Has the thread no time for a cut of this file, as there is much to keep of it
+ * or to give back to the disk? (fuse_files.c) */
+bool fuse_cut_is_long(const struct fuse_request *request,
+                      const struct ic_inode *inode);
+
 /* ---- creating (fuse_create.c) -------------------------------------------- */
 
 enum { FUSE_CREATE_LABELS = 4 };
