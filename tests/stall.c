@@ -5,6 +5,7 @@
 #include "tests/stall.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
 #include <pthread.h>
 #include <seccomp.h>
@@ -86,8 +87,9 @@ void stall_install(void)
         g_assert_cmpint(seccomp_attr_set(filter, SCMP_FLTATR_CTL_NNP, 0), ==,
                         0);
     g_assert_cmpint(seccomp_load(filter), ==, 0);
-    notify = seccomp_notify_fd(filter);
+    notify = fcntl(seccomp_notify_fd(filter), F_DUPFD_CLOEXEC, 0);
     g_assert_cmpint(notify, >=, 0);
+    seccomp_release(filter);
     g_thread_unref(g_thread_new("stall", serve, NULL));
 }
 
