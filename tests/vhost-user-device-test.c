@@ -379,30 +379,56 @@ static bool is_dirty(const uint8_t *log, uint64_t address)
     return log[address / 4096 / 8] & 1 << address / 4096 % 8;
 }
 
-static void test_dirty_log(void)
-{
-    struct client *client = fuse_client_new(CLIENT_LOG_ALL, NULL);
-    struct client_queue *q = &client->queues[FUSE_QUEUE];
-    size_t size = CLIENT_MEMORY / 4096 / 8;
-    uint64_t payload[2] = { size, 0 }, reply = 1;
-    int fd = memfd_create("log", MFD_CLOEXEC);
-    uint64_t reply_at = q->arena + (5u << 18);
-    uint8_t *log;
+enum { LOG_SIZE = CLIENT_MEMORY / 4096 / 8 };
 
-    g_assert_cmpint(ftruncate(fd, (off_t)size), ==, 0);
-    log = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-    g_assert_true(log != MAP_FAILED);
+/* Its fd is the caller's. */
+static int share_log(struct client *client)
+{
+    uint64_t payload[2] = { LOG_SIZE, 0 }, reply = 1;
+    int fd = memfd_create("log", MFD_CLOEXEC);
+
+    g_assert_cmpint(ftruncate(fd, LOG_SIZE), ==, 0);
     client_send(client, VU_SET_LOG_BASE, payload, sizeof(payload), &fd, 1);
     g_assert_cmpint(recv(client->socket, payload, 12, MSG_WAITALL), ==, 12);
     g_assert_cmpint(recv(client->socket, &reply, 8, MSG_WAITALL), ==, 8);
     g_assert_cmpuint(reply, ==, 0);
+    return fd;
+}
+
+static void test_dirty_log(void)
+{
+    struct client *client = fuse_client_new(CLIENT_LOG_ALL, NULL);
+    struct client_queue *q = &client->queues[FUSE_QUEUE];
+    uint64_t reply_at = q->arena + (5u << 18);
+    int fd = share_log(client);
+    uint8_t *log = mmap(NULL, LOG_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+
+    g_assert_true(log != MAP_FAILED);
     expect_works(client);
     g_assert_true(is_dirty(log, reply_at));
     g_assert_true(
         is_dirty(log, (uint64_t)((uint8_t *)q->ring.used - client->memory)));
     g_assert_false(is_dirty(log, q->arena));
     g_assert_false(is_dirty(log, reply_at + 4096));
-    munmap(log, size);
+    munmap(log, LOG_SIZE);
+    close(fd);
+    client_free(client);
+}
+
+/* The front-end takes the log's memory back: the queues end, and no more. */
+static void test_log_taken_back(void)
+{
+    struct client *client = fuse_client_new(CLIENT_LOG_ALL, NULL);
+    static const uint64_t one = 1;
+    int fd = share_log(client);
+    struct fuse_attr attr;
+
+    g_assert_cmpint(ftruncate(fd, 0), ==, 0);
+    g_assert_cmpint(fuse_client_getattr(client, ROOT, &attr), ==, 0);
+    g_assert_cmpint(write(client->queues[FUSE_QUEUE].kick, &one, sizeof(one)),
+                    ==, sizeof(one));
+    client_expect_broken(client, FUSE_QUEUE);
+    client_expect_alive(client);
     close(fd);
     client_free(client);
 }
@@ -445,6 +471,7 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/rings/queries", test_queries);
     g_test_add_func("/vhost-user/memory/hotplug", test_hotplug);
     g_test_add_func("/vhost-user/memory/dirty-log", test_dirty_log);
+    g_test_add_func("/vhost-user/memory/log-taken-back", test_log_taken_back);
     g_test_add_data_func("/vhost-user/end/close", GINT_TO_POINTER(0), test_end);
     g_test_add_data_func("/vhost-user/end/sigterm", GINT_TO_POINTER(SIGTERM),
                          test_end);
