@@ -41,6 +41,38 @@ int capture_meta(struct wal *wal, struct ic_inode *inode)
     return rc;
 }
 
+/* What dir/name is, with its stat; the caller's reference. -EAGAIN: it is no
+ * longer what now tells of. */
+static int take_named(struct wal *wal, struct ic_inode *dir, const char *name,
+                      const struct stat *now, struct stat *ret_stat,
+                      struct ic_inode **ret_inode)
+{
+    fd_auto int fd = sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0);
+    int rc = fd < 0 ? fd : sys_stat_fd(fd, ret_stat);
+
+    if (rc < 0)
+        return rc;
+    if (ret_stat->st_ino != now->st_ino)
+        return -EAGAIN;
+    *ret_inode = inode_table_take(wal->inodes, fd_steal(&fd), ret_stat, dir,
+                                  name);
+    return 0;
+}
+
+int capture_meta_at(struct wal *wal, struct ic_inode *dir, const char *name,
+                    const struct stat *now)
+{
+    struct ic_inode *inode;
+    struct stat st;
+    int rc = take_named(wal, dir, name, now, &st, &inode);
+
+    if (rc < 0)
+        return rc;
+    rc = capture_meta(wal, inode);
+    ic_inode_unref(inode);
+    return rc;
+}
+
 int capture_binding(struct wal *wal, struct ic_inode *dir, const char *name,
                     const struct stat *now)
 {
@@ -211,20 +243,13 @@ static int copy_inode(struct wal *wal, struct ic_inode *inode)
 int capture_copy(struct wal *wal, struct ic_inode *dir, const char *name,
                  const struct stat *now)
 {
-    fd_auto int fd = sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0);
     struct step_inode *known;
     struct ic_inode *inode;
     struct stat st;
-    int rc;
+    int rc = take_named(wal, dir, name, now, &st, &inode);
 
-    if (fd < 0)
-        return fd;
-    rc = sys_stat_fd(fd, &st);
     if (rc < 0)
         return rc;
-    if (st.st_ino != now->st_ino)
-        return -EAGAIN;
-    inode = inode_table_take(wal->inodes, fd_steal(&fd), &st, dir, name);
     rc = copy_inode(wal, inode);
     ic_inode_unref(inode);
     if (rc < 0)

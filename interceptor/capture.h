@@ -55,6 +55,10 @@ int capture_link(struct wal *wal, struct ic_inode *inode);
 /* The inode's metadata is about to change. */
 int capture_meta(struct wal *wal, struct ic_inode *inode);
 
+/* The same of dir/name, whose stat is now. -EAGAIN: it is another by now. */
+int capture_meta_at(struct wal *wal, struct ic_inode *dir, const char *name,
+                    const struct stat *now);
+
 /* Of the inode's content, [offset, offset + length) is about to change; in
  * three parts, so that a long copy holds no lock but the content's own.
  * *ret_content is what the step keeps of it; NULL if nothing is to be done. */

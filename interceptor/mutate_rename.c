@@ -89,6 +89,49 @@ static bool is_below(struct ic *ic, const struct ic_inode *dir, ino_t above)
     return st.st_ino == above;
 }
 
+/* An exchange gives its directories another "..", and on XFS, unlike a rename,
+ * that changes their mtime. */
+static int capture_exchanged(struct ic *ic, const struct rename_end *end)
+{
+    int rc = S_ISDIR(end->st.st_mode)
+                 ? capture_meta_at(&ic->wal, end->dir, end->name, &end->st)
+                 : 0;
+
+    /* Made by others in a directory that the step made: it was nowhere. */
+    return rc == -ESTALE ? 0 : rc;
+}
+
+/* Will it be an exchange, asked for or to keep a directory, between parents? */
+static bool is_exchange(struct ic *ic, const struct rename_end *from,
+                        const struct rename_end *to, unsigned flags)
+{
+    if (!to->exists || from->dir == to->dir)
+        return false;
+    return flags & RENAME_EXCHANGE ||
+           (S_ISDIR(to->st.st_mode) && !capture_may_go(&ic->wal, &to->st));
+}
+
+/* A rename was asked for, and that would have left the mtime alone. The name is
+ * a directory's, which had been moved; whatever else it is now, others put it
+ * there. */
+static void set_mtime_back(const struct rename_end *from,
+                           const struct rename_end *to)
+{
+    const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+                                       from->st.st_mtim };
+    fd_auto int fd = -1;
+    struct stat st;
+
+    if (from->dir == to->dir)
+        return;
+    fd = sys_openat(to->dir->fd, to->name, O_PATH | O_DIRECTORY | O_NOFOLLOW,
+                    0);
+    if (fd >= 0 && sys_stat_fd(fd, &st) == 0 && st.st_ino == from->st.st_ino &&
+        (st.st_mtim.tv_sec != times[1].tv_sec ||
+         st.st_mtim.tv_nsec != times[1].tv_nsec))
+        sys_utimens_fd(fd, times);
+}
+
 /* Exchange, then move the old target away. If it cannot be moved it is put
  * back, and must be copied. EINVAL: this filesystem does not exchange; but a
  * directory that would go below itself must not be taken for that, for the
@@ -160,12 +203,21 @@ static int rename_captured(struct ic *ic, const struct rename_end *from,
         if (rc == 0)
             rc = capture_binding(&ic->wal, to->dir, to->name,
                                  to->exists ? &to->st : NULL);
+        if (rc == 0 && is_exchange(ic, from, to, flags)) {
+            rc = capture_exchanged(ic, from);
+            if (rc == 0)
+                rc = capture_exchanged(ic, to);
+        }
         if (rc == 0)
             rc = durable_check(ic);
         if (rc < 0)
             return rc;
-        if (to->exists && !(flags & RENAME_EXCHANGE))
-            return replace(ic, from, to);
+        if (to->exists && !(flags & RENAME_EXCHANGE)) {
+            rc = replace(ic, from, to);
+            if (rc == 0 && S_ISDIR(from->st.st_mode))
+                set_mtime_back(from, to);
+            return rc;
+        }
     }
     return sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
                          flags);

@@ -18,6 +18,7 @@
 #include "common/fd.h"
 #include "interceptor/content.h"
 #include "interceptor/pack.h"
+#include "tests/loop_fs.h"
 #include "tests/oracle.h"
 #include "tests/world.h"
 
@@ -355,41 +356,10 @@ static void compress_races_undo(gconstpointer data)
 
 /* ---- reflinks ------------------------------------------------------------ */
 
-struct loop_fs {
-    const char *name, *mkfs;
-    off_t size;
-};
-
 static const struct loop_fs filesystems[] = {
     { "btrfs", "mkfs.btrfs -q", (off_t)256 * MIB },
     { "xfs", "mkfs.xfs -q -m reflink=1", (off_t)400 * MIB },
 };
-
-static bool run_command(const char *command, const char *a, const char *b)
-{
-    g_autofree char *line = g_strjoin(" ", command, a, b, NULL);
-    g_autofree char *output = NULL, *trouble = NULL;
-    int status;
-
-    return g_spawn_command_line_sync(line, &output, &trouble, &status, NULL) &&
-           status == 0;
-}
-
-/* The world's base becomes a mounted filesystem of that kind. */
-static bool mount_fs(struct world *w, const struct loop_fs *fs, char **ret_file)
-{
-    g_autofree char *file = g_strdup_printf("%s.img", w->base);
-    fd_auto int fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-
-    *ret_file = g_strdup(file);
-    if (geteuid() != 0 || fd < 0 || ftruncate(fd, fs->size) < 0 ||
-        !run_command(fs->mkfs, file, NULL) ||
-        !run_command("mount -o loop", file, w->base))
-        return false;
-    OK(mkdir(w->share, 0755));
-    OK(mkdir(w->mount, 0755));
-    return true;
-}
 
 static bool has_clone(struct world *w)
 {
@@ -401,18 +371,16 @@ static void run_on_fs(const struct world_backend *backend,
 {
     for (guint i = 0; i < G_N_ELEMENTS(cases) && !g_test_failed(); i++) {
         struct world *w = world_new(backend);
-        g_autofree char *file = NULL;
 
-        if (mount_fs(w, fs, &file)) {
+        if (loop_fs_mount(w, fs)) {
             run_case(w, i);
             if (w->state)
                 w->backend->stop(w);
-            umount2(w->base, MNT_DETACH);
+            loop_fs_unmount(w);
         } else {
             g_test_skip("no root, loop devices or mkfs for it");
             i = G_N_ELEMENTS(cases);
         }
-        unlink(file);
         world_free(w);
     }
 }
@@ -423,10 +391,9 @@ static void reflink(gconstpointer data)
     const struct loop_fs *fs = data;
     struct world *w = world_new(&world_folder);
     g_autoptr(GPtrArray) before = NULL;
-    g_autofree char *file = NULL;
     int64_t id;
 
-    if (mount_fs(w, fs, &file)) {
+    if (loop_fs_mount(w, fs)) {
         fill(w);
         g_assert_true(world_start(w));
         before = world_snapshot(w);
@@ -439,11 +406,10 @@ static void reflink(gconstpointer data)
         json_decref(world_undo(w, 1));
         world_assert_equal(w, before);
         w->backend->stop(w);
-        umount2(w->base, MNT_DETACH);
+        loop_fs_unmount(w);
     } else {
         g_test_skip("no root, loop devices or mkfs for it");
     }
-    unlink(file);
     world_free(w);
 }
 
