@@ -87,6 +87,16 @@ void journal_close(struct journal *journal)
     g_free(journal);
 }
 
+/* That gives up what was reserved beyond, too. */
+static int cut(struct journal *journal, off_t size)
+{
+    int rc = sys_ftruncate(journal->fd, size);
+
+    if (journal->reserved)
+        journal->reserved = size;
+    return rc;
+}
+
 int journal_append_text(struct journal *journal, const char *text, size_t len)
 {
     GString *line = journal->line;
@@ -100,13 +110,14 @@ int journal_append_text(struct journal *journal, const char *text, size_t len)
     g_string_append_len(line, text, (gssize)len);
     g_string_append_printf(line, SUM_KEY "%08x\"}\n", crc32c(text, len));
     /* J2. While a torn line ends the file, nothing may follow it. */
-    rc = journal->torn ? sys_ftruncate(journal->fd, journal->size) : 0;
+    rc = journal->torn ? cut(journal, journal->size) : 0;
     if (rc < 0)
         return rc;
     rc = sys_write_all(journal->fd, line->str, line->len);
-    journal->torn = rc < 0 && sys_ftruncate(journal->fd, journal->size) < 0;
-    if (rc < 0)
+    if (rc < 0) {
+        journal->torn = cut(journal, journal->size) < 0;
         return rc;
+    }
     journal->size += (off_t)line->len;
     if (journal->reserved &&
         journal->size > journal->reserved - JOURNAL_RESERVE)
@@ -127,14 +138,29 @@ int journal_append(struct journal *journal, json_t *record)
     return rc;
 }
 
-int journal_reserve(struct journal *journal)
+static int reserve(struct journal *journal, off_t length)
 {
     int rc = sys_fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, journal->size,
-                           2 * JOURNAL_RESERVE);
+                           length);
 
     if (rc == 0)
-        journal->reserved = journal->size + 2 * JOURNAL_RESERVE;
+        journal->reserved = journal->size + length;
     return rc == -ENOSPC || rc == -EDQUOT ? rc : 0;
+}
+
+int journal_reserve(struct journal *journal)
+{
+    return reserve(journal, 2 * JOURNAL_RESERVE);
+}
+
+int journal_make_room(struct journal *journal, size_t len)
+{
+    off_t wanted = (off_t)(len + SUM_TAIL) + JOURNAL_LAST;
+
+    if (!journal->reserved || journal->size + wanted <= journal->reserved ||
+        journal_reserve(journal) == 0)
+        return 0;
+    return reserve(journal, wanted);
 }
 
 void journal_trim(struct journal *journal)
@@ -146,11 +172,15 @@ void journal_trim(struct journal *journal)
 
 int journal_truncate(struct journal *journal, int64_t size)
 {
-    int rc = sys_ftruncate(journal->fd, size);
+    int rc = cut(journal, size);
 
-    if (rc == 0)
-        journal->size = size;
-    return rc;
+    if (rc < 0)
+        return rc;
+    journal->size = size;
+    journal->torn = false;
+    if (journal->reserved)
+        journal_reserve(journal);
+    return 0;
 }
 
 int64_t journal_size(const struct journal *journal)

@@ -25,6 +25,7 @@ enum {
     JOURNAL_MAX_FILE = 1 << 30, /* bytes; a longer file is not ours */
     JOURNAL_MAX_LINE = 1 << 24,
     JOURNAL_RESERVE = 64 << 10,
+    JOURNAL_LAST = 4 << 10, /* of what is reserved, for the last line */
 };
 
 struct journal;
@@ -48,10 +49,16 @@ int journal_append(struct journal *journal, json_t *record);
  * can reserve do without. */
 int journal_reserve(struct journal *journal);
 
+/* Is there room for a line with so much text, and then still JOURNAL_LAST bytes
+ * for the last one, which a full disk must not keep from being written? 0, also
+ * where nothing is reserved; -ENOSPC or -EDQUOT. */
+int journal_make_room(struct journal *journal, size_t len);
+
 /* Give up what is reserved: nothing more will be written. */
 void journal_trim(struct journal *journal);
 
-/* Take back all that was appended since it had this size. 0 or -errno. */
+/* Take back all that was appended since it had this size, and reserve anew what
+ * that took of the reserved room, if that was wanted. 0 or -errno. */
 int journal_truncate(struct journal *journal, int64_t size);
 
 /* Bytes. */

@@ -12,9 +12,10 @@
 
 static int append(struct step *step, const char *text, size_t len)
 {
-    int rc = step->journal ? journal_append_text(step->journal, text, len)
-                           : -EROFS;
+    int rc = step->journal ? journal_make_room(step->journal, len) : -EROFS;
 
+    if (rc == 0)
+        rc = journal_append_text(step->journal, text, len);
     if (rc == 0)
         step->records++;
     return rc;

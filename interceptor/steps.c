@@ -27,6 +27,11 @@ gboolean steps_fail(GError **error, int code, const char *what, int rc)
     return FALSE;
 }
 
+static bool is_full(int rc)
+{
+    return rc == -ENOSPC || rc == -EDQUOT;
+}
+
 /* ---- the open step ------------------------------------------------------- */
 
 static int begin(struct ic *ic, int64_t id, enum ic_step_type type,
@@ -65,7 +70,7 @@ int steps_begin(struct ic *ic, int64_t id, enum ic_step_type type,
 
     /* On a full disk, of what is kept for bad times: a step that removes things
      * is the way out. */
-    if (rc == -ENOSPC || rc == -EDQUOT) {
+    if (is_full(rc)) {
         undo_log_release_reserve(ic->log);
         rc = begin(ic, id, type, command);
     }
@@ -81,6 +86,7 @@ static gboolean drop_empty_locked(struct ic *ic, GError **error)
 
     if (ic->wal.step->records > 0)
         verify_note_undone(ic->log, ic->wal.step, ic->root->fd, ic->wal.blobs);
+    journal_trim(ic->wal.step->journal); /* a full disk may need that room */
     rc = undo_log_discard_wal(ic->log, id, seq, false);
     if (rc < 0)
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
@@ -131,28 +137,57 @@ bool steps_drop_kept_locked(struct ic *ic)
     return rc == 0;
 }
 
+/* All of how the step leaves the tree, or nothing of it. */
+static int write_post(struct step *step, const struct survey *survey,
+                      json_t *end)
+{
+    int64_t size = journal_size(step->journal);
+    size_t count;
+    int rc = post_state_write(step, survey, &count);
+
+    if (rc == 0)
+        json_object_set_new(end, "post", json_integer((json_int_t)count));
+    else
+        journal_truncate(step->journal, size);
+    return rc;
+}
+
+/* On a full disk the end goes without the list of what was changed, before it
+ * could not be written at all. */
+static int append_end(struct step *step, json_t *end)
+{
+    int rc = journal_append(step->journal, json_incref(end));
+
+    if (is_full(rc)) {
+        json_object_set_new(end, "changes", json_array());
+        rc = journal_append(step->journal, json_incref(end));
+    }
+    json_decref(end);
+    return rc;
+}
+
 /* How the step leaves the tree, then its end. A step whose state cannot be
  * noted is committed all the same: it is undone unseen then. */
-static int write_end(struct step *step, const struct survey *survey,
+static int write_end(struct ic *ic, const struct survey *survey,
                      const struct ic_step_info *info, int64_t moved)
 {
+    struct step *step = ic->wal.step;
     json_t *end = report_to_end_record(info);
-    size_t count;
     int rc;
 
+    json_object_set_new(end, "moved", json_integer((json_int_t)moved));
     if (!step->unprotected) {
-        rc = survey ? post_state_write(step, survey, &count) : -ENODATA;
-        if (rc == 0)
-            json_object_set_new(end, "post", json_integer((json_int_t)count));
-        else
+        rc = survey ? write_post(step, survey, end) : -ENODATA;
+        if (is_full(rc) && undo_log_release_reserve(ic->log))
+            rc = write_post(step, survey, end);
+        if (rc < 0)
             log_warn(LOG_UNDO,
                      "step %" G_GINT64_FORMAT
                      ": its end cannot be noted, edits from outside will not "
                      "be noticed: %s",
                      step->id, g_strerror(-rc));
     }
-    json_object_set_new(end, "moved", json_integer((json_int_t)moved));
-    return journal_append(step->journal, end);
+    return append_end(step, end);
 }
 
 /* The end record, and the rename that commits. */
@@ -171,7 +206,7 @@ static int write_commit(struct ic *ic, const struct survey *survey,
     if (rc == 0)
         rc = durable_sync_share(ic);
     if (rc == 0)
-        rc = write_end(step, survey, info, entry.moved);
+        rc = write_end(ic, survey, info, entry.moved);
     if (rc == 0)
         journal_trim(step->journal);
     if (rc == 0)
@@ -202,6 +237,12 @@ static void close_unkept(struct ic *ic, int exit_code,
         ic_step_info_free(info);
 }
 
+static bool may_try_again(struct ic *ic, int rc)
+{
+    return (is_full(rc) && undo_log_release_reserve(ic->log)) ||
+           limits_make_room_locked(ic, rc);
+}
+
 gboolean steps_commit_locked(struct ic *ic, int exit_code,
                              struct ic_step_info **ret_info, GError **error)
 {
@@ -226,7 +267,7 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
     } else {
         do
             rc = write_commit(ic, survey, info);
-        while (limits_make_room_locked(ic, rc));
+        while (may_try_again(ic, rc));
         if (rc < 0) {
             durable_forget(ic);
             ok = steps_fail(error, ERROR_IO_ERROR, "committing the step", rc);
@@ -239,6 +280,7 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
             limits_apply_locked(ic);
         }
     }
+    undo_log_take_reserve(ic->log); /* if it was needed */
     /* Still open, and so still undone if we end here. */
     if (!ok)
         atomic_store(&ic->epoch, ic->wal.epoch);
@@ -350,7 +392,8 @@ static gboolean open_locked(struct ic *ic, int64_t id, enum ic_step_type type,
     if (ic->broken)
         return steps_fail(
             error, ERROR_IO_ERROR,
-            "a rollback is unfinished; roll back again to finish it",
+            "a rollback is unfinished; roll back again to finish it, or "
+            "discard the undo log to give it up",
             ic->broken);
     if (!ic->log) {
         begin_unkept(ic, id, type, command);

@@ -280,12 +280,17 @@ int undo_log_reopen(struct undo_log *log, int64_t id)
     return rc;
 }
 
+static bool is_full(int rc)
+{
+    return rc == -ENOSPC || rc == -EDQUOT;
+}
+
 int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq)
 {
     fd_auto int to = undo_log_open_subdir(log->dir, "damaged");
     int rc = to < 0 ? to : undo_log_append_history(log, "damaged", id, seq);
 
-    if (rc == 0)
+    if (rc == 0 || is_full(rc)) /* then the note is owed */
         rc = -EEXIST;
     for (int64_t n = 0; rc == -EEXIST && n < INT16_MAX; n++)
         rc = sys_rename_noreplace(log->wal, UNDO_LOG_IN_PROGRESS, to,
@@ -296,10 +301,24 @@ int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq)
 int undo_log_discard_wal(struct undo_log *log, int64_t id, int64_t seq,
                          bool popped)
 {
-    int rc = undo_log_append_history(log, popped ? "popped" : "done", id, seq);
+    const char *type = popped ? "popped" : "done";
+    int rc = undo_log_append_history(log, type, id, seq);
 
+    if (is_full(rc) && undo_log_release_reserve(log))
+        rc = undo_log_append_history(log, type, id, seq);
     undo_log_use(log, id, seq);
+    if (rc < 0 && !is_full(rc))
+        return rc;
     if (rc == 0)
-        rc = undo_log_move_to_trash(log, log->wal, UNDO_LOG_IN_PROGRESS, 0);
+        return undo_log_move_to_trash(log, log->wal, UNDO_LOG_IN_PROGRESS, 0);
+    /* It must not stay for want of a line, and what it holds may be the room
+     * that the line wants. Until that is written (see owes_note), a kill would
+     * make its id free again. */
+    rc = undo_log_move_to_trash(log, log->wal, UNDO_LOG_IN_PROGRESS, 0);
+    if (rc == 0 && undo_log_append_history(log, type, id, seq) < 0)
+        log_warn(LOG_UNDO,
+                 "the disk is full: that step %" PRId64
+                 " was there is not noted yet",
+                 id);
     return rc;
 }

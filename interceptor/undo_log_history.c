@@ -44,10 +44,23 @@ static int write_note(struct journal *journal, const char *type, int64_t id,
                                     (json_int_t)id, "seq", (json_int_t)seq));
 }
 
+static int write_used(struct undo_log *log, struct journal *journal)
+{
+    int rc = write_note(journal, "used", log->last_id, log->last_seq);
+
+    return rc < 0 ? rc
+                  : write_note(journal, "used", log->least_id, log->last_seq);
+}
+
 int undo_log_append_history(struct undo_log *log, const char *type, int64_t id,
                             int64_t seq)
 {
-    return write_note(log->history, type, id, seq);
+    int rc = log->owes_note ? write_used(log, log->history) : 0;
+
+    if (rc == 0)
+        rc = write_note(log->history, type, id, seq);
+    log->owes_note = rc < 0;
+    return rc;
 }
 
 /* ---- barriers ------------------------------------------------------------ */
@@ -104,10 +117,8 @@ enum {
 
 static int write_history(struct undo_log *log, struct journal *journal)
 {
-    int rc = write_note(journal, "used", log->last_id, log->last_seq);
+    int rc = write_used(log, journal);
 
-    if (rc == 0)
-        rc = write_note(journal, "used", log->least_id, log->last_seq);
     for (guint i = 0; rc == 0 && i < log->entries->len; i++) {
         const struct undo_log_entry *entry = &g_array_index(
             log->entries, struct undo_log_entry, i);

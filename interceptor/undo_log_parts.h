@@ -29,6 +29,7 @@ struct undo_log {
     struct journal *history;
     struct trash *trash;
     bool has_reserve, sync;
+    bool owes_note;    /* a note about ids did not get into the history */
     int64_t compacted; /* bytes of the history when it was last compacted */
     struct own *own;
     GArray *entries;     /* of undo_log_entry, by seq */
@@ -77,7 +78,8 @@ void undo_log_forget_aliases(struct undo_log *log);
 void undo_log_read_alias(struct undo_log *log, json_t *record);
 int undo_log_write_aliases(struct undo_log *log, struct journal *journal);
 
-/* Note what became of a step: "done" or "popped". */
+/* Note what became of a step: "done" or "popped". If that fails, which ids and
+ * seqs are used up is noted before the next note. */
 int undo_log_append_history(struct undo_log *log, const char *type, int64_t id,
                             int64_t seq);
 

@@ -5,17 +5,23 @@
  * Each world lies on a filesystem of its own, on a loop device; without the
  * right to mount one the tests are skipped.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
+#include "common/errors.h"
+#include "common/fd.h"
 #include "tests/engine_cases.h"
 #include "tests/loop_fs.h"
 
 #define MIB ((off_t)1 << 20)
 
+static const struct loop_fs ext4 = { "ext4", "mkfs.ext4 -q -F -m 0", 32 * MIB };
 static const struct loop_fs xfs = { "xfs", "mkfs.xfs -q", 320 * MIB };
 
 static bool start_on(struct world *w, const struct loop_fs *fs,
@@ -162,6 +168,137 @@ static void xfs_keeps_mtime(gconstpointer backend)
     end_world(w);
 }
 
+/* ---- a full disk --------------------------------------------------------- */
+
+enum { NAMES = 300 };
+
+static void fill_names(struct world *w)
+{
+    g_autofree char *data = g_strnfill(30000, 'x');
+
+    world_host_dir(w, "d");
+    for (int i = 0; i < NAMES; i++) {
+        g_autofree char *name = g_strdup_printf("d/%d", i);
+
+        world_host_file(w, name, "");
+    }
+    world_host_file(w, "f", data);
+}
+
+/* Others leave so many bytes of the disk. */
+static void fill_disk(struct world *w, off_t left)
+{
+    g_autofree char *path = g_build_filename(w->base, "filling", NULL);
+    fd_auto int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    struct statvfs st;
+    off_t rest;
+
+    g_assert_cmpint(fd, >=, 0);
+    OK(fstatvfs(fd, &st));
+    rest = (off_t)(st.f_bavail * st.f_frsize) - left;
+    /* Some of it is for the file's own map. */
+    while (rest > 0 && fallocate(fd, 0, 0, rest) < 0)
+        rest -= 4096;
+}
+
+static void drop_reserve(struct world *w)
+{
+    g_autofree char *path = g_build_filename(w->undo_dir, "reserve", NULL);
+
+    OK(unlink(path));
+}
+
+static void full_empty(struct world *w, bool reserve)
+{
+    int64_t id = world_step(w);
+    json_t *report;
+
+    if (!reserve)
+        drop_reserve(w);
+    fill_disk(w, 0);
+    g_assert_cmpint(engine_put(w, "f", O_TRUNC, "much"), ==, -ENOSPC);
+    report = world_close_step(w, id);
+    g_assert_true(json_is_false(json_object_get(report, "undoable")));
+    json_decref(report);
+    w->backend->stop(w);
+    g_assert_true(world_start(w)); /* its id stays used */
+    world_refused(w, "step.open", json_pack("{s:I}", "step_id", id),
+                  ERROR_INVALID_FIELD);
+}
+
+static void rename_much(struct world *w)
+{
+    g_autofree char *tail = g_strnfill(200, 'r');
+    int done = 0;
+
+    for (int i = 0; i < NAMES; i++) {
+        g_autofree char *from = g_strdup_printf("d/%d", i);
+        g_autofree char *to = g_strdup_printf("d/%d-%s", i, tail);
+        int rc = w->backend->rename(w, from, to, 0);
+
+        g_assert_true(rc == 0 || rc == -ENOSPC);
+        done += rc == 0;
+    }
+    g_assert_cmpint(done, >, 0);
+}
+
+/* The end of a step takes more room than there is. */
+static void full_end(struct world *w, bool reserve)
+{
+    g_autoptr(GPtrArray) before = world_snapshot(w);
+    int64_t id = world_step(w);
+    json_t *report;
+
+    if (!reserve)
+        drop_reserve(w);
+    fill_disk(w, 64 << 10);
+    rename_much(w);
+    report = world_close_step(w, id);
+    g_assert_true(json_is_true(json_object_get(report, "undoable")));
+    json_decref(report);
+    w->backend->stop(w);
+    g_assert_true(world_start(w));
+    g_assert_cmpuint(world_history_count(w), ==, 1);
+    json_decref(world_undo(w, 1));
+    world_assert_equal(w, before);
+}
+
+static void full_killed(struct world *w, bool reserve)
+{
+    g_autoptr(GPtrArray) before = world_snapshot(w);
+
+    world_step(w);
+    if (!reserve)
+        drop_reserve(w);
+    fill_disk(w, 64 << 10);
+    rename_much(w);
+    w->backend->kill(w);
+    g_assert_true(world_start(w));
+    world_assert_equal(w, before);
+}
+
+static const struct {
+    void (*run)(struct world *w, bool reserve);
+    bool reserve;
+} fulls[] = {
+    { full_empty, true }, { full_empty, false }, { full_end, true },
+    { full_end, false },  { full_killed, true },
+};
+
+static void full(gconstpointer backend)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(fulls); i++) {
+        struct world *w = world_new(backend);
+        bool started = start_on(w, &ext4, fill_names);
+
+        if (started)
+            fulls[i].run(w, fulls[i].reserve);
+        end_world(w);
+        if (!started)
+            return;
+    }
+}
+
 static const struct world_backend *const backends[] = {
     &world_folder,
     &world_folder_copy,
@@ -175,6 +312,10 @@ static const struct {
     { "xfs/parents", xfs_parents },
     { "xfs/keeps-mtime", xfs_keeps_mtime },
 };
+
+/* Where the log is on the same disk. */
+static const struct world_backend *const full_backends[] = { &world_folder,
+                                                             &world_mount };
 
 int main(int argc, char **argv)
 {
@@ -190,6 +331,12 @@ int main(int argc, char **argv)
 
             g_test_add_data_func(path, backends[i], cases[j].run);
         }
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(full_backends); i++) {
+        g_autofree char *path = g_strdup_printf("/filesystem/%s/full",
+                                                full_backends[i]->name);
+
+        g_test_add_data_func(path, full_backends[i], full);
     }
     return g_test_run();
 }
