@@ -54,6 +54,11 @@ static void on_event(const char *type, json_t *payload)
         tell_recovery(payload);
     else if (strcmp(type, "event.progress") == 0)
         tell_progress(payload);
+    else if (strcmp(type, "event.warning") == 0 &&
+             g_strcmp0(json_string_value(json_object_get(payload, "code")),
+                       "rollback_given_up") == 0)
+        fprintf(stderr, CLI_PROGRAM ": %s\n",
+                json_string_value(json_object_get(payload, "message")));
 }
 
 json_t *cli_place_ask(const struct cli_place *place, const char *type,
@@ -68,7 +73,9 @@ json_t *cli_place_ask(const struct cli_place *place, const char *type,
     json_t *answer;
 
     ic_set_log(0, CLI_PROGRAM);
-    client = undo_client_open(dir, undo_dir, on_event, error);
+    /* To discard is the last way out, so it needs no step to be finished. */
+    client = undo_client_open(dir, undo_dir, g_strcmp0(type, "discard") == 0,
+                              on_event, error);
     if (!client) {
         json_decref(payload);
         return NULL;

@@ -83,13 +83,15 @@ static gboolean connect_engine(struct undo_client *client, GError **error)
 }
 
 static gboolean open_log(struct undo_client *client, const char *dir,
-                         const char *undo_dir, GError **error)
+                         const char *undo_dir, bool keep_unfinished,
+                         GError **error)
 {
     const struct ic_options options = {
         .share = dir,
         .undo_dir = undo_dir,
         .no_timer = true,
         .no_watch = true,
+        .keep_unfinished = keep_unfinished,
     };
     g_autoptr(GError) cause = NULL;
 
@@ -109,6 +111,7 @@ static gboolean open_log(struct undo_client *client, const char *dir,
 }
 
 struct undo_client *undo_client_open(const char *dir, const char *undo_dir,
+                                     bool keep_unfinished,
                                      undo_client_event event, GError **error)
 {
     struct undo_client *client = g_new0(struct undo_client, 1);
@@ -117,7 +120,7 @@ struct undo_client *undo_client_open(const char *dir, const char *undo_dir,
 
     client->event = event;
     client->loop = g_main_loop_new(NULL, FALSE);
-    if (place && open_log(client, dir, place, error))
+    if (place && open_log(client, dir, place, keep_unfinished, error))
         return client;
     undo_client_close(client);
     return NULL;

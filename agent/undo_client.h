@@ -13,15 +13,18 @@
 
 #include <glib.h>
 #include <jansson.h>
+#include <stdbool.h>
 
 struct undo_client;
 
 /* Called for the engine's events; payload (borrowed) is an object. */
 typedef void (*undo_client_event)(const char *type, json_t *payload);
 
-/* dir: the folder. undo_dir: NULL for the default place. NULL and error;
- * ERROR_NOTHING_TO_UNDO if there is no log. */
+/* dir: the folder. undo_dir: NULL for the default place. keep_unfinished: see
+ * struct ic_options. NULL and error; ERROR_NOTHING_TO_UNDO if there is no log.
+ */
 struct undo_client *undo_client_open(const char *dir, const char *undo_dir,
+                                     bool keep_unfinished,
                                      undo_client_event event, GError **error);
 void undo_client_close(struct undo_client *client);
 

@@ -11,11 +11,33 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "common/log.h"
 #include "interceptor/content.h"
 #include "interceptor/pack.h"
 #include "interceptor/sys.h"
 
 /* ---- what changes -------------------------------------------------------- */
+
+static int check_fixed(struct wal *wal, struct ic_inode *inode,
+                       const struct step_inode *known)
+{
+    g_autofree char *path = NULL;
+    int rc = sys_is_fixed_fd(inode->fd);
+
+    if (rc <= 0)
+        return rc;
+    if (!wal->told_fixed) {
+        path = step_path_before(wal->step, known, NULL);
+        log_warn(LOG_UNDO,
+                 "'%s' is append-only or immutable (chattr): changes of it are "
+                 "refused, for they could not be undone",
+                 !path   ? "?"
+                 : *path ? path
+                         : ".");
+    }
+    wal->told_fixed = true;
+    return -EPERM;
+}
 
 static int record_meta(struct wal *wal, struct ic_inode *inode,
                        struct step_inode *known)
@@ -25,7 +47,9 @@ static int record_meta(struct wal *wal, struct ic_inode *inode,
 
     if (!known || known->flags & (STEP_CREATED | STEP_META))
         return 0;
-    rc = meta_read(inode->fd, &meta);
+    rc = check_fixed(wal, inode, known);
+    if (rc == 0)
+        rc = meta_read(inode->fd, &meta);
     return rc < 0 ? rc : step_record_meta(wal->step, known, meta);
 }
 
@@ -221,6 +245,7 @@ void capture_clear(struct wal *wal)
     g_clear_pointer(&wal->contents, g_ptr_array_unref);
     wal->last_content = 0;
     wal->moved = 0;
+    wal->told_fixed = false;
     atomic_store(&wal->unprotected, false);
     fd_close(&wal->blobs);
     fd_close(&wal->dir);

@@ -32,6 +32,7 @@ struct wal {
     bool sync;                  /* see durable.h */
     int64_t limit;              /* bytes that the step may copy */
     int64_t moved;              /* bytes that the inodes which it took occupy */
+    bool told_fixed;            /* of this step: why a change was refused */
     struct inode_table *inodes; /* borrowed */
     int root;                   /* the share; borrowed */
     struct held_links *held;    /* borrowed */
@@ -45,7 +46,11 @@ int capture_inode(struct wal *wal, struct ic_inode *inode,
                   struct step_inode **ret_inode);
 
 /* dir/name is about to change. now: what is there (NULL: nothing). Records
- * the directory's metadata too, for its mtime. */
+ * the directory's metadata too, for its mtime.
+ *
+ * This and the next ones: -EPERM if the inode is append-only or immutable. What
+ * the kernel would let a client do with it, make a name or append, it would not
+ * let an undo take back. */
 int capture_binding(struct wal *wal, struct ic_inode *dir, const char *name,
                     const struct stat *now);
 

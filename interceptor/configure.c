@@ -7,9 +7,11 @@
 #include <errno.h>
 
 #include "common/errors.h"
+#include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/limits.h"
 #include "interceptor/steps.h"
+#include "interceptor/sys.h"
 
 gboolean ic_configure(struct ic *ic, const struct ic_limits *limits,
                       GError **error)
@@ -88,15 +90,59 @@ static gboolean check_discard(struct ic *ic, GError **error)
 {
     if (!ic->closed_log && !steps_check_log(ic, error))
         return FALSE;
-    if (!steps_check_none(ic, error) || !steps_close_ambient_locked(ic, error))
-        return FALSE;
-    /* What it has put aside is nowhere else. */
-    if (ic->broken)
-        return steps_fail(
-            error, ERROR_IO_ERROR,
-            "a rollback is unfinished; roll back again to finish it",
-            ic->broken);
-    return TRUE;
+    return steps_check_none(ic, error) && steps_close_ambient_locked(ic, error);
+}
+
+static void tell_given_up(struct ic *ic, const struct step *step)
+{
+    const char *staging = step ? step->staging : NULL;
+    g_autofree char *text = NULL, *message = NULL;
+    struct stat st;
+
+    if (staging && sys_stat_name(ic->root->fd, staging, &st) < 0)
+        staging = NULL;
+    text = g_strdup_printf(
+        "the rollback of step %" G_GINT64_FORMAT
+        " was given up half-way: the folder stays as it is; what the log had "
+        "kept is in %s/damaged%s%s",
+        step ? step->id : 0, ic->undo_dir,
+        staging ? ", and what was put aside is in the folder, in " : "",
+        staging ? staging : "");
+    message = g_utf8_make_valid(text, -1);
+    log_warn(LOG_UNDO, "%s", message);
+    events_send(ic->events, "event.warning",
+                json_pack("{s:s, s:s}", "message", message, "code",
+                          "rollback_given_up"));
+}
+
+/* A rollback that stopped half-way. */
+static int give_up(struct ic *ic)
+{
+    fd_auto int dir = undo_log_open_wal(ic->log);
+    g_autoptr(step_auto) step = NULL;
+    int rc;
+
+    if (dir == -ENOENT)
+        return undo_log_discard(ic->log);
+    if (dir >= 0)
+        step_load(dir, NULL, NULL, &step);
+    undo_log_release_reserve(ic->log); /* the disk may be full */
+    rc = undo_log_give_up(ic->log, step ? step->id : 0, step ? step->seq : 0);
+    if (rc == 0)
+        tell_given_up(ic, step);
+    return rc;
+}
+
+static int discard_any(struct ic *ic)
+{
+    int rc;
+
+    if (!ic->log)
+        return undo_log_discard(ic->closed_log);
+    rc = ic->broken ? give_up(ic) : undo_log_discard(ic->log);
+    if (rc == 0)
+        ic->broken = 0;
+    return rc;
 }
 
 static gboolean discard_locked(struct ic *ic, GError **error)
@@ -107,7 +153,7 @@ static gboolean discard_locked(struct ic *ic, GError **error)
         return FALSE;
     if (!ic->log)
         undo_log_use(ic->closed_log, ic->last_id, 0);
-    rc = undo_log_discard(ic->log ? ic->log : ic->closed_log);
+    rc = discard_any(ic);
     if (rc == -EEXIST) {
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
                     "%s: there are files of which this program does not know "

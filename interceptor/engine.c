@@ -306,11 +306,31 @@ static bool check_outside(struct ic *ic, GError **error)
     return true;
 }
 
-static bool open_log(struct ic *ic, const char *socket, GError **error)
+static bool recover(struct ic *ic, bool keep_unfinished, GError **error)
+{
+    g_autoptr(GError) cause = NULL;
+
+    if (rollback_recover(ic, &cause))
+        return true;
+    if (!keep_unfinished) {
+        g_set_error(error, cause->domain, cause->code,
+                    "%s: an interrupted step cannot be taken back: %s; "
+                    "'stepback undo --discard' gives it up",
+                    ic->share, cause->message);
+        return false;
+    }
+    log_warn(LOG_UNDO, "%s", cause->message);
+    ic->broken = -EIO;
+    return true;
+}
+
+static bool open_log(struct ic *ic, const struct ic_options *options,
+                     GError **error)
 {
     if (!check_outside(ic, error))
         return false;
-    ic->closed_log = undo_log_open(ic->undo_dir, socket, error);
+    ic->closed_log = undo_log_open(ic->undo_dir, options->control_socket,
+                                   error);
     if (!ic->closed_log)
         return false;
     if (undo_log_other_version(ic->closed_log)) {
@@ -318,7 +338,7 @@ static bool open_log(struct ic *ic, const char *socket, GError **error)
         return true;
     }
     configure_use_log(ic);
-    if (!rollback_recover(ic, error))
+    if (!recover(ic, options->keep_unfinished, error))
         return false;
     undo_log_take_reserve(ic->log);
     limits_apply_locked(ic); /* nobody else is there yet */
@@ -354,7 +374,7 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     if (!limits_set(&ic->limits, &options->limits, error) ||
         !ic_outside_policy_check(ic->outside_policy, error) ||
         !open_root(ic, error) || !limit_inodes(ic, options, error) ||
-        (ic->undo_dir && !open_log(ic, options->control_socket, error))) {
+        (ic->undo_dir && !open_log(ic, options, error))) {
         ic_close(ic);
         return NULL;
     }

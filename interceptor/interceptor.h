@@ -177,6 +177,11 @@ struct ic_options {
      * line). */
     bool no_timer;
 
+    /* Open also if what an earlier process left half-way cannot be taken back
+     * now: as after a rollback that failed, so changes are refused until
+     * another one succeeds or ic_discard() gives it up. */
+    bool keep_unfinished;
+
     struct ic_limits limits;
     enum ic_durability durability;
 
@@ -281,7 +286,9 @@ char *ic_default_undo_dir(const char *share, GError **error);
 void ic_set_durability(struct ic *ic, enum ic_durability durability);
 
 /* Forget all steps and begin a new log, also in place of one of another
- * version; there is undo from then on. Step ids go on rising.
+ * version; there is undo from then on. Step ids go on rising. A rollback that
+ * stopped half-way is given up: the folder stays as it is, and what the log
+ * holds of the step is put into its damaged/.
  * ERROR_STEP_ACTIVE, ERROR_NOTHING_TO_UNDO (there is no log),
  * ERROR_INVALID_DIRECTORY (the log's folder holds other files), ERROR_IO_ERROR.
  */

@@ -19,6 +19,7 @@
 #include "interceptor/report.h"
 #include "interceptor/rollback.h"
 #include "interceptor/steps.h"
+#include "interceptor/stuck.h"
 #include "interceptor/sys.h"
 #include "interceptor/verify.h"
 
@@ -283,8 +284,10 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
     redo_set_keep(restore, target);
     progress_start(&progress, ic->events, "redo", step->id, ic->progress_ms);
     restore_set_progress(restore, &progress);
-    if (!restore_run(restore, error))
+    if (!restore_run(restore, error)) {
+        stuck_explain(step, ic->root->fd, restore_errno(restore), error);
         return FALSE;
+    }
     progress_end(&progress);
     places_note_restored(ic->inodes, ic->dev, step);
     rc = commit(ic, dir, step, target);

@@ -20,6 +20,7 @@
 #include "interceptor/report.h"
 #include "interceptor/restore.h"
 #include "interceptor/steps.h"
+#include "interceptor/stuck.h"
 #include "interceptor/sys.h"
 #include "interceptor/verify.h"
 
@@ -237,6 +238,7 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
         (restore_errno(restore) != -ENOSPC || target.dir < 0 ||
          !run_without_redo(ic, step, dir, flags, &target))) {
         redo_close(&target);
+        stuck_explain(step, ic->root->fd, restore_errno(restore), &cause);
         g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;
     }

@@ -294,6 +294,17 @@ int sys_stat_fd(int fd, struct stat *ret_stat)
     return LOOK("stat", NULL, fstatat(fd, "", ret_stat, AT_EMPTY_PATH));
 }
 
+int sys_is_fixed_fd(int fd)
+{
+    struct statx st;
+    int rc = LOOK("stat", NULL, statx(fd, "", AT_EMPTY_PATH, 0, &st));
+
+    if (rc < 0)
+        return rc;
+    return (st.stx_attributes & (STATX_ATTR_APPEND | STATX_ATTR_IMMUTABLE)) !=
+           0;
+}
+
 static struct timespec time_of(const struct statx_timestamp *time)
 {
     return (struct timespec){ .tv_sec = time->tv_sec,

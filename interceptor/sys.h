@@ -81,6 +81,11 @@ int sys_removexattr_fd(int fd, const char *name);
 int sys_stat_name(int dirfd, const char *name, struct stat *ret_stat);
 int sys_stat_fd(int fd, struct stat *ret_stat);
 
+/* 1 if the inode is append-only or immutable (chattr(1): a or i), so that a
+ * change of it cannot be taken back, 0 if not or if its filesystem does not
+ * say, or -errno. */
+int sys_is_fixed_fd(int fd);
+
 /* When what is there was made, and when it was last changed (ctime).
  * -EOPNOTSUPP: this filesystem does not say. */
 int sys_birth_name(int dirfd, const char *name, struct timespec *ret_born,

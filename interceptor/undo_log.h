@@ -87,6 +87,11 @@ const char *undo_log_other_version(const struct undo_log *log);
  * -errno. */
 int undo_log_discard(struct undo_log *log);
 
+/* Forget everything, also what is in wal/in_progress, half-way: what is kept of
+ * that, and of its inverse, may be the only copy, and is put aside. 0 or
+ * -errno; then it can be done again. */
+int undo_log_give_up(struct undo_log *log, int64_t id, int64_t seq);
+
 /* Write the history anew, without what no step needs any more, if it has become
  * long. Not while a rollback is unfinished, which needs its aliases. */
 void undo_log_maybe_compact(struct undo_log *log);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/fd.h"
+#include "common/log.h"
 #include "interceptor/own.h"
 #include "interceptor/sys.h"
 
@@ -112,5 +113,23 @@ int undo_log_discard(struct undo_log *log)
         return rc;
     own_forget(log->own);
     g_ptr_array_set_size(log->barriers, 0);
-    return undo_log_compact_history(log);
+    rc = undo_log_compact_history(log);
+    if (rc == -ENOSPC || rc == -EDQUOT) {
+        /* It is longer than it need be, and nothing else. */
+        log_warn(LOG_UNDO, "history of the undo log: %s", g_strerror(-rc));
+        rc = 0;
+    }
+    return rc;
+}
+
+int undo_log_give_up(struct undo_log *log, int64_t id, int64_t seq)
+{
+    fd_auto int wal = undo_log_open_wal(log);
+    int rc = wal < 0 ? wal : undo_log_move_inverse(log, wal);
+
+    if (rc == 0)
+        rc = undo_log_discard(log);
+    if (rc == 0)
+        rc = undo_log_set_aside(log, id, seq);
+    return rc;
 }

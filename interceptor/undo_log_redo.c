@@ -85,6 +85,16 @@ int undo_log_create_inverse(struct undo_log *log, int *ret_dirfd)
     return rc;
 }
 
+int undo_log_move_inverse(struct undo_log *log, int dirfd)
+{
+    int rc = sys_rename_noreplace(log->wal, INVERSE, dirfd, INVERSE);
+
+    if (rc < 0 && rc != -ENOENT)
+        return rc;
+    log->has_inverse = false;
+    return 0;
+}
+
 int undo_log_drop_inverse(struct undo_log *log)
 {
     int rc = undo_log_move_to_trash(log, log->wal, INVERSE, 0);

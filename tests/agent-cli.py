@@ -398,6 +398,31 @@ def step_over_the_limit(place):
 
 
 @test
+def discard_unfinished(place):
+    """with no daemon, --discard gives up a step that cannot be taken back"""
+    log = place.root + "/.stepback/share"
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.ask("step.open", step_id=2, type="command", command="x")
+        subprocess.run(["sh", "-c", "echo 2 > one"], cwd=daemon.seen, check=True)
+    finally:
+        daemon.end(signal.SIGKILL)
+    # A file where the rollback wants a folder.
+    with open(log + "/wal/in_progress/staging", "w"):
+        pass
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "stepback undo --discard")
+    status, out, err = call(place, "undo", "--discard", "-C", place.share)
+    equal((status, out), (0, b"The undo log is empty now.\n"))
+    contains(err, log + "/damaged")
+    equal(os.listdir(log + "/damaged"), ["0"])
+    with open(place.share + "/one") as one:
+        equal(one.read(), "2\n")
+
+
+@test
 def log_above(place):
     """in a folder below one that has a log, that is said"""
     below = place.share + "/below"

@@ -7,8 +7,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -16,6 +19,7 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
+#include "interceptor/interceptor.h"
 #include "tests/engine_cases.h"
 #include "tests/loop_fs.h"
 
@@ -168,6 +172,174 @@ static void xfs_keeps_mtime(gconstpointer backend)
     end_world(w);
 }
 
+/* ---- what is append-only ------------------------------------------------- */
+
+static void set_append(struct world *w, const char *path, bool append)
+{
+    g_autofree char *full = world_host_path(w, path);
+    fd_auto int fd = open(full, O_RDONLY | O_CLOEXEC);
+    int flags;
+
+    g_assert_cmpint(fd, >=, 0);
+    OK(ioctl(fd, FS_IOC_GETFLAGS, &flags));
+    flags = append ? flags | FS_APPEND_FL : flags & ~FS_APPEND_FL;
+    OK(ioctl(fd, FS_IOC_SETFLAGS, &flags));
+}
+
+static void fill_fixed(struct world *w)
+{
+    world_host_dir(w, "d");
+    world_host_dir(w, "d/sub");
+    world_host_file(w, "d/old", "old");
+    world_host_file(w, "log", "a line");
+    world_host_file(w, "f", "f");
+}
+
+/* The kernel lets names be made there, and lets nobody take them away: what
+ * could not be undone is not begun. */
+static void append_refused(gconstpointer backend)
+{
+    struct world *w = world_new(backend);
+    g_autoptr(GPtrArray) before = NULL;
+    int64_t id;
+
+    if (start_on(w, &ext4, fill_fixed)) {
+        set_append(w, "d", true);
+        set_append(w, "log", true);
+        before = world_snapshot(w);
+        id = world_step(w);
+        g_assert_cmpint(engine_put(w, "d/new", O_CREAT, "x"), ==, -EPERM);
+        g_assert_cmpint(w->backend->mkdir(w, "d/dir", 0755), ==, -EPERM);
+        g_assert_cmpint(w->backend->rename(w, "f", "d/f", 0), ==, -EPERM);
+        g_assert_cmpint(w->backend->link(w, "f", "d/f"), ==, -EPERM);
+        g_assert_cmpint(w->backend->unlink(w, "d/old"), ==, -EPERM);
+        g_assert_cmpint(engine_put(w, "log", O_APPEND, "x"), ==, -EPERM);
+        WRITE("d/old", "new"); /* the file itself is not */
+        CREATE("d/sub/new", "new");
+        CREATE("two", "2");
+        json_decref(world_close_step(w, id));
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+        world_step(w);
+        CREATE("two", "2");
+        w->backend->kill(w);
+        if (world_start(w))
+            world_assert_equal(w, before);
+        set_append(w, "d", false);
+        set_append(w, "log", false);
+    }
+    end_world(w);
+}
+
+/* A step that made d/new, and d became append-only since. */
+static int64_t make_stuck(struct world *w)
+{
+    int64_t id = world_step(w);
+
+    CREATE("d/new", "new");
+    WRITE("f", "changed");
+    OK(w->backend->unlink(w, "d/old"));
+    set_append(w, "d", true);
+    return id;
+}
+
+static void expect_stuck(struct world *w)
+{
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(w->backend->request(w, "rollback",
+                                      json_pack("{s:i}", "steps", 1), &error));
+    g_assert_cmpint(error_code_of(error), ==, ERROR_IO_ERROR);
+    g_assert_nonnull(strstr(error->message, "'d' has become append-only"));
+    g_assert_nonnull(strstr(error->message, "chattr -a"));
+    g_assert_cmpint(engine_put(w, "other", O_CREAT, "x"), ==, -EIO);
+}
+
+/* By others, when it was too late to refuse: undo says what to do, and then
+ * goes on. */
+static void append_since(gconstpointer backend)
+{
+    struct world *w = world_new(backend);
+    g_autoptr(GPtrArray) before = NULL;
+
+    if (start_on(w, &ext4, fill_fixed)) {
+        before = world_snapshot(w);
+        json_decref(world_close_step(w, make_stuck(w)));
+        expect_stuck(w);
+        expect_stuck(w);
+        set_append(w, "d", false);
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+        CREATE("other", "other");
+    }
+    end_world(w);
+}
+
+/* The last way out: what the log alone holds stays. */
+static void append_discard(gconstpointer backend)
+{
+    struct world *w = world_new(backend);
+    g_autofree char *damaged = g_build_filename(w->undo_dir, "damaged/0", NULL);
+    g_autoptr(GPtrArray) between = NULL;
+    json_t *warning;
+    int64_t id;
+
+    if (start_on(w, &ext4, fill_fixed)) {
+        json_decref(world_close_step(w, world_step(w)));
+        id = make_stuck(w);
+        json_decref(world_close_step(w, id));
+        expect_stuck(w);
+        between = world_snapshot(w);
+        json_decref(world_request(w, "discard", NULL));
+        warning = w->backend->event(w, "event.warning");
+        g_assert_nonnull(strstr(
+            json_string_value(json_object_get(warning, "message")), "damaged"));
+        json_decref(warning);
+        g_assert_true(g_file_test(damaged, G_FILE_TEST_IS_DIR));
+        world_assert_equal(w, between);
+        g_assert_cmpuint(world_history_count(w), ==, 0);
+        world_refused(w, "step.open", json_pack("{s:I}", "step_id", id),
+                      ERROR_INVALID_FIELD);
+        id = world_step(w);
+        WRITE("f", "again");
+        json_decref(world_close_step(w, id));
+        w->backend->stop(w);
+        g_assert_true(world_start(w));
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, between);
+        g_assert_true(g_file_test(damaged, G_FILE_TEST_IS_DIR));
+        set_append(w, "d", false);
+    }
+    end_world(w);
+}
+
+/* A start that cannot take back an interrupted step says why, and may be told
+ * to go on without. */
+static void append_start(gconstpointer backend)
+{
+    struct world *w = world_new(backend);
+    struct ic_options options = { .share = w->share, .undo_dir = w->undo_dir };
+    g_autoptr(GError) error = NULL;
+    struct ic *ic;
+
+    if (start_on(w, &ext4, fill_fixed)) {
+        make_stuck(w);
+        w->backend->kill(w);
+        g_assert_null(ic_open_share(&options, &error));
+        g_assert_nonnull(strstr(error->message, "'d' has become append-only"));
+        g_assert_nonnull(strstr(error->message, "stepback undo --discard"));
+        options.keep_unfinished = true;
+        ic = ic_open_share(&options, NULL);
+        g_assert_nonnull(ic);
+        g_assert_true(ic_discard(ic, NULL));
+        ic_close(ic);
+        g_assert_true(world_start(w));
+        CREATE("other", "other");
+        set_append(w, "d", false);
+    }
+    end_world(w);
+}
+
 /* ---- a full disk --------------------------------------------------------- */
 
 enum { NAMES = 300 };
@@ -311,6 +483,10 @@ static const struct {
 } cases[] = {
     { "xfs/parents", xfs_parents },
     { "xfs/keeps-mtime", xfs_keeps_mtime },
+    { "append-only/refused", append_refused },
+    { "append-only/since", append_since },
+    { "append-only/discard", append_discard },
+    { "append-only/start", append_start },
 };
 
 /* Where the log is on the same disk. */
