@@ -28,17 +28,11 @@ static int serve_client(struct ic *ic)
     return MIN(rc, 0);
 }
 
-/* True if there is something to undo. */
-static gboolean print(const struct ic_step_info *info)
+static void print_change(gpointer data, gpointer kinds)
 {
-    static const char kinds[] = "CMDRA"; /* enum ic_change_type */
+    const struct ic_change *change = data;
 
-    for (guint i = 0; i < info->changes->len; i++) {
-        const struct ic_change *change = g_ptr_array_index(info->changes, i);
-
-        printf("%c %s\n", kinds[change->type], change->path);
-    }
-    return info->undoable;
+    printf("%c %s\n", ((const char *)kinds)[change->type], change->path);
 }
 
 int main(int argc, char **argv)
@@ -52,13 +46,13 @@ int main(int argc, char **argv)
     options.undo_dir = argc == 3 ? argv[2] : NULL;
     umask(0); /* modes are the client's */
     ic = ic_open_share(&options, &error);
-    if (ic && ic_step_open(ic, ic_last_step_id(ic) + 1, IC_STEP_COMMAND,
-                           "take a note", &error)) {
-        int rc = serve_client(ic);
-
-        if (ic_step_close(ic, ic_last_step_id(ic), -rc, 0, 0, &info, &error) &&
-            print(info) && /* C note */
-            ic_rollback(ic, 1, false, NULL, &error))
+    if (ic &&
+        ic_step_open(ic, ic_last_step_id(ic) + 1, IC_STEP_COMMAND,
+                     "take a note", &error) &&
+        ic_step_close(ic, ic_last_step_id(ic), -serve_client(ic), 0, 0, &info,
+                      &error)) {
+        g_ptr_array_foreach(info->changes, print_change, "CMDRA"); /* C note */
+        if (info->undoable && ic_rollback(ic, 1, false, NULL, &error))
             ic_redo(ic, 1, false, &result, &error); /* it is back */
     }
     ic_rollback_result_free(result);
