@@ -203,6 +203,11 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
         rc = undo_log_discard_wal(ic->log, 0, 0, false);
         return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     }
+    /* It is newer than all that the log has: its inverse must not get the same
+     * place in time, nor what is made anew an earlier one (undo_log.h, "at").
+     */
+    if (rc == 0)
+        undo_log_use(ic->log, 0, step->seq);
     if (rc == 0 && step->inverse)
         return recover_redo(ic, step, error);
     if (rollback_undo_wal(ic, &ic->recovered, &cause)) {

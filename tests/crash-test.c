@@ -13,6 +13,7 @@
  * another filesystem; of trees that are large, or changed at random, only the
  * first. STEPBACK_CRASH_STRIDE=N takes every Nth point only, and of the errors,
  * which are many, every 3Nth; STEPBACK_CRASH_SEED=S chooses others.
+ * STEPBACK_CRASH_POINTS=A,B,C lets /crash/twice make that round alone.
  * STEPBACK_CRASH_FULL=1 runs all combinations of the errors. Without a stride
  * the errors take hours: run several acts at once, by -p.
  */
@@ -26,7 +27,7 @@
 #include "tests/crash_random.h"
 #include "tests/crash_trees.h"
 
-enum { MAX_FAILURES = 5 };
+enum { MAX_FAILURES = 5, MAX_KILLS = 8 };
 
 /* ---- rounds -------------------------------------------------------------- */
 
@@ -100,12 +101,34 @@ static void kill_pairs(struct crash *c, unsigned points, GRand *rand)
     }
 }
 
+/* The round of a report, 20 times: reuse of inode numbers is a matter of
+ * chance. */
+static void kill_again(struct crash *c, const char *numbers)
+{
+    g_auto(GStrv) points = g_strsplit(numbers, ",", MAX_KILLS);
+    struct fault_plan plans[MAX_KILLS];
+    size_t count = g_strv_length(points);
+
+    for (size_t i = 0; i < count; i++)
+        plans[i] = (struct fault_plan){
+            FAULT_KILL_BEFORE, (unsigned)strtoul(points[i], NULL, 10)
+        };
+    for (unsigned i = 0; i < 20 && goes_on(c); i++)
+        crash_round(c, plans, count);
+}
+
 static void kill_twice(struct crash *c)
 {
     enum { CHOSEN = 3 };
     g_autoptr(GRand) rand = g_rand_new_with_seed(crash_seed());
-    unsigned points = measure(c);
+    const char *again = g_getenv("STEPBACK_CRASH_POINTS");
+    unsigned points;
 
+    if (again) {
+        kill_again(c, again);
+        return;
+    }
+    points = measure(c);
     for (unsigned i = 0; i < CHOSEN && goes_on(c); i++)
         kill_recovery(c, MAX(points * (2 * i + 1) / (2 * CHOSEN), 1));
     if (goes_on(c))

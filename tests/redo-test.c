@@ -167,6 +167,54 @@ static void then_another(gconstpointer data)
     walk_free(walk);
 }
 
+/* The name of the only entry of a folder of the log. */
+static char *only_entry(struct world *w, const char *folder)
+{
+    g_autofree char *path = g_build_filename(w->undo_dir, folder, NULL);
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    char *name = g_strdup(g_dir_read_name(dir));
+
+    g_assert_nonnull(name);
+    g_assert_null(g_dir_read_name(dir));
+    return name;
+}
+
+/* Killed when the step was complete, and not yet among the others: the next
+ * start takes it back, and that can be redone. What leads there is younger than
+ * the step, or else both would speak of one inode number at one time. */
+static void killed_before_commit(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autofree char *history = g_build_filename(w->undo_dir, "history.jsonl",
+                                                NULL);
+    g_autofree char *wal = g_build_filename(w->undo_dir, "wal/in_progress",
+                                            NULL);
+    g_autofree char *id = NULL, *step = NULL, *redo = NULL;
+    g_autoptr(GPtrArray) before = NULL, after = NULL;
+
+    engine_fill_small(w);
+    if (world_start(w)) {
+        before = world_snapshot(w);
+        json_decref(world_close_step(w, world_step(w)));
+        WRITE("small.txt", "an ambient step");
+        w->backend->stop(w);
+        after = world_snapshot(w);
+        id = only_entry(w, "steps");
+        step = g_build_filename(w->undo_dir, "steps", id, NULL);
+        g_assert_cmpint(rename(step, wal), ==, 0);
+        g_assert_cmpint(unlink(history), ==, 0);
+        g_assert_true(world_start(w));
+        world_assert_equal(w, before);
+        redo = only_entry(w, "redo");
+        g_assert_cmpint(g_ascii_strtoll(redo, NULL, 10), >, 1);
+        json_decref(world_redo(w, 1));
+        world_assert_equal(w, after);
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+    }
+    world_free(w);
+}
+
 /* ---- until the next change ----------------------------------------------- */
 
 static void dropped(gconstpointer data)
@@ -453,6 +501,7 @@ static const struct {
     { "to-and-fro", to_and_fro },
     { "restarted", restarted },
     { "then-another", then_another },
+    { "killed-before-commit", killed_before_commit },
     { "dropped", dropped },
     { "not-kept", not_kept },
     { "linked-back", linked_back },
