@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Safeguards in a real virtual machine: one boot, many cases.
+"""Safeguards in a real virtual machine: one boot for each backend, many cases.
 
 Two folders and a read-only one. Ids such as SG-01 are the test plan's.
-STEPBACK_TEST_MINIMAL names another image than minimal. It is skipped without
-QEMU or an image.
+STEPBACK_TEST_MINIMAL names another image than minimal, STEPBACK_TEST_BACKEND
+the only backend to try. It is skipped without QEMU or an image.
 """
 import os
 import shutil
@@ -17,6 +17,7 @@ from stdio_client import (Agent, Place, equal, eventually,  # noqa: E402
                           snapshot)
 
 IMAGE = os.environ.get("STEPBACK_TEST_MINIMAL", "minimal")
+BACKENDS = os.environ.get("STEPBACK_TEST_BACKEND", "virtiofs 9p").split()
 CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
 TRIGGERED = "event.safeguard_triggered"
 CASES = []
@@ -28,7 +29,7 @@ def case(function):
 
 
 class Session:
-    def __init__(self, place):
+    def __init__(self, place, backend):
         self.place = place
         self.folders = [os.path.join(place.root, name) for name in "ab"]
         self.lib = os.path.join(place.root, "lib")
@@ -44,6 +45,7 @@ class Session:
         answer = self.agent.start(
             working_directories=paths + [{"path": self.lib,
                                           "access": "read_only"}],
+            backend=backend,
             vm={"image": IMAGE, "boot_timeout_seconds": 300},
             network_policy="disabled", agent_command="cat; echo; echo done")
         assert answer["status"] == "ok", answer
@@ -238,16 +240,12 @@ def the_end_is_clean(s):
     equal(s.agent.close(), 0)
 
 
-def main():
-    kernel = os.path.join(CACHE, "stepback/guest", IMAGE, "vmlinuz")
-    if not shutil.which("qemu-system-x86_64") or not os.path.exists(kernel):
-        print("1..0 # SKIP there is no QEMU or no guest image")
-        return
-    print("1..%d" % len(CASES), flush=True)
+def run_cases(backend, first):
+    """How many failed."""
     place = Place()
-    session = Session(place)
+    session = Session(place, backend)
     failed = 0
-    for number, function in enumerate(CASES, 1):
+    for number, function in enumerate(CASES, first):
         verdict, note = "ok", None
         try:
             note = function(session)
@@ -257,10 +255,24 @@ def main():
             line = error.__traceback__.tb_next
             print("# line %d: %s" % (line.tb_lineno if line else 0,
                                      str(error)[:2000]))
-        print("%s %d - %s%s" % (verdict, number, function.__doc__,
-                                " # SKIP " + note if note else ""), flush=True)
+        print("%s %d - %s: %s%s" % (verdict, number, backend,
+                                    function.__doc__,
+                                    " # SKIP " + note if note else ""),
+              flush=True)
     session.agent.kill()
     place.remove()
+    return failed
+
+
+def main():
+    kernel = os.path.join(CACHE, "stepback/guest", IMAGE, "vmlinuz")
+    if not shutil.which("qemu-system-x86_64") or not os.path.exists(kernel):
+        print("1..0 # SKIP there is no QEMU or no guest image")
+        return
+    print("1..%d" % (len(CASES) * len(BACKENDS)), flush=True)
+    failed = 0
+    for number, backend in enumerate(BACKENDS):
+        failed += run_cases(backend, number * len(CASES) + 1)
     sys.exit(failed > 0)
 
 
