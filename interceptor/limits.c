@@ -264,17 +264,20 @@ static bool is_full(struct ic *ic, ssize_t rc)
            available < MIN(FULL_BYTES, total / FULL_PART);
 }
 
+/* Never the newest step, nor steps that hold too little to make a difference:
+ * they would be gone, and the disk still full. */
 bool limits_make_room_locked(struct ic *ic, ssize_t rc)
 {
     struct eviction eviction = { 0 };
-    int64_t freed = 0;
+    int64_t freed = 0, held;
 
     if ((rc != -ENOSPC && rc != -EDQUOT) || !ic->log || !is_full(ic, rc))
         return false;
     if (steps_drop_kept_locked(ic))
         freed = ROOM_BYTES;
-    while (freed + eviction.bytes < ROOM_BYTES &&
-           evict(ic, &eviction, "disk_full"))
+    sum(ic, &held);
+    while (held >= ROOM_BYTES && freed + eviction.bytes < ROOM_BYTES &&
+           count_steps(ic) > 1 && evict(ic, &eviction, "disk_full"))
         ;
     freed += eviction.bytes;
     tell(ic, &eviction);

@@ -14,8 +14,9 @@
  * L3  An open step that has copied too much is marked as unprotected in its
  *     record before anything goes through uncaptured. It can never be taken
  *     back, and so nor can what is older: it is a wall.
- * L4  Low free space alone never takes the newest step, nor steps that hold
- *     next to nothing of what is missing: other things fill that disk.
+ * L4  Low free space never takes the newest step, nor steps that hold next to
+ *     nothing of what is missing: other things fill that disk. Nor does a
+ *     change that finds it full.
  *
  * Threads: see each call.
  */

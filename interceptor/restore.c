@@ -165,6 +165,11 @@ static int open_old_staging(struct restore *r)
                : r->staging;
 }
 
+static bool is_full(int rc)
+{
+    return rc == -ENOSPC || rc == -EDQUOT;
+}
+
 static int open_staging(struct restore *r)
 {
     int rc = 0;
@@ -176,11 +181,25 @@ static int open_staging(struct restore *r)
     find_staging_place(r);
     if (rc == 0)
         rc = sys_mkdirat(r->staging_dir, r->staging_name, 0700);
+    if (is_full(rc) && r->staging_dir == r->dir &&
+        undo_log_give_spare(r->log, r->dir, r->staging_name) == 0)
+        rc = 0;
     if (rc < 0 && rc != -EEXIST)
         return rc;
     r->staging = sys_openat(r->staging_dir, r->staging_name,
                             O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     return r->staging < 0 ? r->staging : 0;
+}
+
+/* There is no room for a staging folder. Some comes from what the step created;
+ * and if nothing has to be moved, there need not be one. */
+static int do_without_staging(struct restore *r)
+{
+    int rc = restore_detach(r);
+
+    if (rc == 0)
+        rc = open_staging(r);
+    return is_full(rc) && !r->wants_staging ? 0 : rc;
 }
 
 static int keep_one(struct restore *r, const char *staged, uint64_t ino,
@@ -233,8 +252,12 @@ static int keep_staged(struct restore *r)
  * need its room. */
 static int close_staging(struct restore *r)
 {
-    int rc = r->keep >= 0 || r->any_lost ? keep_staged(r) : 0;
+    int rc = 0;
 
+    if (r->staging < 0)
+        return 0;
+    if (r->keep >= 0 || r->any_lost)
+        rc = keep_staged(r);
     fd_close(&r->staging);
     return rc < 0 ? rc : sys_remove_tree(r->staging_dir, r->staging_name);
 }
@@ -293,9 +316,11 @@ gboolean restore_run(struct restore *r, GError **error)
     int rc = open_staging(r);
 
     count_work(r);
+    if (is_full(rc) && r->keep < 0)
+        rc = do_without_staging(r);
     if (rc < 0)
         return run_fail(r, error, "staging folder", rc);
-    rc = restore_detach(r);
+    rc = r->staging < 0 ? 0 : restore_detach(r);
     if (rc < 0)
         return run_fail(r, error, "putting aside what is new", rc);
     rc = restore_attach(r);

@@ -92,6 +92,8 @@ static int remake(struct attacher *a, struct step_inode *inode,
     struct stat st;
     int rc;
 
+    if (r->staging < 0)
+        return -ENOSPC;
     *ret_name = remade_name(number);
     rc = sys_remove_tree(r->staging, ret_name->text);
     if (rc == 0)
@@ -155,6 +157,8 @@ static int link_staged(int dirfd, const char *name, uint64_t ino, void *opaque)
 
     if (inode && is_other(r, inode, dirfd, name))
         return -ENOENT;
+    if (r->staging < 0)
+        return -ENOSPC;
     rc = sys_linkat(dirfd, name, r->staging, restore_staged_name(ino).text);
     return rc == -EPERM || rc == -EMLINK || rc == -EEXIST ? 0 : rc;
 }

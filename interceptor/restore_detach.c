@@ -6,6 +6,10 @@
  * root through directories that are at home, and in staging. Those in staging
  * are queued, the others are walked (walker.h), so that depth costs neither
  * stack nor fds.
+ *
+ * What the step created and nobody will ask for is removed at once, so that
+ * what comes back has its room. If there is none for a staging folder either,
+ * that is all that is done; then there may be.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -21,14 +25,46 @@
 
 enum { DIR_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW };
 
+static int detach_in_created(struct restore *r, int dirfd, GArray *queue);
+
+/* The step created it, and no redo will want it. */
+static bool is_rubbish(const struct restore *r, const struct stat *st)
+{
+    return r->keep < 0 && !S_ISDIR(st->st_mode) &&
+           !step_find_inode(r->step, st->st_ino);
+}
+
+/* Of a folder that the step created, what is in it can go. */
+static int make_room_in(struct restore *r, int dirfd, const char *name,
+                        const struct stat *st, GArray *queue)
+{
+    fd_auto int fd = -1;
+
+    r->wants_staging = true;
+    if (!S_ISDIR(st->st_mode) || step_find_inode(r->step, st->st_ino))
+        return 0;
+    fd = sys_openat(dirfd, name, DIR_FLAGS, 0);
+    return fd < 0 ? fd : detach_in_created(r, fd, queue);
+}
+
 static int detach(struct restore *r, int dirfd, const char *name,
                   const struct stat *st, GArray *queue)
 {
     uint64_t ino = st->st_ino;
     struct staged_name staged = restore_staged_name(ino);
-    int rc = restore_rename(dirfd, name, r->staging, staged.text);
     struct stat there;
+    int rc;
 
+    if (is_rubbish(r, st)) {
+        rc = sys_unlinkat(dirfd, name, 0);
+        if (rc != -EACCES)
+            return rc;
+        restore_relax(dirfd);
+        return sys_unlinkat(dirfd, name, 0);
+    }
+    if (r->staging < 0)
+        return make_room_in(r, dirfd, name, st, queue);
+    rc = restore_rename(dirfd, name, r->staging, staged.text);
     /* Another link of it is there already. */
     if (rc == -EEXIST && !S_ISDIR(st->st_mode) &&
         sys_stat_name(r->staging, staged.text, &there) == 0 &&
@@ -123,7 +159,8 @@ static int visit_created(int dirfd, const struct dirent *entry, void *opaque)
 
     if (rc < 0)
         return rc;
-    if (step_find_inode(created->r->step, st.st_ino))
+    if (is_rubbish(created->r, &st) ||
+        step_find_inode(created->r->step, st.st_ino))
         return detach(created->r, dirfd, entry->d_name, &st, created->queue);
     return S_ISDIR(st.st_mode) ? TREE_ENTER : TREE_SKIP;
 }
@@ -187,7 +224,7 @@ static int queue_staged(struct restore *r, GArray *queue)
 int restore_detach(struct restore *r)
 {
     g_autoptr(GArray) queue = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    int rc = queue_staged(r, queue);
+    int rc = r->staging < 0 ? 0 : queue_staged(r, queue);
 
     if (rc == 0)
         rc = detach_in_recorded(r, r->root, r->step->root, queue);

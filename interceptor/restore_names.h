@@ -25,11 +25,12 @@ struct restore {
     int dir;     /* the step's folder */
     int blobs;   /* its blobs/ */
     int root;    /* the share */
-    int staging; /* folder for what is detached, by inode number */
+    int staging; /* folder for what is detached, by inode number; -1: none */
     int staging_dir;
     const char *staging_name;
     int keep;              /* a blobs/ for what is detached; -1: remove it */
     struct survey *survey; /* of the check; or NULL */
+    bool wants_staging;    /* something waits for there to be one */
     bool remade;           /* see restore_has_remade() */
     bool any_lost;         /* restore_lost.h */
     int rc;                /* of the error, or 0 */

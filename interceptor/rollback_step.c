@@ -154,7 +154,13 @@ static int discard_undone(struct ic *ic, int dir, struct step *step,
     return undo_log_discard_wal(ic->log, step->id, step->seq, true);
 }
 
-/* Once more without what a redo would need: room. */
+static bool is_full(int rc)
+{
+    return rc == -ENOSPC || rc == -EDQUOT;
+}
+
+/* Once more without what a redo would need: room, or the last inodes, which are
+ * still in the trash if it could not be made. */
 static gboolean run_without_redo(struct ic *ic, struct step *step, int dir,
                                  unsigned flags, struct redo_target *target)
 {
@@ -235,7 +241,7 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
                    ic->progress_ms);
     restore_set_progress(restore, &progress);
     if (!restore_run(restore, &cause) &&
-        (restore_errno(restore) != -ENOSPC || target.dir < 0 ||
+        (!is_full(restore_errno(restore)) ||
          !run_without_redo(ic, step, dir, flags, &target))) {
         redo_close(&target);
         stuck_explain(step, ic->root->fd, restore_errno(restore), &cause);

@@ -5,6 +5,7 @@
  *     version              "1\n"
  *     lock                 flock'd by the owner: {"pid":N,"socket":"PATH"}
  *     reserve              room for a rollback on a full disk
+ *     spare/               a staging folder for when none can be made
  *     wal/in_progress/     the open step, or one that is being rolled back
  *     wal/inverse/         the inverse of wal/in_progress, being made or used
  *     wal/trash/<n>/       what is being removed
@@ -215,7 +216,11 @@ int undo_log_sync_folders(struct undo_log *log);
  * back if that needed a block. Give it up before a rollback, take it again
  * after it. */
 bool undo_log_release_reserve(struct undo_log *log); /* was there any? */
-void undo_log_take_reserve(struct undo_log *log);
+void undo_log_take_reserve(struct undo_log *log); /* and a spare folder */
+
+/* Move the spare folder to dirfd/name: 0, -ENOENT if there is none, or
+ * -errno. */
+int undo_log_give_spare(struct undo_log *log, int dirfd, const char *name);
 
 /* Aliases: the number that the inode has now which step seq called ino; 0: it
  * is known to be dead. */

@@ -16,7 +16,7 @@
 /* What a log consists of, in the order in which it goes. */
 static const char *const parts[] = {
     "redo",      "steps",   "wal",    "history.jsonl", "history.jsonl.tmp",
-    "own.jsonl", "reserve", "damaged"
+    "own.jsonl", "reserve", "damaged",       "spare"
 };
 
 /* What else there may be. */

@@ -28,7 +28,7 @@ struct undo_log {
     char *other_version; /* NULL: it is ours */
     struct journal *history;
     struct trash *trash;
-    bool has_reserve, sync;
+    bool has_reserve, has_spare, sync;
     bool owes_note;    /* a note about ids did not get into the history */
     int64_t compacted; /* bytes of the history when it was last compacted */
     struct own *own;

@@ -406,6 +406,8 @@ void undo_log_each_trash(struct undo_log *log,
 
 /* ---- reserve ------------------------------------------------------------- */
 
+#define SPARE "spare"
+
 enum { RESERVE_BYTES = 1 << 20, RESERVE_LEAST = 128 << 10 };
 
 bool undo_log_release_reserve(struct undo_log *log)
@@ -418,6 +420,11 @@ void undo_log_take_reserve(struct undo_log *log)
 {
     fd_auto int fd = -1;
 
+    if (!log->has_spare) {
+        int rc = sys_mkdirat(log->dir, SPARE, 0700);
+
+        log->has_spare = rc == 0 || rc == -EEXIST;
+    }
     if (log->has_reserve)
         return;
     fd = sys_openat(log->dir, "reserve", O_WRONLY | O_CREAT | O_NOFOLLOW, 0600);
@@ -428,4 +435,12 @@ void undo_log_take_reserve(struct undo_log *log)
         if (log->has_reserve)
             return;
     }
+}
+
+int undo_log_give_spare(struct undo_log *log, int dirfd, const char *name)
+{
+    int rc = sys_rename_noreplace(log->dir, SPARE, dirfd, name);
+
+    log->has_spare = false;
+    return rc;
 }

@@ -22,7 +22,8 @@
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
 static const struct world_backend *const backends[] = { &world_folder,
-                                                        &world_mount };
+                                                        &world_mount,
+                                                        &world_folder_copy };
 
 /* ---- common -------------------------------------------------------------- */
 
@@ -217,6 +218,185 @@ static void removes(gconstpointer data)
     end_world(w);
 }
 
+/* What the log holds is too little to make a difference: it stays. */
+static void small_steps_stay(gconstpointer data)
+{
+    struct world *w = start_world(data);
+    g_autoptr(GPtrArray) before = NULL;
+    int64_t id;
+
+    if (!w)
+        return;
+    host_file(w, "precious", 4096);
+    before = world_snapshot(w);
+    unlink_step(w, "precious");
+    id = world_step(w);
+    OK(w->backend->put(w, "small", O_CREAT, "x", 1, 0));
+    json_decref(world_close_step(w, id));
+    id = world_step(w);
+    g_assert_cmpint(write_much(w, "new", 100), <, 40);
+    json_decref(world_close_step(w, id));
+    g_assert_cmpint(evicted(w, "disk_full"), ==, 0);
+    g_assert_cmpuint(world_history_count(w), ==, 3);
+    json_decref(world_undo(w, 3));
+    world_assert_equal(w, before);
+    end_world(w);
+}
+
+/* ---- no inodes ----------------------------------------------------------- */
+
+static char *filling(struct world *w, int number)
+{
+    return g_strdup_printf("%s/filling-%d", w->base, number);
+}
+
+/* Not one more file or folder can be made here. */
+static void use_up_inodes(struct world *w)
+{
+    for (int i = 0;; i++) {
+        g_autofree char *path = filling(w, i);
+        int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+        if (fd < 0) {
+            g_assert_cmpint(errno, ==, ENOSPC);
+            return;
+        }
+        close(fd);
+    }
+}
+
+static struct world *start_small(gconstpointer backend, const char *options)
+{
+    struct world *w = world_new(backend);
+
+    if (mount("tmpfs", w->base, "tmpfs", 0, options) < 0) {
+        g_test_skip("no right to mount");
+        world_free(w);
+        return NULL;
+    }
+    OK(mkdir(w->share, 0755));
+    OK(mkdir(w->mount, 0755));
+    host_file(w, "a", 4096);
+    host_file(w, "b", 4096);
+    host_file(w, "c", 4096);
+    if (world_start(w))
+        return w;
+    umount2(w->base, MNT_DETACH);
+    world_free(w);
+    return NULL;
+}
+
+static void leave_inodes(struct world *w, int count)
+{
+    use_up_inodes(w);
+    for (int i = 0; i < count; i++) {
+        g_autofree char *path = filling(w, i);
+
+        OK(unlink(path));
+    }
+}
+
+/* A step with so many inodes free, and then none: undone, or taken back after a
+ * kill. */
+static void rename_with(struct world *w, int count, bool killed)
+{
+    g_autoptr(GPtrArray) before = world_snapshot(w);
+    g_autoptr(GError) error = NULL;
+    json_t *opened;
+
+    leave_inodes(w, count);
+    opened = w->backend->request(
+        w, "step.open", json_pack("{s:i}", "step_id", count + 1), &error);
+    if (opened) {
+        OK(w->backend->rename(w, "a", "d", 0));
+        OK(w->backend->chmod(w, "b", 0600));
+        use_up_inodes(w);
+        if (killed) {
+            w->backend->kill(w);
+            g_assert_true(world_start(w));
+        } else {
+            json_decref(world_close_step(w, count + 1));
+            json_decref(world_undo(w, 1));
+        }
+        json_decref(opened);
+    } else {
+        g_assert_cmpint(count, <, 4);
+    }
+    world_assert_equal(w, before);
+}
+
+/* Whatever others use up meanwhile. */
+static void no_inodes(gconstpointer data)
+{
+    for (int i = 0; i < 16; i++) {
+        struct world *w = start_small(data, "nr_inodes=100,mode=0755");
+
+        if (!w)
+            return;
+        rename_with(w, i / 2, i & 1);
+        end_world(w);
+    }
+}
+
+/* The step itself has used up all there was; its log has room. */
+static void share_is_full(gconstpointer data)
+{
+    for (int i = 0; i < 8; i++) {
+        struct world *w = start_small(data, i & 1 ? "nr_inodes=100,mode=0755"
+                                                  : "size=8m,mode=0755");
+        g_autoptr(GPtrArray) before = NULL;
+        int64_t id;
+
+        if (!w)
+            return;
+        before = world_snapshot(w);
+        id = world_step(w);
+        OK(w->backend->chmod(w, "a", 0600));
+        OK(w->backend->unlink(w, "b"));
+        OK(w->backend->rename(w, "a", "c", 0));
+        OK(w->backend->mkdir(w, "new", 0755));
+        for (int n = 0; i & 1; n++) {
+            g_autofree char *name = g_strdup_printf("%sfile-%d",
+                                                    i & 2 ? "new/" : "", n);
+
+            if (w->backend->put(w, name, O_CREAT, "x", 1, 0) < 0)
+                break;
+        }
+        if (!(i & 1))
+            g_assert_cmpint(write_much(w, i & 2 ? "new/file" : "file", 100), <,
+                            9);
+        if (i & 4) {
+            w->backend->kill(w);
+            g_assert_true(world_start(w));
+        } else {
+            json_decref(world_close_step(w, id));
+            json_decref(world_undo(w, 1));
+        }
+        world_assert_equal(w, before);
+        end_world(w);
+    }
+}
+
+/* What others have used up is no reason not to set a mode back. */
+static void full_by_others(gconstpointer data)
+{
+    struct world *w = start_small(data, "nr_inodes=100,mode=0755");
+    g_autoptr(GPtrArray) before = NULL;
+    int64_t id;
+
+    if (!w)
+        return;
+    before = world_snapshot(w);
+    id = world_step(w);
+    OK(w->backend->chmod(w, "a", 0600));
+    OK(w->backend->put(w, "b", 0, "new", 3, 0));
+    json_decref(world_close_step(w, id));
+    use_up_inodes(w);
+    json_decref(world_undo(w, 1));
+    world_assert_equal(w, before);
+    end_world(w);
+}
+
 /* ---- little room --------------------------------------------------------- */
 
 static void min_free(gconstpointer data)
@@ -258,15 +438,22 @@ static void min_free_of_others(gconstpointer data)
     end_world(w);
 }
 
+enum where { BESIDE = 1, ELSEWHERE = 2 }; /* the log */
+
 static const struct {
     const char *name;
     void (*run)(gconstpointer backend);
+    enum where where;
 } cases[] = {
-    { "gives-way", gives_way },
-    { "no-room", no_room },
-    { "removes", removes },
-    { "min-free", min_free },
-    { "min-free-of-others", min_free_of_others },
+    { "gives-way", gives_way, BESIDE },
+    { "no-room", no_room, BESIDE },
+    { "removes", removes, BESIDE },
+    { "small-steps-stay", small_steps_stay, BESIDE },
+    { "no-inodes", no_inodes, BESIDE },
+    { "share-is-full", share_is_full, BESIDE | ELSEWHERE },
+    { "full-by-others", full_by_others, BESIDE | ELSEWHERE },
+    { "min-free", min_free, BESIDE },
+    { "min-free-of-others", min_free_of_others, BESIDE },
 };
 
 int main(int argc, char **argv)
@@ -281,7 +468,9 @@ int main(int argc, char **argv)
             g_autofree char *path = g_strdup_printf(
                 "/full-disk/%s/%s", backends[i]->name, cases[j].name);
 
-            g_test_add_data_func(path, backends[i], cases[j].run);
+            if (cases[j].where &
+                (backends[i]->log_elsewhere ? ELSEWHERE : BESIDE))
+                g_test_add_data_func(path, backends[i], cases[j].run);
         }
     }
     return g_test_run();
