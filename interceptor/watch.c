@@ -120,6 +120,7 @@ static void flush(struct watch *watch, bool all)
 
     pthread_mutex_lock(&watch->lock);
     watch->source->drain(watch);
+    watch_retry(watch);
     if (all)
         scan_long(watch);
     barrier = take_pending(watch, all);
@@ -218,6 +219,7 @@ struct watch *watch_new_from(struct ic *ic, const struct watch_source *source)
     watch->own_pid = getpid();
     watch->dirs = watch_dirs_new();
     watch->unread = g_ptr_array_new();
+    watch->missed = g_ptr_array_new();
     pthread_mutex_init(&watch->lock, NULL);
     watch->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (watch->stop_fd >= 0 && open_source(watch)) {
@@ -246,6 +248,13 @@ struct watch *watch_new(struct ic *ic)
     return watch;
 }
 
+static void drop_all(GPtrArray *dirs)
+{
+    for (guint i = 0; i < dirs->len; i++)
+        watch_dir_unref(g_ptr_array_index(dirs, i));
+    g_ptr_array_unref(dirs);
+}
+
 void watch_free(struct watch *watch)
 {
     if (!watch)
@@ -255,10 +264,8 @@ void watch_free(struct watch *watch)
         pthread_join(watch->thread, NULL);
         flush(watch, true);
     }
-    while (watch->unread->len > 0)
-        watch_dir_unref(g_ptr_array_steal_index_fast(watch->unread,
-                                                     watch->unread->len - 1));
-    g_ptr_array_unref(watch->unread);
+    drop_all(watch->unread);
+    drop_all(watch->missed);
     g_hash_table_unref(watch->dirs);
     ic_barrier_free(watch->pending);
     fd_close(&watch->fd);

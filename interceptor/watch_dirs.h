@@ -23,6 +23,7 @@ struct watch_dir {
     bool gone;           /* not in the share; so is all that is below it */
     bool removed;        /* out of the table */
     bool queued;         /* for the scan */
+    bool missed;         /* see watch_retry() */
     unsigned generation; /* of the scan that has read it, or will */
 };
 

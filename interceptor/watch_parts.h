@@ -48,6 +48,7 @@ struct watch {
 
     GHashTable *dirs;    /* watch_dirs.h */
     GPtrArray *unread;   /* references to directories not looked into yet */
+    GPtrArray *missed;   /* and to those to be looked into once more */
     unsigned generation; /* of the scan: each directory is read once in it */
     pid_t own_pid;
     bool full;        /* there are no more marks */
@@ -68,6 +69,10 @@ void watch_add_dir(struct watch *watch, int dirfd, struct watch_dir *parent,
 /* A directory has appeared at parent/name. */
 void watch_appeared(struct watch *watch, struct watch_dir *parent,
                     const char *name);
+
+/* All that has happened is known: look again for what was not where it had
+ * appeared. */
+void watch_retry(struct watch *watch);
 
 /* Look into up to count directories, and watch those in them. */
 void watch_scan(struct watch *watch, unsigned count);

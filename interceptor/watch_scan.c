@@ -21,12 +21,16 @@
 #include "common/fd.h"
 #include "common/log.h"
 
+enum {
+    BELOW_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+};
+
 /* The client may exchange any component for a symlink while we look: the
  * kernel sees to it that we stay in the share and on its filesystem. */
 static int open_dir(struct watch *watch, const char *path)
 {
     struct open_how how = {
-        .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+        .flags = BELOW_FLAGS,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
     };
     int fd = (int)syscall(SYS_openat2, watch->ic->root->fd, path, &how,
@@ -35,12 +39,59 @@ static int open_dir(struct watch *watch, const char *path)
     return fd < 0 ? -errno : fd;
 }
 
-static int open_watched(struct watch *watch, const struct watch_dir *dir,
-                        const char *name)
+/* Events are read after the fact: the path to dir may be another by now, or
+ * dir may be out of the share for a while. A later event tells; until then
+ * nobody knows what is in it. */
+static void miss(struct watch *watch, struct watch_dir *dir, int rc)
 {
-    g_autofree char *path = watch_dir_path(dir, name);
+    if (dir->removed || dir->missed ||
+        (rc != -ENOENT && rc != -ENOTDIR && rc != -ELOOP && rc != -EXDEV))
+        return;
+    dir->missed = true;
+    dir->refs++;
+    g_ptr_array_add(watch->missed, dir);
+}
 
-    return path ? open_dir(watch, path) : -ENOENT;
+static void queue(struct watch *watch, struct watch_dir *dir)
+{
+    if (dir->queued)
+        return;
+    dir->queued = true;
+    dir->refs++;
+    g_ptr_array_add(watch->unread, dir);
+}
+
+void watch_retry(struct watch *watch)
+{
+    for (guint i = watch->missed->len; i-- > 0;) {
+        struct watch_dir *dir = g_ptr_array_index(watch->missed, i);
+        g_autofree char *path = dir->removed ? NULL : watch_dir_path(dir, NULL);
+
+        if (!dir->removed && !path)
+            continue; /* out of the share */
+        g_ptr_array_remove_index_fast(watch->missed, i);
+        dir->missed = false;
+        if (path)
+            queue(watch, dir);
+        watch_dir_unref(dir);
+    }
+}
+
+/* The directory itself, and not what has its path now. Marking it once more
+ * tells its key. */
+static int open_known(struct watch *watch, const struct watch_dir *dir)
+{
+    g_autofree char *path = watch_dir_path(dir, NULL);
+    fd_auto int fd = path ? open_dir(watch, path) : -ENOENT;
+    g_autoptr(GBytes) key = NULL;
+    int rc;
+
+    if (fd < 0)
+        return fd;
+    key = watch->source->mark(watch, fd, &rc);
+    if (!key)
+        return rc;
+    return g_bytes_equal(key, dir->key) ? fd_steal(&fd) : -ENOENT;
 }
 
 static void warn_full(struct watch *watch, int rc)
@@ -83,16 +134,20 @@ void watch_add_dir(struct watch *watch, int dirfd, struct watch_dir *parent,
     if (dir->generation == watch->generation || dir->queued)
         return;
     dir->generation = watch->generation;
-    dir->queued = true;
-    dir->refs++;
-    g_ptr_array_add(watch->unread, dir);
+    queue(watch, dir);
 }
 
 void watch_appeared(struct watch *watch, struct watch_dir *parent,
                     const char *name)
 {
-    fd_auto int fd = open_watched(watch, parent, name);
+    fd_auto int dir = open_known(watch, parent);
+    fd_auto int fd = -1;
 
+    if (dir < 0) {
+        miss(watch, parent, dir);
+        return;
+    }
+    fd = openat(dir, name, BELOW_FLAGS);
     if (fd >= 0)
         watch_add_dir(watch, fd, parent, name);
 }
@@ -109,19 +164,19 @@ static bool is_dir(int fd, const struct dirent *entry)
 
 static void read_dir(struct watch *watch, struct watch_dir *dir)
 {
-    int fd = open_watched(watch, dir, NULL);
+    int fd = open_known(watch, dir);
     DIR *stream = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
 
+    if (fd < 0)
+        miss(watch, dir, fd);
     while (stream && (entry = readdir(stream))) {
         fd_auto int below = -1;
 
         if (strcmp(entry->d_name, ".") == 0 ||
             strcmp(entry->d_name, "..") == 0 || !is_dir(fd, entry))
             continue;
-        below = openat(fd, entry->d_name,
-                       O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK |
-                           O_CLOEXEC);
+        below = openat(fd, entry->d_name, BELOW_FLAGS);
         if (below >= 0)
             watch_add_dir(watch, below, dir, entry->d_name);
     }

@@ -279,6 +279,42 @@ static void followed(struct edits *f)
     edits_refused(f, "new/sub/mine");
 }
 
+/* Events are read after the fact: by then the folder in which something had
+ * appeared has another name, and another folder has that. */
+static void overtaken(struct edits *f)
+{
+    const struct world_backend *b = f->w->backend;
+    int64_t id = world_step(f->w);
+
+    for (int i = 0; i < 20; i++) {
+        g_autofree char *old = g_strdup_printf("old%d", i);
+
+        g_assert_cmpint(b->mkdir(f->w, old, 0755), ==, 0);
+    }
+    world_history_count(f->w); /* until here all is known */
+    for (int i = 0; i < 20; i++) {
+        g_autofree char *old = g_strdup_printf("old%d", i);
+        g_autofree char *new = g_strdup_printf("new%d", i);
+        g_autofree char *sub = g_strdup_printf("old%d/sub", i);
+
+        g_assert_cmpint(b->mkdir(f->w, sub, 0755), ==, 0);
+        g_assert_cmpint(b->rename(f->w, old, new, 0), ==, 0);
+        g_assert_cmpint(b->mkdir(f->w, old, 0755), ==, 0);
+        g_assert_cmpint(b->mkdir(f->w, sub, 0755), ==, 0);
+    }
+    json_decref(world_close_step(f->w, id));
+    no_barrier(f);
+    for (int i = 0; i < 20; i++) {
+        g_autofree char *old = g_strdup_printf("old%d/sub/mine", i);
+        g_autofree char *new = g_strdup_printf("new%d/sub/mine", i);
+
+        edits_write(f, old, "mine");
+        edits_write(f, new, "mine");
+        edits_refused(f, old);
+        edits_refused(f, new);
+    }
+}
+
 /* What has left the share is nobody's business, until it is back. */
 static void left(struct edits *f)
 {
@@ -332,6 +368,7 @@ static const struct edits_case cases[] = {
     { "EB-09/lock", policy_lock },
     { "watch/during-a-step", during },
     { "watch/followed", followed },
+    { "watch/overtaken", overtaken },
     { "watch/left-the-share", left },
     { "watch/inotify", by_inotify },
 };

@@ -100,15 +100,25 @@ static bool change_file(const char *full, int64_t kind)
     }
 }
 
+/* Then a rename does nothing (rename(2)), and nobody is told. */
+static bool is_same(const char *full, const char *other)
+{
+    struct stat a, b;
+
+    return lstat(full, &a) == 0 && lstat(other, &b) == 0 &&
+           a.st_ino == b.st_ino;
+}
+
 static bool change_any(const char *full, const char *other, int64_t kind)
 {
     struct stat st;
 
     switch ((uint64_t)kind % ANY_KINDS) {
     case 0:
-        return rename(full, other) == 0;
+        return !is_same(full, other) && rename(full, other) == 0;
     case 1:
-        return renameat2(AT_FDCWD, full, AT_FDCWD, other, RENAME_EXCHANGE) == 0;
+        return !is_same(full, other) &&
+               renameat2(AT_FDCWD, full, AT_FDCWD, other, RENAME_EXCHANGE) == 0;
     case 2:
         return remove(full) == 0;
     case 3:
