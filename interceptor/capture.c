@@ -320,6 +320,11 @@ void capture_note_created(struct wal *wal, struct ic_inode *inode)
     note_complete(wal, inode);
 }
 
+void capture_note_linked(struct wal *wal, struct ic_inode *inode)
+{
+    step_get_inode(wal->step, inode->ino)->flags |= STEP_LINKED;
+}
+
 void capture_note_unnamed(struct wal *wal, struct ic_inode *inode)
 {
     note_complete(wal, inode);

@@ -110,6 +110,9 @@ void capture_note_kept(struct wal *wal, const struct stat *st);
 /* The step made this inode. */
 void capture_note_created(struct wal *wal, struct ic_inode *inode);
 
+/* It gave this inode one more name. */
+void capture_note_linked(struct wal *wal, struct ic_inode *inode);
+
 /* It made this one without a name. It is in the step's tables only when it gets
  * one: nobody tells when it is gone, and its number another's. */
 void capture_note_unnamed(struct wal *wal, struct ic_inode *inode);

@@ -334,6 +334,8 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
         /* Made in an earlier step: to the tree it is new now. */
         if (unnamed && engine_captures(ic))
             capture_note_created(&ic->wal, inode);
+        if (engine_captures(ic))
+            capture_note_linked(&ic->wal, inode);
         if (ret_stat)
             rc = ic_stat(ic, inode, ret_stat);
     }

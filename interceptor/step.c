@@ -161,9 +161,10 @@ bool step_is_foreign(struct step *step, uint64_t ino)
 
     if (!step->knows_created || step->unprotected)
         return false;
-    /* Neither made, nor met at a place that it had before the step. */
-    return !inode ||
-           !(inode->flags & STEP_CREATED || inode->home || inode->names);
+    /* Neither made nor given a name, nor met at a place that it had before the
+     * step; of one that has several, none may be known. */
+    return !inode || !(inode->flags & (STEP_CREATED | STEP_LINKED) ||
+                       inode->home || inode->names);
 }
 
 struct step_binding *step_find_binding(struct step *step,

@@ -82,6 +82,7 @@ enum step_inode_flags {
     STEP_ALL = 1 << 8,       /* with STEP_DATA: all content is kept */
     STEP_RETIRING = 1 << 10, /* so recorded, about to be; in memory only */
     STEP_LOST = 1 << 9,      /* taken away from outside (restore_lost.h) */
+    STEP_LINKED = 1 << 11,   /* the step gave it a name; in memory only */
 };
 
 struct step_inode {
