@@ -37,25 +37,33 @@ static void host_file(struct world *w, const char *name, off_t size)
     close(fd);
 }
 
-/* A world with files "a" and "b" of 16 MiB each, on 64 MiB. */
-static struct world *start_world(gconstpointer backend)
+/* A world with files "a", "b" and "c" of this size, on a tmpfs with these
+ * options. NULL: skipped. */
+static struct world *start_on(gconstpointer backend, const char *options,
+                              off_t size)
 {
     struct world *w = world_new(backend);
 
-    if (mount("tmpfs", w->base, "tmpfs", 0, "size=64m,mode=0755") < 0) {
+    if (mount("tmpfs", w->base, "tmpfs", 0, options) < 0) {
         g_test_skip("no right to mount");
         world_free(w);
         return NULL;
     }
     OK(mkdir(w->share, 0755));
     OK(mkdir(w->mount, 0755));
-    host_file(w, "a", 16 * MIB);
-    host_file(w, "b", 16 * MIB);
+    host_file(w, "a", size);
+    host_file(w, "b", size);
+    host_file(w, "c", 4096);
     if (world_start(w))
         return w;
     umount2(w->base, MNT_DETACH);
     world_free(w);
     return NULL;
+}
+
+static struct world *start_world(gconstpointer backend)
+{
+    return start_on(backend, "size=64m,mode=0755", 16 * MIB);
 }
 
 static void end_world(struct world *w)
@@ -265,27 +273,6 @@ static void use_up_inodes(struct world *w)
     }
 }
 
-static struct world *start_small(gconstpointer backend, const char *options)
-{
-    struct world *w = world_new(backend);
-
-    if (mount("tmpfs", w->base, "tmpfs", 0, options) < 0) {
-        g_test_skip("no right to mount");
-        world_free(w);
-        return NULL;
-    }
-    OK(mkdir(w->share, 0755));
-    OK(mkdir(w->mount, 0755));
-    host_file(w, "a", 4096);
-    host_file(w, "b", 4096);
-    host_file(w, "c", 4096);
-    if (world_start(w))
-        return w;
-    umount2(w->base, MNT_DETACH);
-    world_free(w);
-    return NULL;
-}
-
 static void leave_inodes(struct world *w, int count)
 {
     use_up_inodes(w);
@@ -329,7 +316,7 @@ static void rename_with(struct world *w, int count, bool killed)
 static void no_inodes(gconstpointer data)
 {
     for (int i = 0; i < 16; i++) {
-        struct world *w = start_small(data, "nr_inodes=100,mode=0755");
+        struct world *w = start_on(data, "nr_inodes=100,mode=0755", 4096);
 
         if (!w)
             return;
@@ -342,8 +329,9 @@ static void no_inodes(gconstpointer data)
 static void share_is_full(gconstpointer data)
 {
     for (int i = 0; i < 8; i++) {
-        struct world *w = start_small(data, i & 1 ? "nr_inodes=100,mode=0755"
-                                                  : "size=8m,mode=0755");
+        struct world *w = start_on(
+            data, i & 1 ? "nr_inodes=100,mode=0755" : "size=8m,mode=0755",
+            4096);
         g_autoptr(GPtrArray) before = NULL;
         int64_t id;
 
@@ -380,7 +368,7 @@ static void share_is_full(gconstpointer data)
 /* What others have used up is no reason not to set a mode back. */
 static void full_by_others(gconstpointer data)
 {
-    struct world *w = start_small(data, "nr_inodes=100,mode=0755");
+    struct world *w = start_on(data, "nr_inodes=100,mode=0755", 4096);
     g_autoptr(GPtrArray) before = NULL;
     int64_t id;
 
