@@ -29,6 +29,9 @@ CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
 PERCENT = int(os.environ.get("STEPBACK_TEST_PERCENT", "2"))
 TRACKED = 5000 * PERCENT // 100
 PACKAGES = 5 * PERCENT  # of 20 files each
+# Without what the make that runs the tests tells its children.
+NATIVE = {name: value for name, value in os.environ.items()
+          if not name.startswith(("MAKE", "MFLAGS"))}
 # No file has a time of its own after this.
 TIMES = "find . -exec touch -h -d '2024-01-02 03:04:05' {} +"
 GIT = "git -c user.name=t -c user.email=t@example.com "
@@ -164,7 +167,8 @@ class Folder:
         command = "set -eu; umask 022; exec >/dev/null\n" + command + TIMES
         self.before.append(snapshot(self.place.share))
         seconds = self.run(command)
-        subprocess.run(["sh", "-c", command], check=True, cwd=self.native)
+        subprocess.run(["sh", "-c", command], check=True, cwd=self.native,
+                       env=NATIVE)
         same(snapshot(self.place.share), snapshot(self.native))
         return seconds
 
