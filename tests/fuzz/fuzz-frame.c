@@ -91,10 +91,11 @@ static bool may_go(const struct world *world, const uint8_t *frame)
         return (world->policy == 2 ||
                 (world->policy == 4 && is_8000(ip, 40, ip[6]))) &&
                memcmp(to6, prefix, 6) == 0 && to6[15] != 1;
+    /* fe80::/10 and fec0::/64 are not the world. */
     if (frame[13] == 0xdd)
         return to6[0] < 0xff &&
-               (to6[0] != 0xfe || to6[1] < 0x80 ||
-                (to6[1] >= 0xc0 && !is_zero(to6 + 2, 6))) &&
+               (to6[0] != 0xfe || to6[1] < 0x80 || to6[1] > 0xc0 ||
+                (to6[1] == 0xc0 && !is_zero(to6 + 2, 6))) &&
                !is_zero(to6, 8) && to6[15] != 1;
     switch (world->policy) {
     case 0:
