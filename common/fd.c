@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 void fd_close(int *fd)
@@ -19,6 +20,17 @@ void fd_close(int *fd)
         *fd = -1;
         errno = saved;
     }
+}
+
+int fd_keep_one(int fd)
+{
+    if (dup2(fd, 3) != 3)
+        return -errno;
+    if (syscall(SYS_close_range, 4U, ~0U, 0U) == 0)
+        return 0;
+    for (long i = 4, max = sysconf(_SC_OPEN_MAX); i < MIN(max, 65536); i++)
+        close((int)i);
+    return 0;
 }
 
 int fd_steal(int *fd)

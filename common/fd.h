@@ -23,6 +23,10 @@ int fd_steal(int *fd);
  * part may have been written. fd must be blocking. */
 int fd_write_all(int fd, const void *buf, size_t len);
 
+/* In the child of a fork(2): fd becomes 3, and all others but 0, 1 and 2 are
+ * closed. Makes system calls only. 0 or -errno. */
+int fd_keep_one(int fd);
+
 /* Read a whole small file at dirfd/name into a new NUL-terminated buffer
  * (g_free). -EFBIG if it is longer than max bytes, -EBADMSG if it is no regular
  * file; a symlink is not followed. 0 or -errno. */

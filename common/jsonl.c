@@ -4,7 +4,8 @@
  *
  * The input buffer holds at most one incomplete line of max_line bytes, plus
  * what one read(2) brought. "discarding" means that the line at hand was too
- * long: bytes are dropped until its newline.
+ * long: its bytes are looked at for its id, until the callback was "told", and
+ * dropped until its newline.
  *
  * A callback may free the channel. So each function that calls one holds a
  * reference over the call and looks at "dead" after it.
@@ -19,6 +20,8 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "common/json_member.h"
+#include "common/json_problem.h"
 
 enum { READ_CHUNK = 65536, READS_PER_WAKE = 16 };
 
@@ -30,12 +33,16 @@ struct jsonl_channel {
     void *opaque;
 
     GSource *in_source, *out_source, *stalled_source;
+    GSource *gone_source; /* waits for a peer that has ended to be gone */
     GString *input;
-    bool discarding;
-    bool stalled; /* complete lines wait in input: the queue is too full */
-    bool closed;  /* no more reading; "closed" was called */
-    bool broken;  /* no more writing either */
-    bool dead;    /* freed by its owner */
+    bool discarding, told;
+    struct json_member id; /* of the line that is discarded */
+    bool stalled;   /* complete lines wait in input: the queue is too full */
+    bool ended;     /* no more reading; "ended" was called */
+    bool finishing; /* nothing more will be sent */
+    bool closed;    /* no more reading; "closed" was called */
+    bool broken;    /* no more writing either */
+    bool dead;      /* freed by its owner */
 
     GQueue lines; /* of GBytes, each with its newline */
     size_t queued_bytes;
@@ -61,11 +68,13 @@ static void channel_unref(struct jsonl_channel *channel)
     drop_source(&channel->in_source);
     drop_source(&channel->out_source);
     drop_source(&channel->stalled_source);
+    drop_source(&channel->gone_source);
     if (channel->out_fd != channel->in_fd)
         fd_close(&channel->out_fd);
     fd_close(&channel->in_fd);
     g_queue_clear_full(&channel->lines, (GDestroyNotify)g_bytes_unref);
     g_string_free(channel->input, TRUE);
+    json_member_clear(&channel->id);
     g_free(channel);
 }
 
@@ -93,14 +102,52 @@ static void channel_close(struct jsonl_channel *channel, bool broken)
         channel->callbacks->closed(channel, channel->opaque);
 }
 
+/* A peer that sends no more may still read: a socket of which it has shut down
+ * its half alone does not hang up. */
+static bool peer_reads(const struct jsonl_channel *channel)
+{
+    struct pollfd p = { .fd = channel->out_fd };
+
+    return poll(&p, 1, 0) == 0;
+}
+
+static void channel_end(struct jsonl_channel *channel)
+{
+    if (channel->closed)
+        return;
+    if (!channel->callbacks->ended || channel->in_fd != channel->out_fd ||
+        !peer_reads(channel)) {
+        channel_close(channel, false);
+        return;
+    }
+    channel->ended = true;
+    update_sources(channel);
+    channel->callbacks->ended(channel, channel->opaque);
+}
+
+/* The line's id may be told all the same: somebody may wait for an answer. */
+static void tell_malformed(struct jsonl_channel *channel, const char *line,
+                           size_t len, const char *problem)
+{
+    struct json_member id;
+
+    json_member_init(&id, channel->callbacks->id_member);
+    if (id.name)
+        json_member_feed(&id, line, len);
+    channel->callbacks->line(channel, JSONL_MALFORMED, id.found, problem,
+                             channel->opaque);
+    json_member_clear(&id);
+}
+
 static void deliver(struct jsonl_channel *channel, const char *line, size_t len)
 {
     json_error_t error;
     json_t *message = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
 
     if (!message) {
-        channel->callbacks->line(channel, JSONL_MALFORMED, NULL, error.text,
-                                 channel->opaque);
+        g_autofree char *problem = json_problem_tell(&error);
+
+        tell_malformed(channel, line, len, problem);
     } else if (!json_is_object(message) &&
                !(channel->callbacks->takes_arrays && json_is_array(message))) {
         channel->callbacks->line(channel, JSONL_MALFORMED, NULL,
@@ -113,16 +160,42 @@ static void deliver(struct jsonl_channel *channel, const char *line, size_t len)
     json_decref(message);
 }
 
-static void too_long(struct jsonl_channel *channel)
+/* ---- lines that are too long --------------------------------------------- */
+
+static void tell_too_long(struct jsonl_channel *channel)
 {
     g_autofree char *text = g_strdup_printf(
         "the line is longer than the limit of %zu bytes", channel->max_line);
 
-    channel->discarding = true;
-    g_string_truncate(channel->input, 0);
-    channel->callbacks->line(channel, JSONL_TOO_LONG, NULL, text,
+    if (channel->told)
+        return;
+    channel->told = true;
+    channel->callbacks->line(channel, JSONL_TOO_LONG, channel->id.found, text,
                              channel->opaque);
 }
+
+/* These bytes of it, the first ones with begin. */
+static void discard(struct jsonl_channel *channel, const char *data, size_t len,
+                    bool begin)
+{
+    if (begin) {
+        json_member_clear(&channel->id);
+        channel->discarding = true;
+        channel->told = false;
+    }
+    if (!channel->told && (!channel->callbacks->id_member ||
+                           json_member_feed(&channel->id, data, len)))
+        tell_too_long(channel);
+}
+
+/* Its newline, or the end of all. */
+static void end_discarding(struct jsonl_channel *channel)
+{
+    channel->discarding = false;
+    tell_too_long(channel);
+}
+
+/* ---- reading ------------------------------------------------------------- */
 
 /* Cut complete lines off the input buffer and deliver them, as long as there is
  * room for answers: one read may bring many requests, and each may be answered
@@ -144,23 +217,24 @@ static void take_lines(struct jsonl_channel *channel)
             break;
         len = (size_t)(newline - from);
         start += len + 1;
-        if (channel->discarding)
-            channel->discarding = false;
-        else if (len > channel->max_line)
-            channel->callbacks->line(channel, JSONL_TOO_LONG, NULL,
-                                     "the line is too long", channel->opaque);
-        else if (len > 0)
+        if (channel->discarding || len > channel->max_line) {
+            discard(channel, from, len, !channel->discarding);
+            if (!channel->dead)
+                end_discarding(channel);
+        } else if (len > 0) {
             deliver(channel, from, len);
+        }
     }
     if (channel->dead)
         return;
     g_string_erase(channel->input, 0, (gssize)start);
     if (channel->stalled)
         return;
-    if (channel->discarding)
+    if (channel->discarding || channel->input->len > channel->max_line) {
+        discard(channel, channel->input->str, channel->input->len,
+                !channel->discarding);
         g_string_truncate(channel->input, 0);
-    else if (channel->input->len > channel->max_line)
-        too_long(channel);
+    }
 }
 
 static gboolean on_readable(int fd, GIOCondition condition, gpointer data)
@@ -174,10 +248,14 @@ static gboolean on_readable(int fd, GIOCondition condition, gpointer data)
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             break;
-        if (n <= 0) {
+        if (n <= 0 && channel->discarding)
+            end_discarding(channel);
+        if (n < 0)
             channel_close(channel, false);
+        else if (n == 0)
+            channel_end(channel);
+        if (n <= 0)
             break;
-        }
         g_string_append_len(channel->input, chunk, n);
         take_lines(channel);
         if (channel->queued_bytes > channel->max_queue)
@@ -228,8 +306,22 @@ static gboolean on_writable(int fd, GIOCondition condition, gpointer data)
     struct jsonl_channel *channel = data;
 
     channel->refs++;
-    if (!write_some(channel))
+    if (!write_some(channel) ||
+        (channel->finishing && g_queue_is_empty(&channel->lines)))
         channel_close(channel, true);
+    if (!channel->dead)
+        update_sources(channel);
+    channel_unref(channel);
+    return G_SOURCE_CONTINUE;
+}
+
+/* Not asked for anything, poll(2) tells that the peer has hung up. */
+static gboolean on_gone(int fd, GIOCondition condition, gpointer data)
+{
+    struct jsonl_channel *channel = data;
+
+    channel->refs++;
+    channel_close(channel, true);
     if (!channel->dead)
         update_sources(channel);
     channel_unref(channel);
@@ -272,8 +364,10 @@ static GSource *watch(struct jsonl_channel *channel, int fd,
 static void update_sources(struct jsonl_channel *channel)
 {
     bool room = !channel->closed && channel->queued_bytes <= channel->max_queue;
-    bool want_in = room && !channel->stalled;
-    bool want_out = !channel->broken && !g_queue_is_empty(&channel->lines);
+    bool want_in = room && !channel->stalled && !channel->ended;
+    bool want_out = !channel->broken &&
+                    (!g_queue_is_empty(&channel->lines) || channel->finishing);
+    bool want_gone = channel->ended && !channel->closed;
 
     if (!room || !channel->stalled)
         drop_source(&channel->stalled_source);
@@ -290,6 +384,11 @@ static void update_sources(struct jsonl_channel *channel)
         channel->out_source = watch(channel, channel->out_fd,
                                     G_IO_OUT | G_IO_HUP | G_IO_ERR,
                                     on_writable);
+    if (!want_gone)
+        drop_source(&channel->gone_source);
+    else if (!channel->gone_source)
+        channel->gone_source = watch(channel, channel->in_fd,
+                                     G_IO_HUP | G_IO_ERR, on_gone);
 }
 
 struct jsonl_channel *jsonl_channel_new(int in_fd, int out_fd, size_t max_line,
@@ -307,6 +406,7 @@ struct jsonl_channel *jsonl_channel_new(int in_fd, int out_fd, size_t max_line,
     channel->callbacks = callbacks;
     channel->opaque = opaque;
     channel->input = g_string_new(NULL);
+    json_member_init(&channel->id, callbacks->id_member);
     g_queue_init(&channel->lines);
     g_unix_set_fd_nonblocking(in_fd, TRUE, NULL);
     g_unix_set_fd_nonblocking(out_fd, TRUE, NULL);
@@ -342,6 +442,12 @@ bool jsonl_channel_send(struct jsonl_channel *channel, json_t *message,
     }
     update_sources(channel);
     return true;
+}
+
+void jsonl_channel_finish(struct jsonl_channel *channel)
+{
+    channel->finishing = true;
+    update_sources(channel);
 }
 
 bool jsonl_channel_flush(struct jsonl_channel *channel, int timeout_ms)

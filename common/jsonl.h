@@ -8,11 +8,12 @@
  * reading never stops the program.
  *
  * Bounds. A line longer than max_line is not stored: its rest is discarded as
- * it comes and the callback gets JSONL_TOO_LONG once. Of the queue, droppable
- * messages (events that stream output) are dropped and counted once max_queue
- * bytes wait; others are always queued, so their number must be bounded by
- * the protocol (one response for each request), and no line is delivered while
- * the queue is over max_queue.
+ * it comes and the callback gets JSONL_TOO_LONG once; as soon as the member
+ * that tells whose line it is has gone by, else at its end. Of the queue,
+ * droppable messages (events that stream output) are dropped and counted once
+ * max_queue bytes wait; others are always queued, so their number must be
+ * bounded by the protocol (one response for each request), and no line is
+ * delivered while the queue is over max_queue.
  *
  * Threads: a channel belongs to the thread that runs its GMainContext.
  */
@@ -27,7 +28,7 @@
 
 enum jsonl_status {
     JSONL_OK,        /* message is set */
-    JSONL_MALFORMED, /* not a JSON object; error text is set */
+    JSONL_MALFORMED, /* not a JSON object, or none that is taken */
     JSONL_TOO_LONG,  /* longer than max_line */
 };
 
@@ -35,7 +36,9 @@ struct jsonl_channel;
 
 struct jsonl_callbacks {
     /* A line came. message (borrowed) is an object if status is JSONL_OK;
-     * error (borrowed) says what is wrong with it otherwise. */
+     * error (borrowed) says what is wrong with it otherwise, and message is the
+     * string or integer id_member of it, as far as it could be told, or NULL.
+     */
     void (*line)(struct jsonl_channel *channel, enum jsonl_status status,
                  json_t *message, const char *error, void *opaque);
     /* The peer closed or an error broke the channel: called once, after which
@@ -43,8 +46,15 @@ struct jsonl_callbacks {
      * output has a fd of its own, what is sent still goes out. It may free
      * the channel. */
     void (*closed)(struct jsonl_channel *channel, void *opaque);
+    /* The peer of a socket sends no more, but reads (shutdown(2) of its half):
+     * called once, when all that it had sent was delivered. What is sent still
+     * goes out; closed is called after jsonl_channel_finish(), or when the peer
+     * is gone. It may free the channel. NULL: such a peer counts as closed. */
+    void (*ended)(struct jsonl_channel *channel, void *opaque);
     /* A line may be an array, too: it comes as JSONL_OK. */
     bool takes_arrays;
+    /* The member to look for in a line that is not taken; NULL: none. */
+    const char *id_member;
 };
 
 /* A channel on the thread-default main context. Takes both fds (in_fd may
@@ -62,6 +72,10 @@ void jsonl_channel_free(struct jsonl_channel *channel);
  * is full, or the channel is closed). */
 bool jsonl_channel_send(struct jsonl_channel *channel, json_t *message,
                         bool droppable);
+
+/* To a peer that has ended nothing more will be sent: call "closed" when what
+ * is queued is out, from the main loop. */
+void jsonl_channel_finish(struct jsonl_channel *channel);
 
 /* Write what is queued, blocking at most this long. True if all is out. */
 bool jsonl_channel_flush(struct jsonl_channel *channel, int timeout_ms);

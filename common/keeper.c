@@ -17,7 +17,6 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,17 +53,6 @@ static void answer(int fd, pid_t pid)
         return; /* it has ended */
 }
 
-/* Holding on to the server's files would keep them alive. */
-static void close_all_but(int fd)
-{
-    if (dup2(fd, 3) != 3)
-        _exit(1);
-    if (syscall(SYS_close_range, 4U, ~0U, 0U) == 0)
-        return;
-    for (long i = 4, max = sysconf(_SC_OPEN_MAX); i < MIN(max, 65536); i++)
-        close((int)i);
-}
-
 /* Whoever starts next may have put a socket of its own there already, and it
  * may have got the inode number again. */
 static bool is_still(const char *path, const struct stat *then)
@@ -86,7 +74,9 @@ static void serve(int fd, const char *const *sockets)
         lstat(sockets[i], &then[i]);
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_NAME, "stepback-keeper");
-    close_all_but(fd);
+    /* Holding on to the server's files would keep them alive. */
+    if (fd_keep_one(fd) < 0)
+        _exit(1);
     while (recv(3, &pid, sizeof(pid), 0) == sizeof(pid))
         answer(3, pid);
     for (size_t i = 0; sockets[i]; i++) {
