@@ -113,13 +113,37 @@ static bool parse_ipv4(struct frame *frame)
     offset = frame_get16(ip + 6);
     frame->fragment_id = frame_get16(ip + 4);
     frame->fragmented = (offset & 0x3fff) != 0;
-    frame->first = (offset & 0x1fff) == 0;
+    frame->part_offset = (size_t)(offset & 0x1fff) * 8;
+    frame->first = frame->part_offset == 0;
+    frame->more = (offset & 0x2000) != 0;
     frame->hops = ip[8];
     frame->protocol = ip[9];
     get_address(ip + 12, false, &frame->source);
     get_address(ip + 16, false, &frame->target);
     frame->payload = FRAME_HEADER + FRAME_IPV4_HEADER;
     frame->payload_length = total - FRAME_IPV4_HEADER;
+    return !frame->first || parse_payload(frame);
+}
+
+/*      0             1         2                 4
+ *     +-------------+---------+----------+------+----------------+
+ *     | next header | 0       | offset 13| 0  |M| identification |
+ *     +-------------+---------+----------+------+----------------+
+ */
+static bool parse_ipv6_part(struct frame *frame)
+{
+    const uint8_t *at = frame->data + frame->payload;
+
+    if (frame->payload_length < FRAME_PART_HEADER)
+        return false;
+    frame->fragmented = true;
+    frame->protocol = at[0];
+    frame->part_offset = frame_get16(at + 2) & 0xfff8;
+    frame->first = frame->part_offset == 0;
+    frame->more = (at[3] & 1) != 0;
+    frame->fragment_id = frame_get32(at + 4);
+    frame->payload += FRAME_PART_HEADER;
+    frame->payload_length -= FRAME_PART_HEADER;
     return !frame->first || parse_payload(frame);
 }
 
@@ -138,7 +162,8 @@ static bool parse_ipv6(struct frame *frame)
     get_address(ip + 24, true, &frame->target);
     frame->payload = FRAME_HEADER + FRAME_IPV6_HEADER;
     frame->payload_length = frame_get16(ip + 4);
-    return parse_payload(frame);
+    return frame->protocol == FRAME_PART ? parse_ipv6_part(frame)
+                                         : parse_payload(frame);
 }
 
 bool frame_parse(uint8_t *data, size_t length, struct frame *ret_frame)

@@ -31,13 +31,18 @@ enum {
 
     FRAME_IPV4_HEADER = 20,
     FRAME_IPV6_HEADER = 40,
+    FRAME_PART_HEADER = 8, /* IPv6's of a part of a packet */
     FRAME_ARP_LENGTH = 28,
+
+    FRAME_PAYLOAD_MAX = 65535,
+    FRAME_WHOLE_MAX = FRAME_HEADER + FRAME_IPV6_HEADER + FRAME_PAYLOAD_MAX,
 };
 
 enum frame_protocol {
     FRAME_ICMP = 1,
     FRAME_TCP = 6,
     FRAME_UDP = 17,
+    FRAME_PART = 44, /* IPv6: another header follows */
     FRAME_ICMPV6 = 58,
 };
 
@@ -52,12 +57,15 @@ struct frame {
     /* Of IPv4 and IPv6; of ARP the sender and whom it asks for. */
     struct network_address source, target;
     unsigned protocol;
-    unsigned hops;        /* TTL, hop limit */
-    unsigned fragment_id; /* IPv4 */
-    bool fragmented;      /* it is a part of a packet */
-    bool first;           /* it has the packet's beginning */
+    unsigned hops;      /* TTL, hop limit */
+    bool fragmented;    /* it is a part of a packet */
+    bool first;         /* it has the packet's beginning */
+    bool more;          /* and does not have its end */
+    size_t part_offset; /* where it begins in the packet's payload */
+    uint32_t fragment_id;
+    bool joined; /* it was put together of parts (part_table.h) */
 
-    /* What follows the IP header. */
+    /* What follows the IP header, and that of a part. */
     size_t payload, payload_length;
 
     /* Of the first (or only) part of TCP and UDP. */
@@ -74,7 +82,8 @@ uint32_t frame_get32(const uint8_t *at);
 void frame_put16(uint8_t *at, unsigned value);
 
 /* Whether it is ARP, IPv4 or IPv6 as they should be: without IP options and
- * extension headers, with all the bytes that its headers promise. */
+ * extension headers (but IPv6's of a part, RFC 8200, 4.5), with all the bytes
+ * that its headers promise. */
 bool frame_parse(uint8_t *data, size_t length, struct frame *ret_frame);
 
 /* The packet in an ICMP error: of IPv4 and IPv6 the target alone. False if

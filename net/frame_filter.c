@@ -108,7 +108,7 @@ static bool is_dhcp(const struct frame *frame)
 {
     static const uint8_t broadcast[4] = { 255, 255, 255, 255 };
 
-    return frame->protocol == FRAME_UDP && !frame->fragmented &&
+    return frame->protocol == FRAME_UDP && !frame->joined &&
            frame->source_port == DHCP_CLIENT &&
            frame->target_port == DHCP_SERVER &&
            (is_zero(&frame->source) || is_guest(&frame->source)) &&
@@ -116,9 +116,11 @@ static bool is_dhcp(const struct frame *frame)
             memcmp(frame->target.bytes, broadcast, 4) == 0);
 }
 
+/* It never comes in parts (RFC 6980). */
 static bool is_discovery(const struct frame *frame)
 {
     return frame->protocol == FRAME_ICMPV6 && frame->hops == OWN_HOPS &&
+           !frame->joined &&
            (frame->icmp_type == ROUTER_SOLICITATION ||
             frame->icmp_type == NEIGHBOUR_SOLICITATION ||
             frame->icmp_type == NEIGHBOUR_ADVERTISEMENT) &&
@@ -155,8 +157,8 @@ static enum filter_verdict judge_dns(const struct frame_filter *filter,
 static enum filter_verdict judge_world(const struct frame_filter *filter,
                                        const struct frame *frame)
 {
-    if (frame->fragmented || !is_guest(&frame->source) ||
-        is_multicast(&frame->target) || is_zero(&frame->target))
+    if (!is_guest(&frame->source) || is_multicast(&frame->target) ||
+        is_zero(&frame->target))
         return FILTER_DROP;
     if (is_dns(filter, &frame->target))
         return judge_dns(filter, frame);
@@ -177,6 +179,8 @@ static enum filter_verdict judge_world(const struct frame_filter *filter,
 enum filter_verdict frame_filter_from_guest(const struct frame_filter *filter,
                                             const struct frame *frame)
 {
+    if (frame->fragmented)
+        return FILTER_PART;
     if (frame->type == FRAME_ARP)
         return judge_arp(frame);
     if (frame->type == FRAME_IPV4 && is_dhcp(frame))

@@ -15,9 +15,11 @@
  * The guest's own address must be one of this network (10.0.2.15 to 10.0.2.30,
  * which is what DHCP gives, fec0::/64 or fe80::/64).
  *
- * Parts of packets (IP fragments) do not pass at all: libslirp 4.7 can be made
- * to crash with them (it keeps its lists in their headers), and keeps as many
- * as there come for half a minute.
+ * Parts of packets (IP fragments) are not judged: only the first one has ports,
+ * and another may write over them. They are put together first (part_table.h),
+ * and then it is the whole that may pass or not. slirp gets none: libslirp 4.7
+ * can be made to crash with them (it keeps its lists in their headers), and
+ * keeps as many as there come for half a minute.
  */
 #ifndef NET_FRAME_FILTER_H
 #define NET_FRAME_FILTER_H
@@ -28,6 +30,7 @@
 enum filter_verdict {
     FILTER_PASS,
     FILTER_PASS_DNS, /* to the name server */
+    FILTER_PART,     /* to be put together with others */
     FILTER_DROP,     /* noise, or broken */
     FILTER_REFUSE,   /* an attempt to reach what the policy does not allow */
 };

@@ -12,6 +12,8 @@
 #include "net/frame_filter.h"
 #include "net/host_routes.h"
 #include "net/neighbours.h"
+#include "net/part_split.h"
+#include "net/part_table.h"
 #include "net/refusals.h"
 #include "net/rejection.h"
 #include "net/slirp_stack.h"
@@ -27,6 +29,9 @@ struct gateway {
     struct dns_alias alias;
     struct neighbours neighbours;
     struct refusals refusals;
+    struct part_table parts; /* of the guest's packets */
+    uint32_t packet;         /* the last one to the guest that was split */
+    uint8_t answer[FRAME_WHOLE_MAX];
     gateway_refused refused;
     void *opaque;
 
@@ -38,9 +43,10 @@ struct gateway {
 
 /* ---- frames -------------------------------------------------------------- */
 
-static void send_to_guest(struct gateway *gateway, const uint8_t *data,
-                          size_t length)
+static void send_to_guest(const uint8_t *data, size_t length, void *opaque)
 {
+    struct gateway *gateway = opaque;
+
     if (stream_send(gateway->stream, data, length))
         gateway->to_guest++;
     else
@@ -74,35 +80,53 @@ static void refuse(struct gateway *gateway, const struct frame *frame,
     if (gateway->rejections++ < REJECTIONS_PER_SECOND)
         length = rejection_build(frame, answer);
     if (length > 0)
-        send_to_guest(gateway, answer, length);
+        send_to_guest(answer, length, gateway);
 }
 
-static void on_guest_frame(uint8_t *data, size_t length, void *opaque)
+static void judge(struct gateway *gateway, struct frame *frame)
 {
-    struct gateway *gateway = opaque;
     int64_t now_ms = g_get_monotonic_time() / 1000;
-    struct frame frame;
+    struct frame whole;
 
-    if (!frame_parse(data, length, &frame)) {
-        gateway->dropped++;
-        return;
-    }
-    switch (frame_filter_from_guest(&gateway->filter, &frame)) {
+    switch (frame_filter_from_guest(&gateway->filter, frame)) {
     case FILTER_PASS:
-        dns_alias_note(&gateway->alias, &frame);
-        pass(gateway, &frame);
+        dns_alias_note(&gateway->alias, frame);
+        pass(gateway, frame);
         break;
     case FILTER_PASS_DNS:
-        dns_alias_send(&gateway->alias, &frame);
-        pass(gateway, &frame);
+        dns_alias_send(&gateway->alias, frame);
+        pass(gateway, frame);
+        break;
+    case FILTER_PART:
+        switch (part_table_add(&gateway->parts, frame, now_ms, &whole)) {
+        case PART_WHOLE:
+            judge(gateway, &whole);
+            break;
+        case PART_DROPPED:
+            gateway->dropped++;
+            break;
+        case PART_KEPT:
+            break;
+        }
         break;
     case FILTER_REFUSE:
-        refuse(gateway, &frame, now_ms);
+        refuse(gateway, frame, now_ms);
         break;
     case FILTER_DROP:
         gateway->dropped++;
         break;
     }
+}
+
+static void on_guest_frame(uint8_t *data, size_t length, void *opaque)
+{
+    struct gateway *gateway = opaque;
+    struct frame frame;
+
+    if (frame_parse(data, length, &frame))
+        judge(gateway, &frame);
+    else
+        gateway->dropped++;
 }
 
 static bool may_answer(struct gateway *gateway, struct frame *frame)
@@ -112,19 +136,21 @@ static bool may_answer(struct gateway *gateway, struct frame *frame)
     return frame_filter_to_guest(&gateway->filter, frame);
 }
 
+/* What it says is longer than a frame of the guest's, if it is an answer over
+ * IPv6 or slirp's MTU is. */
 static void on_slirp_frame(const uint8_t *data, size_t length, void *opaque)
 {
     struct gateway *gateway = opaque;
-    uint8_t copy[FRAME_MAX];
     struct frame frame;
 
-    if (length > sizeof(copy)) {
+    if (length > sizeof(gateway->answer)) {
         gateway->dropped++;
         return;
     }
-    memcpy(copy, data, length);
-    if (frame_parse(copy, length, &frame) && may_answer(gateway, &frame))
-        send_to_guest(gateway, copy, length);
+    memcpy(gateway->answer, data, length);
+    if (frame_parse(gateway->answer, length, &frame) &&
+        may_answer(gateway, &frame))
+        part_split(&frame, ++gateway->packet, send_to_guest, gateway);
     else
         gateway->dropped++;
 }
@@ -225,8 +251,8 @@ json_t *gateway_count(const struct gateway *gateway)
     return json_pack("{s:I, s:I, s:I, s:I}", "from_guest",
                      (json_int_t)gateway->from_guest, "to_guest",
                      (json_int_t)gateway->to_guest, "dropped",
-                     (json_int_t)gateway->dropped, "refused",
-                     (json_int_t)gateway->refused_count);
+                     (json_int_t)(gateway->dropped + gateway->parts.lost),
+                     "refused", (json_int_t)gateway->refused_count);
 }
 
 /* ---- the loop ------------------------------------------------------------ */

@@ -11,7 +11,12 @@
 
 #include "common/log.h"
 
-enum { CONFIG_VERSION = 4 };
+enum {
+    CONFIG_VERSION = 4,
+    /* It refuses longer packets of IPv6, and these come whole (part_table.h).
+     * TCP keeps to the MRU, which is 1500. */
+    MTU = 9000,
+};
 
 struct timer {
     SlirpTimerCb call;
@@ -140,6 +145,7 @@ struct slirp_stack *slirp_stack_new(const uint8_t dns[4], slirp_stack_send send,
         .in_enabled = true,
         .in6_enabled = true,
         .vprefix_len = 64,
+        .if_mtu = MTU,
     };
 
     g_log_set_writer_func(take_message, NULL, NULL);

@@ -7,52 +7,22 @@ The test plays QEMU and the agent; the world is in network namespaces
 """
 import os
 import random
+import select
 import struct
 import sys
 import time
-import traceback
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ.get(
     "srcdir", os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
     "tests"))
 import net_lab as lab  # noqa: E402
+from net_checks import (check, equal, is_shut, main, memory,  # noqa: E402
+                        says)
 from net_guest import *  # noqa: E402,F403
 
 LIST = {"allow": ["198.51.100.7", "2001:db8:1::/48"]}
 EVERYTHING = ["0.0.0.0/0", "::/0"]
-
-
-def check(condition, text):
-    if not condition:
-        raise Failed(text)
-
-
-def equal(found, wanted, text):
-    check(found == wanted, f"{text}: {found!r}, not {wanted!r}")
-
-
-def says(guest, address, who=None, **more):
-    """TCP and UDP get there and back."""
-    connection = guest.connect(address, **more)
-    check(isinstance(connection, Connection), f"{address}: {connection}")
-    equal(connection.read(), (who or address).encode(), address)
-    connection.write(b"hello, hello")
-    equal(connection.read(), b"hello, hello", address)
-    answer = guest.ask_udp(address, **more)
-    check(isinstance(answer, Packet), f"{address}: UDP: {answer}")
-    check(answer.data.startswith((who or address).encode()), answer.data)
-    equal(answer.source, str(ipaddress.ip_address(address)), "the source")
-    return connection
-
-
-def is_shut(guest, address, **more):
-    """Neither gets there, and the guest is told."""
-    equal(guest.connect(address, **more), "refused", f"{address}, TCP")
-    equal(guest.ask_udp(address, **more), "refused", f"{address}, UDP")
-    if address not in ("10.0.2.2", "fec0::2"):  # which answers that itself
-        guest.send(echo(address, **more))
-        check(guest.wait(lambda found: found.is_refusal()), f"{address}, echo")
 
 
 # ---- policies ---------------------------------------------------------------
@@ -145,23 +115,18 @@ def test_ports():
     is_shut(guest, lab.NEAR_LISTED)
 
 
-def test_ports_of_big_answers():
-    """Parts of an answer have no ports, and come all the same."""
-    guest = Guest({"allow": [f"{lab.DNS}:53"]}, lab.DNS)
-    guest.send(udp(lab.DNS, 53, b"big" + bytes(40), 501))
-    parts = [found for found in guest.frames(0.3) if found.protocol == UDP]
-    check(len(parts) > 1, f"{len(parts)} parts")
-    equal(sum(len(found.payload) for found in parts), 8 + 4 + 2800, "length")
-    guest.configure(network_policy={"allow": [f"{lab.DNS}:54"]})
-    equal(guest.ask_udp(lab.DNS, 53), "refused", "another port")
+def opened(guest, address):
+    """A connection that has said who it is: nobody else's wait took that."""
+    connection = guest.connect(address)
+    connection.read()
+    return connection
 
 
 def test_ports_that_change():
     """A connection to a port that is not allowed any more is ended."""
     both = [f"{lab.LISTED}:8000", f"{lab.NEAR_LISTED}:8000"]
     guest = Guest({"allow": both})
-    stays, talks = guest.connect(lab.NEAR_LISTED), guest.connect(lab.LISTED)
-    stays.read(), talks.read()
+    stays, talks = opened(guest, lab.NEAR_LISTED), opened(guest, lab.LISTED)
     guest.configure(network_policy={"allow": both[1:] + [f"{lab.LISTED}:80"]})
     guest.drain()
     talks.write(b"secret")
@@ -290,25 +255,6 @@ def test_dns_only_if_asked_for():
     check(guest.ask_udp("10.0.2.3", 53, patience=0.5) != "refused", "a server")
 
 
-def test_dns_big_answers():
-    """Of which the second part has no ports."""
-    guest = Guest("open", lab.DNS)
-    data, ports = os.urandom(1400), struct.pack("!HH", 500, 53)
-    question = with_sum(ports + struct.pack("!HH", 8 + 2800, 0) + data + data,
-                        6, UDP, IP, "10.0.2.3")
-    guest.send(ipv4(UDP, question[:1400], "10.0.2.3", more=True),
-               ipv4(UDP, question[1400:], "10.0.2.3", offset=1400))
-    check(guest.quiet(lambda found: found.protocol == UDP),
-          "a question in parts")
-    guest.send(udp("10.0.2.3", 53, b"big" + bytes(40), 501))
-    parts = [found for found in guest.frames(0.3) if found.protocol == UDP]
-    equal([found.source for found in parts], ["10.0.2.3"] * len(parts), "parts")
-    equal(sum(len(found.payload) for found in parts), 8 + 4 + 2800, "length")
-    whole = b"".join(found.payload for found in parts)
-    equal(checksum(packed("10.0.2.3") + packed(IP) + struct.pack(
-        "!BBH", 0, UDP, len(whole)) + whole), 0, "the sum")
-
-
 def test_dns_of_a_host_that_is_such_a_guest():
     """Its name server is 10.0.2.3, which slirp would take for its own."""
     lab.sh("ip addr add 10.0.2.15/24 dev near")
@@ -393,41 +339,6 @@ def test_sources():
     check(guest.quiet(), "a frame from many")
 
 
-def test_fragments():
-    """None gets through, of whatever kind."""
-    guest = Guest(dict(LIST, dns=True), lab.DNS)
-    datagram = with_sum(struct.pack("!HHHH", 900, 8000, 3008, 0) +
-                        bytes(3000), 6, UDP, IP, lab.LISTED)
-    head = struct.pack("!HHHH", 900, 53, 48, 0) + bytes(40)
-    frames = [ipv4(UDP, datagram[at:at + 1400], lab.LISTED, id=9, offset=at,
-                   more=at + 1400 < len(datagram))
-              for at in range(0, len(datagram), 1400)]
-    for target in (lab.LISTED, lab.UNLISTED, "10.0.2.2", "10.0.2.3"):
-        frames += [ipv4(UDP, head[:8], target, id=11, more=True),
-                   ipv4(UDP, head[8:], target, id=11, offset=8),
-                   ipv4(ICMP, head, target, id=12, more=True),
-                   ipv4(TCP, head, target, id=13, offset=24, more=True),
-                   ipv4(UDP, head, target, id=14, offset=65528)]
-    guest.send(*frames)
-    check(guest.quiet(lambda found: found.protocol is not None, 0.3),
-          "an answer to a fragment")
-    counts = guest.status()["frames"]
-    equal((counts["dropped"], counts["from_guest"]), (len(frames), 1), "frames")
-
-
-def test_fragments_that_are_mixed():
-    """What slirp has not survived."""
-    guest = Guest(LIST)
-    dice = random.Random(1)
-    for _ in range(40):
-        guest.send(*[ipv4(dice.choice([TCP, UDP, ICMP]),
-                          dice.randbytes(dice.choice([8, 24, 64, 1400])),
-                          lab.LISTED, id=dice.randrange(6),
-                          offset=8 * dice.randrange(8189),
-                          more=dice.random() < .5) for _ in range(50)])
-    says(guest, lab.LISTED)
-
-
 def test_odd_packets():
     guest = Guest(LIST)
     syn = tcp(lab.LISTED, 8000, 1, SYN)[34:]
@@ -501,14 +412,6 @@ def test_a_stream_that_is_none():
     equal(guest.process.wait(5), 1, "the exit status")
 
 
-def memory(guest):
-    with open(f"/proc/{guest.process.pid}/status", encoding="ascii") as status:
-        for line in status:
-            if line.startswith("VmHWM"):
-                return int(line.split()[1]) >> 10
-    return 0
-
-
 def test_flood():
     """A guest that sends as fast as it can and takes nothing."""
     guest = Guest(dict(LIST, dns=True), lab.DNS)
@@ -518,7 +421,7 @@ def test_flood():
         "packets": [udp(lab.LISTED, 8000, bytes(1400), 1000 + n)
                     for n in range(60)],
         "refused": [udp(lab.UNLISTED, 8000, bytes(1400))] * 60,
-        "fragments": [ipv4(UDP, bytes(1400), lab.LISTED, id=n, more=True)
+        "parts": [ipv4(UDP, bytes(1400), lab.LISTED, id=n, more=True)
                       for n in range(60)],
         "connections": [tcp(lab.LISTED, 8000, 1000 + n, SYN)
                         for n in range(600)],
@@ -580,11 +483,9 @@ def connections(address):
 
 def test_change_ends_connections():
     guest = Guest({"allow": [lab.LISTED, lab.NEAR_LISTED, "10.0.2.2"]})
-    stays = guest.connect(lab.NEAR_LISTED)
-    stays.read()
+    stays = opened(guest, lab.NEAR_LISTED)
     for address in (lab.LISTED, "10.0.2.2"):
-        talks, waits = guest.connect(address), guest.connect(address)
-        talks.read(), waits.read()
+        talks, waits = opened(guest, address), opened(guest, address)
         waits.write(b"flow")
         check(b"tick" in waits.read(), "no flow")
         check(connections(address) >= 2, "no connections of the host")
@@ -693,34 +594,5 @@ def test_control_lines():
     says(guest, lab.LISTED)
 
 
-TESTS = [value for name, value in list(globals().items())
-         if name.startswith("test_")]
-
-
-def main():
-    why = lab.enter()
-    if why:
-        print(f"1..0 # SKIP {why}")
-        return 0
-    tests = [test for test in TESTS
-             if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
-    print(f"1..{len(tests)}", flush=True)
-    failed = 0
-    network = lab.Lab()
-    for number, test in enumerate(tests, 1):
-        begin = time.monotonic()
-        try:
-            test()
-            word = "ok"
-        except Exception:  # pylint: disable=broad-except
-            for line in traceback.format_exc().splitlines():
-                print("#", line)
-            word, failed = "not ok", failed + 1
-        print(f"{word} {number} - {test.__name__[5:].replace('_', ' ')} "
-              f"({time.monotonic() - begin:.1f} s)", flush=True)
-    network.close()
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(globals()))

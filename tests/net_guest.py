@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A guest, down to its frames, on the stream of stepback-net."""
 import ipaddress
+import itertools
 import json
 import os
 import select
@@ -15,6 +16,7 @@ MAC = bytes.fromhex("525400123456")
 GATEWAY_MAC = bytes.fromhex("52550a000202")
 IP, IP6 = "10.0.2.15", "fec0::5054:ff:fe12:3456"
 ICMP, TCP, UDP, ICMP6 = 1, 6, 17, 58
+NUMBERS = itertools.count(1000)  # of packets that come in parts
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 
 
@@ -79,6 +81,32 @@ def packet(protocol, payload, target, source=None, **more):
     return (ipv6 if v6 else ipv4)(protocol, payload, target, source, **more)
 
 
+def part(frame, begin, end, id, more=None):
+    """That part of what a frame without options carries."""
+    v6 = frame[12] == 0x86
+    header = 54 if v6 else 34
+    payload = frame[header:]
+    more = end < len(payload) if more is None else more
+    ip, data = frame[14:header], payload[begin:end]
+    if v6:
+        ip = ip[:4] + struct.pack("!HB", 8 + len(data), 44) + ip[7:] + \
+            struct.pack("!BBHI", ip[6], 0, begin | more, id)
+    else:
+        ip = ip[:2] + struct.pack("!HHH", 20 + len(data), id, begin // 8 |
+                                  (0x2000 if more else 0)) + ip[6 + 2:]
+        ip = ip[:10] + b"\0\0" + ip[12:]
+        ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
+    return frame[:14] + ip + data
+
+
+def in_parts(frame, size=1400, id=None):
+    """A frame of any length, as a guest's system would send it."""
+    id = next(NUMBERS) if id is None else id
+    length = len(frame) - (54 if frame[12] == 0x86 else 34)
+    return [part(frame, at, min(at + size, length), id)
+            for at in range(0, length, size)]
+
+
 def udp(target, port, data, source_port=40000, **more):
     return packet(UDP, struct.pack("!HHHH", source_port, port, 8 + len(data),
                                    0) + data, target, **more)
@@ -90,10 +118,10 @@ def tcp(target, port, source_port, flags, seq=0, ack=0, data=b"", **more):
                                    flags, 65000, 0, 0) + data, target, **more)
 
 
-def echo(target, **more):
+def echo(target, length=32, **more):
     v6 = ":" in target
     return packet(ICMP6 if v6 else ICMP, struct.pack(
-        "!BBHHH", 128 if v6 else 8, 0, 0, 7, 1) + b"x" * 32, target, **more)
+        "!BBHHH", 128 if v6 else 8, 0, 0, 7, 1) + b"x" * length, target, **more)
 
 
 class Packet:
@@ -102,19 +130,24 @@ class Packet:
     def __init__(self, frame):
         self.frame = frame
         self.kind, = struct.unpack("!H", frame[12:14])
-        self.protocol = self.source = self.target = None
+        self.protocol = self.source = self.target = self.id = None
         ip = frame[14:]
         if self.kind == 0x0800:
             assert checksum(ip[:20]) == 0, "the sum of IPv4 is wrong"
             self.protocol, length = ip[9], struct.unpack("!H", ip[2:4])[0]
+            self.id, = struct.unpack("!H", ip[4:6])
             self.offset = struct.unpack("!H", ip[6:8])[0]
             self.source, self.target = ip[12:16], ip[16:20]
             self.payload = ip[20:length]
         elif self.kind == 0x86dd:
             self.protocol, length = ip[6], struct.unpack("!H", ip[4:6])[0]
-            self.offset = 0
+            self.offset, begin = 0, 40
+            if self.protocol == 44:
+                self.protocol, _, offset, self.id = struct.unpack(
+                    "!BBHI", ip[40:48])
+                self.offset, begin = offset >> 3 | (offset & 1) << 13, 48
             self.source, self.target = ip[8:24], ip[24:40]
-            self.payload = ip[40:40 + length]
+            self.payload = ip[begin:40 + length]
         if self.protocol is not None:
             self.source = str(ipaddress.ip_address(self.source))
             self.target = str(ipaddress.ip_address(self.target))
@@ -226,6 +259,34 @@ class Guest:
             if wanted(found):
                 return found
         return None
+
+    def whole(self, protocol, patience=3):
+        """What a packet carries that comes in parts, and where it is from."""
+        got = {}
+        for found in self.frames(patience):
+            if found.protocol != protocol or found.is_refusal():
+                continue
+            if len(found.frame) > 1514:
+                raise Failed(f"a frame of {len(found.frame)} bytes")
+            got[found.offset & 0x1fff] = found
+            parts = [got[at] for at in sorted(got)]
+            data = b"".join(one.payload for one in parts)
+            if parts[-1].offset & 0x2000 == 0 and \
+                    8 * (parts[-1].offset & 0x1fff) == \
+                    len(data) - len(parts[-1].payload):
+                self.check_whole(parts, data)
+                return data, parts[0].source
+        return None
+
+    @staticmethod
+    def check_whole(parts, data):
+        one = parts[0]
+        if len({part.id for part in parts[1:]} | {one.id}) != 1:
+            raise Failed("parts of several packets")
+        pseudo = packed(one.source) + packed(one.target) + struct.pack(
+            "!IHBB", len(data), 0, 0, one.protocol)
+        if checksum((b"" if one.protocol == ICMP else pseudo) + data) != 0:
+            raise Failed("the sum of the whole is wrong")
 
     def drain(self, patience=0.1):
         for _ in self.frames(patience):

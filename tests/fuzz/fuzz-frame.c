@@ -5,7 +5,8 @@
  * An input is one byte and frames, each with a length of two bytes before it.
  * The byte's lower bits choose the policy; bit 7, the sum of each IPv4 header
  * is put right. What may pass is looked at again, by other means: where does it
- * go?
+ * go? So is what was put together of parts; and a frame that is long for the
+ * guest is taken apart, and is the same when it is put together again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #include "net/dns_alias.h"
 #include "net/frame_filter.h"
 #include "net/neighbours.h"
+#include "net/part_split.h"
+#include "net/part_table.h"
 #include "net/refusals.h"
 #include "net/rejection.h"
 
@@ -34,7 +37,17 @@ struct world {
     struct dns_alias alias;
     struct neighbours neighbours;
     struct refusals refusals;
+    int64_t now_ms;
 };
+
+/* Too large to be cleared for each input: what is not used has no meaning. */
+static struct part_table parts, parts_to_guest;
+
+static void empty(struct part_table *table)
+{
+    for (unsigned i = 0; i < PART_TABLE_SLOTS; i++)
+        table->slots[i].used = false;
+}
 
 /* 198.51.100.1 and all IPv6 addresses that end so. */
 static bool is_host(const struct network_address *address, void *opaque)
@@ -47,6 +60,7 @@ static void set_up(struct world *world, unsigned policy)
     json_t *json = json_loads(policies[policy], JSON_DECODE_ANY, NULL);
 
     memset(world, 0, sizeof(*world));
+    empty(&parts);
     g_assert_true(network_policy_parse(json, &world->filter.policy, NULL));
     json_decref(json);
     world->policy = policy;
@@ -127,6 +141,19 @@ static bool is_near(const uint8_t *frame)
             (ip[16] == 255 || ip[19] == 2));
 }
 
+/* Neither parts nor what slirp should never have of them. */
+static void check_parts(const struct frame *frame)
+{
+    const uint8_t *ip = frame->data + 14;
+    bool v6 = frame->data[13] == 0xdd;
+
+    g_assert_true(frame->data[13] == 0x06 || v6 || (ip[6] & 0x3f) + ip[7] == 0);
+    g_assert_true(!v6 || ip[6] != 44);
+    g_assert_true(!frame->joined || ip[v6 ? 6 : 9] == 17 ||
+                  (!v6 && ip[9] == 1 && ip[20] == 8));
+    g_assert_true(!frame->joined || v6 || memcmp(ip + 16, "\377", 1) != 0);
+}
+
 static void check_pass(struct world *world, struct frame *frame,
                        enum filter_verdict verdict)
 {
@@ -135,6 +162,7 @@ static void check_pass(struct world *world, struct frame *frame,
     size_t length;
     unsigned sum = frame_fold(frame_sum(0, frame->data + 14, 20));
 
+    check_parts(frame);
     if (verdict == FILTER_PASS_DNS) {
         g_assert_true(world->policy == 0 || world->policy == 3);
         dns_alias_send(&world->alias, frame);
@@ -162,21 +190,74 @@ static void check_refusal(struct world *world, struct frame *frame)
     json_decref(refusals_tell(&world->refusals));
 }
 
+static void judge(struct world *world, struct frame *frame)
+{
+    enum filter_verdict verdict = frame_filter_from_guest(&world->filter,
+                                                          frame);
+    struct frame whole;
+
+    if (verdict == FILTER_PASS || verdict == FILTER_PASS_DNS)
+        check_pass(world, frame, verdict);
+    else if (verdict == FILTER_REFUSE)
+        check_refusal(world, frame);
+    else if (verdict == FILTER_PART &&
+             part_table_add(&parts, frame, world->now_ms, &whole) == PART_WHOLE)
+        judge(world, &whole);
+}
+
+/* ---- to the guest -------------------------------------------------------- */
+
+struct rest {
+    enum part_verdict verdict;
+    struct frame whole;
+};
+
+static void take_part(const uint8_t *data, size_t length, void *opaque)
+{
+    struct rest *rest = opaque;
+    uint8_t copy[FRAME_MAX];
+    struct frame frame;
+
+    g_assert_cmpuint(length, <=, sizeof(copy));
+    memcpy(copy, data, length);
+    g_assert_true(frame_parse(copy, length, &frame));
+    if (frame.fragmented) /* else it was mostly padding */
+        rest->verdict = part_table_add(&parts_to_guest, &frame, 0,
+                                       &rest->whole);
+}
+
+static void check_split(const struct frame *frame)
+{
+    struct rest rest = { 0 };
+    bool can_join = frame->protocol == FRAME_UDP ||
+                    (frame->type == FRAME_IPV4 &&
+                     frame->protocol == FRAME_ICMP);
+
+    empty(&parts_to_guest);
+    part_split(frame, 7, take_part, &rest);
+    if (can_join && !frame->fragmented &&
+        frame->payload_length > FRAME_MTU - FRAME_IPV4_HEADER) {
+        g_assert_true(rest.verdict == PART_WHOLE);
+        g_assert_cmpmem(rest.whole.data + rest.whole.payload,
+                        rest.whole.payload_length, frame->data + frame->payload,
+                        frame->payload_length);
+    }
+}
+
 static void take(struct world *world, uint8_t *data, size_t length)
 {
     struct frame frame;
-    enum filter_verdict verdict;
 
+    world->now_ms += 500;
     if (!frame_parse(data, length, &frame))
         return;
     if (!dns_alias_receive(&world->alias, &frame))
         frame_filter_to_guest(&world->filter, &frame);
+    if (length > FRAME_MAX)
+        check_split(&frame);
     g_assert_true(frame_parse(data, length, &frame));
-    verdict = frame_filter_from_guest(&world->filter, &frame);
-    if (verdict == FILTER_PASS || verdict == FILTER_PASS_DNS)
-        check_pass(world, &frame, verdict);
-    else if (verdict == FILTER_REFUSE)
-        check_refusal(world, &frame);
+    if (length <= FRAME_MAX)
+        judge(world, &frame);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
