@@ -171,14 +171,17 @@ static struct ic *open_share(const struct daemon *daemon, GError **error)
 static gboolean serve(const struct daemon *daemon, GError **error)
 {
     const struct daemon_program *program = daemon->program;
+    const struct daemon_places places = {
+        .undo_dir = sandbox_undo_dir(daemon->sandbox),
+        .store_dir = sandbox_store_dir(daemon->sandbox),
+    };
     struct ic *ic = open_share(daemon, error);
     void *server;
     gboolean ok;
 
     if (!ic)
         return FALSE;
-    server = program->start(ic, sandbox_store_dir(daemon->sandbox),
-                            daemon->own_options, error);
+    server = program->start(ic, &places, daemon->own_options, error);
     ok = server && serve_control(daemon, ic, error) &&
          sandbox_filter(daemon->sandbox, error) &&
          program->serve(server, daemon->own_options, daemon->listen_fd,

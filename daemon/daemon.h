@@ -15,15 +15,21 @@
 
 #include "daemon/options.h"
 
+/* Where things are from now on: in the sandbox, paths are others. */
+struct daemon_places {
+    const char *undo_dir;  /* the log, or NULL */
+    const char *store_dir; /* options->sandbox.store_dir, or NULL */
+};
+
 struct daemon_program {
     const char *name;
     bool human; /* messages for people also where no terminal is */
 
     /* The next get the program's own options. A new server over the folder,
-     * before the control protocol is served; NULL and error. store_dir is
-     * where options->sandbox.store_dir is from now on, or NULL. */
-    void *(*start)(struct ic *ic, const char *store_dir, const void *options,
-                   GError **error);
+     * before the control protocol is served; NULL and error. places is
+     * borrowed for the call. */
+    void *(*start)(struct ic *ic, const struct daemon_places *places,
+                   const void *options, GError **error);
 
     /* Locked in: serve until there is nothing left to serve, or stop_fd can be
      * read. Borrows both fds; listen_fd is options->listen_fd or that of

@@ -22,6 +22,11 @@
 /* With so few left until the reserve, ask before making what needs one. */
 #define TIGHT 64u
 
+/* So many of the reserve may be taken all the same, but no larger part of the
+ * limit (the reserve is a third of it, or less). */
+#define OVERDRAFT      64u
+#define OVERDRAFT_PART 12u
+
 /* Only a hint of when to look. */
 static atomic_bool tight;
 
@@ -40,19 +45,6 @@ static rlim_t client_limit(void)
     return known;
 }
 
-int fd_reserve_check(struct ic *ic, int fd)
-{
-    rlim_t limit = client_limit();
-
-    if ((rlim_t)fd + TIGHT >= limit &&
-        !atomic_load_explicit(&tight, memory_order_relaxed))
-        atomic_store(&tight, true);
-    if ((rlim_t)fd < limit)
-        return 0;
-    /* The number stays high, but there are fewer than before. */
-    return ic_release_fds(ic, RELEASE) > 0 ? 0 : -ENFILE;
-}
-
 /* Are there two? */
 static bool has_two(struct ic *ic)
 {
@@ -68,9 +60,40 @@ static bool has_two(struct ic *ic)
     return last < limit;
 }
 
+static bool make_two(struct ic *ic)
+{
+    return has_two(ic) || (ic_release_fds(ic, RELEASE) > 0 && has_two(ic));
+}
+
+/* What is released are lower numbers; the new one stays where it is. There was
+ * room for it, but others were made at the same time, or with it: these may go
+ * a little into the reserve, and never further, however often there is
+ * something to release. */
+int fd_reserve_check(struct ic *ic, int fd)
+{
+    rlim_t limit = client_limit();
+
+    if ((rlim_t)fd + TIGHT >= limit &&
+        !atomic_load_explicit(&tight, memory_order_relaxed))
+        atomic_store(&tight, true);
+    if ((rlim_t)fd < limit)
+        return 0;
+    ic_release_fds(ic, RELEASE);
+    return (rlim_t)fd < limit + MIN(OVERDRAFT, limit / OVERDRAFT_PART)
+               ? 0
+               : -ENFILE;
+}
+
+int fd_reserve_check_connection(int fd)
+{
+    rlim_t limit = client_limit();
+
+    return (rlim_t)fd < limit + MIN(FD_RESERVE, limit / 3) / 2 ? 0 : -ENFILE;
+}
+
 int fd_reserve_room(struct ic *ic)
 {
-    if (!atomic_load_explicit(&tight, memory_order_relaxed) || has_two(ic))
+    if (!atomic_load_explicit(&tight, memory_order_relaxed))
         return 0;
-    return ic_release_fds(ic, RELEASE) > 0 && has_two(ic) ? 0 : -ENFILE;
+    return make_two(ic) ? 0 : -ENFILE;
 }

@@ -19,12 +19,17 @@
 #define FD_RESERVE 256u
 
 /* 0 if a client may keep this new descriptor; inodes that are not used give up
- * theirs for it. Else -ENFILE. */
+ * theirs for it. Else -ENFILE, and it is to be closed. */
 int fd_reserve_check(struct ic *ic, int fd);
 
-/* Before something is made that needs one or two to be answered: would they be
- * refused? Then it must not be made. 0 or -ENFILE; free while there are many.
- */
+/* Likewise for a connection of a client, without which it cannot even give
+ * others back: these may have half of the reserve. */
+int fd_reserve_check_connection(int fd);
+
+/* Before one or two are made that a client keeps: is there room? What could not
+ * be answered then must not be made, either. Inodes that are not used give up
+ * theirs here, so that the new ones are below the reserve. 0 or -ENFILE; free
+ * while there are many. */
 int fd_reserve_room(struct ic *ic);
 
 #endif

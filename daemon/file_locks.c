@@ -2,8 +2,9 @@
  *
  * file_locks - see file_locks.h.
  *
- * An owner is made with its first lock and goes with its last close (FLUSH,
- * RELEASE): closing the description gives up what it holds.
+ * An owner is made with its first lock and goes when it unlocks all of the
+ * file, or with its last close (FLUSH, RELEASE): closing the description gives
+ * up what it holds.
  *
  * A waiter's thread is in F_OFD_SETLKW or flock() and nowhere else. To end it
  * before its time it gets SIGUSR1, whose handler does nothing; again and again,
@@ -96,6 +97,9 @@ static int open_again(struct ic *ic, struct ic_inode *inode)
 
     if (!S_ISREG(ic_inode_type(inode)) && !S_ISDIR(ic_inode_type(inode)))
         return -EBADF;
+    rc = fd_reserve_room(ic);
+    if (rc < 0)
+        return rc;
     fd = S_ISREG(ic_inode_type(inode)) ? open(path.text, flags | O_RDWR) : -1;
     if (fd < 0)
         fd = open(path.text, flags | O_RDONLY);
@@ -107,11 +111,19 @@ static int open_again(struct ic *ic, struct ic_inode *inode)
     return rc < 0 ? rc : fd;
 }
 
+static struct owner *find_owner(struct file_locks *locks,
+                                struct ic_inode *inode, uint64_t id, bool flock)
+{
+    struct owner key = key_of(inode, id, flock);
+
+    return g_hash_table_lookup(locks->owners, &key);
+}
+
 static int get_owner(struct file_locks *locks, struct ic_inode *inode,
                      uint64_t id, bool flock, struct owner **ret_owner)
 {
     struct owner key = key_of(inode, id, flock);
-    struct owner *owner = g_hash_table_lookup(locks->owners, &key);
+    struct owner *owner = find_owner(locks, inode, id, flock);
 
     if (!owner) {
         if (g_hash_table_size(locks->owners) >= FILE_LOCKS_MAX_OWNERS)
@@ -302,16 +314,32 @@ static int take_result(struct file_locks *locks, struct waiter *waiter)
     return rc;
 }
 
+/* Who has unlocked all and waits for nothing is no owner any more. */
+static int unset_locked(struct file_locks *locks, struct ic_inode *inode,
+                        const struct file_lock *wanted, struct flock *lock)
+{
+    struct owner *owner = find_owner(locks, inode, wanted->owner,
+                                     wanted->flock);
+    int rc = owner ? set_lock(owner, lock, false) : 0;
+
+    if (rc == 0 && owner && owner->refs == 1 && lock->l_start == 0 &&
+        lock->l_len == 0)
+        g_hash_table_remove(locks->owners, owner);
+    return rc;
+}
+
 static int set_locked(struct file_locks *locks, struct ic_inode *inode,
                       const struct file_lock *wanted, struct flock *lock,
                       uint64_t unique, bool wait)
 {
     struct waiter *waiter = wait ? find_waiter(locks, unique) : NULL;
-    struct owner *owner;
+    struct owner *owner = NULL;
     int rc;
 
     if (waiter)
         return take_result(locks, waiter);
+    if (lock->l_type == F_UNLCK)
+        return unset_locked(locks, inode, wanted, lock);
     rc = get_owner(locks, inode, wanted->owner, wanted->flock, &owner);
     if (rc == 0)
         rc = set_lock(owner, lock, false);
@@ -334,19 +362,30 @@ int file_locks_set(struct file_locks *locks, struct ic_inode *inode,
     return rc;
 }
 
+/* Who asks becomes no owner: nobody would ever end it. Who is none holds
+ * nothing, and is anyone. */
+static int test_locked(struct file_locks *locks, struct ic_inode *inode,
+                       uint64_t id, struct flock *lock)
+{
+    const struct owner *owner = find_owner(locks, inode, id, false);
+    fd_auto int own = owner ? -1 : open_again(locks->ic, inode);
+    int fd = owner ? owner->fd : own;
+
+    if (fd < 0)
+        return fd;
+    return fcntl(fd, F_OFD_GETLK, lock) < 0 ? -errno : 0;
+}
+
 int file_locks_test(struct file_locks *locks, struct ic_inode *inode,
                     struct file_lock *lock)
 {
-    struct owner *owner;
     struct flock host;
     int rc = to_host(lock, &host);
 
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&locks->lock);
-    rc = get_owner(locks, inode, lock->owner, false, &owner);
-    if (rc == 0 && fcntl(owner->fd, F_OFD_GETLK, &host) < 0)
-        rc = -errno;
+    rc = test_locked(locks, inode, lock->owner, &host);
     pthread_mutex_unlock(&locks->lock);
     if (rc < 0)
         return rc;
@@ -358,6 +397,17 @@ int file_locks_test(struct file_locks *locks, struct ic_inode *inode,
         lock->pid = host.l_pid > 0 ? (uint32_t)host.l_pid : 0;
     }
     return 0;
+}
+
+bool file_locks_has_owner(struct file_locks *locks, struct ic_inode *inode,
+                          uint64_t id)
+{
+    bool has;
+
+    pthread_mutex_lock(&locks->lock);
+    has = find_owner(locks, inode, id, false);
+    pthread_mutex_unlock(&locks->lock);
+    return has;
 }
 
 void file_locks_drop(struct file_locks *locks, struct ic_inode *inode,

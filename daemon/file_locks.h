@@ -56,6 +56,11 @@ int file_locks_set(struct file_locks *locks, struct ic_inode *inode,
 int file_locks_test(struct file_locks *locks, struct ic_inode *inode,
                     struct file_lock *lock);
 
+/* Does it hold locks on the inode (not of flock(2)), or wait for one? It may
+ * hold none, if it unlocked them in parts. */
+bool file_locks_has_owner(struct file_locks *locks, struct ic_inode *inode,
+                          uint64_t owner);
+
 /* All locks of an owner on the inode. */
 void file_locks_drop(struct file_locks *locks, struct ic_inode *inode,
                      uint64_t owner, bool flock);

@@ -92,21 +92,21 @@ static void push_ready(struct parked_queue *queue,
     atomic_fetch_add(&queue->n_ready, 1);
 }
 
-static void release_queue(struct parked_queue *queue, int error)
+static void release_queue(struct parked_queue *queue, int error, int lock_error)
 {
     struct parked_request *request;
 
     if (g_queue_is_empty(&queue->held))
         return;
     while ((request = g_queue_pop_head(&queue->held)))
-        push_ready(queue, request, error);
+        push_ready(queue, request, request->is_lock ? lock_error : error);
     queue->wake(queue->opaque);
 }
 
-static void release_all(struct parked *parked, int error)
+static void release_all(struct parked *parked, int error, int lock_error)
 {
     for (guint i = 0; i < parked->queues->len; i++)
-        release_queue(g_ptr_array_index(parked->queues, i), error);
+        release_queue(g_ptr_array_index(parked->queues, i), error, lock_error);
 }
 
 void parked_release(struct parked *parked, int verdict)
@@ -117,7 +117,7 @@ void parked_release(struct parked *parked, int verdict)
     releases = atomic_fetch_add(&parked->releases, 1) + 1;
     if (verdict < 0)
         parked->denials = releases;
-    release_all(parked, verdict);
+    release_all(parked, verdict, 0);
     pthread_mutex_unlock(&parked->lock);
 }
 
@@ -129,7 +129,7 @@ uint64_t parked_releases(const struct parked *parked)
 void parked_fail(struct parked *parked, int error)
 {
     pthread_mutex_lock(&parked->lock);
-    release_all(parked, error);
+    release_all(parked, error, error);
     memset(parked->interrupted, 0, sizeof(parked->interrupted));
     pthread_mutex_unlock(&parked->lock);
 }
@@ -195,7 +195,7 @@ static int put_locked(struct parked_queue *queue, uint64_t releases,
 {
     struct parked *parked = queue->parked;
 
-    if (parked->denials > releases)
+    if (parked->denials > releases && !request->is_lock)
         return -EPERM;
     if (was_interrupted(parked, request->unique))
         return -EINTR;
@@ -212,18 +212,35 @@ static int put_locked(struct parked_queue *queue, uint64_t releases,
     return 0;
 }
 
+static int put(struct parked_queue *queue, uint64_t releases,
+               const struct parked_request *request)
+{
+    int r;
+
+    pthread_mutex_lock(&queue->parked->lock);
+    r = put_locked(queue, releases, request);
+    pthread_mutex_unlock(&queue->parked->lock);
+    return r;
+}
+
 int parked_put(struct parked_queue *queue, uint64_t releases, uint64_t unique,
                gpointer data, size_t size)
 {
     struct parked_request request = { .unique = unique,
                                       .data = data,
                                       .size = size };
-    int r;
 
-    pthread_mutex_lock(&queue->parked->lock);
-    r = put_locked(queue, releases, &request);
-    pthread_mutex_unlock(&queue->parked->lock);
-    return r;
+    return put(queue, releases, &request);
+}
+
+int parked_put_lock(struct parked_queue *queue, uint64_t releases,
+                    uint64_t unique, gpointer data, size_t size)
+{
+    struct parked_request request = {
+        .unique = unique, .data = data, .size = size, .is_lock = true
+    };
+
+    return put(queue, releases, &request);
 }
 
 void parked_put_ready(struct parked_queue *queue, gpointer data)

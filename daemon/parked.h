@@ -33,8 +33,9 @@ struct parked_queue;
 struct parked_request {
     uint64_t unique; /* the client's number of it */
     gpointer data;
-    size_t size; /* bytes that data takes */
-    int error;   /* 0: handle it again; -errno: answer that */
+    size_t size;  /* bytes that data takes */
+    bool is_lock; /* it waits for a lock, and not for the engine */
+    int error;    /* 0: handle it again; -errno: answer that */
 };
 
 struct parked *parked_new(void);
@@ -70,6 +71,10 @@ void parked_queue_free(struct parked_queue *queue);
  * denied meanwhile), -EINTR. */
 int parked_put(struct parked_queue *queue, uint64_t releases, uint64_t unique,
                gpointer data, size_t size);
+
+/* Likewise, when it waits for a lock: what is denied is no business of it. */
+int parked_put_lock(struct parked_queue *queue, uint64_t releases,
+                    uint64_t unique, gpointer data, size_t size);
 
 /* Keep a request that may be handled, but not by whom it came to. It counts
  * beside the bounds, so the caller has one. */

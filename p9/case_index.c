@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/fd.h"
@@ -20,6 +21,9 @@
 #define WATCHED                                                                \
     (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR)
 
+/* In a folder that is not asked for; it is read again instead. */
+#define MAX_DOUBTS 4096u
+
 struct key {
     dev_t dev;
     ino_t ino;
@@ -30,6 +34,7 @@ struct folder {
     struct key key;
     int watch; /* -1: none */
     GHashTable *names;
+    GHashTable *doubts; /* a set of names that went; they may have come again */
     size_t count;
     GList link; /* in index->recent; .data is the folder */
 };
@@ -68,6 +73,8 @@ static struct folder *folder_new(const struct key *key)
     folder->watch = -1;
     folder->names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
                                           (GDestroyNotify)g_ptr_array_unref);
+    folder->doubts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                           NULL);
     folder->link.data = folder;
     return folder;
 }
@@ -75,6 +82,7 @@ static struct folder *folder_new(const struct key *key)
 static void folder_free(struct folder *folder)
 {
     g_hash_table_unref(folder->names);
+    g_hash_table_unref(folder->doubts);
     g_free(folder);
 }
 
@@ -155,10 +163,33 @@ static void take_event(struct case_index *index,
     if (event->len > 0 && (event->mask & (IN_CREATE | IN_MOVED_TO)))
         add_name(folder, event->name);
     if (event->len > 0 && (event->mask & (IN_DELETE | IN_MOVED_FROM)))
-        remove_name(folder, event->name);
+        g_hash_table_add(folder->doubts, g_strdup(event->name));
     index->names += folder->count;
     if (event->mask & IN_IGNORED) /* the folder itself is gone */
         forget(index, folder);
+    else if (g_hash_table_size(folder->doubts) > MAX_DOUBTS)
+        unwatch(index, folder);
+}
+
+/* A folder in whose place another one was moved is told to be gone after that
+ * was told to have come, and of two that were exchanged each goes and comes:
+ * so events say which names to look at, and not what has become of them. */
+static void settle(struct case_index *index, struct folder *folder,
+                   struct ic_inode *dir)
+{
+    GHashTableIter iter;
+    gpointer name;
+    struct stat st;
+
+    index->names -= folder->count;
+    g_hash_table_iter_init(&iter, folder->doubts);
+    while (g_hash_table_iter_next(&iter, &name, NULL)) {
+        if (fstatat(ic_inode_fd(dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0 &&
+            errno == ENOENT)
+            remove_name(folder, name);
+        g_hash_table_iter_remove(&iter);
+    }
+    index->names += folder->count;
 }
 
 static void catch_up(struct case_index *index)
@@ -292,6 +323,7 @@ int case_index_collides(struct case_index *index, struct ic_inode *dir,
     if (folder) {
         g_queue_unlink(&index->recent, &folder->link);
         g_queue_push_head_link(&index->recent, &folder->link);
+        settle(index, folder, dir);
     } else {
         r = add_folder(index, dir, &key, &folder, &kept);
     }

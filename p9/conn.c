@@ -49,6 +49,7 @@ static void begin_session(struct p9_conn *conn, const struct p9_message *m)
 
     p9_conn_abort_all(conn);
     p9_fids_clear(conn->fids);
+    p9_conn_forget_owners(conn);
     conn->msize = 0;
     if (m->version.msize < P9_MIN_MSIZE) {
         p9_conn_refuse(conn, m->tag, -EINVAL);
@@ -283,8 +284,10 @@ static int receive(struct p9_conn *conn, int flags)
                           : CONN_STAGING - conn->end;
     ssize_t n = recv(conn->fd, to, room, flags);
 
-    if (n == 0)
+    if (n == 0) {
+        conn->sent_all = true;
         return -1;
+    }
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : -1;
     if (partial)
@@ -371,6 +374,38 @@ static bool sleep_and_receive(struct p9_conn *conn)
                   : r > 0;
 }
 
+/* ---- the end ------------------------------------------------------------- */
+
+/* Until the client takes more. False: it does not, any more. */
+static bool wait_for_taker(struct p9_conn *conn)
+{
+    struct pollfd fds[] = { { conn->fd, POLLOUT, 0 },
+                            { conn->wake_fd, POLLIN, 0 } };
+    uint64_t count;
+
+    if (poll(fds, G_N_ELEMENTS(fds), -1) < 0)
+        return errno == EINTR;
+    if ((fds[1].revents & POLLIN) &&
+        read(conn->wake_fd, &count, sizeof(count)) < 0)
+        return false;
+    return !(fds[0].revents & (POLLERR | POLLHUP | POLLNVAL));
+}
+
+/* Who has closed one side may wait for answers at the other. What waits for a
+ * lock or a decision gets none: nobody could flush it. */
+static void finish(struct p9_conn *conn)
+{
+    size_t kept;
+
+    do {
+        handle_ready(conn);
+        if (!handle_all(conn))
+            return;
+        kept = p9_conn_settle(conn);
+    } while (!atomic_load(&conn->stops) &&
+             (kept > 0 ? wait_for_taker(conn) : has_staged(conn)));
+}
+
 static gpointer serve(gpointer data)
 {
     struct p9_conn *conn = data;
@@ -380,6 +415,8 @@ static gpointer serve(gpointer data)
     do {
         handle_ready(conn);
     } while (handle_all(conn) && sleep_and_receive(conn));
+    if (conn->sent_all)
+        finish(conn);
     p9_conn_abort_all(conn);
     pthread_mutex_lock(&conn->lock);
     p9_outbox_flush(&conn->outbox);
@@ -400,7 +437,8 @@ static void drop_locks(struct p9_fid *fid, void *opaque)
 
     for (guint i = 0; fid->owners && i < fid->owners->len; i++)
         file_locks_drop(conn->server->locks, fid->inode,
-                        g_array_index(fid->owners, uint64_t, i), false);
+                        g_array_index(fid->owners, struct p9_fid_owner, i).id,
+                        false);
 }
 
 static void free_conn(struct p9_conn *conn)

@@ -34,6 +34,7 @@ struct p9_conn {
     struct p9_request *partial; /* a large message that is coming in */
     size_t have;                /* bytes of it */
     struct p9_request own;      /* the request that it does itself */
+    bool sent_all;              /* the client closed its side */
 
     pthread_mutex_t lock; /* what follows, and requests' marked members */
     pthread_cond_t idle;  /* n_active is 0 */
@@ -79,8 +80,14 @@ void p9_conn_flush_tag(struct p9_conn *conn, uint16_t tag, uint16_t oldtag);
 /* The next request that waited and is ready; *ret_error: what to answer. */
 struct p9_request *p9_conn_take_ready(struct p9_conn *conn, int *ret_error);
 
+/* Wait for what is in work, and send what can be. How much is left. */
+size_t p9_conn_settle(struct p9_conn *conn);
+
 /* Wait for what is in work, forget what waits; nothing of it is answered. */
 void p9_conn_abort_all(struct p9_conn *conn);
+
+/* No fid has locks any more. */
+void p9_conn_forget_owners(struct p9_conn *conn);
 
 void p9_conn_wake(void *conn);
 

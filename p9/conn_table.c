@@ -151,7 +151,8 @@ static int encode(struct p9_request *request, int r)
 {
     if (r == 0) {
         request->r.tag = request->m.tag;
-        r = p9_message_encode(&request->r, request->out, request->room);
+        r = p9_message_encode(&request->r, request->out,
+                              MIN(request->room, request->msize));
     }
     return r < 0 ? encode_error(request->out, request->m.tag, r) : r;
 }
@@ -227,12 +228,13 @@ void p9_conn_finish(struct p9_request *request, int r)
 static int park(struct p9_request *request, uint64_t releases)
 {
     struct p9_conn *conn = request->conn;
+    bool is_lock = request->op->flags & P9_OP_LOCK;
     int r = -EINTR;
 
     pthread_mutex_lock(&conn->lock);
     if (!conn->discards && !request->flushed)
-        r = parked_put(conn->parked, releases, request->serial, request,
-                       request->size);
+        r = (is_lock ? parked_put_lock : parked_put)(
+            conn->parked, releases, request->serial, request, request->size);
     if (r == 0) {
         add_tag(conn, request);
         conn->n_waiting++;
@@ -251,6 +253,9 @@ void p9_conn_done(struct p9_request *request, int r, uint64_t releases)
     size_t room = request->room;
 
     if (r != IC_PARKED) {
+        /* Whatever the error: nobody asks for its waiter again. */
+        if (r < 0 && (request->op->flags & P9_OP_LOCK))
+            file_locks_abandon(request->server->locks, request->serial);
         p9_conn_finish(request, r);
         return;
     }
@@ -408,6 +413,21 @@ void p9_conn_abort_all(struct p9_conn *conn)
     pthread_mutex_unlock(&conn->lock);
 }
 
+size_t p9_conn_settle(struct p9_conn *conn)
+{
+    size_t kept;
+
+    pthread_mutex_lock(&conn->lock);
+    while (conn->n_active > 0)
+        pthread_cond_wait(&conn->idle, &conn->lock);
+    p9_outbox_flush(&conn->outbox);
+    kept = conn->outbox.kept;
+    if (conn->outbox.broken)
+        atomic_store(&conn->stops, true);
+    pthread_mutex_unlock(&conn->lock);
+    return kept;
+}
+
 /* ---- owners of locks ----------------------------------------------------- */
 
 static int client_index(struct p9_conn *conn, const struct p9_string *client)
@@ -425,6 +445,13 @@ static int client_index(struct p9_conn *conn, const struct p9_string *client)
         return -ENOLCK;
     g_ptr_array_add(conn->clients, g_strndup(client->at, client->len));
     return (int)n;
+}
+
+void p9_conn_forget_owners(struct p9_conn *conn)
+{
+    pthread_mutex_lock(&conn->lock);
+    g_ptr_array_set_size(conn->clients, 0);
+    pthread_mutex_unlock(&conn->lock);
 }
 
 int p9_conn_lock_owner(struct p9_conn *conn, const struct p9_string *client,

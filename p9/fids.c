@@ -257,3 +257,32 @@ unsigned p9_fids_count(struct p9_fids *fids)
 {
     return atomic_load(&fids->count);
 }
+
+/* ---- what a client knows ------------------------------------------------- */
+
+void p9_fid_tell_size(struct p9_fid *fid, uint64_t size)
+{
+    uint64_t told = atomic_load_explicit(&fid->told_size, memory_order_relaxed);
+
+    while (size > told &&
+           !atomic_compare_exchange_weak(&fid->told_size, &told, size))
+        ;
+}
+
+uint64_t p9_fids_told_size(struct p9_fids *fids, const struct ic_inode *inode)
+{
+    GHashTableIter iter;
+    uint64_t told = 0;
+    gpointer value;
+
+    pthread_mutex_lock(&fids->lock);
+    g_hash_table_iter_init(&iter, fids->table);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        struct p9_fid *fid = value;
+
+        if (fid->inode == inode)
+            told = MAX(told, atomic_load(&fid->told_size));
+    }
+    pthread_mutex_unlock(&fids->lock);
+    return told;
+}

@@ -51,6 +51,12 @@ struct p9_place {
     char name[];
 };
 
+/* An owner of locks. */
+struct p9_fid_owner {
+    uint64_t id;
+    bool whole; /* has locked all of the file */
+};
+
 struct p9_fid {
     struct p9_fids *fids;
     atomic_uint refs;
@@ -68,9 +74,17 @@ struct p9_fid {
     struct dir_stream *dir; /* DIR */
     char *xattr;            /* XATTR_WRITE: the attribute's name */
     uint8_t *value;         /* XATTR_*: of size bytes */
-    size_t size, filled;
+    size_t size, filled;    /* filled: from the start, without a gap */
     uint32_t xattr_flags;
-    GArray *owners; /* of uint64_t: who has locked through it; may be NULL */
+    GArray *owners; /* of p9_fid_owner: who has locked through it; or NULL */
+    struct {        /* reads at one offset that found nothing (op_file.c) */
+        uint64_t offset;
+        int64_t since_us, last_us;
+        unsigned count;
+    } vain;
+
+    /* The largest size of the file that its client knows by this fid. */
+    _Atomic uint64_t told_size;
 };
 
 /* What ends with a fid, before its inode is given back. */
@@ -122,5 +136,9 @@ struct p9_fid *p9_fids_remove(struct p9_fids *fids, uint32_t id);
 void p9_fids_clear(struct p9_fids *fids);
 
 unsigned p9_fids_count(struct p9_fids *fids);
+
+/* The largest told_size of the inode's fids; it looks at all there are. */
+uint64_t p9_fids_told_size(struct p9_fids *fids, const struct ic_inode *inode);
+void p9_fid_tell_size(struct p9_fid *fid, uint64_t size);
 
 #endif

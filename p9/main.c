@@ -19,13 +19,14 @@
 
 #define PROGRAM "stepback-9pd"
 
-static void *start(struct ic *ic, const char *store_dir,
+static void *start(struct ic *ic, const struct daemon_places *places,
                    const void *own_options, GError **error)
 {
     const struct p9_options *options = own_options;
     struct p9_server_config config = options->server;
 
-    config.overlay_dir = store_dir;
+    config.overlay_dir = places->store_dir;
+    config.overlay_log = options->overlay_is_logs ? places->undo_dir : NULL;
     return p9_server_new(ic, &config, error);
 }
 

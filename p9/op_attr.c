@@ -59,6 +59,7 @@ int p9_op_getattr(struct p9_request *request)
         r = p9_request_stat_fid(request, fid, &st);
     if (r == 0) {
         fill_attributes(request, &st);
+        p9_fid_tell_size(fid, (uint64_t)st.st_size);
         fill_birth(request, fid->inode);
     }
     p9_request_put(fid);
@@ -93,7 +94,8 @@ static int convert(const struct p9_message *m, const struct p9_fid *fid,
     bool atime = valid & P9_SETATTR_ATIME_SET;
     bool mtime = valid & P9_SETATTR_MTIME_SET;
 
-    if (m->setattr.size > INT64_MAX || is_bad_time(&m->setattr.atime, atime) ||
+    if (((valid & P9_SETATTR_SIZE) && m->setattr.size > INT64_MAX) ||
+        is_bad_time(&m->setattr.atime, atime) ||
         is_bad_time(&m->setattr.mtime, mtime))
         return -EINVAL;
     *ret_attr = (struct ic_setattr){
@@ -140,6 +142,9 @@ int p9_op_setattr(struct p9_request *request)
         r = touch(request, fid, &attr);
     if (r == 0 && attr.valid)
         r = p9_request_set(request, fid, &attr);
+    /* It knows what it did. */
+    if (r == 0 && (attr.valid & IC_SET_SIZE))
+        atomic_store(&fid->told_size, (uint64_t)attr.size);
     p9_request_put(fid);
     return r;
 }

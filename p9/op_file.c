@@ -119,6 +119,8 @@ static int open_fid(struct p9_request *request, struct p9_fid *fid)
         return -EBADF;
     r = check_flags(request, flags);
     if (r == 0)
+        r = fd_reserve_room(request->server->ic);
+    if (r == 0)
         r = open_inode(request, fid, flags, &fd);
     if (r < 0)
         return r;
@@ -135,6 +137,8 @@ static int open_fid(struct p9_request *request, struct p9_fid *fid)
         p9_fid_unref(opened);
         return r;
     }
+    p9_fid_tell_size(opened, atomic_load(&fid->told_size));
+    p9_fid_tell_size(opened, (uint64_t)st.st_size);
     reply_open(request, &st);
     return p9_fids_replace(request->fids, request->m.lopen.fid, fid, opened);
 }
@@ -167,10 +171,17 @@ static int create(struct p9_request *request, struct p9_fid *dir,
     int r = profile->create(server->profile, &new,
                             host_flags(flags) & ~(cut ? O_TRUNC : 0), made);
 
-    if (r < 0 || !cut ||
-        (made->st.st_size == 0 && !(made->st.st_mode & (S_ISUID | S_ISGID))))
+    if (r < 0)
         return r;
-    r = cut_as_user(request, made->inode, made->fd, flags);
+    /* Opening a folder to read it succeeds; as a file that is made it must
+     * not. */
+    if (S_ISDIR(made->st.st_mode))
+        r = -EISDIR;
+    else if (!cut || (made->st.st_size == 0 &&
+                      !(made->st.st_mode & (S_ISUID | S_ISGID))))
+        return 0;
+    if (r == 0)
+        r = cut_as_user(request, made->inode, made->fd, flags);
     if (r == 0)
         r = p9_request_stat(request, made->inode, name, &made->st);
     if (r < 0) {
@@ -225,7 +236,53 @@ int p9_op_lcreate(struct p9_request *request)
 
 /* ---- content ------------------------------------------------------------- */
 
-static int read_file(struct p9_request *request, const struct p9_fid *fid)
+/* A Linux client of 6.8 and later (netfs) that knows a file to be longer than
+ * it is, because others have cut it off while it was open, asks for the rest
+ * again and again, and neither a signal nor a word of ours but an error ends
+ * that. Who follows a file that grows asks at its end as well, perhaps as often
+ * as that; but there the file was never longer, as far as the client knows. */
+enum {
+    VAIN_READS = 1000,
+    VAIN_US = 2 * G_USEC_PER_SEC,
+    VAIN_PAUSE_US = 50000, /* who waits in between may go on for ever */
+};
+
+static bool are_too_many(struct p9_fid *fid, uint64_t offset)
+{
+    int64_t now = g_get_monotonic_time();
+    bool again, too_many;
+
+    pthread_mutex_lock(&fid->lock);
+    again = fid->vain.offset == offset &&
+            now - fid->vain.last_us < VAIN_PAUSE_US;
+    fid->vain.offset = offset;
+    fid->vain.last_us = now;
+    if (!again) {
+        fid->vain.since_us = now;
+        fid->vain.count = 0;
+    }
+    fid->vain.count++;
+    too_many = now - fid->vain.since_us > VAIN_US &&
+               fid->vain.count >= VAIN_READS;
+    pthread_mutex_unlock(&fid->lock);
+    return too_many;
+}
+
+/* To look at all fids takes its time: once each 2 s. */
+static int note_vain_read(struct p9_request *request, struct p9_fid *fid,
+                          uint64_t offset)
+{
+    if (!are_too_many(fid, offset))
+        return 0;
+    if (p9_fids_told_size(request->fids, fid->inode) > offset)
+        return -ESTALE;
+    pthread_mutex_lock(&fid->lock);
+    fid->vain.since_us = g_get_monotonic_time();
+    pthread_mutex_unlock(&fid->lock);
+    return 0;
+}
+
+static int read_file(struct p9_request *request, struct p9_fid *fid)
 {
     uint8_t *to = request->out + P9_DATA_AT;
     size_t count = p9_request_reply_size(request);
@@ -237,7 +294,9 @@ static int read_file(struct p9_request *request, const struct p9_fid *fid)
     if (n < 0)
         return -errno;
     request->r.data = (struct p9_data){ to, (uint32_t)n };
-    return 0;
+    return n == 0 && count > 0
+               ? note_vain_read(request, fid, request->m.read.offset)
+               : 0;
 }
 
 int p9_op_read(struct p9_request *request)
@@ -255,7 +314,7 @@ int p9_op_read(struct p9_request *request)
     return r;
 }
 
-static int write_file(struct p9_request *request, const struct p9_fid *fid)
+static int write_file(struct p9_request *request, struct p9_fid *fid)
 {
     const struct p9_message *m = &request->m;
     struct p9_server *server = request->server;
@@ -275,6 +334,7 @@ static int write_file(struct p9_request *request, const struct p9_fid *fid)
                    (off_t)m->write.offset, fid->rwf_flags, fid->uid != 0);
     if (n < 0)
         return (int)n;
+    p9_fid_tell_size(fid, m->write.offset + (uint64_t)n);
     request->r.count = (uint32_t)n;
     return 0;
 }

@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "common/proc_fd.h"
 #include "p9/request.h"
 
 /* What was made: its qid is the answer. */
@@ -130,15 +131,61 @@ static void put_place(struct p9_place *place)
     p9_place_unref(place);
 }
 
+/* A folder that was reached from below has no place, but a name: the kernel
+ * knows it. The inode is in use. Returns new. */
+static int find_own_name(struct p9_request *request, struct ic_inode *inode,
+                         struct p9_place **ret_place)
+{
+    struct proc_fd_path path = proc_fd_path(ic_inode_fd(inode));
+    char target[PATH_MAX], *name;
+    struct ic_inode *parent;
+    ssize_t n = readlink(path.text, target, sizeof(target) - 1);
+    int r;
+
+    if (n < 0)
+        return -errno;
+    target[n] = '\0';
+    name = strrchr(target, '/');
+    if (!name || !name[1])
+        return -ENOENT;
+    r = ic_lookup_parent(request->server->ic, inode, &parent);
+    if (r < 0)
+        return r;
+    *ret_place = p9_place_new(parent, name + 1);
+    ic_inode_unref(parent);
+    return 0;
+}
+
+static int known_place(struct p9_request *request, struct p9_fid *fid,
+                       struct p9_place **ret_place)
+{
+    struct ic *ic = request->server->ic;
+    int r;
+
+    *ret_place = p9_fid_place(fid);
+    if (*ret_place)
+        return 0;
+    if (fid->inode == fid->root || fid->inode == ic_root(ic))
+        return -EBUSY;
+    r = ic_inode_use(ic, fid->inode);
+    if (r < 0)
+        return r;
+    r = find_own_name(request, fid->inode, ret_place);
+    ic_inode_unref(fid->inode);
+    return r;
+}
+
 /* Where a fid is now, with a reference of the folder: put_place(). -EBUSY: it
  * is a root. -ENOENT: it is no longer where it was met. */
 static int find_place(struct p9_request *request, struct p9_fid *fid,
                       struct p9_place **ret_place)
 {
-    struct p9_place *place = p9_fid_place(fid);
+    struct p9_place *place;
     struct ic_inode *there = NULL;
-    int r = place ? ic_inode_use(request->server->ic, place->dir) : -EBUSY;
+    int r = known_place(request, fid, &place);
 
+    if (r == 0)
+        r = ic_inode_use(request->server->ic, place->dir);
     if (r < 0) {
         p9_place_unref(place);
         return r;

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "daemon/fd_reserve.h"
 #include "p9/request.h"
 
 /* Where a walk has come to. */
@@ -109,6 +108,8 @@ static int put_fid(struct p9_request *request, struct p9_fid *from,
                      g_steal_pointer(&walk->place), from);
     if (!fid)
         return -ENFILE;
+    if (m->walk.n == 0)
+        p9_fid_tell_size(fid, atomic_load(&from->told_size));
     return m->walk.newfid == m->walk.fid
                ? p9_fids_replace(request->fids, m->walk.fid, from, fid)
                : p9_fids_add(request->fids, m->walk.newfid, fid);

@@ -139,7 +139,8 @@ int p9_xattr_write(struct p9_request *request, struct p9_fid *fid)
         return -ENOSPC;
     pthread_mutex_lock(&fid->lock);
     memcpy(fid->value + offset, data->at, data->count);
-    fid->filled = MAX(fid->filled, offset + data->count);
+    if (offset <= fid->filled)
+        fid->filled = MAX(fid->filled, offset + data->count);
     pthread_mutex_unlock(&fid->lock);
     request->r.count = data->count;
     return 0;

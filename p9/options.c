@@ -82,6 +82,7 @@ static gboolean set_overlay(struct p9_options *options, GError **error)
             len--;
         options->overlay_dir = g_strdup_printf("%.*s.overlay", (int)len,
                                                undo_dir);
+        options->overlay_is_logs = true;
     }
     options->daemon.sandbox.store_dir = options->overlay_dir;
     return TRUE;

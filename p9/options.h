@@ -12,6 +12,7 @@ struct p9_options {
     struct daemon_options daemon; /* .listen_fd is a connection, too */
     char *listen;                 /* "127.0.0.1:PORT", or NULL */
     char *overlay_dir;            /* NULL: the profile keeps nothing */
+    bool overlay_is_logs;         /* it is at the place that the log gives it */
     struct p9_server_config server;
 };
 

@@ -2,14 +2,17 @@
  *
  * overlay - see overlay.h.
  *
- *     overlay.db    meta(name TEXT, value INTEGER)    format, number
+ *     overlay.db    meta(name TEXT, value INTEGER)    format, number; share:
+ *                       its root's number, 0: of several; needed: how many
+ *                       rows were
  *                   rows(id, mode, uid, gid, symlink)
+ *                   idle(id)    rows that were not needed
  *
  * The lock on the database is held from the first to the last moment
  * (locking_mode=EXCLUSIVE): no memory is shared with others, and a second
  * server is told so at its start.
  */
-#include "p9/overlay.h"
+#include "p9/overlay_parts.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -24,28 +27,13 @@
 
 enum { FORMAT = 1, ALL_MODE_BITS = 07777 };
 
-struct overlay {
-    pthread_mutex_t inserting; /* the database; taken before lock */
-    sqlite3 *db;
-    sqlite3_stmt *insert;
-
-    pthread_rwlock_t lock; /* the tables; for no longer than that takes */
-    int64_t number;
-    GHashTable *by_id;  /* owned struct entry, by id */
-    GHashTable *by_row; /* the same, borrowed, by row */
-    atomic_bool has_set_ids, has_symlinks;
-};
-
-struct entry {
-    int64_t id;
-    struct overlay_row row;
-};
+#define SAY_AGAIN_US (60 * G_USEC_PER_SEC)
 
 /* ---- in memory ----------------------------------------------------------- */
 
 static guint row_hash(gconstpointer key)
 {
-    const struct overlay_row *row = &((const struct entry *)key)->row;
+    const struct overlay_row *row = &((const struct overlay_entry *)key)->row;
     uint64_t mixed = ((uint64_t)row->uid << 32 | row->gid) * 0x9e3779b97f4a7c15;
 
     mixed ^= ((uint64_t)row->mode << 1 | row->symlink) * 0xc2b2ae3d27d4eb4f;
@@ -54,8 +42,8 @@ static guint row_hash(gconstpointer key)
 
 static gboolean row_equal(gconstpointer a, gconstpointer b)
 {
-    const struct overlay_row *x = &((const struct entry *)a)->row;
-    const struct overlay_row *y = &((const struct entry *)b)->row;
+    const struct overlay_row *x = &((const struct overlay_entry *)a)->row;
+    const struct overlay_row *y = &((const struct overlay_entry *)b)->row;
 
     return x->mode == y->mode && x->uid == y->uid && x->gid == y->gid &&
            x->symlink == y->symlink;
@@ -64,7 +52,7 @@ static gboolean row_equal(gconstpointer a, gconstpointer b)
 static void note(struct overlay *overlay, int64_t id,
                  const struct overlay_row *row)
 {
-    struct entry *entry = g_new(struct entry, 1);
+    struct overlay_entry *entry = g_new(struct overlay_entry, 1);
 
     entry->id = id;
     entry->row = *row;
@@ -98,7 +86,7 @@ static gboolean fail(struct overlay *overlay, const char *path, GError **error)
     return FALSE;
 }
 
-static bool run(struct overlay *overlay, const char *sql)
+bool overlay_run(struct overlay *overlay, const char *sql)
 {
     return sqlite3_exec(overlay->db, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
@@ -116,23 +104,27 @@ static bool prepare(struct overlay *overlay)
     set_number = g_strdup_printf("INSERT OR IGNORE INTO meta"
                                  " VALUES('number', %" G_GINT64_FORMAT ")",
                                  number);
-    return run(overlay, "PRAGMA locking_mode=EXCLUSIVE") &&
-           run(overlay, "PRAGMA journal_mode=WAL") &&
-           run(overlay, "PRAGMA synchronous=FULL") &&
-           run(overlay, "PRAGMA temp_store=MEMORY") &&
-           run(overlay, "BEGIN IMMEDIATE") &&
-           run(overlay, "CREATE TABLE IF NOT EXISTS"
-                        " meta(name TEXT PRIMARY KEY, value INTEGER)") &&
-           run(overlay, "CREATE TABLE IF NOT EXISTS"
-                        " rows(id INTEGER PRIMARY KEY, mode INTEGER,"
-                        " uid INTEGER, gid INTEGER, symlink INTEGER,"
-                        " UNIQUE(mode, uid, gid, symlink))") &&
-           run(overlay, "INSERT OR IGNORE INTO meta VALUES('format', 1)") &&
-           run(overlay, set_number) && run(overlay, "COMMIT");
+    return overlay_run(overlay, "PRAGMA locking_mode=EXCLUSIVE") &&
+           overlay_run(overlay, "PRAGMA journal_mode=WAL") &&
+           overlay_run(overlay, "PRAGMA synchronous=FULL") &&
+           overlay_run(overlay, "PRAGMA temp_store=MEMORY") &&
+           overlay_run(overlay, "BEGIN IMMEDIATE") &&
+           overlay_run(overlay,
+                       "CREATE TABLE IF NOT EXISTS"
+                       " meta(name TEXT PRIMARY KEY, value INTEGER)") &&
+           overlay_run(overlay, "CREATE TABLE IF NOT EXISTS"
+                                " rows(id INTEGER PRIMARY KEY, mode INTEGER,"
+                                " uid INTEGER, gid INTEGER, symlink INTEGER,"
+                                " UNIQUE(mode, uid, gid, symlink))") &&
+           overlay_run(overlay, "CREATE TABLE IF NOT EXISTS"
+                                " idle(id INTEGER PRIMARY KEY)") &&
+           overlay_run(overlay,
+                       "INSERT OR IGNORE INTO meta VALUES('format', 1)") &&
+           overlay_run(overlay, set_number) && overlay_run(overlay, "COMMIT");
 }
 
-static bool read_number(struct overlay *overlay, const char *name,
-                        int64_t *ret_value)
+bool overlay_read_number(struct overlay *overlay, const char *name,
+                         int64_t *ret_value)
 {
     sqlite3_stmt *statement;
     bool ok = sqlite3_prepare_v2(overlay->db,
@@ -195,8 +187,8 @@ static gboolean open_database(struct overlay *overlay, const char *path,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
                             SQLITE_OPEN_NOMUTEX,
                         NULL) != SQLITE_OK ||
-        !prepare(overlay) || !read_number(overlay, "format", &format) ||
-        !read_number(overlay, "number", &overlay->number))
+        !prepare(overlay) || !overlay_read_number(overlay, "format", &format) ||
+        !overlay_read_number(overlay, "number", &overlay->number))
         return fail(overlay, path, error);
     if (format != FORMAT) {
         g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
@@ -246,8 +238,8 @@ void overlay_close(struct overlay *overlay)
 
 /* ---- references ---------------------------------------------------------- */
 
-static struct overlay_reference make_reference(const struct overlay *overlay,
-                                               int64_t id)
+struct overlay_reference overlay_make_reference(const struct overlay *overlay,
+                                                int64_t id)
 {
     uint64_t numbers[2] = { GUINT64_TO_LE((uint64_t)overlay->number),
                             GUINT64_TO_LE((uint64_t)id) };
@@ -257,19 +249,28 @@ static struct overlay_reference make_reference(const struct overlay *overlay,
     return reference;
 }
 
-bool overlay_find(struct overlay *overlay, const void *reference, size_t size,
-                  struct overlay_row *ret_row)
+bool overlay_read_reference(const struct overlay *overlay,
+                            const void *reference, size_t size, int64_t *ret_id)
 {
-    const struct entry *entry;
     uint64_t numbers[2];
-    int64_t id;
 
     if (size != OVERLAY_REFERENCE_SIZE)
         return false;
     memcpy(numbers, reference, sizeof(numbers));
     if ((int64_t)GUINT64_FROM_LE(numbers[0]) != overlay->number)
         return false;
-    id = (int64_t)GUINT64_FROM_LE(numbers[1]);
+    *ret_id = (int64_t)GUINT64_FROM_LE(numbers[1]);
+    return true;
+}
+
+bool overlay_find(struct overlay *overlay, const void *reference, size_t size,
+                  struct overlay_row *ret_row)
+{
+    const struct overlay_entry *entry;
+    int64_t id;
+
+    if (!overlay_read_reference(overlay, reference, size, &id))
+        return false;
     pthread_rwlock_rdlock(&overlay->lock);
     entry = g_hash_table_lookup(overlay->by_id, &id);
     if (entry)
@@ -279,10 +280,10 @@ bool overlay_find(struct overlay *overlay, const void *reference, size_t size,
 }
 
 /* The number of the row in memory. False: it is not there. */
-static bool find_id(struct overlay *overlay, const struct entry *key,
+static bool find_id(struct overlay *overlay, const struct overlay_entry *key,
                     int64_t *ret_id)
 {
-    const struct entry *entry;
+    const struct overlay_entry *entry;
 
     pthread_rwlock_rdlock(&overlay->lock);
     entry = g_hash_table_lookup(overlay->by_row, key);
@@ -290,6 +291,19 @@ static bool find_id(struct overlay *overlay, const struct entry *key,
         *ret_id = entry->id;
     pthread_rwlock_unlock(&overlay->lock);
     return entry != NULL;
+}
+
+/* At once and then now and then: a client could fill the log. With inserting
+ * held. */
+static void say_refused(struct overlay *overlay)
+{
+    int64_t now = g_get_monotonic_time();
+
+    if (now < overlay->may_say_us)
+        return;
+    log_warn(LOG_FS_BACKEND, "the overlay takes no row: %s",
+             sqlite3_errmsg(overlay->db));
+    overlay->may_say_us = now + SAY_AGAIN_US;
 }
 
 /* With inserting held. */
@@ -308,8 +322,7 @@ static int insert(struct overlay *overlay, const struct overlay_row *row,
     sqlite3_step(statement);
     r = sqlite3_reset(statement);
     if (r != SQLITE_OK) {
-        log_warn(LOG_FS_BACKEND, "the overlay takes no row: %s",
-                 sqlite3_errmsg(overlay->db));
+        say_refused(overlay);
         return r == SQLITE_FULL ? -ENOSPC : -EIO;
     }
     *ret_id = sqlite3_last_insert_rowid(overlay->db);
@@ -322,7 +335,7 @@ static int insert(struct overlay *overlay, const struct overlay_row *row,
 int overlay_refer(struct overlay *overlay, const struct overlay_row *row,
                   struct overlay_reference *ret_reference)
 {
-    struct entry key = { .row = *row };
+    struct overlay_entry key = { .row = *row };
     int64_t id = 0;
     int r = 0;
 
@@ -334,6 +347,6 @@ int overlay_refer(struct overlay *overlay, const struct overlay_row *row,
         pthread_mutex_unlock(&overlay->inserting);
     }
     if (r == 0)
-        *ret_reference = make_reference(overlay, id);
+        *ret_reference = overlay_make_reference(overlay, id);
     return r;
 }

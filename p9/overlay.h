@@ -15,12 +15,15 @@
  * A file without one, or with one of another database, has the defaults that
  * the profile makes up.
  *
- * O1  A row never changes and is never removed. Other metadata is another row,
- *     and equal metadata is the same row.
+ * O1  A row never changes. Other metadata is another row, and equal metadata is
+ *     the same row.
  * O2  A row is in the database, and on the disk, before a reference to it is
  *     made.
  * O3  A reference is set and removed through the undo engine, like any change
  *     of an inode.
+ * O4  A row is removed only when neither the share nor the log has had a
+ *     reference to it at two starts (overlay_collect.h); and the newest never,
+ *     so that no number is given twice.
  *
  * So undo needs nothing of its own here. What the engine takes back, in a step,
  * an abort, a redo or a recovery, it takes back with the reference, and the
@@ -56,6 +59,7 @@
 
 enum {
     OVERLAY_REFERENCE_SIZE = 16,
+    OVERLAY_FEW_ROWS = 1024,    /* cost nothing, and are let be */
     OVERLAY_MAX_ROWS = 1 << 20, /* a client chooses what is in them: ENOSPC */
 };
 
@@ -77,6 +81,15 @@ struct overlay;
 struct overlay *overlay_open(const char *dir, GError **error);
 void overlay_close(struct overlay *overlay);
 
+/* The number of the row that a reference (of so many bytes) names, whether
+ * there is that row or not. False: it is of another database. And the
+ * reference. */
+bool overlay_read_reference(const struct overlay *overlay,
+                            const void *reference, size_t size,
+                            int64_t *ret_id);
+struct overlay_reference overlay_make_reference(const struct overlay *overlay,
+                                                int64_t id);
+
 /* The row that a reference (of so many bytes) names. False: none of ours. */
 bool overlay_find(struct overlay *overlay, const void *reference, size_t size,
                   struct overlay_row *ret_row);
@@ -90,5 +103,19 @@ int overlay_refer(struct overlay *overlay, const struct overlay_row *row,
  * and none needs to be asked. */
 bool overlay_has_set_ids(struct overlay *overlay);
 bool overlay_has_symlinks(struct overlay *overlay);
+
+/* ---- of overlay_collect.h, before there is a client ---------------------- */
+
+/* Note that this share's files (by its root's number) refer to rows. False:
+ * another share's do, too. */
+bool overlay_is_of(struct overlay *overlay, ino_t root);
+
+/* Are there so many more rows than were needed when that was last seen? */
+bool overlay_has_grown(struct overlay *overlay);
+
+/* needed: a set of int64_t *, numbers. Remove what was not in the last such set
+ * either. 0, or -EIO, and then nothing is removed. */
+int overlay_remove_unneeded(struct overlay *overlay, GHashTable *needed,
+                            unsigned *ret_removed);
 
 #endif

@@ -23,6 +23,7 @@
 
 struct p9_profile_options {
     const char *overlay_dir; /* where metadata is kept, if it is; may be NULL */
+    const char *overlay_log; /* the one log that may need it; NULL: unknown */
 };
 
 /* What one request has made so far: all 0 at first. */

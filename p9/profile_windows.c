@@ -32,6 +32,7 @@
 
 #include "common/errors.h"
 #include "common/proc_fd.h"
+#include "p9/overlay_collect.h"
 #include "p9/win_names.h"
 #include "p9/win_share.h"
 
@@ -62,6 +63,9 @@ static void *start(struct ic *ic, const struct p9_profile_options *options,
     overlay = overlay_open(options->overlay_dir, error);
     if (!overlay)
         return NULL;
+    if (options->overlay_log)
+        overlay_collect(overlay, ic_inode_fd(ic_root(ic)),
+                        options->overlay_log);
     share = g_new0(struct win_share, 1);
     share->ic = ic;
     share->overlay = overlay;

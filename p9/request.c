@@ -149,6 +149,8 @@ int p9_request_new_name(const struct p9_request *request, uint32_t id,
     if (r == 0)
         r = server->config.profile->check_name(server->profile, ret_name);
     if (r == 0)
+        r = fd_reserve_room(server->ic);
+    if (r == 0)
         *ret_fid = fid;
     else
         p9_request_put(fid);

@@ -14,10 +14,12 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "daemon/fd_reserve.h"
 #include "p9/conn.h"
 #include "p9/conn_parts.h"
 
 #define ACCEPT_AGAIN_US 100000 /* when there are no descriptors */
+#define SAY_AGAIN_US    (60 * G_USEC_PER_SEC)
 
 static void on_unparked(int verdict, void *parked)
 {
@@ -35,7 +37,8 @@ struct p9_server *p9_server_new(struct ic *ic,
                                 const struct p9_server_config *config,
                                 GError **error)
 {
-    const struct p9_profile_options options = { config->overlay_dir };
+    const struct p9_profile_options options = { config->overlay_dir,
+                                                config->overlay_log };
     void *profile = config->profile->start(ic, &options, error);
     struct p9_server *server;
 
@@ -44,7 +47,7 @@ struct p9_server *p9_server_new(struct ic *ic,
     server = g_new0(struct p9_server, 1);
     server->ic = ic;
     server->config = *config;
-    server->config.overlay_dir = NULL;
+    server->config.overlay_dir = server->config.overlay_log = NULL;
     server->profile = profile;
     server->parked = parked_new();
     server->locks = file_locks_new(ic, server->parked);
@@ -89,21 +92,36 @@ static void remove_ended(struct p9_server *server)
     }
 }
 
+/* At once and then now and then: who connects again and again could fill the
+ * log. */
+static void say_refused(struct p9_server *server, const char *why)
+{
+    int64_t now = g_get_monotonic_time();
+
+    if (now < server->may_say_us)
+        return;
+    log_warn(LOG_FS_BACKEND, "there are %u connections; one is refused: %s",
+             server->conns->len, why);
+    server->may_say_us = now + SAY_AGAIN_US;
+}
+
 static void add_conn(struct p9_server *server, int fd)
 {
-    struct p9_conn *conn;
+    struct p9_conn *conn = NULL;
+    const char *why = NULL;
 
-    if (server->conns->len >= server->config.max_connections) {
-        log_warn(LOG_FS_BACKEND, "there are %u connections; one is refused",
-                 server->conns->len);
+    if (server->conns->len >= server->config.max_connections)
+        why = "no more are allowed";
+    else if (fd_reserve_check_connection(fd) < 0)
+        why = "there are too few descriptors";
+    if (why)
         close(fd);
-        return;
-    }
-    conn = p9_conn_start(server, fd, ++server->next_number);
+    else
+        conn = p9_conn_start(server, fd, ++server->next_number);
     if (conn)
         g_ptr_array_add(server->conns, conn);
     else
-        log_warn(LOG_FS_BACKEND, "no thread for a connection");
+        say_refused(server, why ? why : "there is no thread for it");
 }
 
 static void accept_one(struct p9_server *server, int listen_fd)
@@ -113,7 +131,7 @@ static void accept_one(struct p9_server *server, int listen_fd)
     if (fd >= 0)
         add_conn(server, fd);
     else if (errno != EINTR && errno != EAGAIN && errno != ECONNABORTED) {
-        log_warn(LOG_FS_BACKEND, "accept: %s", g_strerror(errno));
+        say_refused(server, g_strerror(errno));
         g_usleep(ACCEPT_AGAIN_US);
     }
 }

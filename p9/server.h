@@ -36,6 +36,7 @@ struct p9_server_config {
     bool no_mknod; /* Tmknod makes nothing but regular files */
     const struct p9_profile *profile;
     const char *overlay_dir; /* for p9_server_new(); NULL: none */
+    const char *overlay_log; /* likewise, as in profile.h */
 };
 
 struct p9_server {
@@ -51,6 +52,7 @@ struct p9_server {
     int ended_fd;             /* an eventfd: a connection has ended */
     GPtrArray *conns;         /* the serving thread's */
     uint32_t next_number;
+    int64_t may_say_us; /* again that a connection is refused */
 };
 
 /* ic is borrowed for the server's life. Returns new; NULL and error. */

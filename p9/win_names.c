@@ -67,11 +67,23 @@ int win_name_check(const char *name)
 
 /* ---- what is one --------------------------------------------------------- */
 
+/* Symbols and numbers that have cases: UnicodeData.txt gives them a simple
+ * uppercase mapping, from which NTFS makes its table ($UpCase); GLib maps
+ * letters alone. */
+static gunichar to_upper(gunichar c)
+{
+    if (c >= 0x2170 && c <= 0x217f) /* Roman numbers */
+        return c - 0x10;
+    if (c >= 0x24d0 && c <= 0x24e9) /* letters in circles */
+        return c - 0x1a;
+    return g_unichar_toupper(c);
+}
+
 /* Never from elsewhere into ASCII, as the dotless i and the long s would: NTFS
  * keeps these apart. */
 static gunichar fold_character(gunichar c)
 {
-    gunichar upper = g_unichar_toupper(c);
+    gunichar upper = to_upper(c);
 
     if (c > 0xffff || upper > 0xffff || (c >= 0x80 && upper < 0x80))
         return c;

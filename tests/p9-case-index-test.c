@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -163,6 +164,32 @@ static void test_gone(struct fixture *f, gconstpointer data)
     g_assert_cmpuint(case_index_names(f->index), ==, 0);
 }
 
+/* A name that is given to another folder goes and comes, and the kernel does
+ * not tell in that order. */
+static void test_replaced(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *from = g_build_filename(f->share, "from", NULL);
+    g_autofree char *to = g_build_filename(f->share, "to", NULL);
+    g_autofree char *other = g_build_filename(f->share, "other", NULL);
+
+    OK(g_mkdir(from, 0755));
+    OK(g_mkdir(to, 0755));
+    OK(g_mkdir(other, 0755));
+    g_assert_cmpint(ask(f, "TO"), ==, 1);
+    OK(rename(from, to));
+    g_assert_cmpint(ask(f, "TO"), ==, 1);
+    g_assert_cmpint(ask(f, "FROM"), ==, 0);
+    OK(renameat2(AT_FDCWD, other, AT_FDCWD, to, RENAME_EXCHANGE));
+    g_assert_cmpint(ask(f, "TO"), ==, 1);
+    g_assert_cmpint(ask(f, "OTHER"), ==, 1);
+    g_assert_cmpuint(case_index_names(f->index), ==, 2);
+    OK(g_rmdir(to));
+    OK(g_rmdir(other));
+    g_assert_cmpint(ask(f, "TO"), ==, 0);
+    g_assert_cmpint(ask(f, "OTHER"), ==, 0);
+    g_assert_cmpuint(case_index_names(f->index), ==, 0);
+}
+
 #define ADD(name, function)                                                    \
     g_test_add("/p9-case-index/" name, struct fixture, NULL, set_up, function, \
                tear_down)
@@ -174,5 +201,6 @@ int main(int argc, char **argv)
     ADD("many-folders", test_many_folders);
     ADD("unwatched", test_unwatched);
     ADD("gone", test_gone);
+    ADD("replaced", test_replaced);
     return g_test_run();
 }

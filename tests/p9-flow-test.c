@@ -453,6 +453,30 @@ static void test_parked_denied(struct fixture *f, gconstpointer data)
     OK(p9_walk(f->client, P9_ROOT, "file2", &fid));
 }
 
+/* Who waits for a lock meanwhile has nothing to do with it. */
+static void test_denied_beside_lock(struct fixture *f, gconstpointer data)
+{
+    uint32_t fid = new_file(f->client, "locked");
+    uint32_t theirs = open_file(f->other, "locked");
+    struct p9_message reply;
+
+    lock(f->client, p9_lock_message(fid, P9_LOCK_WRITE, 0, 0, 0, 1));
+    send_tagged(f->other,
+                p9_lock_message(theirs, P9_LOCK_WRITE, P9_LOCK_WAIT, 0, 0, 1),
+                7);
+    g_assert_false(p9_client_is_readable(f->other, NEVER_MS));
+    begin_guarded_step(f);
+    send_unlink(f->client, "file1", 1);
+    send_unlink(f->client, "file2", 2);
+    decide(f, "deny");
+    expect_error(f->client, EPERM, 1);
+    expect_error(f->client, EPERM, 2);
+    g_assert_false(p9_client_is_readable(f->other, NEVER_MS));
+    lock(f->client, p9_lock_message(fid, P9_LOCK_UNLOCK, 0, 0, 0, 1));
+    expect(f->other, P9_RLOCK, 7, &reply);
+    g_assert_cmpuint(reply.status, ==, P9_LOCK_SUCCESS);
+}
+
 /* A change that waits and is flushed is not made. */
 static void test_parked_flushed(struct fixture *f, gconstpointer data)
 {
@@ -575,6 +599,7 @@ int main(int argc, char **argv)
     ADD("flush-race", test_flush_race);
     ADD("parked-allowed", test_parked_allowed);
     ADD("parked-denied", test_parked_denied);
+    ADD("denied-beside-lock", test_denied_beside_lock);
     ADD("parked-flushed", test_parked_flushed);
     ADD("parked-forgotten", test_parked_forgotten);
     ADD("parked-write", test_parked_write);

@@ -259,6 +259,38 @@ static void test_full(struct fixture *f, gconstpointer option)
     g_assert_cmpstr(target, ==, "target");
 }
 
+/* How often it says so in the log. */
+static unsigned count_said(const char *log)
+{
+    g_autofree char *text = NULL;
+    unsigned n = 0;
+
+    g_assert_true(g_file_get_contents(log, &text, NULL, NULL));
+    for (const char *at = text; (at = strstr(at, "takes no row")); at++)
+        n++;
+    return n;
+}
+
+/* A client cannot fill the log with what fails. */
+static void test_full_said(struct fixture *f, gconstpointer option)
+{
+    g_autofree char *log = g_build_filename(f->rig->base, "log", NULL);
+    int own = dup(STDERR_FILENO), fd = open(log, O_WRONLY | O_CREAT, 0600);
+
+    p9_pause(f);
+    g_assert_cmpint(dup2(fd, STDERR_FILENO), ==, STDERR_FILENO);
+    start(f, "--log-level=warn");
+    g_assert_cmpint(dup2(own, STDERR_FILENO), ==, STDERR_FILENO);
+    OK(close(own));
+    OK(close(fd));
+    act_as_root(f);
+    limit_files(f, 8192);
+    for (int i = 0; i < 50; i++)
+        FAILS(EIO, p9_create(f, "new", O_RDWR, 0601));
+    g_assert_cmpuint(count_said(log), ==, 1);
+    limit_files(f, RLIM_INFINITY);
+}
+
 static void test_read_only(struct fixture *f, gconstpointer option)
 {
     g_autofree char *target = NULL;
@@ -301,6 +333,7 @@ int main(int argc, char **argv)
     ADD("WN-03/spoilt-store", test_spoilt_store);
     ADD("WN-03/places", test_places);
     ADD("WN-03/full", test_full);
+    ADD("WN-03/full-said", test_full_said);
     ADD("WN-03/read-only", test_read_only);
     ADD("WN-03/busy", test_busy);
     return g_test_run();

@@ -75,9 +75,15 @@ static void test_folding(void)
     } cases[] = {
         { "Foo", "fOO", true },
         { "foo", "fop", false },
-        { "\u00e4", "\u00c4", true },          /* a with two dots */
-        { "\u03c3", "\u03a3", true },          /* sigma */
-        { "\u0436", "\u0416", true },          /* zhe */
+        { "\u00e4", "\u00c4", true }, /* a with two dots */
+        { "\u03c3", "\u03a3", true }, /* sigma */
+        { "\u0436", "\u0416", true }, /* zhe */
+        { "\u24d0", "\u24b6", true }, /* a in a circle */
+        { "\u24e9", "\u24cf", true }, /* z in a circle */
+        { "\u2170", "\u2160", true }, /* the Roman number one */
+        { "\u217f", "\u216f", true }, /* a thousand */
+        { "\u2180", "\u2170", false },
+        { "\u24ea", "\u24d0", false },
         { "\u00df", "ss", false },             /* sharp s: one character */
         { "\u0131", "I", false },              /* dotless i */
         { "\u0130", "i", false },              /* I with a dot */

@@ -130,6 +130,73 @@ class P9(vm.Roundtrip):
               f"owner {st.st_uid}:{st.st_gid}")
         self.agent.request("undo.rollback", {"steps": 2})
 
+    def edits(self):
+        """The host's: the guest sees them, also through what it has open; they
+        stop an undo, and who forces it sees the tree from before."""
+        before = vm.snapshot(self.share)
+        # Programs are mapped, which is the one cache that there is.
+        text = self.say("cp /bin/busybox .; ./busybox cat a")
+        check(text == "content of a\n", repr(text))
+        since = len(self.agent.events)
+        text = self.say(
+            "rm -f /tmp/go /tmp/seen; (exec 3<a; "
+            "for i in $(seq 100); do [ -e /tmp/go ] && break; sleep 0.1; done; "
+            "cat <&3 >/tmp/part; mv /tmp/part /tmp/seen) >/dev/null 2>&1 & "
+            "echo 'by the guest' >a; mv b moved; rm text.txt; "
+            "echo '#!/bin/cat' >busybox; ./busybox; cat a")
+        check(text == "#!/bin/cat\nby the guest\n", repr(text))
+        for name in ("a", "new"):
+            with open(os.path.join(self.share, name), "w") as out:
+                out.write("by the host!\n")
+            event = self.agent.wait_event(
+                "event.external_modification",
+                lambda payload, name=name: name in payload["paths"],
+                since=since)
+            check(event["pid"] in (os.getpid(), 0), event)
+        text = self.say("cat a new; ls | grep -c new")
+        check(text == "by the host!\n" * 2 + "1\n", repr(text))
+        error = self.agent.refused("undo.rollback", {"steps": 1})
+        check(error["code"] == "undo_barrier", error)
+        barriers = error["data"]["barriers"]
+        check({path for barrier in barriers for path in barrier["paths"]} ==
+              {"a", "new"}, error)
+        check("a" in error["message"] and "new" in error["message"], error)
+        if os.geteuid() == 0:
+            check(all(barrier["pid"] == os.getpid() and
+                      barrier["process"].startswith("python") and
+                      f"(process {os.getpid()})" in error["message"]
+                      for barrier in barriers), error)
+        self.agent.request("undo.rollback", {"steps": 1, "force": True})
+        text = self.say("cat a; ./busybox cat a; cat b; cat new; wc -l <text.txt; "
+                        "ls moved 2>/dev/null || touch /tmp/go")
+        check(text == "content of a\n" * 2 + "content of b\nby the host!\n"
+              "1000\n", repr(text))
+        text = self.say("for i in $(seq 50); do [ -e /tmp/seen ] && break; "
+                        "sleep 0.1; done; cat /tmp/seen")
+        check(text == "content of a\n", repr(text))
+        os.unlink(os.path.join(self.share, "new"))
+        self.agent.request("undo.rollback", {"steps": 1, "force": True})
+        lines = vm.difference(before, vm.snapshot(self.share))
+        check(not lines, "the tree differs:\n" + "\n".join(lines))
+        check(self.say("ls busybox 2>/dev/null || echo gone") == "gone\n",
+              "the guest still sees it")
+
+    def cut_off(self):
+        """A file gets shorter while it is open: whoever reads it goes on, also
+        where the kernel (netfs of 6.8 and later) reads what is no more."""
+        self.say("seq 9999 >long; (exec 3<long; sleep 20) >/dev/null 2>&1 & "
+                 "wc -c <long")
+        with open(os.path.join(self.share, "long"), "w") as out:
+            out.write("short")
+        start = time.monotonic()
+        text = self.say("dd if=long bs=64k 2>&1 | cat; echo; wc -c <long; "
+                        "rm long")
+        check(time.monotonic() - start < 10, "it took long")
+        check("short" in text or "Stale" in text, repr(text))
+        check(text.endswith("\n5\n"), repr(text))
+        print(f"# {text!r}")
+        self.agent.request("undo.rollback", {"steps": 2, "force": True})
+
     def read_only(self):
         guest = self.guest[1]
         before = vm.snapshot(self.library)
@@ -214,7 +281,7 @@ class P9(vm.Roundtrip):
         status = agent.request("session.status")
         check(status["state"] == "error", status)
         agent.request("session.stop")
-        agent.send("session.start", self.session())
+        self.starting = agent.send("session.start", self.session())
         event = agent.wait_event("event.recovery", timeout=60)
         check(event["step_id"] > 0, event)
         lines = vm.difference(self.before, vm.snapshot(self.share))
@@ -229,9 +296,12 @@ class P9(vm.Roundtrip):
         tests.run("rm -rf *", self.undo_of("rm -rf *", lambda step: None))
         if os.geteuid() == 0:
             tests.run("the guest's users", self.users)
+        tests.run("EB-02, EB-04/the host's edits", self.edits)
+        tests.run("a file that is cut off", self.cut_off)
         tests.run("a read-only folder", self.read_only)
         tests.run("killed pumps", self.kill_pumps)
         tests.run("a killed daemon", self.kill_daemon)
+        tests.run("a guest that reboots", self.reboot)
         tests.run("nothing is left behind", self.stop)
 
 
