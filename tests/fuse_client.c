@@ -7,10 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define PIECE(x)                                                               \
-    {                                                                          \
-        (void *)&(x), sizeof(x)                                                \
-    }
 #define TEXT(s)                                                                \
     {                                                                          \
         (void *)(s), strlen(s) + 1                                             \

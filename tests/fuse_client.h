@@ -14,6 +14,12 @@
 /* The queue that the helpers below use. */
 #define FUSE_QUEUE 1
 
+/* A struct iovec of x itself, which lives on. */
+#define PIECE(x)                                                               \
+    {                                                                          \
+        (void *)&(x), sizeof(x)                                                \
+    }
+
 /* One request with up to three pieces of arguments; *ret_reply is what
  * follows the reply's header, *ret_len its length (both may be NULL). */
 int fuse_client_call(struct client *client, unsigned queue, uint32_t opcode,

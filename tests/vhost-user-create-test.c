@@ -15,10 +15,6 @@
 
 #define ROOT     FUSE_ROOT_ID
 #define OK(call) g_assert_cmpint((call), ==, 0)
-#define PIECE(x)                                                               \
-    {                                                                          \
-        (void *)&(x), sizeof(x)                                                \
-    }
 #define TEXT(s)                                                                \
     {                                                                          \
         (void *)(s), strlen(s) + 1                                             \

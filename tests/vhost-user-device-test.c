@@ -17,10 +17,6 @@
 #include "virtiofs/vu_message.h"
 
 #define ROOT FUSE_ROOT_ID
-#define PIECE(x)                                                               \
-    {                                                                          \
-        (void *)&(x), sizeof(x)                                                \
-    }
 
 static void expect_works(struct client *client)
 {

@@ -13,10 +13,6 @@
 #include "tests/fuse_client.h"
 
 #define ROOT FUSE_ROOT_ID
-#define PIECE(x)                                                               \
-    {                                                                          \
-        (void *)&(x), sizeof(x)                                                \
-    }
 #define TEXT(s)                                                                \
     {                                                                          \
         (void *)(s), strlen(s) + 1                                             \

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/fd_reserve.h"
 #include "virtiofs/fuse_ops.h"
 
 int fuse_op_opendir(struct fuse_server *server, struct fuse_request *request,
@@ -14,11 +15,13 @@ int fuse_op_opendir(struct fuse_server *server, struct fuse_request *request,
 {
     struct fuse_open_out out = { .open_flags = fuse_entry_open_flags(server,
                                                                      true) };
-    int fd, r;
+    int fd = -1, r;
 
     if (!S_ISDIR(ic_inode_type(node->inode)))
         return -ENOTDIR;
-    r = ic_open(server->ic, node->inode, O_RDONLY | O_DIRECTORY, &fd);
+    r = fd_reserve_room(server->ic);
+    if (r == 0)
+        r = ic_open(server->ic, node->inode, O_RDONLY | O_DIRECTORY, &fd);
     if (r < 0)
         return r;
     r = fuse_handles_add(server->handles, fd, O_RDONLY, node->inode, &out.fh);

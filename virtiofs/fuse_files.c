@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "common/fd.h"
+#include "daemon/fd_reserve.h"
 #include "virtiofs/fuse_ops.h"
 
 /* The flags that mean something to the host's open(). O_APPEND is left out:
@@ -80,7 +81,7 @@ int fuse_op_open(struct fuse_server *server, struct fuse_request *request,
     struct fuse_open_out out = { .open_flags = fuse_entry_open_flags(server,
                                                                      false) };
     int r = check_access_mode(server, in->flags);
-    int fd;
+    int fd = -1;
 
     if (r < 0)
         return r;
@@ -88,8 +89,10 @@ int fuse_op_open(struct fuse_server *server, struct fuse_request *request,
         return -EISDIR;
     if ((in->flags & O_TRUNC) && fuse_cut_is_long(request, node->inode))
         return FUSE_LONG;
-    r = open_inode(server, node->inode, in->flags,
-                   in->open_flags & FUSE_OPEN_KILL_SUIDGID, &fd);
+    r = fd_reserve_room(server->ic);
+    if (r == 0)
+        r = open_inode(server, node->inode, in->flags,
+                       in->open_flags & FUSE_OPEN_KILL_SUIDGID, &fd);
     if (r < 0)
         return r;
     r = fuse_handles_add(server->handles, fd, (int)in->flags, node->inode,

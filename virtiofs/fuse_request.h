@@ -41,6 +41,7 @@ struct fuse_scratch {
     struct iovec data[FUSE_MAX_IOV];
     enum fuse_pace pace; /* set by the thread; new: ANY */
     uint64_t unique; /* the client's number of the request that was parked */
+    bool is_lock;    /* that one waits for a lock */
     char args[FUSE_ARGS_MAX] __attribute__((aligned(8)));
     char buffer[FUSE_BUFFER_SIZE] __attribute__((aligned(8)));
 };

@@ -242,6 +242,7 @@ size_t fuse_server_handle(struct fuse_server *server,
         r = -ENFILE;
     if (r == IC_PARKED) {
         scratch->unique = request.head.unique;
+        scratch->is_lock = operation->flags & OP_LOCKS;
         return FUSE_SERVER_PARKED;
     }
     if (r == FUSE_LONG)

@@ -52,7 +52,7 @@ static gboolean check_mount(const struct options *options, GError **error)
     return FALSE;
 }
 
-static void *start(struct ic *ic, const char *store_dir,
+static void *start(struct ic *ic, const struct daemon_places *places,
                    const void *own_options, GError **error)
 {
     const struct options *options = own_options;

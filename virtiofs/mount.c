@@ -2,7 +2,7 @@
  *
  * mount - see mount.h.
  *
- * libfuse mounts and unmounts (as root or through fusermount3) and opens
+ * libfuse mounts (as root or through fusermount3), unmounts as root, and opens
  * /dev/fuse; reading requests and answering them is done here, by a few
  * threads, with the decoder that serves guests.
  *
@@ -10,7 +10,8 @@
  * copy, by one thread at a time, in the order in which they came.
  *
  * Unmounting writes back what is dirty, which needs a server: so the threads
- * work on a descriptor of their own and end after the unmount.
+ * work on a descriptor of their own and end after the unmount. Meanwhile no
+ * process may be made (unmounter.h).
  */
 #define FUSE_USE_VERSION 312
 #include "virtiofs/mount.h"
@@ -30,6 +31,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "virtiofs/unmounter.h"
 
 #define N_READERS 4
 
@@ -42,7 +44,9 @@ struct mount {
     int ended; /* eventfd: the file system is gone, or we are to end */
     int ready; /* eventfd: parked requests are ready */
     struct parked_queue *parked;
-    GMutex replaying; /* held by the thread that handles them */
+    GMutex replaying;            /* held by the thread that handles them */
+    struct unmounter *unmounter; /* NULL: libfuse can do it */
+    bool unmounted;              /* and libfuse does not know */
 };
 
 /* A parked request. */
@@ -80,15 +84,17 @@ static void answer(struct mount *mount, const char *reply, size_t len)
         log_debug(LOG_FS_BACKEND, "cannot answer: %s", g_strerror(errno));
 }
 
-static int park(struct mount *mount, uint64_t releases, uint64_t unique,
-                const void *request, size_t len)
+static int park(struct mount *mount, uint64_t releases,
+                const struct fuse_scratch *scratch, const void *request,
+                size_t len)
 {
     struct copy *copy = g_malloc(sizeof(*copy) + len);
     int r;
 
     copy->len = len;
     memcpy(copy->bytes, request, len);
-    r = parked_put(mount->parked, releases, unique, copy, sizeof(*copy) + len);
+    r = (scratch->is_lock ? parked_put_lock : parked_put)(
+        mount->parked, releases, scratch->unique, copy, sizeof(*copy) + len);
     if (r < 0)
         g_free(copy);
     return r;
@@ -105,7 +111,7 @@ static void handle(struct mount *mount, struct fuse_scratch *scratch,
     if (error == 0)
         n = fuse_server_handle(mount->server, scratch, &in, 1, &out, 1);
     if (error == 0 && n == FUSE_SERVER_PARKED) {
-        error = park(mount, releases, scratch->unique, request, len);
+        error = park(mount, releases, scratch, request, len);
         if (error == 0)
             return;
     }
@@ -264,6 +270,22 @@ static bool open_device(struct mount *mount, struct fuse_session *session)
            fcntl(mount->device, F_SETFL, O_RDWR | O_NONBLOCK) == 0;
 }
 
+/* Has somebody else unmounted it? Another may be mounted there by now. */
+static bool is_gone(const struct mount *mount)
+{
+    struct pollfd p = { .fd = mount->device };
+
+    return poll(&p, 1, 0) == 1 && p.revents & POLLERR;
+}
+
+static void unmount(struct mount *mount, struct fuse_session *session)
+{
+    mount->unmounted = mount->unmounter &&
+                       (is_gone(mount) || unmounter_run(mount->unmounter));
+    if (!mount->unmounted)
+        fuse_session_unmount(session);
+}
+
 static void run_readers(struct mount *mount, struct fuse_session *session,
                         int stop_fd)
 {
@@ -275,10 +297,25 @@ static void run_readers(struct mount *mount, struct fuse_session *session,
         readers[i] = g_thread_new("fuse-reader", reader_main, mount);
     while (poll(p, 2, -1) < 0 && errno == EINTR)
         ;
-    fuse_session_unmount(session);
+    unmount(mount, session);
     end_readers(mount);
     for (unsigned i = 0; i < N_READERS; i++)
         g_thread_join(readers[i]);
+}
+
+/* To libfuse, what it has not unmounted is mounted still. It would look for it
+ * by its path, where the next daemon's mount may be: what is left of such a
+ * session ends with the process. */
+static void end_session(const struct mount *mount, struct fuse_session *session)
+{
+    static struct fuse_session *left;
+
+    if (mount->unmounted) {
+        left = session;
+        close(fuse_session_fd(left));
+    } else {
+        fuse_session_destroy(session);
+    }
 }
 
 gboolean mount_serve(struct fuse_server *server, const char *dir, int stop_fd,
@@ -293,6 +330,8 @@ gboolean mount_serve(struct fuse_server *server, const char *dir, int stop_fd,
     if (!check_stale(dir, error) || !(session = mount_session(dir, error)))
         return FALSE;
     g_mutex_init(&mount.replaying);
+    if (geteuid() != 0)
+        mount.unmounter = unmounter_start(dir);
     ok = open_device(&mount, session);
     if (ok) {
         log_info(LOG_FS_BACKEND, "ready: mounted on %s", dir);
@@ -309,6 +348,7 @@ gboolean mount_serve(struct fuse_server *server, const char *dir, int stop_fd,
     fd_close(&mount.device);
     fd_close(&mount.ended);
     fd_close(&mount.ready);
-    fuse_session_destroy(session);
+    unmounter_free(mount.unmounter);
+    end_session(&mount, session);
     return ok;
 }

@@ -146,8 +146,9 @@ static bool handle_request(struct queue_worker *worker,
         len = handle(worker, scratch, chain);
     }
     if (len == FUSE_SERVER_PARKED) {
-        error = parked_put(worker->parked, releases, scratch->unique,
-                           GUINT_TO_POINTER(chain->head), 0);
+        error = (scratch->is_lock ? parked_put_lock : parked_put)(
+            worker->parked, releases, scratch->unique,
+            GUINT_TO_POINTER(chain->head), 0);
         if (error == 0)
             return false;
         len = refuse(worker, scratch, chain, error);
