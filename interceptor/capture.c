@@ -12,6 +12,7 @@
 
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/capture_rights.h"
 #include "interceptor/content.h"
 #include "interceptor/pack.h"
 #include "interceptor/sys.h"
@@ -58,6 +59,8 @@ int capture_meta(struct wal *wal, struct ic_inode *inode)
     struct step_inode *known;
     int rc = capture_inode(wal, inode, &known);
 
+    if (rc == 0)
+        rc = capture_check_mode(wal, inode, known);
     if (rc == 0)
         rc = record_meta(wal, inode, known);
     if (rc == 0)
@@ -107,6 +110,9 @@ int capture_binding(struct wal *wal, struct ic_inode *dir, const char *name,
         return rc;
     rc = record_meta(wal, dir, known);
     if (rc < 0 || step_find_binding(wal->step, known, name))
+        return rc;
+    rc = capture_check_project(wal, dir, name, now);
+    if (rc < 0)
         return rc;
     if (now) {
         before = step_get_inode(wal->step, now->st_ino);
@@ -163,7 +169,9 @@ int capture_content_begin(struct wal *wal, struct ic_inode *inode,
         return 0;
     }
     if (!known->content) {
-        rc = new_content(wal, inode, known);
+        rc = capture_check_content(wal, inode, known);
+        if (rc == 0)
+            rc = new_content(wal, inode, known);
         if (rc < 0)
             return rc;
     }
@@ -245,7 +253,7 @@ void capture_clear(struct wal *wal)
     g_clear_pointer(&wal->contents, g_ptr_array_unref);
     wal->last_content = 0;
     wal->moved = 0;
-    wal->told_fixed = false;
+    wal->told_fixed = wal->told_rights = false;
     atomic_store(&wal->unprotected, false);
     fd_close(&wal->blobs);
     fd_close(&wal->dir);
@@ -275,7 +283,11 @@ int capture_copy(struct wal *wal, struct ic_inode *dir, const char *name,
 
     if (rc < 0)
         return rc;
-    rc = copy_inode(wal, inode);
+    rc = capture_check_copy(wal, inode, &st);
+    if (rc == 0)
+        rc = capture_check_remade(wal, dir, name, &st);
+    if (rc == 0)
+        rc = copy_inode(wal, inode);
     ic_inode_unref(inode);
     if (rc < 0)
         return rc;

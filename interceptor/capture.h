@@ -24,18 +24,21 @@ struct wal {
     struct step *step;
     int dir, blobs;
     uint64_t epoch;
-    int64_t last_content;       /* number of the last content */
-    struct pack *pack;          /* or NULL: no content was kept yet */
-    GPtrArray *contents;        /* owned struct content */
-    atomic_bool no_clones;      /* the filesystem has no reflinks */
-    atomic_bool unprotected;    /* nothing is kept any more (limits.h) */
-    bool sync;                  /* see durable.h */
-    int64_t limit;              /* bytes that the step may copy */
-    int64_t moved;              /* bytes that the inodes which it took occupy */
-    bool told_fixed;            /* of this step: why a change was refused */
-    struct inode_table *inodes; /* borrowed */
-    int root;                   /* the share; borrowed */
-    struct held_links *held;    /* borrowed */
+    int64_t last_content;    /* number of the last content */
+    struct pack *pack;       /* or NULL: no content was kept yet */
+    GPtrArray *contents;     /* owned struct content */
+    atomic_bool no_clones;   /* the filesystem has no reflinks */
+    atomic_bool unprotected; /* nothing is kept any more (limits.h) */
+    bool sync;               /* see durable.h */
+    int64_t limit;           /* bytes that the step may copy */
+    int64_t moved;           /* bytes that the inodes which it took occupy */
+    bool told_fixed;         /* of this step: why a change was refused */
+    bool told_rights;        /* the same (capture_rights.c) */
+    uint64_t plain_epoch, plain_dir; /* the last folder in whose way no project
+                                      * is (capture_rights.c) */
+    struct inode_table *inodes;      /* borrowed */
+    int root;                        /* the share; borrowed */
+    struct held_links *held;         /* borrowed */
 };
 
 /* The step's record of an inode that existed before, with a way to find it
@@ -56,6 +59,16 @@ int capture_binding(struct wal *wal, struct ic_inode *dir, const char *name,
 
 /* The inode is about to get one more name. */
 int capture_link(struct wal *wal, struct ic_inode *inode);
+
+/* Its owner or group is about to become this; -1: not that. -EPERM as above,
+ * also if the old one could not be given back. */
+int capture_owner(struct wal *wal, struct ic_inode *inode, uid_t uid,
+                  gid_t gid);
+
+/* dir/name, whose stat is now, is about to be renamed. -EPERM: a folder of
+ * others that we could not put aside to rename it back. */
+int capture_rename(struct wal *wal, struct ic_inode *dir, const char *name,
+                   const struct stat *now);
 
 /* The inode's metadata is about to change. */
 int capture_meta(struct wal *wal, struct ic_inode *inode);

@@ -10,6 +10,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/limits.h"
+#include "interceptor/rights.h"
 #include "interceptor/steps.h"
 #include "interceptor/sys.h"
 
@@ -47,8 +48,9 @@ void configure_use_log(struct ic *ic)
     if (undo_log_dev(log) != ic->dev)
         log_warn(LOG_UNDO,
                  "the undo log %s is on another filesystem than the folder: "
-                 "what is removed is copied, not moved",
-                 ic->undo_dir);
+                 "what is removed is copied, not moved%s",
+                 ic->undo_dir,
+                 rights_see_trusted() ? "" : ", without trusted.* attributes");
     undo_log_set_sync(log, atomic_load(&ic->durable.power));
     ic->log = log;
 }

@@ -170,14 +170,28 @@ static void set_all(struct content *content)
     }
 }
 
+/* How many blocks from this one are nothing but a hole. */
+static size_t hole_blocks(const struct content *content, int file, size_t first,
+                          size_t end)
+{
+    off_t data = lseek(file, (off_t)first << content->shift, SEEK_DATA);
+
+    if (data < 0)
+        return errno == ENXIO ? end - first : 0;
+    return MIN(end, (size_t)(data >> content->shift)) - first;
+}
+
 /* A run of blocks of which none is kept, up to end. */
-static size_t run_end(const struct content *content, size_t first, size_t end)
+static size_t run_end(const struct content *content, int file, size_t first,
+                      size_t end)
 {
     /* Not too many at once: each run that is kept is not kept again if a
-     * later one fails. */
+     * later one fails. A hole is one entry, however long it is. */
     size_t most = MAX((size_t)1, (size_t)PACK_MAX_DATA >> content->shift);
     size_t block = first;
 
+    if (!has_block(content, first))
+        most = MAX(most, hole_blocks(content, file, first, end));
     while (block < end && block - first < most && !has_block(content, block))
         block++;
     return block;
@@ -188,7 +202,7 @@ static int keep_blocks(struct content *content,
                        size_t block, size_t end)
 {
     while (block < end) {
-        size_t next = run_end(content, block, end);
+        size_t next = run_end(content, file, block, end);
         int rc;
 
         if (next == block) {

@@ -53,6 +53,7 @@ struct client {
     GQueue pending;                /* json_t requests */
     guint n_urgent;                /* in work */
     bool busy;
+    bool ended; /* it sends no more, and waits for its answers */
 };
 
 struct job {
@@ -93,6 +94,15 @@ static void start_next(struct client *client)
     start_job(client, g_queue_pop_head(&client->pending), false);
 }
 
+/* Who shuts down its half of the socket, as a pipe into socat does, gets what
+ * it asked for before it is let go. */
+static void finish_if_done(struct client *client)
+{
+    if (client->ended && !client->busy && client->n_urgent == 0 &&
+        g_queue_is_empty(&client->pending))
+        jsonl_channel_finish(client->channel);
+}
+
 static void job_free(gpointer data)
 {
     struct job *job = data;
@@ -118,6 +128,7 @@ static gboolean job_done(gpointer data)
         jsonl_channel_send(client->channel, g_steal_pointer(&job->answer),
                            false);
         start_next(client);
+        finish_if_done(client);
     }
     return G_SOURCE_REMOVE;
 }
@@ -191,7 +202,19 @@ static void on_closed(struct jsonl_channel *channel, void *opaque)
     client_drop(client);
 }
 
-static const struct jsonl_callbacks callbacks = { on_line, on_closed };
+static void on_ended(struct jsonl_channel *channel, void *opaque)
+{
+    struct client *client = opaque;
+
+    client->ended = true;
+    finish_if_done(client);
+}
+
+static const struct jsonl_callbacks callbacks = {
+    .line = on_line,
+    .closed = on_closed,
+    .ended = on_ended,
+};
 
 /* ---- events -------------------------------------------------------------- */
 

@@ -21,6 +21,7 @@ enum {
     QUIET_MAX_MS = 2000,
     QUIET_LIMIT_MS = 60000,
     HISTORY_LIMIT = 50,
+    REDO_LIMIT = 1000,
 };
 
 static json_t *handle_step_open(struct ic *ic, json_t *payload, GError **error)
@@ -74,20 +75,35 @@ static json_t *handle_step_abort(struct ic *ic, json_t *payload, GError **error)
     return json_object();
 }
 
+static json_t *list_without_changes(const GPtrArray *infos)
+{
+    json_t *list = report_list_to_json(infos), *report;
+    size_t i;
+
+    json_array_foreach(list, i, report)
+    {
+        json_object_del(report, "changes");
+        json_object_del(report, "affected_paths");
+    }
+    return list;
+}
+
 static json_t *handle_history(struct ic *ic, json_t *payload, GError **error)
 {
-    g_autoptr(GPtrArray) infos = NULL;
+    g_autoptr(GPtrArray) infos = NULL, redos = NULL;
     gint64 limit = HISTORY_LIMIT;
 
     if (!message_get_optional_int(payload, "limit", 1, 1000000, &limit, error))
         return NULL;
     infos = ic_history(ic, (unsigned)limit, error);
-    if (!infos)
+    redos = infos ? ic_redo_history(ic, REDO_LIMIT, error) : NULL;
+    if (!redos)
         return NULL;
     return json_pack(
-        "{s:o, s:o, s:I, s:i}", "steps", report_list_to_json(infos), "barriers",
-        control_outside_barriers(ic), "last_step_id",
-        (json_int_t)ic_last_step_id(ic), "redoable", (int)ic_redoable(ic));
+        "{s:o, s:o, s:I, s:i, s:o}", "steps", report_list_to_json(infos),
+        "barriers", control_outside_barriers(ic), "last_step_id",
+        (json_int_t)ic_last_step_id(ic), "redoable", (int)ic_redoable(ic),
+        "redo_steps", list_without_changes(redos));
 }
 
 static bool parse_durability(const char *name, enum ic_durability *ret_value)

@@ -18,13 +18,16 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/proc_fd.h"
+#include "interceptor/barriers.h"
 #include "interceptor/configure.h"
 #include "interceptor/limits.h"
 #include "interceptor/outside.h"
 #include "interceptor/redo.h"
+#include "interceptor/rights.h"
 #include "interceptor/rollback.h"
 #include "interceptor/steps.h"
 #include "interceptor/sys.h"
+#include "interceptor/thread.h"
 
 enum { AMBIENT_MS = 5000 };
 
@@ -78,15 +81,20 @@ static void note_change(struct ic *ic)
         atomic_store_explicit(&ic->last_change_ms, now, memory_order_relaxed);
 }
 
+bool engine_is_mounted(const struct ic *ic, const struct ic_inode *inode)
+{
+    return ic->undo_dir && (inode->dev != ic->dev || inode->other_mount);
+}
+
 int engine_enter(struct ic *ic, const struct ic_inode *inode)
 {
     int rc;
 
     if (ic->read_only)
         return -EROFS;
-    /* Another filesystem mounted below the share: the log cannot take its
-     * inodes, and their numbers mean nothing here. */
-    if (ic->undo_dir && inode->dev != ic->dev)
+    /* The log cannot take its inodes; those of another filesystem have numbers
+     * that mean nothing here. */
+    if (engine_is_mounted(ic, inode))
         return -EROFS;
     rc = pass_gate(ic);
     /* A change that is refused shows, too, that a command is not at rest. */
@@ -126,29 +134,40 @@ int engine_need_step(struct ic *ic)
                        NULL);
 }
 
-/* ---- the timer of ambient steps ------------------------------------------ */
+/* ---- the timer ----------------------------------------------------------- */
 
-static bool ambient_is_due(struct ic *ic)
+static bool ambient_is_due(struct ic *ic, const struct step *step)
 {
-    struct step *step;
+    return step->type == IC_STEP_AMBIENT &&
+           engine_now_ms() - atomic_load(&ic->last_change_ms) >=
+               (int64_t)ic->ambient_ms;
+}
+
+static void tick(struct ic *ic)
+{
     bool due;
 
     /* The gate, because a step ends with it; names, because one begins. */
     pthread_rwlock_rdlock(&ic->gate);
     pthread_mutex_lock(&ic->names);
-    step = ic->wal.step;
-    due = step && step->type == IC_STEP_AMBIENT &&
-          engine_now_ms() - atomic_load(&ic->last_change_ms) >=
-              (int64_t)ic->ambient_ms;
+    if (ic->log && ic->wal.step)
+        undo_log_beat(ic->log);
+    due = ic->wal.step && ambient_is_due(ic, ic->wal.step);
     pthread_mutex_unlock(&ic->names);
     pthread_rwlock_unlock(&ic->gate);
-    return due;
+    if (due)
+        steps_close_quiet_ambient(ic);
+}
+
+static unsigned tick_ms(const struct ic *ic)
+{
+    return MAX(ic->ambient_ms / 4, 10);
 }
 
 static void *run_timer(void *data)
 {
     struct ic *ic = data;
-    int64_t period_ms = MAX(ic->ambient_ms / 4, 10);
+    unsigned period_ms = tick_ms(ic);
 
     pthread_mutex_lock(&ic->timer_lock);
     while (!ic->timer_stop) {
@@ -165,8 +184,7 @@ static void *run_timer(void *data)
         if (ic->timer_stop)
             break;
         pthread_mutex_unlock(&ic->timer_lock);
-        if (ambient_is_due(ic))
-            steps_close_quiet_ambient(ic);
+        tick(ic);
         pthread_mutex_lock(&ic->timer_lock);
     }
     pthread_mutex_unlock(&ic->timer_lock);
@@ -217,6 +235,7 @@ static bool open_root(struct ic *ic, GError **error)
     ic->inodes = inode_table_new(ic->held ? held_links_count : NULL, ic->held);
     if (ic->held)
         held_links_set_table(ic->held, ic->inodes);
+    inode_table_set_mount(ic->inodes, fd);
     ic->root = inode_table_take(ic->inodes, fd_steal(&fd), &st, NULL, NULL);
     return true;
 }
@@ -257,6 +276,7 @@ static bool limit_inodes(struct ic *ic, const struct ic_options *options,
         .dev = ic->dev,
         .mount_fd = -1,
     };
+    struct timespec born, changed;
     struct rlimit nofile;
 
     if (limits.max_open == 0 && getrlimit(RLIMIT_NOFILE, &nofile) == 0)
@@ -265,6 +285,9 @@ static bool limit_inodes(struct ic *ic, const struct ic_options *options,
         limits.mount_fd = sys_openat(ic->root->fd, ".", O_RDONLY | O_DIRECTORY,
                                      0);
     find_prints(ic->root->fd, &limits);
+    if (limits.has_births &&
+        sys_birth_name(ic->root->fd, ".", &born, &changed) == 0)
+        ic->root_born = sys_time_us(&born);
     if (limits.mount_fd < 0) {
         if (limits.handles == IC_FILE_HANDLES_MANDATORY) {
             g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
@@ -315,7 +338,8 @@ static bool recover(struct ic *ic, bool keep_unfinished, GError **error)
     if (!keep_unfinished) {
         g_set_error(error, cause->domain, cause->code,
                     "%s: an interrupted step cannot be taken back: %s; "
-                    "'stepback undo --discard' gives it up",
+                    "'stepback undo --discard' (ic_discard() after opening "
+                    "with keep_unfinished) gives it up",
                     ic->share, cause->message);
         return false;
     }
@@ -330,7 +354,7 @@ static bool open_log(struct ic *ic, const struct ic_options *options,
     if (!check_outside(ic, error))
         return false;
     ic->closed_log = undo_log_open(ic->undo_dir, options->control_socket,
-                                   error);
+                                   options->no_recovery, error);
     if (!ic->closed_log)
         return false;
     if (undo_log_other_version(ic->closed_log)) {
@@ -338,8 +362,13 @@ static bool open_log(struct ic *ic, const struct ic_options *options,
         return true;
     }
     configure_use_log(ic);
+    if (options->no_recovery && rollback_leave_unfinished(ic))
+        return true;
     if (!recover(ic, options->keep_unfinished, error))
         return false;
+    if (!ic->broken)
+        undo_log_take_over(ic->log, options->control_socket,
+                           options->no_timer ? 0 : tick_ms(ic));
     undo_log_take_reserve(ic->log);
     limits_apply_locked(ic); /* nobody else is there yet */
     return true;
@@ -349,6 +378,7 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
 {
     struct ic *ic = g_new0(struct ic, 1);
 
+    rights_prepare();
     ic->share = g_strdup(options->share);
     ic->undo_dir = g_strdup(options->undo_dir);
     ic->read_only = options->read_only;
@@ -360,6 +390,7 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     ic->progress_ms = options->progress_ms;
     ic->ambient_ms = options->ambient_ms ? options->ambient_ms : AMBIENT_MS;
     ic->wal.dir = ic->wal.blobs = -1;
+    ic->unkept = barriers_new();
     gate_init(&ic->gate);
     pthread_mutex_init(&ic->names, NULL);
     init_timer(ic);
@@ -381,7 +412,7 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     if (ic->undo_dir && !options->no_watch)
         ic->watch = watch_new(ic);
     if (ic->undo_dir && !options->no_timer)
-        ic->timer_runs = pthread_create(&ic->timer, NULL, run_timer, ic) == 0;
+        ic->timer_runs = thread_start(&ic->timer, run_timer, ic) == 0;
     return ic;
 }
 
@@ -411,6 +442,7 @@ void ic_close(struct ic *ic)
     durable_clear(&ic->durable);
     pthread_mutex_destroy(&ic->names);
     pthread_rwlock_destroy(&ic->gate);
+    g_ptr_array_unref(ic->unkept);
     g_free(ic->undo_dir);
     g_free(ic->share);
     g_free(ic);

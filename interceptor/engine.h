@@ -35,7 +35,9 @@
 
 struct ic {
     char *share;
-    char *undo_dir; /* NULL: no undo */
+    char *undo_dir;    /* NULL: no undo */
+    int64_t root_born; /* us since the epoch; 0: not known */
+    GPtrArray *unkept; /* of ic_barrier: noticed in this step, not in the log */
     bool read_only;
     bool switch_ids;                       /* may create as other users */
     enum ic_outside_policy outside_policy; /* with the gate locked */
@@ -88,6 +90,9 @@ struct ic {
 /* A change begins: waits for the gate and leaves it read-locked, or fails
  * (-EROFS, -EIO, -EPERM, IC_PARKED) and does not. */
 int engine_enter(struct ic *ic, const struct ic_inode *inode);
+
+/* Is it of something mounted below the share, which the log cannot hold? */
+bool engine_is_mounted(const struct ic *ic, const struct ic_inode *inode);
 void engine_leave(struct ic *ic);
 
 /* With names held, in a change: make sure that a step is open; an ambient one

@@ -31,6 +31,7 @@ static const struct {
     { "errno", FAULT_NONE, FAULT_ERRNO },
     { "errno-from", FAULT_NONE, FAULT_ERRNO_FROM },
     { "look-errno", FAULT_NONE, FAULT_LOOK_ERRNO },
+    { "full", FAULT_NONE, FAULT_FULL },
 };
 
 static int parse_error(const char *name)
@@ -97,6 +98,7 @@ static void read_environment(void)
 void fault_set(struct fault_board *on, const struct fault_plan *wanted)
 {
     atomic_store(&on->armed, false);
+    atomic_store(&on->full, false);
     atomic_store(&on->changes, 0);
     atomic_store(&on->looks, 0);
     on->plan = wanted ? *wanted : (struct fault_plan){ .action = FAULT_NONE };
@@ -104,6 +106,12 @@ void fault_set(struct fault_board *on, const struct fault_plan *wanted)
         atomic_store(&on->fired, 0);
         atomic_store(&on->armed, true);
     }
+}
+
+unsigned fault_fill(struct fault_board *on)
+{
+    atomic_store(&on->full, on->plan.action == FAULT_FULL);
+    return atomic_load(&on->changes);
 }
 
 void fault_use(struct fault_board *wanted)
@@ -142,6 +150,34 @@ static enum fault_action count_point(bool looks, unsigned *ret_point)
     return atomic_load(&board->armed) ? board->plan.action : FAULT_NONE;
 }
 
+static bool is_among(const char *call, const char *const *calls)
+{
+    while (*calls && strcmp(*calls, call) != 0)
+        calls++;
+    return *calls != NULL;
+}
+
+static bool needs_room(const char *call)
+{
+    static const char *const make[] = { "open",    "mkdir", "mknod",
+                                        "symlink", "link",  NULL };
+    static const char *const fill[] = { "pwritev2",        "write",
+                                        "pwrite",          "fallocate",
+                                        "copy_file_range", "clone",
+                                        "setxattr",        NULL };
+
+    return is_among(call, make) ||
+           (board->plan.error == EDQUOT && is_among(call, fill));
+}
+
+static bool is_full(unsigned point, const char *call, const char *name)
+{
+    if (!atomic_load(&board->full) || !needs_room(call))
+        return false;
+    tell(point, call, name);
+    return fail();
+}
+
 bool fault_fails(const char *call, const char *name)
 {
     unsigned point;
@@ -152,10 +188,12 @@ bool fault_fails(const char *call, const char *name)
         return fail();
     if (action == FAULT_TORN_ERRNO && point == board->plan.point + 1)
         return fail();
+    if (action == FAULT_FULL && !is_here)
+        return is_full(point, call, name);
     if (!is_here || action == FAULT_NONE || action == FAULT_LOOK_ERRNO)
         return false;
     tell(point, call, name);
-    if (action == FAULT_KILL_BEFORE)
+    if (action == FAULT_KILL_BEFORE || action == FAULT_FULL)
         die();
     return action == FAULT_ERRNO || action == FAULT_ERRNO_FROM ? fail() : false;
 }

@@ -19,6 +19,10 @@
  *     STEPBACK_FAULT=errno:17:EIO          the 17th change fails
  *     STEPBACK_FAULT=errno-from:17:ENOSPC  all fail from the 17th
  *     STEPBACK_FAULT=look-errno:17:EMFILE  the 17th look fails
+ *     STEPBACK_FAULT=full:17:ENOSPC        SIGKILL before the 17th change. Once
+ *                                          the disk is full (fault_fill()),
+ *                                          what needs an inode fails; with
+ *                                          EDQUOT what needs a block, too
  *
  * or from outside, while it runs: the plan is on a board, and that may be
  * memory which another process shares,
@@ -45,6 +49,7 @@ enum fault_action {
     FAULT_ERRNO,
     FAULT_ERRNO_FROM,
     FAULT_LOOK_ERRNO,
+    FAULT_FULL,
 };
 
 struct fault_plan {
@@ -57,6 +62,7 @@ struct fault_plan {
 struct fault_board {
     struct fault_plan plan;
     atomic_bool armed; /* the plan is whole */
+    atomic_bool full;
 
     /* Points met since it was set: those that change, and those that look. */
     atomic_uint changes, looks;
@@ -72,6 +78,10 @@ struct fault_board {
 /* Begin to count anew, with this plan (copied), and forget what has fired.
  * NULL: no plan, and what has fired stays to be read. */
 void fault_set(struct fault_board *board, const struct fault_plan *plan);
+
+/* From now on the disk is full, if the plan is about that. Returns the points
+ * met so far: that many changes came before. */
+unsigned fault_fill(struct fault_board *board);
 
 /* This process goes by that board (borrowed) from now on; what happens is then
  * told there alone, else on stderr. */

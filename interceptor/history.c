@@ -12,30 +12,69 @@ static void free_info(gpointer info)
     ic_step_info_free(info);
 }
 
-GPtrArray *ic_history(struct ic *ic, unsigned limit, GError **error)
+/* dir: of the step, or of its inverse. id: if it cannot be read. */
+static struct ic_step_info *describe(int dir, int64_t id)
 {
-    g_autoptr(GPtrArray) infos = g_ptr_array_new_with_free_func(free_info);
-    const struct undo_log_entry *entries;
+    g_autoptr(step_auto) step = NULL;
+
+    return dir >= 0 && step_load_summary(dir, &step) == 0
+               ? report_from_step(step)
+               : report_of_damaged(id);
+}
+
+static void add_steps(struct ic *ic, GPtrArray *infos, unsigned limit)
+{
     size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+
+    for (size_t i = count; i > 0 && infos->len < limit; i--) {
+        const struct undo_log_entry *entry = &entries[i - 1];
+        fd_auto int dir = entry->damaged
+                              ? -1
+                              : undo_log_open_step(ic->log, entry->id);
+
+        g_ptr_array_add(infos, describe(dir, entry->id));
+    }
+}
+
+static void add_redos(struct ic *ic, GPtrArray *infos, unsigned limit)
+{
+    size_t count;
+    const int64_t *seqs = undo_log_redos(ic->log, &count);
+
+    for (size_t i = count; i > 0 && infos->len < limit; i--) {
+        fd_auto int dir = undo_log_open_redo(ic->log, seqs[i - 1]);
+        struct ic_step_info *info = describe(dir, 0);
+
+        info->undoable = false; /* it is undone */
+        g_ptr_array_add(infos, info);
+    }
+}
+
+static GPtrArray *collect(struct ic *ic, unsigned limit,
+                          void (*add)(struct ic *ic, GPtrArray *infos,
+                                      unsigned limit),
+                          GError **error)
+{
+    GPtrArray *infos = NULL;
 
     pthread_rwlock_wrlock(&ic->gate);
-    if (!steps_check_log(ic, error)) {
-        pthread_rwlock_unlock(&ic->gate);
-        return NULL;
-    }
-    entries = undo_log_entries(ic->log, &count);
-    for (size_t i = count; i > 0 && infos->len < limit; i--) {
-        fd_auto int dir = undo_log_open_step(ic->log, entries[i - 1].id);
-        g_autoptr(step_auto) step = NULL;
-
-        if (dir >= 0 && !entries[i - 1].damaged &&
-            step_load_summary(dir, &step) == 0)
-            g_ptr_array_add(infos, report_from_step(step));
-        else
-            g_ptr_array_add(infos, report_of_damaged(entries[i - 1].id));
+    if (steps_check_log(ic, error)) {
+        infos = g_ptr_array_new_with_free_func(free_info);
+        add(ic, infos, limit);
     }
     pthread_rwlock_unlock(&ic->gate);
-    return g_steal_pointer(&infos);
+    return infos;
+}
+
+GPtrArray *ic_history(struct ic *ic, unsigned limit, GError **error)
+{
+    return collect(ic, limit, add_steps, error);
+}
+
+GPtrArray *ic_redo_history(struct ic *ic, unsigned limit, GError **error)
+{
+    return collect(ic, limit, add_redos, error);
 }
 
 int64_t ic_last_step_id(struct ic *ic)

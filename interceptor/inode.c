@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "interceptor/sys.h"
 
 #define SHARDS 64u
 
@@ -29,6 +30,7 @@ struct inode_table {
     struct inode_shard shards[SHARDS];
     struct inode_table_limits limits;
     atomic_bool crowded;
+    uint64_t mount; /* 0: not known */
     unsigned (*log_links)(dev_t dev, ino_t ino, void *opaque);
     void *opaque;
 };
@@ -229,8 +231,28 @@ void inode_ring_add(struct ic_inode *inode)
 
 /* ---- inodes -------------------------------------------------------------- */
 
+static bool is_on_other_mount(const struct inode_table *table, int fd,
+                              const struct stat *st,
+                              const struct ic_inode *parent)
+{
+    uint64_t mount;
+
+    if (table->mount == 0)
+        return false;
+    if (parent && !S_ISDIR(st->st_mode))
+        return parent->other_mount;
+    mount = sys_mount_of_fd(fd);
+    return mount != 0 && mount != table->mount;
+}
+
+void inode_table_set_mount(struct inode_table *table, int dirfd)
+{
+    table->mount = sys_mount_of_fd(dirfd);
+}
+
 static struct ic_inode *inode_new(struct inode_table *table, int fd,
-                                  const struct stat *st)
+                                  const struct stat *st,
+                                  const struct ic_inode *parent)
 {
     struct ic_inode *inode = g_new0(struct ic_inode, 1);
 
@@ -238,6 +260,7 @@ static struct ic_inode *inode_new(struct inode_table *table, int fd,
     inode->dev = st->st_dev;
     inode->ino = st->st_ino;
     inode->type = st->st_mode & S_IFMT;
+    inode->other_mount = is_on_other_mount(table, fd, st, parent);
     inode->fd = fd;
     inode->counts = INODE_REFERENCE;
     inode->ring_index = INODE_NOT_IN_RING;
@@ -304,8 +327,9 @@ static struct ic_inode *find_known(struct inode_shard *shard,
 
 static struct ic_inode *find_or_add(struct inode_table *table,
                                     struct inode_shard *shard, int *inout_fd,
-                                    const struct stat *st, bool *ret_closed,
-                                    bool *ret_added)
+                                    const struct stat *st,
+                                    const struct ic_inode *parent,
+                                    bool *ret_closed, bool *ret_added)
 {
     struct ic_inode *inode;
 
@@ -315,7 +339,7 @@ static struct ic_inode *find_or_add(struct inode_table *table,
     if (inode) {
         take_found(inode, ret_closed);
     } else {
-        inode = inode_new(table, fd_steal(inout_fd), st);
+        inode = inode_new(table, fd_steal(inout_fd), st, parent);
         inode->in_table = true;
         *ret_closed = false;
         g_hash_table_add(shard->inodes, inode);
@@ -337,7 +361,7 @@ struct ic_inode *inode_table_take(struct inode_table *table, int fd,
         added = false;
         inode = find_known(shard, st, &closed);
         if (!inode)
-            inode = find_or_add(table, shard, &fd, st, &closed, &added);
+            inode = find_or_add(table, shard, &fd, st, parent, &closed, &added);
     } while (closed && !take_closed(shard, inode, &fd));
     fd_close(&fd);
     if (parent)

@@ -65,7 +65,8 @@ struct ic_inode {
     dev_t dev;
     ino_t ino;
     mode_t type; /* S_IFMT */
-    int fd;      /* O_PATH, owned; -1: closed */
+    bool other_mount; /* see inode_table_set_mount() */
+    int fd;           /* O_PATH, owned; -1: closed */
     _Atomic uint64_t counts;
     _Atomic uint64_t tag; /* the server's */
 
@@ -113,6 +114,12 @@ struct inode_table *inode_table_new(unsigned (*log_links)(dev_t dev, ino_t ino,
 /* Once, before the server comes: without it nothing is closed. */
 void inode_table_set_limits(struct inode_table *table,
                             const struct inode_table_limits *limits);
+
+/* Once, before the first inode: what is not on the mount of this folder is
+ * marked. A bind mount may be of the same filesystem, but nothing can be moved
+ * to another mount, nor linked (rename(2), EXDEV). A file on which one is
+ * mounted is not told: the kernel itself does not let it be renamed. */
+void inode_table_set_mount(struct inode_table *table, int dirfd);
 
 /* Frees the table; all inodes must have been given back. */
 void inode_table_free(struct inode_table *table);

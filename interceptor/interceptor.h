@@ -12,6 +12,13 @@
  * that change names take a directory inode and one name; calls that change an
  * inode take the inode, and where the client has the file open, its fd.
  *
+ * Words. A *safeguard* is a rule that holds a step before it destroys much. A
+ * change is *parked* when it must wait and the server is to make it again
+ * (IC_PARKED). A step is *ambient* if nobody opened it: it holds changes that
+ * came while none was open. A *barrier* is an edit of the folder by others,
+ * over which no step is taken back without force. A step is *unprotected* when
+ * it changed more than was kept of it: it cannot be undone, nor what is older.
+ *
  * Reading is the server's own, and needs no call here: preadv(2), lseek(2),
  * fsync(2), flock(2) and fcntl(2) locks on an fd of ic_open(); and with
  * ic_inode_fd(), which is O_PATH, openat(2) of "." to list a directory,
@@ -22,7 +29,9 @@
  * steps return FALSE (or NULL) and a GError in IC_ERROR; of its codes, enum
  * ic_error, the names below lack the prefix IC_. If what a change would destroy
  * cannot be kept (ENOSPC, EIO ...), the change is refused with that errno and
- * nothing has happened.
+ * nothing has happened. While a rollback is unfinished (it failed half-way, or
+ * keep_unfinished or no_recovery left it), every change returns -EIO;
+ * ic_rollback() finishes it, ic_discard() gives it up.
  *
  * Structs. Zero-initialise those that are passed in, by name:
  * struct ic_options o = { .share = dir }. Zero is the default, but for
@@ -55,8 +64,12 @@
  * The process. Each reference of an inode costs an fd: a server whose client
  * knows many inodes holds those that it does not need just now
  * (ic_inode_hold()), and raises RLIMIT_NOFILE. The engine has threads and locks
- * of its own and does not survive fork(2) without exec. Constants of the
- * kernel's (RENAME_*, RWF_*, O_PATH) want _GNU_SOURCE.
+ * of its own and does not survive fork(2) without exec. Nor should there be one
+ * while files change: until its exec the child has them open, and when its
+ * close of a file that was written is the last, the kernel tells of an edit by
+ * another process. The engine's threads block all signals but those that a
+ * thread causes itself (SIGBUS, ...). Constants of the kernel's (RENAME_*,
+ * RWF_*, O_PATH) want _GNU_SOURCE.
  */
 #ifndef STEPBACK_INTERCEPTOR_H
 #define STEPBACK_INTERCEPTOR_H
@@ -159,9 +172,9 @@ enum ic_file_handles {
 struct ic_options {
     const char *share; /* the folder to serve; must exist */
 
-    /* The log's folder, made if missing (mode 0700); outside the share, and
-     * empty if it is no log yet. NULL: no undo, every call passes straight
-     * through. */
+    /* The log's folder, made if missing (mode 0700), with its parents; outside
+     * the share, and empty if it is no log yet. NULL: no undo, every call
+     * passes straight through. */
     const char *undo_dir;
 
     /* The path that ic_control_listen() will be given, or NULL. It is written
@@ -181,6 +194,12 @@ struct ic_options {
      * now: as after a rollback that failed, so changes are refused until
      * another one succeeds or ic_discard() gives it up. */
     bool keep_unfinished;
+
+    /* What an earlier process left half-way stays as it is, for those who look
+     * and change nothing (ic_history(), ic_preview()): event.warning with the
+     * code "step_unfinished" and the step's report tells of it, and changes are
+     * refused as with keep_unfinished. Else as without it. */
+    bool no_recovery;
 
     struct ic_limits limits;
     enum ic_durability durability;
@@ -231,7 +250,8 @@ struct ic_options {
      * event.external_modification  paths, more, pid, process, timestamp
      * event.undo_version_mismatch  found, supported, undo_dir, message
      *
-     * doc/control-protocol.md has the details. */
+     * doc/control-protocol.md has the details. Warnings are messages of the
+     * library, too, which go to stderr unless ic_set_log() says otherwise. */
     void (*event)(const char *type, const char *payload, void *opaque);
     void *event_opaque;
 };
@@ -262,8 +282,9 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error);
  * call may run, and every ic_inode must have been given back. */
 void ic_close(struct ic *ic);
 
-/* Set the limits that are not 0 from now on; what is over them is forgotten at
- * once. ERROR_INVALID_FIELD: one is below -1, and nothing was changed. */
+/* Set the limits from now on; 0 leaves one as it is, here; what is over them is
+ * forgotten at once. ERROR_INVALID_FIELD: one is below -1, and nothing was
+ * changed. */
 gboolean ic_configure(struct ic *ic, const struct ic_limits *limits,
                       GError **error);
 
@@ -466,7 +487,7 @@ struct ic_setattr {
 
 /* Change attributes, in the order size, owner, mode, times. fd: an fd of the
  * inode open for writing (for IC_SET_SIZE) or -1. ret_stat (may be NULL): after
- * it. */
+ * it. The mode of a symlink cannot be changed: -EOPNOTSUPP. */
 int ic_setattr(struct ic *ic, struct ic_inode *inode, int fd,
                const struct ic_setattr *attr, struct stat *ret_stat);
 
@@ -614,7 +635,8 @@ gboolean ic_set_outside_policy(struct ic *ic, enum ic_outside_policy policy,
  * ERROR_NOTHING_TO_UNDO (fewer than steps: nothing is done), ERROR_STEP_ACTIVE,
  * ERROR_STEP_UNPROTECTED (one of them; nothing is done, by force neither; only
  * ic_discard() ends that), ERROR_UNDO_BARRIER, ERROR_PREIMAGE_MISSING,
- * ERROR_PREIMAGE_CORRUPT (the step is not touched), ERROR_IO_ERROR (the
+ * ERROR_PREIMAGE_CORRUPT (the step is not touched), ERROR_BUSY (a file of it is
+ * a running program or leased: nothing is touched), ERROR_IO_ERROR (the
  * interrupted rollback is finished by the next ic_rollback() or
  * ic_open_share()). An error in a later step leaves the newer ones taken back,
  * and its text says which: a step can be compared with the folder only when
@@ -624,7 +646,10 @@ gboolean ic_set_outside_policy(struct ic *ic, enum ic_outside_policy policy,
  * touched is not as it left it: ERROR_UNDO_BARRIER.
  *
  * force goes over both. Then what the step had changed is as it was before,
- * also where others have changed it since. What they changed elsewhere stays,
+ * also where others have changed it since. Of a file that was overwritten in
+ * place this is what the step had overwritten (in blocks of 128 KiB, where it
+ * could not be cloned): what else others have written there stays, and the file
+ * may be a mix of both. What they changed elsewhere stays,
  * with one exception: a folder that the step made goes with everything in it,
  * what others have put there too; ic_redo() brings it back. force also undoes
  * as much of a damaged step as its record still says; a step of which nothing
@@ -701,6 +726,10 @@ gboolean ic_redo(struct ic *ic, unsigned steps, bool force,
 
 /* How many steps ic_redo() can bring back now; 0 without an undo log. */
 unsigned ic_redoable(struct ic *ic);
+
+/* The first limit of them, in the order in which it would. Else as
+ * ic_history(). */
+GPtrArray *ic_redo_history(struct ic *ic, unsigned limit, GError **error);
 
 /* The newest limit steps, newest first; none if limit is 0. A new array of
  * struct ic_step_info *, also if it is empty.

@@ -9,6 +9,7 @@
 
 #include "common/fd.h"
 #include "interceptor/inverse_parts.h"
+#include "interceptor/project.h"
 #include "interceptor/search.h"
 #include "interceptor/sys.h"
 
@@ -213,7 +214,8 @@ static int invert_linked(struct inverter *v, const struct step_inode *inode,
     int rc = step_record_seen(v->step, mine, now);
 
     if (rc == 0)
-        rc = sys_linkat(v->source->blobs, name.text, v->store.blobs, name.text);
+        rc = project_link(v->source->blobs, name.text, v->store.blobs,
+                          name.text);
     if (rc < 0)
         return rc;
     held_links_change(v->source->held, inode->ino, 1);
@@ -297,6 +299,7 @@ int inverse_make(const struct inverse_source *source, int dirfd)
     int rc;
 
     v.step->started_us = step->started_us;
+    v.step->root_born = step->root_born;
     v.step->inverse = !step->inverse;
     v.store.no_clones = &v.no_clones;
     v.store.blobs = sys_openat(dirfd, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);

@@ -16,6 +16,8 @@
 
 #include "common/crc32c.h"
 #include "common/json_bytes.h"
+#include "common/log.h"
+#include "interceptor/rights.h"
 #include "interceptor/sys.h"
 
 enum { XATTR_TRIES = 8 }; /* a list may grow between size and read */
@@ -115,6 +117,13 @@ int64_t meta_time(const struct timespec *time)
                      (uint64_t)time->tv_nsec);
 }
 
+static struct project read_project(int fd)
+{
+    struct project project = project_of_fd(fd);
+
+    return project.inherits ? project : (struct project){ 0 };
+}
+
 int meta_read(int fd, struct meta **ret_meta)
 {
     g_autoptr(meta_auto) meta = g_new0(struct meta, 1);
@@ -124,14 +133,16 @@ int meta_read(int fd, struct meta **ret_meta)
     if (rc < 0)
         return rc;
     meta->mode = st.st_mode;
-    meta->uid = st.st_uid;
-    meta->gid = st.st_gid;
+    meta->uid = rights_uid(st.st_uid);
+    meta->gid = rights_gid(st.st_gid);
     meta->mtime = st.st_mtim;
     meta->changed = meta_time(&st.st_ctim);
     if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
         meta->rdev = st.st_rdev;
     if (S_ISLNK(st.st_mode))
         rc = read_target(fd, &meta->target);
+    if (S_ISDIR(st.st_mode))
+        meta->project = read_project(fd);
     if (rc == 0)
         rc = read_xattrs(fd, &meta->xattrs);
     if (rc < 0)
@@ -169,6 +180,8 @@ void meta_to_record(const struct meta *meta, json_t *record)
     if (meta->rdev)
         json_object_set_new(record, "rdev",
                             json_integer((json_int_t)meta->rdev));
+    if (meta->project.inherits)
+        json_object_set_new(record, "project", json_integer(meta->project.id));
     if (meta->target)
         json_object_set_new(record, "target",
                             bytes_member(meta->target, strlen(meta->target)));
@@ -242,7 +255,7 @@ struct meta *meta_from_record(json_t *record)
     g_autoptr(meta_auto) meta = g_new0(struct meta, 1);
     json_t *mtime = json_object_get(record, "mtime");
     json_t *target = json_object_get(record, "target");
-    json_int_t mode, uid, gid, rdev = 0;
+    json_int_t mode, uid, gid, id = 0, rdev = 0;
 
     if (!get_number(record, "mode", 0177777, &mode) ||
         !get_number(record, "uid", UINT32_MAX, &uid) ||
@@ -260,6 +273,9 @@ struct meta *meta_from_record(json_t *record)
     meta->mtime.tv_sec = json_integer_value(json_array_get(mtime, 0));
     meta->mtime.tv_nsec = json_integer_value(json_array_get(mtime, 1));
     meta->changed = json_integer_value(json_object_get(record, "ct"));
+    meta->project.inherits = S_ISDIR(meta->mode) &&
+                             get_number(record, "project", UINT32_MAX, &id);
+    meta->project.id = meta->project.inherits ? (uint32_t)id : 0;
     if (meta->mtime.tv_nsec < 0 || meta->mtime.tv_nsec > 999999999)
         return NULL;
     if (target)
@@ -277,6 +293,25 @@ static bool has_same(GHashTable *in, const char *name, GBytes *value)
     return other && g_bytes_equal(other, value);
 }
 
+/* Who has read them could have set them, or has refused the change
+ * (capture_rights.c); but another may finish the undo, and lack that right. */
+static bool is_privileged(const char *name)
+{
+    return g_str_has_prefix(name, "trusted.") ||
+           (g_str_has_prefix(name, "security.") &&
+            strcmp(name, "security.capability") != 0);
+}
+
+static void warn_lost(const char *name)
+{
+    g_autofree char *valid = g_utf8_make_valid(name, -1);
+
+    log_warn(LOG_UNDO,
+             "undo: the extended attribute '%s' of a file cannot be put back "
+             "without CAP_SYS_ADMIN",
+             valid);
+}
+
 /* Make fd's attributes, now "current", be "wanted". */
 static int apply_xattrs(GHashTable *wanted, GHashTable *current, int fd)
 {
@@ -291,7 +326,9 @@ static int apply_xattrs(GHashTable *wanted, GHashTable *current, int fd)
             if (wanted && g_hash_table_contains(wanted, name))
                 continue;
             rc = sys_removexattr_fd(fd, name);
-            if (rc < 0 && rc != -ENODATA)
+            if (rc == -EPERM && is_privileged(name))
+                warn_lost(name);
+            else if (rc < 0 && rc != -ENODATA)
                 return rc;
         }
     }
@@ -306,29 +343,63 @@ static int apply_xattrs(GHashTable *wanted, GHashTable *current, int fd)
         if (has_same(current, name, value))
             continue;
         rc = sys_setxattr_fd(fd, name, data, len, 0);
-        if (rc < 0)
+        if (rc == -EPERM && is_privileged(name))
+            warn_lost(name);
+        else if (rc < 0)
             return rc;
     }
     return 0;
+}
+
+/* Attributes of a file that a step has closed to its owner cannot be read. */
+static int read_or_open(int fd, mode_t wanted, struct meta **ret_meta)
+{
+    struct stat st;
+    int rc = meta_read(fd, ret_meta);
+
+    if (rc != -EACCES || S_ISLNK(wanted))
+        return rc;
+    rc = sys_stat_fd(fd, &st);
+    if (rc == 0 && (st.st_mode & S_IFMT) != (wanted & S_IFMT))
+        rc = -ESTALE;
+    if (rc == 0)
+        rc = sys_chmod_fd(fd, (wanted & 07777) | 0600);
+    return rc < 0 ? rc : meta_read(fd, ret_meta);
+}
+
+static bool owner_differs(const struct meta *a, const struct meta *b)
+{
+    return rights_differ(a->uid, b->uid) || rights_differ(a->gid, b->gid);
+}
+
+static int set_owner(const struct meta *current, const struct meta *meta,
+                     int fd)
+{
+    return sys_chown_fd(
+        fd, rights_differ(current->uid, meta->uid) ? meta->uid : (uid_t)-1,
+        rights_differ(current->gid, meta->gid) ? meta->gid : (gid_t)-1);
 }
 
 int meta_apply(const struct meta *meta, int fd)
 {
     struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, meta->mtime };
     g_autoptr(meta_auto) current = NULL;
-    int rc = meta_read(fd, &current);
+    int rc = read_or_open(fd, meta->mode, &current);
     bool symlink = S_ISLNK(meta->mode);
 
     if (rc == 0 && (current->mode & S_IFMT) != (meta->mode & S_IFMT))
         return -ESTALE;
-    if (rc == 0 && (current->uid != meta->uid || current->gid != meta->gid)) {
-        rc = sys_chown_fd(fd, meta->uid, meta->gid);
+    if (rc == 0 && owner_differs(current, meta)) {
+        rc = set_owner(current, meta, fd);
         /* chown(2) clears suid, sgid and security.capability. */
         if (rc == 0) {
             g_clear_pointer(&current, meta_free);
-            rc = meta_read(fd, &current);
+            rc = read_or_open(fd, meta->mode, &current);
         }
     }
+    /* Undo has told it to stop, to get something in; or it is made anew. */
+    if (rc == 0 && meta->project.inherits && !current->project.inherits)
+        project_set(fd, meta->project);
     /* ACLs are attributes and their mask is the mode's group bits: attributes
      * first, then the mode, which then changes nothing of them. */
     if (rc == 0)
@@ -372,8 +443,8 @@ static bool xattrs_equal(GHashTable *a, GHashTable *b)
 
 bool meta_equal(const struct meta *a, const struct meta *b, bool with_mtime)
 {
-    return a->mode == b->mode && a->uid == b->uid && a->gid == b->gid &&
-           a->rdev == b->rdev && g_strcmp0(a->target, b->target) == 0 &&
+    return a->mode == b->mode && !owner_differs(a, b) && a->rdev == b->rdev &&
+           g_strcmp0(a->target, b->target) == 0 &&
            xattrs_equal(a->xattrs, b->xattrs) &&
            (!with_mtime || (a->mtime.tv_sec == b->mtime.tv_sec &&
                             a->mtime.tv_nsec == b->mtime.tv_nsec));
@@ -381,8 +452,8 @@ bool meta_equal(const struct meta *a, const struct meta *b, bool with_mtime)
 
 uint32_t meta_digest(const struct meta *meta)
 {
-    uint64_t plain[] = { meta->mode, meta->uid, meta->gid };
-    uint32_t digest = crc32c(plain, sizeof(plain));
+    uint64_t mode = meta->mode;
+    uint32_t digest = crc32c(&mode, sizeof(mode));
     GHashTableIter iter;
     gpointer name, value;
 

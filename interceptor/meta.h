@@ -3,8 +3,9 @@
  * meta - an inode's metadata: what undo restores besides content and names.
  *
  * Type, the 12 mode bits, owner, mtime (ns), device number, symlink target
- * and all extended attributes (ACLs and capabilities are attributes too). Not
- * atime, not ctime (which is noted: own.h), not the inode number.
+ * and all extended attributes (ACLs and capabilities are attributes too), and
+ * of a folder whether it gives its project to what is in it. Not atime, not
+ * ctime (which is noted: own.h), not the inode number.
  */
 #ifndef INTERCEPTOR_META_H
 #define INTERCEPTOR_META_H
@@ -15,15 +16,18 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "interceptor/project.h"
+
 struct meta {
     mode_t mode; /* with S_IFMT */
-    uid_t uid;
-    gid_t gid;
+    uid_t uid;   /* or RIGHTS_UNKNOWN, which equals any */
+    gid_t gid;   /* the same */
     struct timespec mtime;
-    dev_t rdev;         /* device nodes */
-    char *target;       /* symlinks, else NULL */
-    GHashTable *xattrs; /* name -> GBytes; NULL: there are none */
-    int64_t changed;    /* meta_time() of its ctime when read; not restored */
+    dev_t rdev;             /* device nodes */
+    char *target;           /* symlinks, else NULL */
+    GHashTable *xattrs;     /* name -> GBytes; NULL: there are none */
+    struct project project; /* of a folder that gives it on; else zeroes */
+    int64_t changed; /* meta_time() of its ctime when read; not restored */
 };
 
 /* Read the metadata of the inode behind fd (of any kind, O_PATH too). 0 or
@@ -50,7 +54,7 @@ bool meta_equal(const struct meta *a, const struct meta *b, bool with_mtime);
 /* A time as one number, good for telling whether two are equal. */
 int64_t meta_time(const struct timespec *time);
 
-/* A checksum of mode, owner and attributes. */
+/* A checksum of mode and attributes. */
 uint32_t meta_digest(const struct meta *meta);
 
 /* Make an empty inode of this type at dirfd/name, owned by us. */

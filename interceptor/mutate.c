@@ -317,6 +317,8 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
 
     if (rc < 0)
         return rc;
+    if (engine_is_mounted(ic, inode))
+        return mutate_finish(ic, -EXDEV);
     rc = check_free(dir, name);
     if (rc == 0)
         rc = check_linkable(inode, &unnamed);

@@ -52,6 +52,24 @@ static int keep_meta(struct ic *ic, struct ic_inode *inode)
     return end_capture(ic, rc);
 }
 
+static int keep_owner(struct ic *ic, struct ic_inode *inode,
+                      const struct ic_setattr *attr)
+{
+    int rc;
+
+    if (!engine_captures(ic) || !(attr->valid & (IC_SET_UID | IC_SET_GID)))
+        return 0;
+    durable_begin(ic);
+    pthread_mutex_lock(&ic->names);
+    rc = engine_need_step(ic);
+    if (rc == 0 && engine_captures(ic))
+        rc = capture_owner(&ic->wal, inode,
+                           attr->valid & IC_SET_UID ? attr->uid : (uid_t)-1,
+                           attr->valid & IC_SET_GID ? attr->gid : (gid_t)-1);
+    pthread_mutex_unlock(&ic->names);
+    return end_capture(ic, rc);
+}
+
 static int begin_content(struct ic *ic, struct ic_inode *inode,
                          struct content **ret_content)
 {
@@ -315,10 +333,11 @@ int ic_setattr(struct ic *ic, struct ic_inode *inode, int fd,
 
     if (rc < 0)
         return rc;
-    if (attr->valid & IC_SET_SIZE && S_ISREG(inode->type))
-        rc = keep_data(ic, inode, attr->size, RANGE_END);
-    else
-        rc = keep_meta(ic, inode);
+    rc = keep_owner(ic, inode, attr);
+    if (rc == 0)
+        rc = attr->valid & IC_SET_SIZE && S_ISREG(inode->type)
+                 ? keep_data(ic, inode, attr->size, RANGE_END)
+                 : keep_meta(ic, inode);
     if (rc == 0)
         rc = apply(inode, fd, attr);
     engine_leave(ic);

@@ -199,7 +199,11 @@ static int rename_captured(struct ic *ic, const struct rename_end *from,
     int rc = 0;
 
     if (engine_captures(ic)) {
-        rc = capture_binding(&ic->wal, from->dir, from->name, &from->st);
+        rc = capture_rename(&ic->wal, from->dir, from->name, &from->st);
+        if (rc == 0 && flags & RENAME_EXCHANGE)
+            rc = capture_rename(&ic->wal, to->dir, to->name, &to->st);
+        if (rc == 0)
+            rc = capture_binding(&ic->wal, from->dir, from->name, &from->st);
         if (rc == 0)
             rc = capture_binding(&ic->wal, to->dir, to->name,
                                  to->exists ? &to->st : NULL);
@@ -316,7 +320,7 @@ int ic_renameat2(struct ic *ic, struct ic_inode *old_dir, const char *old_name,
         flags == (RENAME_NOREPLACE | RENAME_EXCHANGE) ||
         !engine_is_name(new_name))
         return -EINVAL;
-    if (ic->log && new_dir->dev != ic->dev)
+    if (engine_is_mounted(ic, new_dir))
         return -EXDEV;
     do {
         seq = parking_seq(&ic->parking);

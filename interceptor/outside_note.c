@@ -6,8 +6,11 @@
 
 #include <limits.h>
 
+#include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/barriers.h"
+#include "interceptor/step_mark.h"
+#include "interceptor/sys.h"
 
 enum { BARRIERS_IN_A_ROW = 100 /* with no step between them */ };
 
@@ -53,6 +56,35 @@ static int64_t newest_seq(struct ic *ic)
                redo_count > 0 ? redos[redo_count - 1] : 0);
 }
 
+/* What the history could not be told must be known if the step is taken back
+ * after a kill. */
+static void mark_open_step(struct ic *ic)
+{
+    fd_auto int dir = ic->wal.step ? undo_log_open_wal(ic->log) : -1;
+
+    if (dir >= 0)
+        step_mark(dir, STEP_MARK_FOREIGN, atomic_load(&ic->durable.power));
+}
+
+/* In nobody's way, but if the open step is denied, or a rollback finished that
+ * stopped half-way, it matters whose is what. */
+static void keep_for_step(struct ic *ic, struct ic_barrier *barrier)
+{
+    if (!ic->wal.step && !ic->broken) {
+        ic_barrier_free(barrier);
+        return;
+    }
+    if (ic->unkept->len >= BARRIERS_IN_A_ROW) {
+        struct ic_barrier *last = g_ptr_array_index(ic->unkept,
+                                                    BARRIERS_IN_A_ROW - 1);
+
+        last->more++;
+        ic_barrier_free(barrier);
+        return;
+    }
+    g_ptr_array_add(ic->unkept, barrier);
+}
+
 void outside_keep(struct ic *ic, struct ic_barrier *barrier)
 {
     int64_t seq = ic->log ? newest_seq(ic) : 0;
@@ -60,51 +92,127 @@ void outside_keep(struct ic *ic, struct ic_barrier *barrier)
 
     if (ic->outside_policy != IC_OUTSIDE_BARRIER || seq == 0 ||
         is_crowded(ic, seq)) {
-        ic_barrier_free(barrier);
+        keep_for_step(ic, barrier);
         return;
     }
     rc = undo_log_add_barrier(ic->log, barrier);
-    if (rc < 0)
+    if (rc < 0) {
         log_warn(LOG_FILE_WATCHER, "history of the undo log: %s",
                  g_strerror(-rc));
+        mark_open_step(ic);
+    }
 }
 
 /* ---- what was noted of a step -------------------------------------------- */
 
-/* The paths of the barriers since it began; borrowed. */
-static GHashTable *paths_since(struct ic *ic, const struct step *step)
+/* What the watcher has noticed since a step began. */
+struct told {
+    GHashTable *paths; /* borrowed strings */
+    bool more;         /* and others, whose paths it has not */
+    int64_t first_us;  /* when the first was noticed; INT64_MAX: none was */
+};
+
+static void add_told(struct told *told, const struct ic_barrier *barrier)
 {
-    GHashTable *paths = g_hash_table_new(g_str_hash, g_str_equal);
+    told->more = told->more || barrier->more > 0;
+    told->first_us = MIN(told->first_us, barrier->noticed_us);
+    for (guint i = 0; i < barrier->paths->len; i++)
+        g_hash_table_add(told->paths, g_ptr_array_index(barrier->paths, i));
+}
+
+static struct told told_since(struct ic *ic, const struct step *step)
+{
     const GPtrArray *barriers = undo_log_barriers(ic->log);
+    struct told told = { .paths = g_hash_table_new(g_str_hash, g_str_equal),
+                         .first_us = INT64_MAX };
 
     for (guint i = 0; i < barriers->len; i++) {
         const struct ic_barrier *barrier = g_ptr_array_index(barriers, i);
 
-        for (guint j = 0; barrier->seq > step->seq && j < barrier->paths->len;
-             j++)
-            g_hash_table_add(paths, g_ptr_array_index(barrier->paths, j));
+        if (barrier->seq > step->seq)
+            add_told(&told, barrier);
     }
-    return paths;
+    for (guint i = 0; i < ic->unkept->len; i++)
+        add_told(&told, g_ptr_array_index(ic->unkept, i));
+    return told;
+}
+
+static bool is_told(const struct told *told, const struct survey_entry *entry)
+{
+    g_autofree char *path = entry->path_length < PATH_MAX ? survey_path(entry)
+                                                          : NULL;
+
+    return told->more || !path || g_hash_table_contains(told->paths, path);
 }
 
 bool outside_is_told(struct ic *ic, const struct step *step,
                      const struct survey *survey)
 {
-    g_autoptr(GHashTable) paths = paths_since(ic, step);
-    bool told = false;
+    struct told told = told_since(ic, step);
+    bool any = told.first_us < INT64_MAX;
+    bool found = any && (!survey || told.more);
 
-    if (!survey || g_hash_table_size(paths) == 0)
-        return g_hash_table_size(paths) > 0;
-    for (guint i = 0; !told && i < survey->created->len; i++) {
-        const struct survey_entry *entry = g_ptr_array_index(survey->created,
-                                                             i);
-        g_autofree char *path = entry->path_length < PATH_MAX
-                                    ? survey_path(entry)
-                                    : NULL;
+    for (guint i = 0; any && !found && i < survey->created->len; i++)
+        found = is_told(&told, g_ptr_array_index(survey->created, i));
+    g_hash_table_unref(told.paths);
+    return found;
+}
 
-        told = path && g_hash_table_contains(paths, path);
+static GHashTable *told_inodes(const struct told *told,
+                               const struct survey *survey)
+{
+    GHashTable *inodes = g_hash_table_new_full(g_int64_hash, g_int64_equal,
+                                               g_free, NULL);
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, survey->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const struct survey_entry *entry = value;
+        uint64_t ino = entry->st.st_ino;
+
+        if (is_told(told, entry))
+            g_hash_table_add(inodes, g_memdup2(&ino, sizeof(ino)));
     }
-    return told;
+    return inodes;
+}
+
+void outside_find_edited(struct ic *ic, const struct step *step,
+                         const struct survey *survey, int64_t *ret_since_us,
+                         GHashTable **ret_inodes)
+{
+    enum { LATE_US = 2000000 }; /* a barrier is noticed after the edit */
+    struct told told = told_since(ic, step);
+
+    *ret_since_us = undo_log_owner_gone(ic->log);
+    *ret_inodes = NULL;
+    if (told.first_us < INT64_MAX && survey)
+        *ret_inodes = told_inodes(&told, survey);
+    else if (told.first_us < INT64_MAX)
+        *ret_since_us = MIN(*ret_since_us, told.first_us - LATE_US);
+    g_hash_table_unref(told.paths);
+}
+
+static bool is_late(struct ic *ic, const struct survey_entry *entry)
+{
+    return sys_time_us(&entry->st.st_ctim) > undo_log_owner_gone(ic->log);
+}
+
+bool outside_came_later(struct ic *ic, const struct survey *survey)
+{
+    GHashTableIter iter;
+    gpointer value;
+    bool found = false;
+
+    if (!survey)
+        return false;
+    for (guint i = 0; !found && i < survey->created->len; i++)
+        found = is_late(ic, g_ptr_array_index(survey->created, i));
+    g_hash_table_iter_init(&iter, survey->inodes);
+    while (!found && g_hash_table_iter_next(&iter, NULL, &value))
+        found = S_ISREG(((const struct survey_entry *)value)->st.st_mode) &&
+                is_late(ic, value);
+    return found;
 }
 
 /* ---- what the step did not make ------------------------------------------ */
@@ -127,16 +235,17 @@ static void add_foreign(struct ic *ic, struct ic_barrier *barrier,
 void outside_note_foreign(struct ic *ic, const struct survey *survey, bool now)
 {
     struct ic_barrier *barrier;
-    g_autoptr(GHashTable) known = NULL;
+    struct told known;
     guint i;
 
     if (survey->foreign->len == 0)
         return;
-    known = paths_since(ic, ic->wal.step);
+    known = told_since(ic, ic->wal.step);
     barrier = barrier_new(g_get_real_time(), true);
     for (i = 0; i < survey->foreign->len && barrier->more == 0; i++)
-        add_foreign(ic, barrier, known, g_ptr_array_index(survey->foreign, i),
-                    now);
+        add_foreign(ic, barrier, known.paths,
+                    g_ptr_array_index(survey->foreign, i), now);
+    g_hash_table_unref(known.paths);
     barrier->more += survey->foreign->len - i;
     if (barrier->paths->len == 0 && barrier->more == 0) {
         ic_barrier_free(barrier);

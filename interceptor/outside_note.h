@@ -13,7 +13,9 @@
  *
  * Not told so: what others wrote into files of the step before the watcher came
  * there; nor a file that somebody removed there, to make another one, which got
- * the same inode number.
+ * the same inode number. If the engine is killed in a step, what it has in its
+ * tables is lost; then only what the history has a note of, or what came some
+ * seconds after the kill, is known not to be the step's.
  */
 #ifndef INTERCEPTOR_OUTSIDE_NOTE_H
 #define INTERCEPTOR_OUTSIDE_NOTE_H
@@ -40,5 +42,15 @@ void outside_note_foreign(struct ic *ic, const struct survey *survey, bool now);
  * if it is half-way to what it was. */
 bool outside_is_told(struct ic *ic, const struct step *step,
                      const struct survey *survey);
+
+/* Which of the files whose content will be put back others may have written
+ * into: see restore_set_edited(). *ret_inodes: new, or NULL. */
+void outside_find_edited(struct ic *ic, const struct step *step,
+                         const struct survey *survey, int64_t *ret_since_us,
+                         GHashTable **ret_inodes);
+
+/* After a kill: was anything that the step made, or any file that it changed,
+ * made, moved or changed when the owner of the step was gone already? */
+bool outside_came_later(struct ic *ic, const struct survey *survey);
 
 #endif

@@ -8,10 +8,11 @@
 #include "interceptor/inode.h"
 #include "interceptor/step.h"
 
-/* The step was taken back or redone: each name that it had changed is what it
- * was before, and who is closed (inode.h) is to be found by that. With the gate
- * write-locked. */
-void places_note_restored(struct inode_table *table, dev_t dev,
+/* The step was taken back or redone: what the server knows of its inodes is at
+ * home now (step.h), which the next step looks for there, as does who opens a
+ * closed one (inode.h). root: the share; borrowed. After step_sort(), with the
+ * gate write-locked. */
+void places_note_restored(struct inode_table *table, dev_t dev, int root,
                           const struct step *step);
 
 #endif

@@ -91,6 +91,8 @@ struct post_state post_state_of(const struct survey_entry *entry)
         .mode = st->st_mode,
         .has_digest = entry->has_digest,
         .digest = entry->digest,
+        .uid = entry->uid,
+        .gid = entry->gid,
         .state.ino = st->st_ino,
     };
 
@@ -115,7 +117,9 @@ static void format(GString *line, const struct survey_entry *entry,
     g_string_append_printf(line, ",\"i\":%" PRId64 ",\"o\":%u",
                            (int64_t)post.state.ino, post.mode);
     if (post.has_digest)
-        g_string_append_printf(line, ",\"x\":%" PRIu32, post.digest);
+        g_string_append_printf(
+            line, ",\"a\":%" PRIu32 ",\"u\":%" PRIu32 ",\"g\":%" PRIu32,
+            post.digest, post.uid, post.gid);
     if (!S_ISDIR(post.mode))
         g_string_append_printf(
             line, ",\"s\":%" PRId64 ",\"m\":%" PRId64 ",\"c\":%" PRId64,
@@ -162,7 +166,7 @@ static int64_t number(json_t *record, const char *key)
 bool post_state_load(struct step *step, json_t *record)
 {
     json_t *dir = json_object_get(record, "d");
-    json_t *digest = json_object_get(record, "x");
+    json_t *digest = json_object_get(record, "a");
     struct post_state *post;
 
     if (!step->post)
@@ -185,6 +189,8 @@ bool post_state_load(struct step *step, json_t *record)
     post->mode = (mode_t)number(record, "o");
     post->has_digest = digest != NULL;
     post->digest = (uint32_t)json_integer_value(digest);
+    post->uid = (uint32_t)number(record, "u");
+    post->gid = (uint32_t)number(record, "g");
     post->size = number(record, "s");
     post->mtime = number(record, "m");
     post->state.ino = (uint64_t)number(record, "i");

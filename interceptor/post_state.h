@@ -4,12 +4,14 @@
  *
  * When a step is committed, what its survey (survey.h) found is written into
  * its manifest, a line a name, a directory before what is in it:
- *     {"t":"p","i":2,"o":16877,"x":N}         line 0: the share's root
- *     {"t":"p","d":0,"n":"a","i":12,"o":33188,"x":N,"s":5,"m":T,"c":U}
- * d: line of the directory; i: inode number; o: mode; x: meta_digest(), of
- * inodes whose metadata the step recorded; s: size; m, c: mtime and ctime. The
- * last three are not noted of directories: their times change with every entry
- * in them, and the entries that matter have lines of their own.
+ *     {"t":"p","i":2,"o":16877,"a":N,"u":0,"g":0}   line 0: the share's root
+ *     {"t":"p","d":0,"n":"a","i":12,"o":33188,"a":N,"u":0,"g":0,"s":5,"m":T,
+ *         "c":U}
+ * d: line of the directory; i: inode number; o: mode; a: meta_digest(), and u,
+ * g: owner and group (rights.h), of inodes whose metadata the step recorded; s:
+ * size; m, c: mtime and ctime. The last three are not noted of directories:
+ * their times change with every entry in them, and the entries that matter have
+ * lines of their own.
  *
  * A name that the step removed has no line, nor has what is inside a directory
  * that it only moved. So the lines are as many as what is there of the change.
@@ -29,10 +31,11 @@ struct post_state {
     char *name;
     mode_t mode;
     bool has_digest;
-    uint32_t digest;
+    uint32_t digest, uid, gid;
     int64_t size, mtime;
     struct own_state state; /* changed is 0 of directories */
     bool found;             /* for who compares */
+    bool closed;            /* the same: what is in there cannot be told */
 };
 
 /* Append the lines to the open step's manifest. 0 or -errno. */

@@ -74,29 +74,49 @@ static gboolean preview_step(struct ic *ic, int64_t id, bool force, bool newest,
     return check(ic, step, dir, force, newest, result, error);
 }
 
+/* What a rollback would finish first. */
+static gboolean preview_unfinished(struct ic *ic,
+                                   struct ic_rollback_result *result,
+                                   GError **error)
+{
+    fd_auto int dir = undo_log_open_wal(ic->log);
+    g_autoptr(step_auto) step = NULL;
+    struct ic_step_info *info;
+
+    if (!rollback_load_step(ic, dir, true, &step, error))
+        return FALSE;
+    if (step->inverse)
+        return steps_fail(error, ERROR_IO_ERROR, "a redo is unfinished",
+                          ic->broken);
+    info = describe_now(ic, step, dir);
+    info->undoable = true;
+    report_turn_round(info);
+    g_ptr_array_add(result->steps, info);
+    return TRUE;
+}
+
 static gboolean preview_locked(struct ic *ic, unsigned steps, bool force,
                                struct ic_rollback_result *result,
                                GError **error)
 {
+    unsigned first = ic->broken ? 1 : 0;
     const struct undo_log_entry *entries;
     g_autoptr(GError) cause = NULL;
     size_t count;
 
     if (!steps_check_none(ic, error) ||
         !steps_close_ambient_locked(ic, error) ||
-        !rollback_check_steps(ic, steps, force, error))
+        !rollback_check_steps(ic, steps, force, error) ||
+        (first && !preview_unfinished(ic, result, error)))
         return FALSE;
-    if (ic->broken)
-        return steps_fail(error, ERROR_IO_ERROR,
-                          "a rollback is unfinished; roll back again to "
-                          "finish it",
-                          ic->broken);
+    steps -= first;
     entries = undo_log_entries(ic->log, &count);
-    outside_check_barriers(ic, entries[count - steps].seq, force, result,
-                           &cause);
+    if (steps > 0)
+        outside_check_barriers(ic, entries[count - steps].seq, force, result,
+                               &cause);
     /* All steps are shown, the first thing that is in the way is told. */
     for (unsigned i = 1; i <= steps; i++)
-        preview_step(ic, entries[count - i].id, force, i == 1, result,
+        preview_step(ic, entries[count - i].id, force, i == 1 && !first, result,
                      cause ? NULL : &cause);
     if (!cause)
         return TRUE;

@@ -193,6 +193,31 @@ static bool recover_redo(struct ic *ic, const struct step *inverse,
     return true;
 }
 
+/* The folder was removed and made anew, or the log is another's. */
+static bool is_of_another(struct ic *ic, const struct step *step)
+{
+    return step->root_born && ic->root_born && step->root_born != ic->root_born;
+}
+
+/* What it made is gone, and what has those names now is no business of its. */
+static bool keep_of_another(struct ic *ic, const struct step *step,
+                            GError **error)
+{
+    int rc;
+
+    undo_log_release_reserve(ic->log); /* the disk may be full */
+    rc = undo_log_set_aside_whole(ic->log, step->id, step->seq);
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    events_warn(ic->events,
+                "step %" G_GINT64_FORMAT
+                " was interrupted in another folder than %s, which has been "
+                "made since: nothing of it is taken back; what the log had "
+                "kept is in %s/damaged",
+                step->id, ic->share, ic->undo_dir);
+    return true;
+}
+
 static bool recover_wal(struct ic *ic, int dir, GError **error)
 {
     g_autoptr(step_auto) step = NULL;
@@ -208,6 +233,8 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
      */
     if (rc == 0)
         undo_log_use(ic->log, 0, step->seq);
+    if (rc == 0 && is_of_another(ic, step))
+        return keep_of_another(ic, step, error);
     if (rc == 0 && step->inverse)
         return recover_redo(ic, step, error);
     if (rollback_undo_wal(ic, &ic->recovered, &cause)) {
@@ -255,4 +282,34 @@ bool rollback_recover(struct ic *ic, GError **error)
         ok = steps_fail(error, ERROR_IO_ERROR, "undo log", dir);
     undo_log_empty_trash(ic->log);
     return ok;
+}
+
+/* ---- looking ------------------------------------------------------------- */
+
+static void tell_unfinished(struct ic *ic, const struct step *step)
+{
+    struct ic_step_info *info = step ? report_from_step(step)
+                                     : report_of_damaged(0);
+    json_t *payload = report_to_json(info);
+
+    json_object_set_new(payload, "code", json_string("step_unfinished"));
+    json_object_set_new(
+        payload, "message",
+        json_string("a step did not end; it is still to be taken back"));
+    events_send(ic->events, "event.warning", payload);
+    ic_step_info_free(info);
+}
+
+bool rollback_leave_unfinished(struct ic *ic)
+{
+    fd_auto int dir = undo_log_open_wal(ic->log);
+    g_autoptr(step_auto) step = NULL;
+    int rc = dir < 0 ? dir : step_load_summary(dir, &step);
+
+    if (dir < 0 || ((rc == -ENOENT || rc == -ENODATA) && is_empty(dir)))
+        return false;
+    count_all_links(ic, dir);
+    ic->broken = -EIO;
+    tell_unfinished(ic, rc == 0 ? step : NULL);
+    return true;
 }

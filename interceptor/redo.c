@@ -289,7 +289,7 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
         return FALSE;
     }
     progress_end(&progress);
-    places_note_restored(ic->inodes, ic->dev, step);
+    places_note_restored(ic->inodes, ic->dev, ic->root->fd, step);
     rc = commit(ic, dir, step, target);
     if (rc < 0)
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);

@@ -5,7 +5,10 @@
  * R1  An inverse is complete before the rollback that it is for changes
  *     anything. Found incomplete, nothing was changed.
  * R2  A rollback goes on without an inverse if there is no room for it; a redo
- *     does not, since without it the step would be gone from the history.
+ *     does not, since without it the step would be gone from the history. Such a
+ *     rollback is marked (step_mark.h) before it changes anything, lest what
+ *     finishes it after a kill take the half of it for the step's work and make
+ *     an inverse of that.
  * R3  Inverses are valid for the tree that the rollback left: the first change
  *     by a client drops them all, before it is made.
  *

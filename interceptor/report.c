@@ -53,6 +53,8 @@ struct reporter {
     struct ic_step_info *info;
     GHashTable *deleted; /* ic_change -> step_inode whose size is yet to be
                             found: only the changes that are listed need it */
+    GHashTable *targets; /* step_binding -> survey_entry: its new name */
+    GPtrArray *links;    /* borrowed survey_entry: names in addition */
 };
 
 /* Count a change. path (taken) may be NULL: longer than a system call takes.
@@ -109,6 +111,105 @@ static bool is_arrival_of_recorded(struct reporter *r,
     return inode && inode->names && !(inode->flags & STEP_CREATED);
 }
 
+/* ---- names of recorded inodes -------------------------------------------- */
+
+/* What has lost names and got others was renamed, from one to one. Names that
+ * are left over were removed, or made. */
+
+static bool is_same(const struct step_inode *before,
+                    const struct survey_entry *now)
+{
+    return before && now && step_is_now(before, now->st.st_ino);
+}
+
+static void note_name(struct reporter *r, GHashTable *names,
+                      const struct survey_entry *now)
+{
+    struct step_inode *inode = step_find_inode(r->step, now->st.st_ino);
+    GPtrArray *list;
+
+    if (!is_arrival_of_recorded(r, now))
+        return; /* it is in survey->created */
+    list = g_hash_table_lookup(names, inode);
+    if (!list) {
+        list = g_ptr_array_new();
+        g_hash_table_insert(names, inode, list);
+    }
+    g_ptr_array_add(list, (gpointer)now);
+}
+
+static int compare_paths(gconstpointer a, gconstpointer b)
+{
+    const struct survey_entry *x = *(struct survey_entry *const *)a;
+    const struct survey_entry *y = *(struct survey_entry *const *)b;
+    g_autofree char *path_x = survey_path(x), *path_y = survey_path(y);
+
+    return strcmp(path_x, path_y);
+}
+
+/* list: the new names of the inode. */
+static void pair_names(struct reporter *r, const struct step_inode *inode,
+                       GPtrArray *list)
+{
+    guint next = 0;
+
+    g_ptr_array_sort(list, compare_paths);
+    for (guint i = 0; i < inode->names->len && next < list->len; i++) {
+        struct step_binding *binding = g_ptr_array_index(inode->names, i);
+
+        if (!is_same(inode, g_hash_table_lookup(r->survey->bindings, binding)))
+            g_hash_table_insert(r->targets, binding,
+                                g_ptr_array_index(list, next++));
+    }
+    for (; next < list->len; next++)
+        g_ptr_array_add(r->links, g_ptr_array_index(list, next));
+}
+
+static void find_new_names(struct reporter *r)
+{
+    g_autoptr(GHashTable) names = g_hash_table_new_full(
+        NULL, NULL, NULL, (GDestroyNotify)g_ptr_array_unref);
+    GHashTableIter iter;
+    gpointer key, value;
+
+    g_hash_table_iter_init(&iter, r->survey->bindings);
+    while (g_hash_table_iter_next(&iter, &key, &value)) {
+        const struct step_binding *binding = key;
+
+        if (!is_same(binding->before, value))
+            note_name(r, names, value);
+    }
+    for (guint i = 0; i < r->survey->arrivals->len; i++)
+        note_name(r, names, g_ptr_array_index(r->survey->arrivals, i));
+    g_hash_table_iter_init(&iter, names);
+    while (g_hash_table_iter_next(&iter, &key, &value))
+        pair_names(r, key, value);
+}
+
+/* Is it in the place of something that is gone from there for good? */
+static bool is_replacement(struct reporter *r, const struct survey_entry *now)
+{
+    const struct step_binding *binding = now->binding;
+
+    return binding && binding->before &&
+           !g_hash_table_contains(r->targets, binding);
+}
+
+static void report_links(struct reporter *r)
+{
+    for (guint i = 0; i < r->links->len; i++) {
+        const struct survey_entry *now = g_ptr_array_index(r->links, i);
+
+        if (is_replacement(r, now))
+            add(r, IC_MODIFIED, path_of(now),
+                size_before(r, now->binding->before), size_of(&now->st));
+        else
+            add(r, IC_CREATED, path_of(now), -1, size_of(&now->st));
+    }
+}
+
+/* ---- what was changed ---------------------------------------------------- */
+
 /* What was in a folder that is in the log as a whole. */
 static void report_inside(struct reporter *r, const struct step_inode *before,
                           const char *path)
@@ -137,24 +238,24 @@ static void report_binding(struct reporter *r, struct step_binding *binding)
     const struct survey_entry *now = g_hash_table_lookup(r->survey->bindings,
                                                          binding);
     struct step_inode *before = binding->before;
-    const struct survey_entry *moved;
+    const struct survey_entry *target;
     g_autofree char *path = NULL;
 
-    if (!before || (now && step_is_now(before, now->st.st_ino)))
+    if (!before || is_same(before, now))
         return; /* what is new is in survey->created */
     path = step_path_before(r->step, binding->dir, binding->name);
-    moved = g_hash_table_lookup(r->survey->inodes, before);
-    if (!moved && r->redone)
+    target = g_hash_table_lookup(r->targets, binding);
+    if (r->redone && !g_hash_table_contains(r->survey->inodes, before))
         report_inside(r, before, path);
-    if (moved && before->names->len == 1) {
+    if (target) {
         struct ic_change *change = add(
-            r, IC_RENAMED, path ? path_of(moved) : NULL, size_before(r, before),
-            size_of(&moved->st));
+            r, IC_RENAMED, path ? path_of(target) : NULL,
+            size_before(r, before), size_of(&target->st));
 
         if (change)
             change->from = g_steal_pointer(&path);
     } else if (now && is_arrival_of_recorded(r, now)) {
-        return; /* the rename onto this path is reported */
+        return; /* the rename onto this path is reported, or the link */
     } else if (now) {
         add(r, IC_MODIFIED, path_of(now), size_before(r, before),
             size_of(&now->st));
@@ -212,24 +313,13 @@ static void name_root(struct ic_step_info *info)
     }
 }
 
-/* Is it in the place of something that is gone? That is reported as modified.
- */
-static bool is_replacement(struct reporter *r,
-                           const struct survey_entry *created)
-{
-    const struct step_binding *binding = created->binding;
-
-    return binding && binding->before &&
-           !g_hash_table_lookup(r->survey->inodes, binding->before);
-}
-
 static void report_created(struct reporter *r)
 {
     for (guint i = 0; i < r->survey->created->len; i++) {
         const struct survey_entry *created = g_ptr_array_index(
             r->survey->created, i);
 
-        if (!is_replacement(r, created))
+        if (!is_replacement(r, created)) /* else it is modified */
             add(r, IC_CREATED, path_of(created), -1, size_of(&created->st));
     }
 }
@@ -256,16 +346,19 @@ struct ic_step_info *report_make(struct step *step, const struct survey *survey,
                                  int blobs, bool redone)
 {
     g_autoptr(GHashTable) deleted = g_hash_table_new(NULL, NULL);
-    struct reporter r = {
-        step, survey, blobs, redone, report_new(step), deleted
-    };
+    g_autoptr(GHashTable) targets = g_hash_table_new(NULL, NULL);
+    g_autoptr(GPtrArray) links = g_ptr_array_new();
+    struct reporter r = { step,    survey,  blobs, redone, report_new(step),
+                          deleted, targets, links };
     GHashTableIter iter;
     gpointer key, value;
 
+    find_new_names(&r);
     g_hash_table_iter_init(&iter, step->bindings);
     while (g_hash_table_iter_next(&iter, &key, NULL))
         report_binding(&r, key);
     report_created(&r);
+    report_links(&r);
     g_hash_table_iter_init(&iter, survey->inodes);
     while (g_hash_table_iter_next(&iter, &key, &value))
         report_inode(&r, key, value);

@@ -15,6 +15,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/progress.h"
+#include "interceptor/restore_busy.h"
 #include "interceptor/restore_content.h"
 #include "interceptor/restore_lost.h"
 #include "interceptor/restore_names.h"
@@ -206,7 +207,7 @@ static int keep_one(struct restore *r, const char *staged, uint64_t ino,
                     int keep)
 {
     struct step_name name = step_inode_blob(ino);
-    int rc = restore_rename(r->staging, staged, keep, name.text);
+    int rc = restore_rename(r, r->staging, staged, keep, name.text);
     struct stat st;
 
     /* A link of it is there already. */
@@ -305,8 +306,21 @@ static void count_work(struct restore *r)
     }
 }
 
+/* The engine's timer waits meanwhile. */
+static void tell_alive(struct restore *r)
+{
+    enum { EVERY_US = 500000 };
+    int64_t now_us = g_get_monotonic_time();
+
+    if (now_us < r->next_beat_us)
+        return;
+    r->next_beat_us = now_us + EVERY_US;
+    undo_log_beat(r->log);
+}
+
 void restore_note_progress(struct restore *r)
 {
+    tell_alive(r);
     if (r->progress)
         progress_step(r->progress);
 }
@@ -315,6 +329,7 @@ gboolean restore_run(struct restore *r, GError **error)
 {
     int rc = open_staging(r);
 
+    tell_alive(r);
     count_work(r);
     if (is_full(rc) && r->keep < 0)
         rc = do_without_staging(r);
@@ -361,6 +376,7 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
         .root = root,
         .staging = -1,
         .keep = -1,
+        .edited_since = INT64_MAX,
         .damaged_too = flags & RESTORE_DAMAGED,
         .edited_too = flags & RESTORE_EDITED,
         .lost = g_ptr_array_new_with_free_func(g_free),
@@ -381,6 +397,7 @@ void restore_free(struct restore *r)
     if (!r)
         return;
     survey_free(r->survey);
+    g_clear_pointer(&r->edited, g_hash_table_unref);
     g_ptr_array_unref(r->lost);
     walker_clear(&r->walker);
     g_string_free(r->trouble, TRUE);
@@ -392,7 +409,8 @@ void restore_free(struct restore *r)
 gboolean restore_check(struct restore *r, GError **error)
 {
     return restore_check_content(r, error) && drop_lost(r, error) &&
-           check_inodes(r, error);
+           check_inodes(r, error) &&
+           (!r->survey || restore_check_busy(r, error));
 }
 
 const struct survey *restore_survey(const struct restore *r)

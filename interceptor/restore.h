@@ -49,7 +49,8 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
                             GError **error);
 
 /* Is everything there that is needed? Nothing is changed but the manifest.
- * ERROR_PREIMAGE_MISSING, ERROR_PREIMAGE_CORRUPT, ERROR_IO_ERROR. */
+ * ERROR_PREIMAGE_MISSING, ERROR_PREIMAGE_CORRUPT, ERROR_IO_ERROR; ERROR_BUSY:
+ * see restore_busy.h. */
 gboolean restore_check(struct restore *restore, GError **error);
 
 /* The part of restore_check() that does not look at the tree. */

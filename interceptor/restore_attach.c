@@ -4,9 +4,12 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "common/fd.h"
+#include "interceptor/project.h"
 #include "interceptor/restore_names.h"
+#include "interceptor/restore_state.h"
 #include "interceptor/search.h"
 #include "interceptor/sys.h"
 
@@ -104,6 +107,7 @@ static int remake(struct attacher *a, struct step_inode *inode,
         rc = undo_log_add_alias(r->log, inode->ino, st.st_ino, r->step->seq);
     if (rc < 0)
         return rc;
+    project_adopt(r->staging, ret_name->text, a->dirfd);
     if (!(inode->flags & STEP_RETIRED)) {
         g_hash_table_steal(r->step->inodes, &inode->ino);
         g_ptr_array_add(r->step->retired, inode);
@@ -122,12 +126,12 @@ static int place(struct attacher *a, int from_dir, const char *from,
     int rc = -EXDEV;
 
     if (!last)
-        rc = sys_linkat(from_dir, from, a->dirfd, binding->name);
-    if (last || rc == -EPERM || rc == -EMLINK)
-        rc = restore_rename(from_dir, from, a->dirfd, binding->name);
+        rc = project_link(from_dir, from, a->dirfd, binding->name);
+    if (last || rc == -EPERM)
+        rc = restore_rename(a->r, from_dir, from, a->dirfd, binding->name);
     if (rc == -EACCES) {
         restore_relax(a->dirfd);
-        rc = restore_rename(from_dir, from, a->dirfd, binding->name);
+        rc = restore_rename(a->r, from_dir, from, a->dirfd, binding->name);
     }
     return rc;
 }
@@ -159,7 +163,7 @@ static int link_staged(int dirfd, const char *name, uint64_t ino, void *opaque)
         return -ENOENT;
     if (r->staging < 0)
         return -ENOSPC;
-    rc = sys_linkat(dirfd, name, r->staging, restore_staged_name(ino).text);
+    rc = project_link(dirfd, name, r->staging, restore_staged_name(ino).text);
     return rc == -EPERM || rc == -EMLINK || rc == -EEXIST ? 0 : rc;
 }
 
@@ -190,9 +194,35 @@ static int link_from_home(struct attacher *a, const struct step_inode *inode)
     fd_auto int dir = inode->home ? restore_open_dir(a->r, inode->home) : -1;
     int rc = dir < 0 ? 0 : is_there(dir, inode->home_name, inode->ino);
 
+    if (rc == -EACCES && inode->home->flags & STEP_META) {
+        restore_relax(dir);
+        rc = is_there(dir, inode->home_name, inode->ino);
+    }
     if (rc > 0)
         rc = link_staged(dir, inode->home_name, inode->ino, a->r);
     return rc == -ENOENT ? 0 : rc;
+}
+
+/* What the step has closed to its owner would not be searched. Its mode is set
+ * at the end. */
+static void open_closed(struct restore *r)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    if (geteuid() == 0)
+        return;
+    g_hash_table_iter_init(&iter, r->step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const struct step_inode *inode = value;
+        fd_auto int fd = -1;
+
+        if (!(inode->flags & STEP_META) || !S_ISDIR(inode->meta->mode))
+            continue;
+        fd = restore_open_inode(r, inode);
+        if (fd >= 0)
+            restore_relax(fd);
+    }
 }
 
 /* One walk through the tree for all that may have to be found there. */
@@ -205,6 +235,7 @@ static int search_missing(struct attacher *a)
     int dirfd, rc;
 
     a->searched = true;
+    open_closed(a->r);
     g_hash_table_iter_init(&iter, a->missing);
     while (g_hash_table_iter_next(&iter, &key, NULL)) {
         const struct step_inode *inode = key;

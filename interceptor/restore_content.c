@@ -6,6 +6,7 @@
  * met, and the last few stay open, since ranges of several files may take
  * turns.
  */
+#include "interceptor/restore_edited.h"
 #include "interceptor/restore_content.h"
 
 #include <errno.h>
@@ -26,7 +27,8 @@ enum { MAX_OPEN = 32, CHUNK = 128 << 10 };
 struct file {
     struct step_inode *inode;
     int fd;         /* -1: not open */
-    bool read_only; /* it can only be compared */
+    bool read_only; /* it can only be compared: */
+    int refused;    /* -errno of opening it to write */
     bool started;   /* it has its size */
 };
 
@@ -180,6 +182,8 @@ static int open_file(struct contents *c, struct file *file)
     fd_auto int fd = restore_open_inode(c->r, file->inode);
     int rc = fd < 0 ? fd : check_file(fd);
 
+    if (rc == 0 && !file->started)
+        rc = restore_save_edited(c->r, file->inode->ino, fd);
     if (rc < 0)
         return rc;
     file->fd = sys_reopen(fd, O_WRONLY | O_NONBLOCK);
@@ -190,7 +194,7 @@ static int open_file(struct contents *c, struct file *file)
     /* A file that may not be written: the step could not write it either, it
      * only tried to, if it has the content that it had. */
     if (file->read_only) {
-        rc = file->fd;
+        file->refused = rc = file->fd;
         file->fd = sys_reopen(fd, O_RDONLY | O_NONBLOCK);
         if (file->fd < 0)
             return rc;
@@ -206,7 +210,9 @@ static int set_size(const struct file *file)
     if (!file->read_only)
         return sys_ftruncate(file->fd, file->inode->data_size);
     rc = sys_stat_fd(file->fd, &st);
-    return rc < 0 ? rc : st.st_size == file->inode->data_size ? 0 : -EACCES;
+    return rc < 0                                 ? rc
+           : st.st_size == file->inode->data_size ? 0
+                                                  : file->refused;
 }
 
 /* Have it open, and with the size that it had. */
@@ -263,8 +269,8 @@ static int punch(const struct file *file, off_t offset, off_t length)
     return rc == -EOPNOTSUPP ? write_zeros(file->fd, offset, length) : rc;
 }
 
-/* Does the file have these bytes (NULL: zeros)? 0 or -EACCES. */
-static int compare(int fd, const char *data, off_t offset, off_t length)
+/* Does the file have these bytes (NULL: zeros)? */
+static bool has_bytes(int fd, const char *data, off_t offset, off_t length)
 {
     g_autofree char *found = g_malloc(CHUNK);
     g_autofree char *zeros = data ? NULL : g_malloc0(CHUNK);
@@ -274,19 +280,21 @@ static int compare(int fd, const char *data, off_t offset, off_t length)
 
         if (pread(fd, found, part, offset) != (ssize_t)part ||
             memcmp(found, data ? data : zeros, part) != 0)
-            return -EACCES;
+            return false;
         offset += (off_t)part;
         length -= (off_t)part;
         if (data)
             data += part;
     }
-    return 0;
+    return true;
 }
 
 static int apply(const struct file *file, const struct pack_entry *entry)
 {
     if (file->read_only)
-        return compare(file->fd, entry->data, entry->offset, entry->length);
+        return has_bytes(file->fd, entry->data, entry->offset, entry->length)
+                   ? 0
+                   : file->refused;
     if (!entry->data)
         return punch(file, entry->offset, entry->length);
     return sys_pwrite_all(file->fd, entry->data, (size_t)entry->length,

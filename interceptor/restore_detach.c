@@ -64,7 +64,7 @@ static int detach(struct restore *r, int dirfd, const char *name,
     }
     if (r->staging < 0)
         return make_room_in(r, dirfd, name, st, queue);
-    rc = restore_rename(dirfd, name, r->staging, staged.text);
+    rc = restore_rename(r, dirfd, name, r->staging, staged.text);
     /* Another link of it is there already. */
     if (rc == -EEXIST && !S_ISDIR(st->st_mode) &&
         sys_stat_name(r->staging, staged.text, &there) == 0 &&

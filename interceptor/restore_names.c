@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "common/fd.h"
+#include "interceptor/project.h"
 #include "interceptor/sys.h"
 
 enum { DIR_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW };
@@ -30,25 +31,42 @@ void restore_relax(int dirfd)
         sys_chmod_fd(dirfd, (st.st_mode & 07777) | 0700);
 }
 
+/* Killed before the mode is put back, the rollback that goes on is to know it.
+ * What the step created needs none. */
+static int record_mode(struct restore *r, int fd, const struct stat *st)
+{
+    struct step_inode *inode = step_find_inode(r->step, st->st_ino);
+    struct meta *meta;
+    int rc;
+
+    if (!inode || inode->flags & (STEP_CREATED | STEP_META | STEP_LOST))
+        return 0;
+    rc = restore_open_journal(r);
+    if (rc == 0)
+        rc = meta_read(fd, &meta);
+    return rc < 0 ? rc : step_record_meta(r->step, inode, meta);
+}
+
 /* Moving a directory changes its "..", which needs the right to write it. A
  * directory that is not ours to lose has its mode put back at once. */
-int restore_rename(int dirfd, const char *name, int to, const char *to_name)
+int restore_rename(struct restore *r, int dirfd, const char *name, int to,
+                   const char *to_name)
 {
-    int rc = sys_rename_noreplace(dirfd, name, to, to_name);
+    int rc = project_rename(dirfd, name, to, to_name);
     fd_auto int fd = -1;
     struct stat st;
 
     if (rc != -EACCES)
         return rc;
     restore_relax(dirfd);
-    rc = sys_rename_noreplace(dirfd, name, to, to_name);
+    rc = project_rename(dirfd, name, to, to_name);
     if (rc != -EACCES)
         return rc;
     fd = sys_openat(dirfd, name, DIR_FLAGS, 0);
-    if (fd < 0 || sys_stat_fd(fd, &st) < 0)
+    if (fd < 0 || sys_stat_fd(fd, &st) < 0 || record_mode(r, fd, &st) < 0)
         return -EACCES;
     restore_relax(fd);
-    rc = sys_rename_noreplace(dirfd, name, to, to_name);
+    rc = project_rename(dirfd, name, to, to_name);
     sys_chmod_fd(fd, st.st_mode & 07777);
     return rc;
 }

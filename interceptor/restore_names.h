@@ -39,6 +39,9 @@ struct restore {
     bool damaged_too;          /* restore what there is */
     bool edited_too;           /* do without what is lost */
     GPtrArray *lost;           /* the paths of that */
+    int64_t next_beat_us;      /* undo_log_beat() */
+    int64_t edited_since;      /* restore_edited.h */
+    GHashTable *edited;        /* of uint64_t, or NULL */
     GString *trouble;          /* the path at which an error happened */
 };
 
@@ -68,7 +71,8 @@ struct staged_name restore_staged_name(uint64_t ino);
 
 /* Move a name, which must not be taken there, also where only the modes of
  * what we own are in the way. */
-int restore_rename(int dirfd, const char *name, int to, const char *to_name);
+int restore_rename(struct restore *r, int dirfd, const char *name, int to,
+                   const char *to_name);
 
 /* Make a directory that we own writable for ourselves; its recorded metadata
  * is set at the end. */

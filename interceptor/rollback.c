@@ -135,7 +135,9 @@ static bool is_about_log(const GError *error)
 static void put_back(struct ic *ic, const struct undo_log_entry *entry,
                      const GError *cause)
 {
-    if (!is_about_log(cause) || undo_log_commit(ic->log, entry) < 0)
+    bool untouched = is_about_log(cause) || error_code_of(cause) == ERROR_BUSY;
+
+    if (!untouched || undo_log_commit(ic->log, entry) < 0)
         ic->broken = -EIO;
 }
 

@@ -11,6 +11,10 @@
  * that cannot be taken back is committed as an unprotected step. */
 bool rollback_recover(struct ic *ic, GError **error);
 
+/* The same for those who only look: leave it, break the engine, and tell of it.
+ * False: there is none. */
+bool rollback_leave_unfinished(struct ic *ic);
+
 /* With the gate write-locked: take back the step in wal/in_progress and remove
  * it, whatever is in the way. ret_info (may be NULL): what the step had done.
  * What a damaged record does not say and what others have taken away is not

@@ -19,6 +19,8 @@
 #include "interceptor/redo.h"
 #include "interceptor/report.h"
 #include "interceptor/restore.h"
+#include "interceptor/restore_edited.h"
+#include "interceptor/step_mark.h"
 #include "interceptor/steps.h"
 #include "interceptor/stuck.h"
 #include "interceptor/sys.h"
@@ -98,6 +100,8 @@ static bool is_left(struct step *step, bool lost, int blobs, const char *name)
 {
     struct stat st;
 
+    if (restore_is_edited(name))
+        return true;
     return name[0] == 'i' &&
            (lost ||
             !step_find_inode(step, g_ascii_strtoull(name + 1, NULL, 10))) &&
@@ -105,7 +109,8 @@ static bool is_left(struct step *step, bool lost, int blobs, const char *name)
            (S_ISDIR(st.st_mode) || st.st_nlink == 1);
 }
 
-/* Does the log alone hold an inode that was not put back? Lines of the record
+/* Does the log alone hold what others had written, or an inode that was not put
+ * back? Lines of the record
  * are missing then, or its folder is lost (restore_lost.h). */
 static bool has_left(struct step *step, int blobs)
 {
@@ -123,7 +128,7 @@ static bool has_left(struct step *step, int blobs)
 }
 
 /* Removing it would destroy what nobody has a copy of. */
-static int keep_rest(struct ic *ic, const struct step *step)
+static int keep_rest(struct ic *ic, const struct step *step, bool whole)
 {
     events_warn(ic->events,
                 "step %" G_GINT64_FORMAT
@@ -131,12 +136,14 @@ static int keep_rest(struct ic *ic, const struct step *step)
                 "others had changed what it made; the rest is left in "
                 "%s/damaged",
                 step->id, ic->undo_dir);
-    return undo_log_set_aside(ic->log, step->id, step->seq);
+    return whole ? undo_log_set_aside_whole(ic->log, step->id, step->seq)
+                 : undo_log_set_aside(ic->log, step->id, step->seq);
 }
 
-/* Everything is restored: note it, and remove the step. */
+/* Everything is restored: note it, and remove the step. whole: its inverse has
+ * what others made. */
 static int discard_undone(struct ic *ic, int dir, struct step *step,
-                          bool crosses)
+                          bool crosses, bool whole)
 {
     fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -149,73 +156,128 @@ static int discard_undone(struct ic *ic, int dir, struct step *step,
         rc = undo_log_cross_barriers(ic->log, step->seq);
     if (rc < 0)
         return rc;
-    if (blobs >= 0 && has_left(step, blobs))
-        return keep_rest(ic, step);
+    if (whole || (blobs >= 0 && has_left(step, blobs)))
+        return keep_rest(ic, step, whole);
     return undo_log_discard_wal(ic->log, step->id, step->seq, true);
 }
 
+/* Is there no room for what a redo needs? That may be a link of a file which
+ * has as many as there can be. */
 static bool is_full(int rc)
 {
-    return rc == -ENOSPC || rc == -EDQUOT;
+    return rc == -ENOSPC || rc == -EDQUOT || rc == -EMLINK;
+}
+
+static int forbid_redo(struct ic *ic, const struct step *step, int dir)
+{
+    bool sync = atomic_load(&ic->durable.power);
+
+    return step->end ? step_mark(dir, STEP_MARK_NO_REDO, sync) : 0;
+}
+
+/* marked: an earlier try knew of some, and which they were cannot be told any
+ * more. */
+static void find_edited(struct ic *ic, const struct step *step,
+                        struct restore *restore, bool marked)
+{
+    GHashTable *inodes;
+    int64_t since_us;
+
+    outside_find_edited(ic, step, restore_survey(restore), &since_us, &inodes);
+    restore_set_edited(restore, marked ? 0 : since_us, inodes);
 }
 
 /* Once more without what a redo would need: room, or the last inodes, which are
- * still in the trash if it could not be made. */
+ * still in the trash if it could not be made. keep: see keep_foreign(). */
 static gboolean run_without_redo(struct ic *ic, struct step *step, int dir,
-                                 unsigned flags, struct redo_target *target)
+                                 unsigned flags, struct redo_target *target,
+                                 int keep, bool marked)
 {
     g_autoptr(restore_auto) restore = NULL;
 
+    /* The redo has got what others put there, and they were not asked. */
+    if (target->dir >= 0 && keep >= 0)
+        return FALSE;
+    if (forbid_redo(ic, step, dir) < 0)
+        return FALSE;
     redo_drop(ic, target);
     undo_log_drain_trash(ic->log);
     restore = restore_new(ic->log, step, dir, ic->root->fd, ic->held, flags,
                           NULL);
+    if (restore && keep >= 0)
+        restore_set_keep(restore, keep);
+    if (restore && !(flags & ROLLBACK_CROSS))
+        find_edited(ic, step, restore, marked);
     return restore && restore_run(restore, NULL);
 }
 
-static void prepare_redo(struct ic *ic, struct step *step, int dir,
-                         struct restore *restore, struct redo_target *target)
+static void make_redo(struct ic *ic, struct step *step, int dir,
+                      struct restore *restore, struct redo_target *target)
 {
-    fd_auto int blobs = -1;
-    int rc = 0;
-
-    redo_find(ic, step->id, target); /* of a rollback that was interrupted */
-    if (restore_has_lost(restore)) {
-        /* What is left out would be missing in going to and fro, too. */
-        redo_drop(ic, target);
-    } else if (target->dir < 0 && step->end && !ic->broken) {
-        blobs = sys_openat(dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
-                           0);
-        rc = blobs < 0 ? blobs
+    fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
+                                   O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    int rc = blobs < 0 ? blobs
                        : redo_make(ic, step, blobs, restore,
                                    ic->limits.max_single_step_size, target);
-    }
+
     if (rc < 0) /* R2 */
         log_info(LOG_UNDO,
                  "step %" G_GINT64_FORMAT
                  ": taking it back cannot be redone: %s",
                  step->id, g_strerror(-rc));
+}
+
+static int prepare_redo(struct ic *ic, struct step *step, int dir,
+                        struct restore *restore, struct redo_target *target)
+{
+    redo_find(ic, step->id, target); /* of a rollback that was interrupted */
+    if (restore_has_lost(restore)) {
+        /* What is left out would be missing in going to and fro, too. */
+        redo_drop(ic, target);
+    } else if (target->dir < 0 && step->end &&
+               !step_is_marked(dir, STEP_MARK_NO_REDO)) {
+        make_redo(ic, step, dir, restore, target);
+    }
     redo_set_keep(restore, target);
+    return target->dir < 0 ? forbid_redo(ic, step, dir) : 0;
+}
+
+/* What the history has not is marked: the next start would not find it. */
+static bool has_foreign(struct ic *ic, const struct step *step, int dir,
+                        const struct survey *survey)
+{
+    bool marked = step_is_marked(dir, STEP_MARK_FOREIGN);
+    bool later = outside_came_later(ic, survey);
+
+    if (!marked && (later || ic->unkept->len > 0) &&
+        step_mark(dir, STEP_MARK_FOREIGN, atomic_load(&ic->durable.power)) < 0)
+        log_warn(LOG_UNDO,
+                 "the record of step %" G_GINT64_FORMAT " cannot be marked",
+                 step->id);
+    return marked || later || outside_is_told(ic, step, survey);
 }
 
 /* If nobody was asked whether what others have in the step's folders may go,
- * all that is put aside stays in the step's own log, unless a redo keeps it.
- * blobs: of that log. */
-static void keep_foreign(struct ic *ic, const struct step *step,
-                         struct restore *restore,
-                         const struct redo_target *target, int blobs)
+ * all that is put aside stays in the redo, or else in the step's own log.
+ * blobs: of that log. Returns whose blobs/ keeps it; -1: it may go. */
+static int keep_foreign(struct ic *ic, const struct step *step, int dir,
+                        struct restore *restore,
+                        const struct redo_target *target, int blobs)
 {
-    if (target->dir >= 0 || blobs < 0 ||
-        !outside_is_told(ic, step, restore_survey(restore)))
-        return;
-    if (restore_can_keep(restore))
+    if (blobs < 0 || !has_foreign(ic, step, dir, restore_survey(restore)))
+        return -1;
+    if (target->dir >= 0)
+        return target->blobs;
+    if (restore_can_keep(restore)) {
         restore_set_keep(restore, blobs);
-    else
-        events_warn(ic->events,
-                    "step %" G_GINT64_FORMAT
-                    ": what others have changed of what it made is removed "
-                    "with it; it cannot be kept in %s, which is elsewhere",
-                    step->id, ic->undo_dir);
+        return blobs;
+    }
+    events_warn(ic->events,
+                "step %" G_GINT64_FORMAT
+                ": what others have changed of what it made is removed with "
+                "it; it cannot be kept in %s, which is elsewhere",
+                step->id, ic->undo_dir);
+    return -1;
 }
 
 /* flags: RESTORE_*, and ROLLBACK_CROSS: with all barriers after it. result (may
@@ -230,29 +292,38 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
     g_autoptr(GError) cause = NULL;
     struct redo_target target;
     struct progress progress;
-    int rc;
+    int keep = -1, rc;
+    bool marked = false, whole;
 
     if (!restore || !restore_check(restore, error))
         return FALSE;
-    prepare_redo(ic, step, dir, restore, &target);
-    if (!(flags & ROLLBACK_CROSS))
-        keep_foreign(ic, step, restore, &target, blobs);
+    rc = prepare_redo(ic, step, dir, restore, &target);
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    if (!(flags & ROLLBACK_CROSS)) {
+        marked = step_is_marked(dir, STEP_MARK_FOREIGN);
+        find_edited(ic, step, restore, marked);
+        keep = keep_foreign(ic, step, dir, restore, &target, blobs);
+    }
     progress_start(&progress, ic->events, "rollback", step->id,
                    ic->progress_ms);
     restore_set_progress(restore, &progress);
     if (!restore_run(restore, &cause) &&
         (!is_full(restore_errno(restore)) ||
-         !run_without_redo(ic, step, dir, flags, &target))) {
+         !run_without_redo(ic, step, dir, flags, &target, keep, marked))) {
         redo_close(&target);
         stuck_explain(step, ic->root->fd, restore_errno(restore), &cause);
         g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;
     }
     progress_end(&progress);
-    places_note_restored(ic->inodes, ic->dev, step);
+    places_note_restored(ic->inodes, ic->dev, ic->root->fd, step);
     if (result)
         outside_warn_lost(result, step->id, restore_lost(restore));
-    rc = discard_undone(ic, dir, step, flags & ROLLBACK_CROSS);
+    whole = keep >= 0 && target.dir >= 0;
+    rc = discard_undone(ic, dir, step, flags & ROLLBACK_CROSS, whole);
+    if (whole)
+        redo_close(&target); /* none is left: redo_keep() drops the others */
     if (rc == 0 && (step->end || step->damaged))
         redo_keep(ic, &target, restore);
     redo_close(&target);
@@ -284,8 +355,15 @@ gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
 {
     fd_auto int dir = undo_log_open_wal(ic->log);
     g_autoptr(step_auto) step = NULL;
+    g_autoptr(GError) cause = NULL;
 
-    return rollback_load_step(ic, dir, true, &step, error) &&
-           rollback_undo_step(ic, dir, step, RESTORE_DAMAGED | RESTORE_EDITED,
-                              NULL, ret_info, error);
+    if (rollback_load_step(ic, dir, true, &step, &cause) &&
+        rollback_undo_step(ic, dir, step, RESTORE_DAMAGED | RESTORE_EDITED,
+                           NULL, ret_info, &cause))
+        return TRUE;
+    /* What ERROR_BUSY means to who opens a log is that another has it. */
+    if (error_code_of(cause) == ERROR_BUSY)
+        cause->code = ERROR_IO_ERROR;
+    g_propagate_error(error, g_steal_pointer(&cause));
+    return FALSE;
 }

@@ -13,6 +13,7 @@
 #include "interceptor/engine.h"
 #include "interceptor/rollback.h"
 #include "interceptor/steps.h"
+#include "interceptor/thread.h"
 
 static void decision_free(struct safeguard_decision *decision)
 {
@@ -373,7 +374,7 @@ gboolean ic_safeguard_configure(struct ic *ic,
         return FALSE;
     pthread_mutex_lock(&guard->lock);
     if (!guard->thread_runs && armed_rules(rules)) {
-        rc = -pthread_create(&guard->thread, NULL, run_thread, ic);
+        rc = -thread_start(&guard->thread, run_thread, ic);
         guard->thread_runs = rc == 0;
     }
     if (rc == 0) {

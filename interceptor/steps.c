@@ -44,6 +44,8 @@ static int begin(struct ic *ic, int64_t id, enum ic_step_type type,
         return rc;
     wal->step = step_new(id, undo_log_next_seq(ic->log), type, command,
                          ic->root->ino);
+    g_ptr_array_set_size(ic->unkept, 0);
+    wal->step->root_born = ic->root_born;
     wal->step->knows_created = true;
     wal->inodes = ic->inodes;
     wal->root = ic->root->fd;

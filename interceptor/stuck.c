@@ -99,6 +99,16 @@ void stuck_explain(struct step *step, int root, int rc, GError **error)
     case -EROFS:
         add(error, "make the filesystem writable and try again");
         return;
+    case -ETXTBSY:
+        add(error, "it is running as a program: end that and try again");
+        return;
+    case -EAGAIN:
+        add(error, "it is leased (fcntl(2), F_SETLEASE): try again");
+        return;
+    case -EMLINK:
+        add(error, "a file has as many names as it can have: remove one that "
+                   "is new and try again");
+        return;
     case -ENOSPC:
     case -EDQUOT:
         add(error, "make room on the disk and try again");

@@ -20,7 +20,7 @@
 
 /* A directory to be looked into. */
 struct task {
-    const struct survey_entry *entry;
+    struct survey_entry *entry;
     struct step_inode *inode; /* NULL: the step created it */
 };
 
@@ -28,7 +28,7 @@ struct surveyor {
     struct step *step;
     struct survey *survey;
     GArray *tasks; /* of struct task */
-    bool with_meta;
+    bool with_meta, open_only;
 };
 
 /* A name that is being looked at. */
@@ -114,7 +114,7 @@ static const struct walker_ops entry_ops = {
 
 /* ---- what is at a name --------------------------------------------------- */
 
-static int compare_meta(struct survey_entry *entry,
+static int compare_meta(const struct surveyor *s, struct survey_entry *entry,
                         const struct step_inode *inode, const struct spot *spot)
 {
     fd_auto int fd = sys_openat(spot->dirfd, spot->name, O_PATH | O_NOFOLLOW,
@@ -123,12 +123,14 @@ static int compare_meta(struct survey_entry *entry,
     int rc = fd < 0 ? fd : meta_read(fd, &now);
 
     if (rc < 0)
-        return rc;
+        return rc == -EACCES && s->open_only ? 0 : rc;
     entry->meta_changed = !meta_equal(now, inode->meta, false);
     entry->mtime_changed = now->mtime.tv_sec != inode->meta->mtime.tv_sec ||
                            now->mtime.tv_nsec != inode->meta->mtime.tv_nsec;
     entry->has_digest = true;
     entry->digest = meta_digest(now);
+    entry->uid = now->uid;
+    entry->gid = now->gid;
     return 0;
 }
 
@@ -149,7 +151,8 @@ static int note_recorded(struct surveyor *s, const struct spot *spot,
 
         g_array_append_val(s->tasks, task);
     }
-    return inode->meta && s->with_meta ? compare_meta(entry, inode, spot) : 0;
+    return inode->meta && s->with_meta ? compare_meta(s, entry, inode, spot)
+                                       : 0;
 }
 
 static bool note_foreign(struct surveyor *s, const struct spot *spot)
@@ -278,10 +281,13 @@ static int visit_all(struct surveyor *s, struct walker *walker)
         g_array_set_size(s->tasks, s->tasks->len - 1);
         if (fd == -ENOENT || fd == -ESTALE)
             continue; /* gone meanwhile */
-        if (fd < 0)
-            return fd;
-        rc = task.inode ? visit_recorded(s, &task, fd)
-                        : visit_created(s, &task, fd);
+        rc = fd < 0       ? fd
+             : task.inode ? visit_recorded(s, &task, fd)
+                          : visit_created(s, &task, fd);
+        if (rc == -EACCES && s->open_only) {
+            task.entry->closed = true;
+            rc = 0;
+        }
     }
     return rc;
 }
@@ -306,27 +312,45 @@ static struct survey *survey_new(void)
     return survey;
 }
 
-int survey_make(struct step *step, int root, bool with_meta,
-                struct survey **ret_survey)
+/* All but the tasks and the survey, which are made here, is in the surveyor. */
+static int make(struct surveyor s, int root, struct survey **ret_survey)
 {
     g_autoptr(GArray) tasks = g_array_new(FALSE, FALSE, sizeof(struct task));
     g_autoptr(survey_auto) survey = survey_new();
-    struct surveyor s = { step, survey, tasks, with_meta };
     struct spot spot = { NULL, NULL, ".", root, { 0 } };
     int rc = sys_stat_fd(root, &spot.st);
 
+    s.tasks = tasks;
+    s.survey = survey;
     if (rc == 0)
-        rc = note_recorded(&s, &spot, step->root);
+        rc = note_recorded(&s, &spot, s.step->root);
     if (rc == 0) {
         struct walker walker;
 
-        survey_walker_init(&walker, survey, step, root);
+        survey_walker_init(&walker, survey, s.step, root);
         rc = visit_all(&s, &walker);
         walker_clear(&walker);
     }
     if (rc == 0)
         *ret_survey = g_steal_pointer(&survey);
     return rc;
+}
+
+int survey_make(struct step *step, int root, bool with_meta,
+                struct survey **ret_survey)
+{
+    const struct surveyor s = { .step = step, .with_meta = with_meta };
+
+    return make(s, root, ret_survey);
+}
+
+int survey_make_open(struct step *step, int root, struct survey **ret_survey)
+{
+    const struct surveyor s = { .step = step,
+                                .with_meta = true,
+                                .open_only = true };
+
+    return make(s, root, ret_survey);
 }
 
 struct survey *survey_folder(int top)
@@ -347,7 +371,8 @@ struct survey *survey_folder(int top)
     g_array_append_val(tasks, task);
     walker_init(&walker, &entry_ops, top, task.entry);
     while (tasks->len > 0) /* each error costs the folder that it is about */
-        visit_all(&(struct surveyor){ step, survey, tasks, false }, &walker);
+        visit_all(&(struct surveyor){ step, survey, tasks, false, false },
+                  &walker);
     walker_clear(&walker);
     return survey;
 }

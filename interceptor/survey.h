@@ -26,8 +26,10 @@ struct survey_entry {
     struct stat st;
     bool meta_changed; /* type, mode, owner or attributes are not as recorded */
     bool mtime_changed;
-    bool has_digest; /* its metadata was read: */
-    uint32_t digest; /* meta_digest() of it */
+    bool closed; /* a folder that may not be looked into (survey_make_open()) */
+    bool has_digest;   /* its metadata was read: */
+    uint32_t digest;   /* meta_digest() of it */
+    uint32_t uid, gid; /* as in struct meta */
 };
 
 struct survey {
@@ -60,6 +62,10 @@ void survey_walker_init(struct walker *walker, const struct survey *survey,
  * the survey fail. with_meta: compare metadata too. Free with survey_free(). */
 int survey_make(struct step *step, int root, bool with_meta,
                 struct survey **ret_survey);
+
+/* The same with metadata; what may not be looked into (-EACCES) is marked
+ * ->closed, and what is in there is missing. */
+int survey_make_open(struct step *step, int root, struct survey **ret_survey);
 
 /* All that is below the directory top (any fd, O_PATH too), of which no step
  * knows: ->created, as far as it can be read; their paths begin below top. */

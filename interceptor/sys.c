@@ -240,6 +240,16 @@ int sys_clone(int from, int to)
     return CHANGE("clone", NULL, ioctl(to, FICLONE, from));
 }
 
+int sys_get_fsxattr(int fd, struct fsxattr *ret_attr)
+{
+    return LOOK("fsgetxattr", NULL, ioctl(fd, FS_IOC_FSGETXATTR, ret_attr));
+}
+
+int sys_set_fsxattr(int fd, const struct fsxattr *attr)
+{
+    return CHANGE("fssetxattr", NULL, ioctl(fd, FS_IOC_FSSETXATTR, attr));
+}
+
 ssize_t sys_copy_file_range(int in, off_t in_offset, int out, off_t out_offset,
                             size_t length, unsigned flags)
 {
@@ -268,6 +278,16 @@ int sys_utimens_fd(int fd, const struct timespec times[2])
 {
     return CHANGE("utimens", NULL,
                   utimensat(AT_FDCWD, proc_fd_path(fd).text, times, 0));
+}
+
+void sys_touch_fd(int fd)
+{
+    futimens(fd, NULL);
+}
+
+int64_t sys_time_us(const struct timespec *time)
+{
+    return (int64_t)time->tv_sec * 1000000 + time->tv_nsec / 1000;
 }
 
 int sys_setxattr_fd(int fd, const char *name, const void *value, size_t size,
@@ -303,6 +323,16 @@ int sys_is_fixed_fd(int fd)
         return rc;
     return (st.stx_attributes & (STATX_ATTR_APPEND | STATX_ATTR_IMMUTABLE)) !=
            0;
+}
+
+uint64_t sys_mount_of_fd(int fd)
+{
+    struct statx st;
+    int rc = LOOK(
+        "stat", NULL,
+        statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &st));
+
+    return rc == 0 && st.stx_mask & STATX_MNT_ID ? st.stx_mnt_id : 0;
 }
 
 static struct timespec time_of(const struct statx_timestamp *time)

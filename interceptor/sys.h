@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -66,6 +67,11 @@ int sys_syncfs(int fd);
  * ioctl_ficlone(2); btrfs, XFS). */
 int sys_clone(int from, int to);
 
+/* FS_IOC_FSGETXATTR, FS_IOC_FSSETXATTR; the fd may not be O_PATH. */
+struct fsxattr;
+int sys_get_fsxattr(int fd, struct fsxattr *ret_attr);
+int sys_set_fsxattr(int fd, const struct fsxattr *attr);
+
 ssize_t sys_copy_file_range(int in, off_t in_offset, int out, off_t out_offset,
                             size_t length, unsigned flags);
 
@@ -73,6 +79,12 @@ ssize_t sys_copy_file_range(int in, off_t in_offset, int out, off_t out_offset,
 int sys_chown_fd(int fd, uid_t uid, gid_t gid);
 int sys_chmod_fd(int fd, mode_t mode);
 int sys_utimens_fd(int fd, const struct timespec times[2]);
+
+/* Its mtime becomes now. For what goes by the clock: no point of fault.h. */
+void sys_touch_fd(int fd);
+
+/* Microseconds since the epoch. */
+int64_t sys_time_us(const struct timespec *time);
 int sys_setxattr_fd(int fd, const char *name, const void *value, size_t size,
                     int flags);
 int sys_removexattr_fd(int fd, const char *name);
@@ -85,6 +97,9 @@ int sys_stat_fd(int fd, struct stat *ret_stat);
  * change of it cannot be taken back, 0 if not or if its filesystem does not
  * say, or -errno. */
 int sys_is_fixed_fd(int fd);
+
+/* The id of the mount that it was opened on (Linux 5.8), or 0. */
+uint64_t sys_mount_of_fd(int fd);
 
 /* When what is there was made, and when it was last changed (ctime).
  * -EOPNOTSUPP: this filesystem does not say. */

@@ -148,6 +148,12 @@ void undo_log_remove_begun(struct undo_log *log)
     sys_remove_tree(log->wal, UNDO_LOG_IN_PROGRESS);
 }
 
+void undo_log_begin_ownership(struct undo_log *log)
+{
+    log->owner_gone = INT64_MAX;
+    undo_log_beat(log);
+}
+
 int undo_log_create_wal(struct undo_log *log, int *ret_dirfd)
 {
     fd_auto int dir = -1;
@@ -163,6 +169,7 @@ int undo_log_create_wal(struct undo_log *log, int *ret_dirfd)
     dir = undo_log_open_wal(log);
     if (dir < 0)
         return dir;
+    undo_log_begin_ownership(log);
     rc = sys_mkdirat(dir, STEP_BLOBS, 0700);
     if (rc < 0) {
         undo_log_remove_begun(log);
@@ -273,10 +280,11 @@ int undo_log_reopen(struct undo_log *log, int64_t id)
     int rc = sys_rename_noreplace(log->steps, undo_log_name(id).text, log->wal,
                                   UNDO_LOG_IN_PROGRESS);
 
-    if (rc == 0)
+    if (rc == 0) {
+        undo_log_begin_ownership(log);
         entries_remove(log, id);
-    if (rc == 0)
         sync_move(log);
+    }
     return rc;
 }
 

@@ -3,7 +3,8 @@
  * undo_log - a folder's undo log on disk.
  *
  *     version              "1\n"
- *     lock                 flock'd by the owner: {"pid":N,"socket":"PATH"}
+ *     lock                 flock'd by the owner: {"pid":N,"socket":"PATH",
+ *                          "beat_ms":N}; its mtime: when that was last alive
  *     reserve              room for a rollback on a full disk
  *     spare/               a staging folder for when none can be made
  *     wal/in_progress/     the open step, or one that is being rolled back
@@ -71,10 +72,26 @@ struct undo_log_entry {
 };
 
 /* Open or make the log at path and lock it. socket (may be NULL) is written
- * into the lock file. NULL and error as ic_open_share(). A log of another
- * version is locked, and that is all: it can be discarded and closed. */
-struct undo_log *undo_log_open(const char *path, const char *socket,
+ * into the lock file; but with look not while a step lies in wal/in_progress.
+ * How long that one's owner lived stays to be read there in any case. NULL and
+ * error as ic_open_share(). A log of another version is locked, and that is
+ * all: it can be discarded and closed. */
+struct undo_log *undo_log_open(const char *path, const char *socket, bool look,
                                GError **error);
+
+/* Nothing is in wal/in_progress any more that another owner has left. beat_ms:
+ * how often undo_log_beat() will be called while a step is open; 0: never. */
+void undo_log_take_over(struct undo_log *log, const char *socket,
+                        unsigned beat_ms);
+
+/* A step is open or is being taken back, and its owner alive: when it begins,
+ * and as often as was noted. Any thread. */
+void undo_log_beat(struct undo_log *log);
+
+/* When the owner of what is in wal/in_progress since the log was opened was
+ * gone for certain: microseconds since the epoch, by the kernel's clock for
+ * files. INT64_MAX: not known, or it is not gone. */
+int64_t undo_log_owner_gone(const struct undo_log *log);
 
 /* The version of a log that is not of ours, as it says; NULL: it is of ours.
  * Borrowed. */
@@ -151,6 +168,9 @@ int undo_log_reopen(struct undo_log *log, int64_t id);
 /* wal/in_progress cannot be undone, and is passed by: put it aside, where it
  * stays until all is discarded. */
 int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq);
+
+/* With its inverse, if there is one: what that keeps may be the only copy. */
+int undo_log_set_aside_whole(struct undo_log *log, int64_t id, int64_t seq);
 
 /* wal/in_progress is done with: note that the step is no more (unless it is
  * an empty one that is merely dropped: popped false), and remove it. */

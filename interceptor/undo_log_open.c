@@ -17,6 +17,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/own.h"
+#include "interceptor/project.h"
 #include "interceptor/step.h"
 #include "interceptor/sys.h"
 
@@ -33,34 +34,99 @@ static bool fail(GError **error, int code, const char *path, int rc,
 int undo_log_open_subdir(int dirfd, const char *name)
 {
     int rc = sys_mkdirat(dirfd, name, 0700);
+    int fd;
 
     if (rc < 0 && rc != -EEXIST)
         return rc;
-    return sys_openat(dirfd, name, UNDO_LOG_DIR_FLAGS, 0);
+    fd = sys_openat(dirfd, name, UNDO_LOG_DIR_FLAGS, 0);
+    if (fd >= 0)
+        project_stop(fd);
+    return fd;
 }
 
-/* The process that has the lock, as it has noted; 0: not known. */
-static int read_owner(struct undo_log *log)
+/* What the process that has the lock has noted; 0: nothing. */
+static int64_t read_owner(struct undo_log *log, const char *key)
 {
     g_autofree char *text = NULL;
     json_t *note = NULL;
+    int64_t value;
     size_t len;
-    int pid;
 
     if (fd_read_file(log->dir, "lock", MAX_LOCK_FILE, &text, &len) == 0)
         note = json_loadb(text, len, 0, NULL);
-    pid = (int)json_integer_value(json_object_get(note, "pid"));
+    value = json_integer_value(json_object_get(note, key));
     json_decref(note);
-    return pid;
+    return value;
 }
 
-static bool take_lock(struct undo_log *log, const char *path,
-                      const char *socket, GError **error)
+/* Before the lock file is written. A busy machine may have held it up. */
+static void note_owner_gone(struct undo_log *log)
 {
-    json_t *note;
-    char *text;
-    int rc;
+    enum { HELD_UP_MS = 1000, MAX_BEAT_MS = 3600 * 1000 };
+    int64_t beat_ms = read_owner(log, "beat_ms");
+    struct stat st;
 
+    log->owner_gone = INT64_MAX;
+    log->owner_beat = beat_ms;
+    if (beat_ms > 0 && beat_ms <= MAX_BEAT_MS &&
+        sys_stat_fd(log->lock, &st) == 0)
+        log->owner_gone = sys_time_us(&st.st_mtim) +
+                          (2 * beat_ms + HELD_UP_MS) * 1000;
+}
+
+void undo_log_beat(struct undo_log *log)
+{
+    /* Until a former owner's step is done, the time is that one's. */
+    if (log->owner_gone == INT64_MAX)
+        sys_touch_fd(log->lock);
+}
+
+int64_t undo_log_owner_gone(const struct undo_log *log)
+{
+    return log->owner_gone;
+}
+
+/* Whom to ask is good to know; a full disk must not keep what is in the log
+ * from being taken back. */
+static void note_owner(struct undo_log *log, const char *socket,
+                       int64_t beat_ms)
+{
+    json_t *note = json_pack("{s:i, s:s*, s:I}", "pid", (int)getpid(), "socket",
+                             socket, "beat_ms", (json_int_t)beat_ms);
+    char *text = json_dumps(note, JSON_COMPACT);
+    int rc = sys_ftruncate(log->lock, 0);
+
+    if (rc == 0 && text)
+        rc = sys_pwrite_all(log->lock, text, strlen(text), 0);
+    free(text);
+    json_decref(note);
+    if (rc < 0)
+        log_warn(LOG_UNDO, "the undo log: cannot note who owns it: %s",
+                 g_strerror(-rc));
+}
+
+/* Until what is unfinished is done, this says when its owner was alive. */
+static void note_heir(struct undo_log *log, const char *socket)
+{
+    struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+    struct stat st;
+    int rc = sys_stat_fd(log->lock, &st);
+
+    note_owner(log, socket, log->owner_beat);
+    times[1] = st.st_mtim;
+    if (rc == 0)
+        sys_utimens_fd(log->lock, times);
+}
+
+void undo_log_take_over(struct undo_log *log, const char *socket,
+                        unsigned beat_ms)
+{
+    note_owner(log, socket, beat_ms);
+    log->owner_gone = INT64_MAX;
+}
+
+static bool take_lock(struct undo_log *log, const char *path, GError **error)
+{
     log->lock = sys_openat(log->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW,
                            0600);
     if (log->lock < 0)
@@ -68,21 +134,10 @@ static bool take_lock(struct undo_log *log, const char *path,
     if (flock(log->lock, LOCK_EX | LOCK_NB) < 0) {
         g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
                     "the undo log %s is in use by process %d; wait for its end",
-                    path, read_owner(log));
+                    path, (int)read_owner(log, "pid"));
         return false;
     }
-    /* Whom to ask is good to know; a full disk must not keep what is in the
-     * log from being taken back. */
-    note = json_pack("{s:i, s:s*}", "pid", (int)getpid(), "socket", socket);
-    text = json_dumps(note, JSON_COMPACT);
-    rc = sys_ftruncate(log->lock, 0);
-    if (rc == 0 && text)
-        rc = sys_pwrite_all(log->lock, text, strlen(text), 0);
-    free(text);
-    json_decref(note);
-    if (rc < 0)
-        log_warn(LOG_UNDO, "%s: cannot note who owns it: %s", path,
-                 g_strerror(-rc));
+    note_owner_gone(log);
     return true;
 }
 
@@ -277,7 +332,14 @@ static bool open_parts(struct undo_log *log, const char *path, GError **error)
     return true;
 }
 
-struct undo_log *undo_log_open(const char *path, const char *socket,
+static bool has_unfinished(struct undo_log *log)
+{
+    struct stat st;
+
+    return sys_stat_name(log->wal, "in_progress", &st) == 0;
+}
+
+struct undo_log *undo_log_open(const char *path, const char *socket, bool look,
                                GError **error)
 {
     struct undo_log *log = g_new0(struct undo_log, 1);
@@ -289,13 +351,18 @@ struct undo_log *undo_log_open(const char *path, const char *socket,
     log->dir = sys_make_path(path, 0700);
     if (log->dir == 0)
         log->dir = sys_openat(AT_FDCWD, path, UNDO_LOG_DIR_FLAGS, 0);
+    if (log->dir >= 0) /* nor what is made in it */
+        project_stop(log->dir);
     if (log->dir < 0) {
         fail(error, ERROR_INVALID_DIRECTORY, path, log->dir,
              "cannot make the undo log's folder");
-    } else if (check_new(log, path, error) &&
-               take_lock(log, path, socket, error) &&
+    } else if (check_new(log, path, error) && take_lock(log, path, error) &&
                check_version(log, path, error) &&
                open_parts(log, path, error)) {
+        if (!has_unfinished(log))
+            note_owner(log, socket, 0);
+        else if (!look)
+            note_heir(log, socket);
         return log;
     }
     undo_log_close(log);

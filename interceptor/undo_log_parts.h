@@ -41,7 +41,11 @@ struct undo_log {
     GPtrArray *barriers;
     GHashTable *seqs; /* owned int64_t id -> owned int64_t seq: "done" notes */
     int64_t last_id, least_id, last_seq;
+    int64_t owner_gone, owner_beat; /* see undo_log_owner_gone() */
 };
+
+/* What is in wal/in_progress from here on is ours. */
+void undo_log_begin_ownership(struct undo_log *log);
 
 /* An id as the name of a folder. */
 struct undo_log_name {

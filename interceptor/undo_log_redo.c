@@ -145,6 +145,8 @@ int undo_log_reopen_redo(struct undo_log *log, int64_t seq)
                       : sys_rename_noreplace(redo, undo_log_name(seq).text,
                                              log->wal, UNDO_LOG_IN_PROGRESS);
 
+    if (rc == 0)
+        undo_log_begin_ownership(log);
     for (guint i = 0; rc == 0 && i < log->redos->len; i++) {
         if (g_array_index(log->redos, int64_t, i) == seq) {
             g_array_remove_index(log->redos, i);

@@ -22,6 +22,7 @@
 #include "interceptor/own.h"
 #include "interceptor/step.h"
 #include "interceptor/sys.h"
+#include "interceptor/thread.h"
 #include "interceptor/tree_walk.h"
 
 #define TRASH "trash"
@@ -170,8 +171,7 @@ static void wake_thread(struct undo_log *log)
     pthread_mutex_lock(&trash->lock);
     trash->work = trash->busy = true;
     if (!trash->started)
-        trash->started = pthread_create(&trash->thread, NULL, run_thread,
-                                        log) == 0;
+        trash->started = thread_start(&trash->thread, run_thread, log) == 0;
     if (!trash->started) /* then at the next start */
         trash->work = trash->busy = false;
     pthread_cond_broadcast(&trash->changed);

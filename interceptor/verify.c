@@ -9,6 +9,7 @@
 
 #include "common/log.h"
 #include "interceptor/post_state.h"
+#include "interceptor/rights.h"
 #include "interceptor/survey.h"
 #include "interceptor/sys.h"
 
@@ -49,14 +50,22 @@ static void add_missing(struct verifier *v, const struct post_state *post)
 
 /* ---- comparing ----------------------------------------------------------- */
 
+static bool has_same_meta(const struct post_state *post,
+                          const struct post_state *now)
+{
+    return !post->has_digest || !now->has_digest ||
+           (post->digest == now->digest &&
+            !rights_differ(post->uid, now->uid) &&
+            !rights_differ(post->gid, now->gid));
+}
+
 static bool is_same(struct verifier *v, const struct post_state *post,
                     const struct post_state *now)
 {
     struct own_state expected = post->state;
 
     if (post->mode != now->mode || post->size != now->size ||
-        post->mtime != now->mtime ||
-        (post->has_digest && now->has_digest && post->digest != now->digest))
+        post->mtime != now->mtime || !has_same_meta(post, now))
         return false;
     if (!S_ISDIR(now->mode) &&
         own_follow(undo_log_own(v->log), v->step->seq, &expected))
@@ -82,8 +91,10 @@ static void compare(struct verifier *v, const struct survey_entry *entry)
         return;
     }
     post = g_hash_table_lookup(v->spots, &spot);
-    if (post)
+    if (post) {
         post->found = true;
+        post->closed = entry->closed;
+    }
     if (!post || !is_same(v, post, &now))
         add_entry(v, entry);
     if (post && post->state.ino)
@@ -96,7 +107,8 @@ static void compare_missing(struct verifier *v)
     for (guint i = 0; i < v->step->post->len; i++) {
         const struct post_state *post = g_ptr_array_index(v->step->post, i);
 
-        if (!post->found && (!post->dir || post->dir->found))
+        if (!post->found &&
+            (!post->dir || (post->dir->found && !post->dir->closed)))
             add_missing(v, post);
     }
 }
@@ -121,7 +133,7 @@ static void index_posts(struct verifier *v)
         struct post_state *post = g_ptr_array_index(v->step->post, i);
         struct post_spot spot = { post->dir, post->name };
 
-        post->found = false;
+        post->found = post->closed = false;
         g_hash_table_insert(v->spots, g_memdup2(&spot, sizeof(spot)), post);
     }
 }
@@ -173,7 +185,7 @@ GPtrArray *verify_step(struct undo_log *log, struct step *step, int root)
     if (!post_state_is_complete(step))
         return NULL;
     v.paths = g_ptr_array_new_with_free_func(g_free);
-    rc = survey_make(step, root, true, &survey);
+    rc = survey_make_open(step, root, &survey);
     if (rc == 0) {
         add_lost(&v);
         compare_all(&v, survey);

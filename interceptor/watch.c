@@ -18,6 +18,7 @@
 #include "common/log.h"
 #include "interceptor/barriers.h"
 #include "interceptor/outside_note.h"
+#include "interceptor/thread.h"
 #include "interceptor/watch_parts.h"
 
 enum {
@@ -224,8 +225,7 @@ struct watch *watch_new_from(struct ic *ic, const struct watch_source *source)
     watch->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (watch->stop_fd >= 0 && open_source(watch)) {
         scan_long(watch);
-        watch->runs = pthread_create(&watch->thread, NULL, run_thread, watch) ==
-                      0;
+        watch->runs = thread_start(&watch->thread, run_thread, watch) == 0;
     }
     if (watch->runs)
         return watch;

@@ -6,7 +6,9 @@
  * after the queue was last found empty. If a change of ours ran at any time
  * since then, all that was read may be ours, and counts as ours: a change by
  * the client must never look like one from outside. What is missed so is left
- * to verify.h.
+ * to verify.h. But when a client lets go of what it wrote, the server closes it
+ * at any time: a file that is closed and was not changed after our last change
+ * is no edit.
  *
  * A rename is told as two events; a directory is found again by its watch,
  * which stays the same.
@@ -89,6 +91,26 @@ static void follow_dir(struct watch *watch, struct watch_dir *parent,
         child->gone = true; /* until it is told where it went */
 }
 
+static int64_t last_change_ms(struct ic *ic)
+{
+    return MAX(atomic_load(&ic->last_change_ms),
+               atomic_load(&ic->last_leave_ms));
+}
+
+/* Was it closed, and no more than that? */
+static bool is_late_close(struct watch *watch, const struct watch_dir *dir,
+                          const struct inotify_event *event, const char *name)
+{
+    struct stat st;
+    int64_t ago_ms;
+
+    if (!(event->mask & IN_CLOSE_WRITE) ||
+        watch_stat(watch, dir, name, &st) < 0)
+        return false;
+    ago_ms = engine_now_ms() - last_change_ms(watch->ic) - CLOCK_SLACK_MS;
+    return sys_time_us(&st.st_ctim) <= g_get_real_time() - ago_ms * 1000;
+}
+
 static void on_event(struct watch *watch, const struct inotify_event *event,
                      bool outside)
 {
@@ -103,7 +125,7 @@ static void on_event(struct watch *watch, const struct inotify_event *event,
         watch_dirs_remove(watch->dirs, dir);
         return;
     }
-    if (outside)
+    if (outside && !is_late_close(watch, dir, event, name))
         watch_note(watch, dir, name, 0);
     if (event->mask & IN_ISDIR && event->len > 0)
         follow_dir(watch, dir, event->mask, name);
@@ -116,8 +138,7 @@ static bool was_active(struct ic *ic, int64_t since_ms)
 
     if (pthread_rwlock_trywrlock(&ic->gate) != 0)
         return true;
-    last = MAX(atomic_load(&ic->last_change_ms),
-               atomic_load(&ic->last_leave_ms));
+    last = last_change_ms(ic);
     pthread_rwlock_unlock(&ic->gate);
     return last >= since_ms - CLOCK_SLACK_MS;
 }

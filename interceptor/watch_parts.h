@@ -70,6 +70,10 @@ void watch_add_dir(struct watch *watch, int dirfd, struct watch_dir *parent,
 void watch_appeared(struct watch *watch, struct watch_dir *parent,
                     const char *name);
 
+/* What is at dir/name now. 0 or -errno. */
+int watch_stat(struct watch *watch, const struct watch_dir *dir,
+               const char *name, struct stat *ret_stat);
+
 /* All that has happened is known: look again for what was not where it had
  * appeared. */
 void watch_retry(struct watch *watch);

@@ -152,6 +152,16 @@ void watch_appeared(struct watch *watch, struct watch_dir *parent,
         watch_add_dir(watch, fd, parent, name);
 }
 
+int watch_stat(struct watch *watch, const struct watch_dir *dir,
+               const char *name, struct stat *ret_stat)
+{
+    fd_auto int fd = open_known(watch, dir);
+
+    if (fd < 0)
+        return fd;
+    return fstatat(fd, name, ret_stat, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
 static bool is_dir(int fd, const struct dirent *entry)
 {
     struct stat st;

@@ -353,6 +353,34 @@ static void by_inotify(struct edits *f)
     edits_refused(f, "dir/sub/mine");
 }
 
+/* A client may close what it wrote long after that. */
+static void late_close(struct edits *f)
+{
+    const struct world_backend *b = f->w->backend;
+    struct ic *ic = b->engine(f->w);
+    void *handle;
+    int64_t id;
+
+    if (!ic) {
+        g_test_skip("the engine is in another process");
+        return;
+    }
+    watch_free(ic->watch);
+    ic->watch = watch_new_from(ic, &watch_inotify);
+    id = world_step(f->w);
+    handle = b->open(f->w, "file", O_RDWR);
+    g_assert_cmpint(b->write(f->w, handle, "new", 3, 0), ==, 0);
+    json_decref(world_close_step(f->w, id));
+    g_usleep(100000); /* until nothing of ours can be meant any more */
+    no_barrier(f);
+    b->close(f->w, handle);
+    no_barrier(f);
+    /* Others' counts. */
+    shell(f, "exec 3<>file; echo mine >&3");
+    one_barrier(f, "file");
+    edits_refused(f, "file");
+}
+
 /* ---- the lot ------------------------------------------------------------- */
 
 static const struct edits_case cases[] = {
@@ -371,6 +399,7 @@ static const struct edits_case cases[] = {
     { "watch/overtaken", overtaken },
     { "watch/left-the-share", left },
     { "watch/inotify", by_inotify },
+    { "watch/late-close", late_close },
 };
 
 int main(int argc, char **argv)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "interceptor/interceptor.h"
@@ -91,6 +92,35 @@ static void move_out_then_close(struct rig *rig, struct ic_inode *dir)
 {
     OK(ic_renameat2(rig->ic, dir, "f", ic_root(rig->ic), "g", 0));
     set_mode(rig, dir, 0);
+}
+
+static void set_note(const struct rig *rig)
+{
+    g_autofree char *path = g_build_filename(rig->share, "d", "f", NULL);
+
+    g_assert_true(setxattr(path, "user.note", "x", 1, 0) == 0 ||
+                  errno == ENOTSUP);
+}
+
+/* Its attributes can then neither be read nor set. */
+static void close_file(struct rig *rig, struct ic_inode *dir, mode_t mode)
+{
+    struct ic_inode *file = look_up(rig, dir, "f");
+
+    set_mode(rig, file, mode);
+    ic_inode_unref(file);
+}
+
+static void close_noted(struct rig *rig, struct ic_inode *dir)
+{
+    set_note(rig);
+    close_file(rig, dir, 0);
+}
+
+static void close_noted_to_reading(struct rig *rig, struct ic_inode *dir)
+{
+    set_note(rig);
+    close_file(rig, dir, 0200);
 }
 
 /* ---- the frame ----------------------------------------------------------- */
@@ -188,6 +218,8 @@ static const struct {
     { "/closed/create", create_then_close },
     { "/closed/root", close_root },
     { "/closed/move-out", move_out_then_close },
+    { "/closed/attributes", close_noted },
+    { "/closed/attributes-write-only", close_noted_to_reading },
 };
 
 int main(int argc, char **argv)

@@ -301,6 +301,29 @@ static void small_cost(gconstpointer data)
     world_free(w);
 }
 
+/* However long a hole is. */
+static void hole_cost(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autofree char *path = world_host_path(w, "huge");
+    g_autoptr(GPtrArray) before = NULL;
+    int64_t id;
+
+    world_host_file(w, "huge", "x");
+    OK(truncate(path, (off_t)1 << 30));
+    if (world_start(w)) {
+        before = world_snapshot(w);
+        id = world_step(w);
+        DO(put, "huge", 0, "four", 4, (off_t)1 << 29);
+        DO(truncate, "huge", 0);
+        json_decref(world_close_step(w, id));
+        g_assert_cmpint(log_bytes(w), <=, 10000);
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+    }
+    world_free(w);
+}
+
 static bool wait_for_compressed(struct world *w)
 {
     for (int i = 0; i < 3000; i++) {
@@ -440,6 +463,7 @@ static void add_backend(const struct world_backend *backend)
         add(backend->name, cases[i].id, bound, run_bound);
     }
     add(backend->name, "small-cost", backend, small_cost);
+    add(backend->name, "hole-cost", backend, hole_cost);
     add(backend->name, "compressed", backend, compressed);
     add(backend->name, "compress-races-undo", backend, compress_races_undo);
 }

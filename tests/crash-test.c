@@ -5,6 +5,8 @@
  * /crash/kill     SIGKILL before each call that changes something, and after
  *                 half of each write
  * /crash/twice    ... and once more at each point of the recovery
+ * /crash/full     SIGKILL before each call of an undo or redo that finds the
+ *                 disk full, with room again at the next start
  * /crash/CR-02-CR-03-errors
  *                 each such call fails: once, or with all that follow; each
  *                 call that looks fails
@@ -18,6 +20,7 @@
  * the errors take hours: run several acts at once, by -p.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -135,6 +138,33 @@ static void kill_twice(struct crash *c)
         kill_pairs(c, points, rand);
 }
 
+/* ---- kill while the disk is full ----------------------------------------- */
+
+static void kill_when_full(struct crash *c, int error)
+{
+    /* There are few of them, and each counts. */
+    unsigned stride = MAX(crash_choose_points(c, 1).stride / 8, 1);
+    struct fault_plan plan = { FAULT_FULL, UINT_MAX, error };
+    unsigned first, last;
+
+    c->way = 2; /* the act ends with its error */
+    crash_round(c, &plan, 1);
+    first = c->shared->points_before + 1;
+    last = c->shared->points;
+    for (plan.point = first; goes_on(c) && plan.point <= last;
+         plan.point += stride)
+        crash_round(c, &plan, 1);
+    g_test_message("%s: killed at points %u to %u", g_strerror(error), first,
+                   last);
+}
+
+static void kill_full(struct crash *c)
+{
+    kill_when_full(c, ENOSPC);
+    if (goes_on(c))
+        kill_when_full(c, EDQUOT);
+}
+
 /* ---- errors -------------------------------------------------------------- */
 
 static const struct {
@@ -235,6 +265,8 @@ static void add_acts(const struct crash_tree *tree,
             continue;
         add("twice", kill_twice, &run);
         add("CR-02-CR-03-errors", fail_everywhere, &run);
+        if (run.act->fills)
+            add("full", kill_full, &run);
     }
 }
 

@@ -62,6 +62,7 @@ static void run_abort(struct crash *c)
         return;
     if (crash_open_step(c)) {
         crash_change(c, c->act->before);
+        crash_fill(c);
         abort_step(c);
     }
     if (!c->step_is_open)
@@ -89,6 +90,7 @@ static void run_rollback(struct crash *c)
 {
     if (!crash_open(c))
         return;
+    crash_fill(c);
     if (crash_roll_back(c, c->act->before - c->act->after))
         crash_close(c);
 }
@@ -116,6 +118,7 @@ static void run_redo(struct crash *c)
 
     if (!crash_open(c))
         return;
+    crash_fill(c);
     ic_redo(engine(c), c->act->after - c->act->before, false, &result, &error);
     ic_rollback_result_free(result);
     if (crash_check_error(c, "redo", error))
@@ -297,14 +300,15 @@ const struct crash_act crash_acts[] = {
     { "power-step", 1, 2, 0, 0, false, run_power_step, go_on_step },
     { "compress", 3, 3, 0, 0, false, run_compress, NULL },
     { "ambient-step", 0, 1, 0, 0, false, run_ambient, NULL },
-    { "abort", 2, 2, 0, 0, false, run_abort, go_on_abort },
-    { "rollback-first", 1, 0, 0, 0, false, run_rollback, go_on_rollback },
-    { "rollback-second", 2, 1, 0, 0, false, run_rollback, go_on_rollback },
-    { "rollback-third", 3, 2, 0, 0, false, run_rollback, go_on_rollback },
-    { "rollback-all", 3, 0, 0, 0, false, run_rollback, go_on_rollback },
-    { "redo-first", 0, 1, 1, 0, false, run_redo, NULL },
-    { "redo-third", 2, 3, 1, 0, false, run_redo, NULL },
-    { "redo-all", 0, 3, 3, 0, false, run_redo, NULL },
+    { "abort", 2, 2, 0, 0, false, run_abort, go_on_abort, true },
+    { "rollback-first", 1, 0, 0, 0, false, run_rollback, go_on_rollback, true },
+    { "rollback-second", 2, 1, 0, 0, false, run_rollback, go_on_rollback,
+      true },
+    { "rollback-third", 3, 2, 0, 0, false, run_rollback, go_on_rollback, true },
+    { "rollback-all", 3, 0, 0, 0, false, run_rollback, go_on_rollback, true },
+    { "redo-first", 0, 1, 1, 0, false, run_redo, NULL, true },
+    { "redo-third", 2, 3, 1, 0, false, run_redo, NULL, true },
+    { "redo-all", 0, 3, 3, 0, false, run_redo, NULL, true },
     { "evict-by-step", 2, 3, 0, 1, false, run_evicting_step, go_on_step },
     { "evict-by-count", 3, 3, 0, 2, false, run_evict_count, go_on_evict },
     { "evict-by-size", 3, 3, 0, 2, false, run_evict_size, go_on_evict },

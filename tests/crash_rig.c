@@ -108,6 +108,11 @@ bool crash_roll_back_forced(struct crash *c, unsigned steps)
     return roll_back(c, steps, true);
 }
 
+void crash_fill(struct crash *c)
+{
+    c->shared->points_before = fault_fill(&c->shared->board);
+}
+
 void crash_close_ambient(struct crash *c)
 {
     const struct step *step = engine(c)->wal.step;
@@ -191,6 +196,7 @@ static void prepare(struct crash *c)
     crash_close(c);
     c->shared->has_after = false;
     c->shared->refused = 0;
+    c->shared->points_before = 0;
     c->shared->id = 0;
 }
 

@@ -52,12 +52,14 @@ struct crash_act {
     /* The act has met an error that lasts no longer. Each way to go on must
      * lead to a state between before and after. NULL: nothing to do. */
     void (*go_on)(struct crash *c, unsigned way);
+    bool fills; /* run() calls crash_fill() */
 };
 
 /* What the act's process tells. */
 struct crash_shared {
     struct fault_board board; /* first: a daemon maps this alone */
     unsigned points, looks;   /* met in all, if the act came to its end */
+    unsigned points_before;   /* of them, before the disk was full */
     int refused;              /* errno of the first change that failed */
     char trouble[4096];       /* what is wrong; empty: nothing */
     gint64 id;                /* of the step that it makes; 0: none */
@@ -119,6 +121,9 @@ void crash_change(struct crash *c, unsigned number);
 bool crash_close_step(struct crash *c);
 bool crash_roll_back(struct crash *c, unsigned steps);
 bool crash_roll_back_forced(struct crash *c, unsigned steps);
+
+/* From here on the disk is full, if the plan wants it. */
+void crash_fill(struct crash *c);
 
 /* Close the share, and with it the ambient step. */
 void crash_close_ambient(struct crash *c);

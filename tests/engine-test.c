@@ -452,6 +452,7 @@ static void add_backend(const struct world_backend *backend)
     add_cases(backend, engine_cases, engine_cases_count);
     add_cases(backend, engine_odd_cases, engine_odd_cases_count);
     add_cases(backend, engine_deep_cases, engine_deep_cases_count);
+    add_cases(backend, engine_links_cases, engine_links_cases_count);
     add_cases(backend, engine_many_cases, engine_many_cases_count);
     for (size_t i = 0; i < G_N_ELEMENTS(long_cases); i++)
         add_case(backend->name, "", long_cases[i].id, backend,

@@ -36,6 +36,9 @@ extern const size_t engine_deep_cases_count;
 extern const struct undo_case engine_odd_cases[];
 extern const size_t engine_odd_cases_count;
 
+extern const struct undo_case engine_links_cases[];
+extern const size_t engine_links_cases_count;
+
 extern const struct undo_case engine_many_cases[];
 extern const size_t engine_many_cases_count;
 

@@ -273,14 +273,19 @@ static void use_up_inodes(struct world *w)
     }
 }
 
-static void leave_inodes(struct world *w, int count)
+static void give_inodes_back(struct world *w, int count)
 {
-    use_up_inodes(w);
     for (int i = 0; i < count; i++) {
         g_autofree char *path = filling(w, i);
 
         OK(unlink(path));
     }
+}
+
+static void leave_inodes(struct world *w, int count)
+{
+    use_up_inodes(w);
+    give_inodes_back(w, count);
 }
 
 /* A step with so many inodes free, and then none: undone, or taken back after a
@@ -385,6 +390,52 @@ static void full_by_others(gconstpointer data)
     end_world(w);
 }
 
+static bool is_anywhere(struct world *w, const char *text)
+{
+    const char *argv[] = { "grep", "-rqs", text, w->base, NULL };
+    int status;
+
+    g_assert_true(g_spawn_sync(NULL, (char **)argv, NULL, G_SPAWN_SEARCH_PATH,
+                               NULL, NULL, NULL, NULL, &status, NULL));
+    return status == 0;
+}
+
+static void write_outside(struct world *w, const char *name, const char *text)
+{
+    g_autofree char *path = world_host_path(w, name);
+
+    g_assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+/* What others have put into a folder of the step's is kept when that is taken
+ * back, also if there is no room to take it back at first: the log has lost
+ * what it had for that. */
+static void others_are_kept(gconstpointer data)
+{
+    struct world *w = start_on(data, "nr_inodes=100,mode=0755", 4096);
+    g_autofree char *reserve = NULL, *spare = NULL;
+    int64_t id;
+
+    if (!w)
+        return;
+    reserve = g_build_filename(w->undo_dir, "reserve", NULL);
+    spare = g_build_filename(w->undo_dir, "spare", NULL);
+    id = world_step(w);
+    OK(w->backend->mkdir(w, "new", 0755));
+    OK(w->backend->rename(w, "a", "d", 0));
+    write_outside(w, "new/theirs", "somebody else's text");
+    OK(unlink(reserve));
+    OK(rmdir(spare));
+    use_up_inodes(w);
+    world_refused(w, "step.abort", json_pack("{s:I}", "step_id", id),
+                  ERROR_IO_ERROR);
+    g_assert_true(is_anywhere(w, "somebody else's text"));
+    give_inodes_back(w, 20);
+    json_decref(world_undo(w, 1));
+    g_assert_true(is_anywhere(w, "somebody else's text"));
+    end_world(w);
+}
+
 /* ---- little room --------------------------------------------------------- */
 
 static void min_free(gconstpointer data)
@@ -440,6 +491,7 @@ static const struct {
     { "no-inodes", no_inodes, BESIDE },
     { "share-is-full", share_is_full, BESIDE | ELSEWHERE },
     { "full-by-others", full_by_others, BESIDE | ELSEWHERE },
+    { "others-are-kept", others_are_kept, BESIDE },
     { "min-free", min_free, BESIDE },
     { "min-free-of-others", min_free_of_others, BESIDE },
 };

@@ -324,7 +324,7 @@ static void shared_numbers(void)
     int dirfd = open(folder, O_RDONLY | O_DIRECTORY);
     g_autoptr(step_auto) first = step_new(7, 3, IC_STEP_API, NULL, 2);
     struct undo_log_entry entry = { .id = 7, .seq = 3 };
-    struct undo_log *log = undo_log_open(path, NULL, NULL);
+    struct undo_log *log = undo_log_open(path, NULL, false, NULL);
     char name[32];
 
     g_assert_nonnull(log);
@@ -340,7 +340,7 @@ static void shared_numbers(void)
     g_array_append_val(log->entries, entry);
     OK(undo_log_compact_history(log));
     undo_log_close(log);
-    log = undo_log_open(path, NULL, NULL);
+    log = undo_log_open(path, NULL, false, NULL);
     assert_living(log, dirfd);
     undo_log_close(log);
     close(dirfd);

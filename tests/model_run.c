@@ -191,6 +191,7 @@ static void abort_step(struct model *m)
     if (!id)
         return;
     was = model_look(m);
+    m->places_id = 0; /* what it removed comes back as another inode, maybe */
     code = model_request(m, "step.abort",
                          json_pack("{s:I}", "step_id", (json_int_t)id), NULL);
     if (code == 0) {

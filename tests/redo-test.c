@@ -27,6 +27,7 @@ static void expect_nothing(struct world *w)
 struct walk {
     struct world *w;
     GPtrArray *trees; /* of GPtrArray snapshots */
+    GArray *ids;      /* of int64_t: what made each but the first */
     guint at;         /* steps that are done */
 };
 
@@ -37,7 +38,29 @@ static void do_step(struct walk *walk, void (*change)(struct world *w))
     change(walk->w);
     json_decref(world_close_step(walk->w, id));
     g_ptr_array_add(walk->trees, world_snapshot(walk->w));
+    g_array_set_size(walk->ids, walk->at);
+    g_array_append_val(walk->ids, id);
     walk->at++;
+}
+
+/* What can be redone is listed, the next first. */
+static void check_list(struct walk *walk)
+{
+    json_t *answer = world_request(walk->w, "history", NULL);
+    json_t *redos = json_object_get(answer, "redo_steps"), *redo;
+    size_t i;
+
+    g_assert_cmpuint(json_array_size(redos), ==,
+                     walk->trees->len - 1 - walk->at);
+    json_array_foreach(redos, i, redo)
+    {
+        g_assert_cmpint(json_integer_value(json_object_get(redo, "step_id")),
+                        ==, g_array_index(walk->ids, int64_t, walk->at + i));
+        g_assert_true(json_is_false(json_object_get(redo, "undoable")));
+        g_assert_cmpint(json_integer_value(json_object_get(redo, "affected")),
+                        >, 0);
+    }
+    json_decref(answer);
 }
 
 static void go(struct walk *walk, guint to)
@@ -50,6 +73,7 @@ static void go(struct walk *walk, guint to)
     walk->at = to;
     world_assert_equal(walk->w, g_ptr_array_index(walk->trees, to));
     g_assert_cmpuint(world_history_count(walk->w), ==, to);
+    check_list(walk);
 }
 
 static void change_files(struct world *w)
@@ -104,6 +128,7 @@ static struct walk *walk_new(const struct world_backend *backend)
     walk->w = world_new(backend);
     walk->trees = g_ptr_array_new_with_free_func(
         (GDestroyNotify)g_ptr_array_unref);
+    walk->ids = g_array_new(FALSE, FALSE, sizeof(int64_t));
     engine_fill_links(walk->w);
     if (!world_start(walk->w))
         return walk;
@@ -119,6 +144,7 @@ static struct walk *walk_new(const struct world_backend *backend)
 static void walk_free(struct walk *walk)
 {
     g_ptr_array_unref(walk->trees);
+    g_array_unref(walk->ids);
     world_free(walk->w);
     g_free(walk);
 }
@@ -374,6 +400,8 @@ static void preview(gconstpointer data)
         WRITE("small.txt", "longer than it was before");
         DO(unlink, "empty.txt");
         CREATE("new", "new");
+        DO(rename, "large.bin", "b", 0);
+        DO(link, "b", "c");
         json_decref(world_close_step(w, id));
         before = world_snapshot(w);
         answer = world_request(w, "preview", json_pack("{s:i}", "steps", 2));
@@ -382,6 +410,8 @@ static void preview(gconstpointer data)
         assert_change(answer, 0, "small.txt", "modified", NULL);
         assert_change(answer, 0, "empty.txt", "created", NULL);
         assert_change(answer, 0, "new", "deleted", NULL);
+        assert_change(answer, 0, "large.bin", "renamed", "b");
+        assert_change(answer, 0, "c", "deleted", NULL);
         assert_change(answer, 1, "run.sh", "renamed", "walk.sh");
         json_decref(answer);
         json_decref(world_undo(w, 2)); /* it is in nobody's way */

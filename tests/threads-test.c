@@ -14,6 +14,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -313,11 +314,101 @@ static void run_rounds(gconstpointer data)
     world_free(w);
 }
 
+/* ---- signals ------------------------------------------------------------- */
+
+static bool has_signal(uint64_t set, int signal)
+{
+    return set >> (signal - 1) & 1;
+}
+
+static uint64_t read_blocked(const char *thread)
+{
+    g_autofree char *path = g_strdup_printf("/proc/self/task/%s/status",
+                                            thread);
+    g_autofree char *text = NULL;
+    const char *line;
+
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    line = strstr(text, "\nSigBlk:");
+    g_assert_nonnull(line);
+    return g_ascii_strtoull(line + strlen("\nSigBlk:\t"), NULL, 16);
+}
+
+/* The C library begins a thread with all of them blocked. */
+static uint64_t blocked_by(const char *thread)
+{
+    uint64_t blocked = read_blocked(thread);
+
+    for (int i = 0; i < 500 && has_signal(blocked, SIGBUS); i++) {
+        g_usleep(10000);
+        blocked = read_blocked(thread);
+    }
+    return blocked;
+}
+
+static void *return_at_once(void *data)
+{
+    return data;
+}
+
+/* Their ids, as text; a set. What a sanitizer runs of its own is among them:
+ * it begins that with the first thread. */
+static GHashTable *list_threads(void)
+{
+    GHashTable *threads = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                                NULL);
+    g_autoptr(GDir) tasks = g_dir_open("/proc/self/task", 0, NULL);
+    const char *task;
+
+    while ((task = g_dir_read_name(tasks)))
+        g_hash_table_add(threads, g_strdup(task));
+    return threads;
+}
+
+/* The engine's threads take no signal that the server waits for, and the
+ * server's are as they were. */
+static void leave_signals(void)
+{
+    struct world *w = world_new(&world_folder);
+    struct ic_options options = { .share = w->share, .undo_dir = w->undo_dir };
+    g_autofree char *self = g_strdup_printf("%d", getpid());
+    g_autoptr(GHashTable) before = NULL;
+    g_autoptr(GHashTable) after = NULL;
+    unsigned threads = 0;
+    GHashTableIter iter;
+    struct ic *ic;
+    void *task;
+
+    g_thread_join(g_thread_new("first", return_at_once, NULL));
+    before = list_threads();
+    ic = ic_open_share(&options, NULL);
+    g_assert_nonnull(ic);
+    after = list_threads();
+    g_hash_table_iter_init(&iter, after);
+    while (g_hash_table_iter_next(&iter, &task, NULL)) {
+        uint64_t blocked;
+
+        if (g_hash_table_contains(before, task))
+            continue;
+        threads++;
+        blocked = blocked_by(task);
+        g_assert_true(has_signal(blocked, SIGTERM));
+        g_assert_true(has_signal(blocked, SIGCHLD));
+        g_assert_false(has_signal(blocked, SIGBUS));
+    }
+    g_assert_cmpuint(threads, >=, 1);
+    g_assert_false(has_signal(read_blocked(self), SIGTERM));
+    g_assert_false(has_signal(read_blocked(self), SIGCHLD));
+    ic_close(ic);
+    world_free(w);
+}
+
 int main(int argc, char **argv)
 {
     umask(022);
     g_test_init(&argc, &argv, NULL);
     log_set_level(g_test_verbose() ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR);
+    g_test_add_func("/threads/signals", leave_signals);
     g_test_add_data_func("/threads/folder", &world_folder, run_rounds);
     g_test_add_data_func("/threads/folder-copy", &world_folder_copy,
                          run_rounds);

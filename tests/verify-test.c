@@ -135,6 +135,55 @@ static void folder_mode(struct edits *f)
     edits_forced(f, "dir");
 }
 
+/* The client has the file open all the time: the next step finds it where undo
+ * and redo have put it, says so, and others' edits of it are noticed. */
+static void while_open(struct edits *f, int (*change)(struct world *w))
+{
+    struct world *w = f->w;
+    void *handle = w->backend->open(w, "file", O_RDWR);
+    int64_t id = world_step(w);
+    json_t *report;
+
+    g_assert_nonnull(handle);
+    g_assert_cmpint(change(w), ==, 0);
+    json_decref(world_close_step(w, id));
+    json_decref(world_undo(w, 1));
+    json_decref(world_redo(w, 1));
+    json_decref(world_undo(w, 1));
+    id = world_step(w);
+    g_assert_cmpint(w->backend->write(w, handle, "new", 3, 0), ==, 0);
+    report = world_close_step(w, id);
+    world_assert_affected(report, "file", NULL);
+    json_decref(report);
+    w->backend->close(w, handle);
+    w->backend->stop(w);
+    edits_write(f, "file", "mine");
+    g_assert_true(world_start(w));
+    edits_refused(f, "file");
+    edits_forced(f, "file");
+    world_assert_equal(w, f->before);
+}
+
+static int link_file(struct world *w)
+{
+    return w->backend->link(w, "file", "dir/sub/one-more");
+}
+
+static int move_file(struct world *w)
+{
+    return w->backend->rename(w, "file", "dir/sub/elsewhere", 0);
+}
+
+static void linked_while_open(struct edits *f)
+{
+    while_open(f, link_file);
+}
+
+static void moved_while_open(struct edits *f)
+{
+    while_open(f, move_file);
+}
+
 /* An edit between two steps that both change the file. */
 static void between(struct edits *f)
 {
@@ -256,6 +305,8 @@ static const struct edits_case cases[] = {
     { "verify/moved-away", moved_away },
     { "verify/folder-mode", folder_mode },
     { "verify/between-steps", between },
+    { "verify/linked-while-open", linked_while_open },
+    { "verify/moved-while-open", moved_while_open },
     { "verify/beside", beside },
     { "verify/inside-moved", inside_moved },
     { "verify/own-undo", own_undo },

@@ -37,13 +37,17 @@ static void print_change(gpointer data, gpointer kinds)
 
 int main(int argc, char **argv)
 {
-    struct ic_options options = { .share = argc == 3 ? argv[1] : "" };
+    struct ic_options options = { .share = argv[1] };
     struct ic_rollback_result *result = NULL;
     struct ic_step_info *info = NULL;
     GError *error = NULL;
     struct ic *ic;
 
-    options.undo_dir = argc == 3 ? argv[2] : NULL;
+    if (argc != 3) {
+        fprintf(stderr, "usage: %s FOLDER LOG-FOLDER\n", argv[0]);
+        return 2;
+    }
+    options.undo_dir = argv[2];
     umask(0); /* modes are the client's */
     ic = ic_open_share(&options, &error);
     if (ic &&

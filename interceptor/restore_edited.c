@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * restore_edited - see restore_edited.h.
+ */
+#include "interceptor/restore_edited.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "interceptor/restore_names.h"
+#include "interceptor/sys.h"
+
+enum { CHUNK = 1 << 20, MAX_COPIES = 100 /* of one file, of several tries */ };
+
+void restore_set_edited(struct restore *r, int64_t since_us, GHashTable *inodes)
+{
+    g_clear_pointer(&r->edited, g_hash_table_unref);
+    r->edited = inodes;
+    r->edited_since = since_us;
+}
+
+bool restore_is_edited(const char *name)
+{
+    return name[0] == 'e';
+}
+
+static bool is_edited(const struct restore *r, uint64_t ino,
+                      const struct stat *st)
+{
+    return sys_time_us(&st->st_ctim) > r->edited_since ||
+           (r->edited && g_hash_table_contains(r->edited, &ino));
+}
+
+/* ---- copying ------------------------------------------------------------- */
+
+static int copy_part(int from, int to, char *chunk, off_t offset,
+                     off_t *ret_end)
+{
+    ssize_t n = pread(from, chunk, CHUNK, offset);
+    int rc = n < 0    ? -errno
+             : n == 0 ? 0
+                      : sys_pwrite_all(to, chunk, (size_t)n, offset);
+
+    *ret_end = offset + MAX(n, 0);
+    return rc < 0 ? rc : n > 0;
+}
+
+static int copy_data(int from, int to, off_t size)
+{
+    g_autofree char *chunk = g_malloc(CHUNK);
+    off_t offset = 0;
+    int rc = sys_ftruncate(to, size);
+
+    while (rc == 0 && offset < size) {
+        off_t data = lseek(from, offset, SEEK_DATA);
+
+        if (data < 0)
+            return errno == ENXIO ? 0 : -errno;
+        rc = copy_part(from, to, chunk, data, &offset);
+        if (rc == 0)
+            return 0; /* it has become shorter */
+        rc = MIN(rc, 0);
+    }
+    return rc;
+}
+
+/* A fresh one: that of a try which was killed may be whole, and the file half
+ * restored since. */
+static int create_copy(int blobs, uint64_t ino)
+{
+    int fd = -EEXIST;
+
+    for (int n = 0; fd == -EEXIST && n < MAX_COPIES; n++) {
+        char name[48];
+
+        snprintf(name, sizeof(name), "e%llu.%d", (unsigned long long)ino, n);
+        fd = sys_openat(blobs, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+                        0600);
+    }
+    return fd;
+}
+
+int restore_save_edited(struct restore *r, uint64_t ino, int fd)
+{
+    fd_auto int from = -1, to = -1;
+    struct stat st;
+    int rc = sys_stat_fd(fd, &st);
+
+    if (rc < 0 || !is_edited(r, ino, &st))
+        return rc;
+    from = sys_reopen(fd, O_RDONLY | O_NONBLOCK);
+    if (from == -EACCES && sys_chmod_fd(fd, 0600) == 0) /* it is set later */
+        from = sys_reopen(fd, O_RDONLY | O_NONBLOCK);
+    if (from < 0)
+        return from;
+    to = create_copy(r->blobs, ino);
+    if (to < 0)
+        return to;
+    rc = sys_clone(from, to);
+    if (rc < 0)
+        rc = copy_data(from, to, st.st_size);
+    return rc < 0 ? rc : sys_fsync(to); /* nobody else has it */
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * restore_edited - what others have written into a file of the step's.
+ *
+ * A step that is denied or was interrupted is taken back, and nobody is asked
+ * whether the content that others have given its files meanwhile may go. It is
+ * copied before it does, into blobs/ of the step, which is then put aside.
+ */
+#ifndef INTERCEPTOR_RESTORE_EDITED_H
+#define INTERCEPTOR_RESTORE_EDITED_H
+
+#include <dirent.h>
+
+#include "interceptor/restore.h"
+
+/* Which files these are: those in inodes (of uint64_t; taken; may be NULL), and
+ * those with a ctime later than since_us, in microseconds since the epoch. */
+void restore_set_edited(struct restore *restore, int64_t since_us,
+                        GHashTable *inodes);
+
+/* Before the first change of this file's content; fd: O_PATH. 0 or -errno. */
+int restore_save_edited(struct restore *restore, uint64_t ino, int fd);
+
+/* Is that entry of blobs/ such a copy? */
+bool restore_is_edited(const char *name);
+
+#endif
