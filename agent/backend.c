@@ -38,6 +38,20 @@ struct backend {
     void *opaque;
 };
 
+static GError *explain(const struct backend *backend, enum error_code code,
+                       const char *text)
+{
+    const char *last = backend->last_error;
+
+    /* The log's lock tells it (undo_log_open.c); how the daemon ended does not
+     * matter then. */
+    if (last && strstr(last, "is in use by process"))
+        return g_error_new(STEPBACK_ERROR, code,
+                           "another stepback works on this folder: %s", last);
+    return g_error_new(STEPBACK_ERROR, code, "the file system daemon %s%s%s",
+                       text, last ? ": " : "", last ? last : "");
+}
+
 /* Tell the owner once; nothing may touch the backend after it. */
 static void end(struct backend *backend, enum error_code code, const char *text,
                 bool clean)
@@ -48,9 +62,7 @@ static void end(struct backend *backend, enum error_code code, const char *text,
         return;
     backend->ended = true;
     g_clear_handle_id(&backend->poll_timer, g_source_remove);
-    error = g_error_new(STEPBACK_ERROR, code, "the file system daemon %s%s%s",
-                        text, backend->last_error ? ": " : "",
-                        backend->last_error ? backend->last_error : "");
+    error = explain(backend, code, text);
     backend->callbacks->ended(backend, error, clean, backend->opaque);
 }
 

@@ -153,6 +153,12 @@ struct control_link *backends_link(struct backends *backends, unsigned index)
     return backend_link(backends->members[index].backend);
 }
 
+void backends_close_links(struct backends *backends)
+{
+    for (unsigned i = 0; backends && i < backends->count; i++)
+        control_link_close(backends_link(backends, i));
+}
+
 bool backends_has_undo(const struct backends *backends, unsigned index)
 {
     return backends->members[index].undo;

@@ -51,6 +51,9 @@ bool backends_run(const struct backends *backends);
 /* Borrowed; set from "ready" on. */
 struct control_link *backends_link(struct backends *backends, unsigned index);
 
+/* control_link_close() for all of them. NULL is allowed. */
+void backends_close_links(struct backends *backends);
+
 /* Whether the folder's changes are kept. */
 bool backends_has_undo(const struct backends *backends, unsigned index);
 

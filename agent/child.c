@@ -56,6 +56,7 @@ static void prepare_exec(gpointer data)
     if (getppid() != setup->parent)
         _exit(127);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     for (size_t i = 0; i < setup->n_fds; i++)
         fcntl(setup->fds[i], F_SETFD, 0);
 }

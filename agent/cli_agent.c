@@ -24,6 +24,7 @@ struct agent {
     GMainLoop *loop;
     struct stdio_api *api;
     bool ending;
+    bool signalled; /* a second signal does not wait */
 };
 
 static void end(struct agent *agent)
@@ -38,8 +39,9 @@ static gboolean on_signal(gpointer data)
 {
     struct agent *agent = data;
 
-    if (agent->ending)
+    if (agent->signalled)
         stdio_api_kill(agent->api);
+    agent->signalled = true;
     end(agent);
     return G_SOURCE_CONTINUE;
 }
@@ -85,7 +87,7 @@ int cli_agent(int argc, char **argv)
     g_autofree char *log_level = NULL, *mcp_socket = NULL;
     const GOptionEntry entries[] = {
         { "log-level", 0, 0, G_OPTION_ARG_STRING, &log_level,
-          "error, warn, info, debug or trace", "LEVEL" },
+          "error, warn, info (default), debug or trace", "LEVEL" },
         { "mcp-socket", 0, 0, G_OPTION_ARG_FILENAME, &mcp_socket,
           "serve MCP clients at this socket (default: in a private folder)",
           "PATH" },
@@ -108,6 +110,7 @@ int cli_agent(int argc, char **argv)
         return cli_options_wrong("agent: --log-level is error, warn, info, "
                                  "debug or trace");
     log_set_level(level);
+    cli_options_note_terminal("JSON Lines");
     in_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     out_fd = take_stdout();
     if (in_fd < 0 || out_fd < 0)

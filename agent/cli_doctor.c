@@ -47,27 +47,33 @@ static enum verdict check_qemu(void)
 }
 
 /* verdict: what it means if it is not there. */
-static enum verdict check_program(const char *what, enum backend_kind kind,
+static enum verdict check_program(const char *what, const char *name,
                                   enum verdict verdict)
 {
-    const char *name = backend_kind_program(kind);
-    char *daemon = install_paths_find_helper(name);
+    char *path = install_paths_find_helper(name);
 
-    return daemon ? tell(GOOD, what, daemon, NULL)
-                  : tell(verdict, what,
-                         g_strdup_printf("%s is not installed", name),
-                         "make install (or set STEPBACK_LIBEXECDIR to the "
-                         "folder that has it)");
+    return path ? tell(GOOD, what, path, NULL)
+                : tell(verdict, what,
+                       g_strdup_printf("%s is not installed", name),
+                       "make install (or set STEPBACK_LIBEXECDIR to the "
+                       "folder that has it)");
 }
 
 static enum verdict check_daemon(void)
 {
-    return check_program("daemon", BACKEND_VIRTIOFS, MISSING);
+    return check_program("daemon", backend_kind_program(BACKEND_VIRTIOFS),
+                         MISSING);
 }
 
 static enum verdict check_9p_daemon(void)
 {
-    return check_program("9P daemon", BACKEND_9P, SLOW);
+    return check_program("9P daemon", backend_kind_program(BACKEND_9P), SLOW);
+}
+
+/* Without it machines start with --no-network alone. */
+static enum verdict check_network(void)
+{
+    return check_program("network", "stepback-net", MISSING);
 }
 
 static enum verdict check_image(void)
@@ -120,7 +126,7 @@ static enum verdict check_fuse(void)
 static int check_all(void)
 {
     static enum verdict (*const checks[])(void) = {
-        check_qemu,  check_daemon, check_9p_daemon,
+        check_qemu,  check_daemon, check_9p_daemon, check_network,
         check_image, check_kvm,    check_fuse,
     };
     enum verdict worst = GOOD;
@@ -167,6 +173,7 @@ static int parse_and_check(int argc, char **argv,
                                  CLI_BOOT_MAX_ROUNDS);
     if (!options->boot)
         return check_all();
+    options->machine.place.dir = g_strdup(g_get_tmp_dir());
     if (!cli_machine_check(&options->machine, "doctor"))
         return CLI_USAGE;
     log_set_human(CLI_PROGRAM);

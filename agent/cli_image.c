@@ -3,6 +3,7 @@
  * cli_image - "stepback image build": run the script that builds guest images.
  */
 #include <errno.h>
+#include <signal.h>
 #include <glib.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,6 +27,8 @@ static int build(char **argv)
         g_setenv("STEPBACK_SHIM", shim, FALSE);
     g_setenv("STEPBACK_BUILD_NAME", CLI_PROGRAM " image build", TRUE);
     argv[0] = builder;
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     execv(builder, argv);
     return cli_options_failed("cannot run %s: %s", builder, g_strerror(errno));
 }
@@ -34,8 +37,9 @@ int cli_image(int argc, char **argv)
 {
     if (argc >= 2 && strcmp(argv[1], "build") == 0)
         return build(argv + 1);
-    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
-        puts("Usage: " CLI_PROGRAM " image build [ARG...]\n\n"
+    if (argc == 2 &&
+        (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        puts("Usage: " CLI_PROGRAM " image build [OPTION...]\n\n"
              "Builds a guest image; '" CLI_PROGRAM
              " image build --help' lists its options.");
         return CLI_OK;

@@ -77,6 +77,46 @@ static bool check_network(const struct cli_machine *machine,
     return ok && !(machine->no_network && machine->network);
 }
 
+/* ---- paths --------------------------------------------------------------- */
+
+/* An option's path as an absolute one, NULL for NULL. */
+static char *absolute(const char *path)
+{
+    return path ? g_canonicalize_filename(path, NULL) : NULL;
+}
+
+static const char *folder_of(const struct cli_machine *machine)
+{
+    return machine->place.dir ? machine->place.dir : ".";
+}
+
+/* A session's start is described in JSON, which has text alone. */
+static bool check_paths(const struct cli_machine *machine, const char *command)
+{
+    const struct {
+        const char *option, *path;
+    } paths[] = {
+        { "-C", folder_of(machine) },
+        { "--undo-dir", machine->place.undo_dir },
+        { "--kernel", machine->kernel },
+        { "--initrd", machine->initrd },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(paths); i++) {
+        g_autofree char *path = absolute(paths[i].path);
+
+        if (path && !g_utf8_validate(path, -1, NULL)) {
+            g_autofree char *shown = g_filename_display_name(path);
+
+            cli_options_wrong("%s: %s is not UTF-8; make a symbolic link to it "
+                              "whose path is, and give that with %s",
+                              command, shown, paths[i].option);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- all of it ----------------------------------------------------------- */
 
 bool cli_machine_check(const struct cli_machine *machine, const char *command)
@@ -102,7 +142,7 @@ bool cli_machine_check(const struct cli_machine *machine, const char *command)
                           "minimal, and not '%s'",
                           command, machine->image);
     else
-        return check_network(machine, command);
+        return check_paths(machine, command) && check_network(machine, command);
     return false;
 }
 
@@ -112,17 +152,10 @@ static void set_string(json_t *object, const char *key, const char *value)
         json_object_set_new(object, key, json_string(value));
 }
 
-/* An option's path as an absolute one, NULL for NULL. */
-static char *absolute(const char *path)
-{
-    return path ? g_canonicalize_filename(path, NULL) : NULL;
-}
-
 /* So both the command line and frontends are checked in one place. */
 json_t *cli_machine_payload(const struct cli_machine *machine)
 {
-    g_autofree char *dir = absolute(machine->place.dir ? machine->place.dir
-                                                       : ".");
+    g_autofree char *dir = absolute(folder_of(machine));
     g_autofree char *kernel = absolute(machine->kernel);
     g_autofree char *initrd = absolute(machine->initrd);
     g_autofree char *undo_dir = absolute(machine->place.undo_dir);

@@ -26,6 +26,7 @@ struct mcp {
     struct session *session;
     struct mcp_session *host;
     bool ending;
+    bool signalled; /* a second signal does not wait */
 };
 
 struct mcp_options {
@@ -71,8 +72,9 @@ static gboolean on_signal(gpointer data)
 {
     struct mcp *mcp = data;
 
-    if (mcp->ending)
+    if (mcp->signalled)
         session_kill(mcp->session);
+    mcp->signalled = true;
     end(mcp);
     return G_SOURCE_CONTINUE;
 }
@@ -184,6 +186,7 @@ static int parse_and_serve(int argc, char **argv, struct mcp_options *options)
         return cli_options_wrong("mcp: --log-level is error, warn, info, debug "
                                  "or trace");
     log_set_level(level);
+    cli_options_note_terminal("the Model Context Protocol");
     return serve(options);
 }
 

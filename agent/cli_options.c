@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/cli.h"
 
@@ -59,6 +60,15 @@ int cli_options_wrong(const char *format, ...)
     print(format, args);
     va_end(args);
     return CLI_USAGE;
+}
+
+void cli_options_note_terminal(const char *protocol)
+{
+    if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO))
+        fprintf(stderr,
+                "This speaks %s to the program that starts it. Ctrl-D ends "
+                "it; 'man " CLI_PROGRAM "' tells more.\n",
+                protocol);
 }
 
 int cli_options_failed(const char *format, ...)

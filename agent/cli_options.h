@@ -23,6 +23,10 @@ bool cli_options_parse_with(const char *summary, const char *details,
 /* Print what is wrong with the command line; CLI_USAGE. */
 int cli_options_wrong(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
+/* What is a person's terminal is no program's: say what speaks here (a noun),
+ * and how to leave. Before stdin and stdout are taken. */
+void cli_options_note_terminal(const char *protocol);
+
 /* Print an error; CLI_FAILED. */
 int cli_options_failed(const char *format, ...) G_GNUC_PRINTF(1, 2);
 

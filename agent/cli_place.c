@@ -48,39 +48,116 @@ static void tell_progress(json_t *payload)
         fprintf(stderr, "\r\033[K");
 }
 
+static void tell_unfinished(json_t *report)
+{
+    g_autofree char *text = cli_summary_unfinished(report);
+
+    fprintf(stderr, CLI_PROGRAM ": %s\n", text);
+}
+
+static bool has_code(json_t *payload, const char *code)
+{
+    return g_strcmp0(json_string_value(json_object_get(payload, "code")),
+                     code) == 0;
+}
+
 static void on_event(const char *type, json_t *payload)
 {
     if (strcmp(type, "event.recovery") == 0)
         tell_recovery(payload);
     else if (strcmp(type, "event.progress") == 0)
         tell_progress(payload);
-    else if (strcmp(type, "event.warning") == 0 &&
-             g_strcmp0(json_string_value(json_object_get(payload, "code")),
-                       "rollback_given_up") == 0)
+    else if (strcmp(type, "event.warning") != 0)
+        return;
+    else if (has_code(payload, "step_unfinished"))
+        tell_unfinished(payload);
+    else if (has_code(payload, "rollback_given_up"))
         fprintf(stderr, CLI_PROGRAM ": %s\n",
                 json_string_value(json_object_get(payload, "message")));
 }
 
-json_t *cli_place_ask(const struct cli_place *place, const char *type,
-                      json_t *payload, json_t **ret_data, GError **error)
+static struct undo_client *open_client(const struct cli_place *place,
+                                       enum undo_client_purpose purpose,
+                                       GError **error)
 {
     g_autofree char *dir = g_canonicalize_filename(
         place->dir ? place->dir : ".", NULL);
     g_autofree char *undo_dir = place->undo_dir ? g_canonicalize_filename(
                                                       place->undo_dir, NULL)
                                                 : NULL;
-    struct undo_client *client;
-    json_t *answer;
 
     ic_set_log(0, CLI_PROGRAM);
+    return undo_client_open(dir, undo_dir, purpose, on_event, error);
+}
+
+static enum undo_client_purpose purpose_of(const char *type)
+{
+    static const char *const changes[] = { "rollback", "redo", NULL };
+
     /* To discard is the last way out, so it needs no step to be finished. */
-    client = undo_client_open(dir, undo_dir, g_strcmp0(type, "discard") == 0,
-                              on_event, error);
+    if (strcmp(type, "discard") == 0)
+        return UNDO_CLIENT_DISCARD;
+    return g_strv_contains(changes, type) ? UNDO_CLIENT_CHANGE
+                                          : UNDO_CLIENT_LOOK;
+}
+
+static json_t *ask(const struct cli_place *place,
+                   enum undo_client_purpose purpose, const char *type,
+                   json_t *payload, json_t **ret_data, GError **error)
+{
+    struct undo_client *client = open_client(place, purpose, error);
+    json_t *answer;
+
     if (!client) {
         json_decref(payload);
         return NULL;
     }
     answer = undo_client_ask(client, type, payload, ret_data, error);
+    undo_client_close(client);
+    return answer;
+}
+
+json_t *cli_place_ask(const struct cli_place *place, const char *type,
+                      json_t *payload, json_t **ret_data, GError **error)
+{
+    return ask(place, purpose_of(type), type, payload, ret_data, error);
+}
+
+json_t *cli_place_ask_recovered(const struct cli_place *place, const char *type,
+                                json_t *payload)
+{
+    return ask(place, UNDO_CLIENT_CHANGE, type, payload, NULL, NULL);
+}
+
+/* In front of the steps of an answer, or of an error's data; *answer may be
+ * NULL. report is taken. */
+static void add_first(json_t **answer, json_t *report)
+{
+    if (!*answer)
+        *answer = json_pack("{s:[], s:[], s:[]}", "steps", "barriers",
+                            "warnings");
+    json_object_del(report, "undoable"); /* it is undone */
+    json_array_insert_new(json_object_get(*answer, "steps"), 0, report);
+}
+
+json_t *cli_place_undo(const struct cli_place *place, gint64 steps, bool force,
+                       json_t **ret_data, GError **error)
+{
+    struct undo_client *client = open_client(place, UNDO_CLIENT_CHANGE, error);
+    json_t *first, *answer = NULL;
+    gint64 left;
+
+    if (!client)
+        return NULL;
+    first = undo_client_recovered(client);
+    left = first ? steps - 1 : steps;
+    if (left > 0)
+        answer = undo_client_ask(
+            client, "rollback",
+            json_pack("{s:I, s:b}", "steps", (json_int_t)left, "force", force),
+            ret_data, error);
+    if (first)
+        add_first(answer || left == 0 ? &answer : ret_data, first);
     undo_client_close(client);
     return answer;
 }

@@ -35,6 +35,16 @@ void cli_place_clear(struct cli_place *place);
 json_t *cli_place_ask(const struct cli_place *place, const char *type,
                       json_t *payload, json_t **ret_data, GError **error);
 
+/* The same, of a log in which no step is left that did not end: it is taken
+ * back first. NULL also if it cannot be. */
+json_t *cli_place_ask_recovered(const struct cli_place *place, const char *type,
+                                json_t *payload);
+
+/* "rollback" likewise. A step that did not end, and that opening the log took
+ * back, is the first of them. */
+json_t *cli_place_undo(const struct cli_place *place, gint64 steps, bool force,
+                       json_t **ret_data, GError **error);
+
 /* The nearest folder above dir whose default place holds an undo log: a new
  * string, or NULL. */
 char *cli_place_above(const char *dir);

@@ -203,7 +203,7 @@ static void on_executed(json_t *report, const GError *error, json_t *data,
     else if (error && error_code_of(error) == ERROR_CANCELLED)
         run->exit_code = run->output_broken ? 128 + SIGPIPE : EXIT_INTERRUPTED;
     else if (error)
-        run->exit_code = CLI_RUN_FAILED;
+        run->exit_code = interrupts > 0 ? EXIT_INTERRUPTED : CLI_RUN_FAILED;
     if (error && run->exit_code != 128 + SIGPIPE &&
         run->exit_code != EXIT_INTERRUPTED)
         cli_options_failed("%s", error->message);
@@ -310,9 +310,10 @@ static int run_command(struct run *run, const struct run_options *options)
 
 static bool check_options(const struct run_options *options)
 {
-    if (options->timeout >= 0 && options->timeout <= G_MAXINT32)
+    if (options->timeout >= 0 && options->timeout <= SESSION_TIMEOUT_MAX_S)
         return cli_machine_check(&options->machine, "run");
-    cli_options_wrong("run: --timeout is a number of seconds");
+    cli_options_wrong("run: --timeout is a number of seconds, at most %d",
+                      SESSION_TIMEOUT_MAX_S);
     return false;
 }
 
@@ -328,7 +329,7 @@ static int parse_and_run(int argc, char **argv, struct run_options *options)
     };
     static const char details[] =
         "One argument after -- is a line for the guest's shell, as in\n"
-        "  stepback run -- 'make && ./test > log'\n"
+        "  stepback run -- 'date && uname -a > log'\n"
         "Several are one command's words, and no shell reads them.\n\n"
         "The exit code is the command's; or 124 (--timeout), 125 (stepback "
         "failed),\n130 (interrupted), 2 (a wrong command line).";
@@ -341,7 +342,7 @@ static int parse_and_run(int argc, char **argv, struct run_options *options)
         return CLI_USAGE;
     if (argc < 2)
         return cli_options_wrong("run: what is to be run? For example: "
-                                 "stepback run -- make");
+                                 "stepback run -- ls");
     if (!check_options(options))
         return CLI_USAGE;
     log_set_human(CLI_PROGRAM);

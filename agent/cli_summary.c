@@ -90,14 +90,27 @@ static char *printable_command(json_t *report)
 char *cli_summary_recovery(json_t *report)
 {
     const char *text = json_string_value(json_object_get(report, "message"));
+    gint64 restored = member(report, "restored_paths");
     g_autofree char *command = printable_command(report);
 
     if (text && !json_is_true(json_object_get(report, "taken_back")))
         return g_strdup(text);
     return g_strdup_printf("a step that did not end was taken back: %s "
-                           "(%" G_GINT64_FORMAT " paths restored)",
+                           "(%" G_GINT64_FORMAT " path%s restored)",
                            *command ? command : "changes outside commands",
-                           member(report, "restored_paths"));
+                           restored, restored == 1 ? "" : "s");
+}
+
+char *cli_summary_unfinished(json_t *report)
+{
+    g_autofree char *command = printable_command(report);
+
+    return g_strdup_printf("a step did not end: %s; the next undo or run takes "
+                           "it back",
+                           json_is_true(json_object_get(report, "damaged"))
+                               ? "its record cannot be read"
+                           : *command ? command
+                                      : "changes outside commands");
 }
 
 /* A time of the protocol as the clock on the wall shows it. */

@@ -19,6 +19,9 @@ char *cli_summary_step(json_t *report, const char *undo_hint);
 /* One line: what a recovery took back. */
 char *cli_summary_recovery(json_t *report);
 
+/* One line: that a step was left as it is (the code "step_unfinished"). */
+char *cli_summary_unfinished(json_t *report);
+
 /* A line for the history: a change from outside, between steps. */
 char *cli_summary_barrier(json_t *barrier);
 

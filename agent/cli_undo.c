@@ -158,22 +158,28 @@ static int failed(const struct request *r, const GError *error, json_t *data)
     if (code == ERROR_UNDO_BARRIER && data)
         return refused(r, data);
     cli_place_failed(r->place, error, data, false);
-    if (done > 0)
+    if (done > 0 && code != ERROR_NOTHING_TO_UNDO)
         print_way_on(r, done,
                      r->force || code == ERROR_PREIMAGE_MISSING ||
                          code == ERROR_PREIMAGE_CORRUPT);
     return CLI_FAILED;
 }
 
+static json_t *ask(const struct request *r, json_t **ret_data, GError **error)
+{
+    if (r->verb == &verb_undo)
+        return cli_place_undo(r->place, r->steps, r->force, ret_data, error);
+    return cli_place_ask(r->place, r->verb->request,
+                         json_pack("{s:I, s:b}", "steps", (json_int_t)r->steps,
+                                   "force", r->force),
+                         ret_data, error);
+}
+
 static int go(const struct request *r)
 {
     g_autoptr(GError) error = NULL;
     json_t *data = NULL;
-    json_t *answer = cli_place_ask(r->place, r->verb->request,
-                                   json_pack("{s:I, s:b}", "steps",
-                                             (json_int_t)r->steps, "force",
-                                             r->force),
-                                   &data, &error);
+    json_t *answer = ask(r, &data, &error);
     int exit_code = CLI_OK;
 
     if (answer && r->json)
@@ -195,9 +201,8 @@ static int go(const struct request *r)
 /* How many steps there are; -1 if that cannot be said. */
 static gint64 count_steps(const struct cli_place *place)
 {
-    json_t *answer = cli_place_ask(place, "history",
-                                   json_pack("{s:i}", "limit", CLI_MAX_STEPS),
-                                   NULL, NULL);
+    json_t *answer = cli_place_ask_recovered(
+        place, "history", json_pack("{s:i}", "limit", CLI_MAX_STEPS));
     gint64 count = answer ? (gint64)json_array_size(
                                 json_object_get(answer, "steps"))
                           : -1;

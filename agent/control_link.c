@@ -99,9 +99,9 @@ static GHashTable *pending_table(void)
     return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 }
 
-static void on_closed(struct jsonl_channel *channel, void *opaque)
+/* False: one who waited has freed the link. */
+static bool close_link(struct control_link *link)
 {
-    struct control_link *link = opaque;
     GHashTable *pending = link->pending;
     gboolean freed = FALSE;
 
@@ -109,10 +109,16 @@ static void on_closed(struct jsonl_channel *channel, void *opaque)
     link->pending = pending_table();
     link->freed = &freed;
     fail_pending(pending);
-    if (freed)
-        return;
-    link->freed = NULL;
-    if (link->callbacks->closed)
+    if (!freed)
+        link->freed = NULL;
+    return !freed;
+}
+
+static void on_closed(struct jsonl_channel *channel, void *opaque)
+{
+    struct control_link *link = opaque;
+
+    if (close_link(link) && link->callbacks->closed)
         link->callbacks->closed(link, link->opaque);
 }
 
@@ -175,6 +181,12 @@ void control_link_free(struct control_link *link)
     g_free(link);
 }
 
+void control_link_close(struct control_link *link)
+{
+    if (link && !link->closed)
+        close_link(link);
+}
+
 /* A request on a closed connection. */
 static gboolean fail_late(gpointer data)
 {
@@ -188,11 +200,12 @@ void control_link_request(struct control_link *link, const char *type,
                           json_t *payload, control_link_done done, void *opaque)
 {
     struct pending *pending = g_new0(struct pending, 1);
-    char *id = g_strdup_printf("%" G_GUINT64_FORMAT, ++link->last_id);
+    char *id = g_strdup_printf("%" G_GUINT64_FORMAT,
+                               link ? ++link->last_id : 0);
 
     pending->done = done;
     pending->opaque = opaque;
-    if (link->closed) {
+    if (!link || link->closed) {
         GHashTable *late = pending_table();
 
         json_decref(payload);

@@ -44,7 +44,12 @@ control_link_new(int fd, const struct control_link_callbacks *callbacks,
 /* Requests that wait get an error first. NULL is allowed. */
 void control_link_free(struct control_link *link);
 
-/* Send a request. payload (taken) may be NULL for {}. done may be NULL. */
+/* No more is asked: requests that wait get an error now, later ones get it from
+ * the main loop. closed is not called. NULL is allowed. */
+void control_link_close(struct control_link *link);
+
+/* Send a request. payload (taken) may be NULL for {}. done may be NULL. A NULL
+ * link is a closed one. */
 void control_link_request(struct control_link *link, const char *type,
                           json_t *payload, control_link_done done,
                           void *opaque);

@@ -65,15 +65,15 @@ static void run_timer(struct exec *exec, gint64 left_us)
     exec->timer_end = g_get_monotonic_time() + left_us;
     exec->timer_left = left_us;
     if (!exec->held)
-        exec->timer = g_timeout_add((guint)MAX(left_us / 1000, 0), on_timer,
-                                    exec);
+        exec->timer = g_timeout_add((guint)CLAMP(left_us / 1000, 0, G_MAXUINT),
+                                    on_timer, exec);
 }
 
-static void start_timer(struct exec *exec, guint ms, GSourceFunc func)
+static void start_timer(struct exec *exec, gint64 ms, GSourceFunc func)
 {
     stop_timer(exec);
     exec->timer_func = func;
-    run_timer(exec, (gint64)ms * 1000);
+    run_timer(exec, ms * 1000);
 }
 
 void exec_hold(struct exec *exec, bool hold)
@@ -204,7 +204,7 @@ static void run(struct exec *exec)
                            false, exec->opaque);
     guest_channel_send(exec->guest, g_steal_pointer(&exec->message));
     if (exec->timeout_seconds > 0)
-        start_timer(exec, exec->timeout_seconds * 1000, on_timeout);
+        start_timer(exec, (gint64)exec->timeout_seconds * 1000, on_timeout);
 }
 
 static void on_step_opened(json_t *report, const GError *error, void *opaque)
@@ -298,6 +298,12 @@ void exec_deny(struct exec *exec, struct control_link *where)
         return; /* why it was stopped first, counts */
     exec->stop_reason = ERROR_DENIED;
     stop_command(exec);
+}
+
+void exec_leave(struct exec *exec)
+{
+    if (exec->state == RUNNING)
+        close_step(exec);
 }
 
 void exec_fail(struct exec *exec, const GError *error)

@@ -75,6 +75,10 @@ void exec_hold(struct exec *exec, bool hold);
  */
 void exec_deny(struct exec *exec, struct control_link *where);
 
+/* Do not wait for the guest any more, which stands still for good: the step is
+ * closed, and done follows. */
+void exec_leave(struct exec *exec);
+
 /* The guest or the daemon is gone: done is called at once with this error. */
 void exec_fail(struct exec *exec, const GError *error);
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -61,6 +62,68 @@ static int open_beneath(int root_fd, const char *path, int flags,
     if (fd < 0)
         fail(error, path, -fd);
     return fd;
+}
+
+static char *path_of(int fd)
+{
+    char proc[sizeof("/proc/self/fd/") + 11];
+
+    g_snprintf(proc, sizeof(proc), "/proc/self/fd/%d", fd);
+    return g_file_read_link(proc, NULL);
+}
+
+char *fs_view_target(int root_fd, const char *path)
+{
+    fd_auto int fd = fs_view_open(root_fd, path, O_PATH);
+    g_autofree char *root = path_of(root_fd);
+    g_autofree char *found = fd < 0 ? NULL : path_of(fd);
+    const char *slash = strrchr(path, '/');
+
+    if (fd == -ENOENT && slash && slash != path) {
+        g_autofree char *parent = g_strndup(path, (gsize)(slash - path));
+        g_autofree char *target = fs_view_target(root_fd, parent);
+
+        return target ? g_build_filename(target, slash + 1, NULL) : NULL;
+    }
+    if (!root || !found || !g_str_has_prefix(found, root) ||
+        found[strlen(root)] != '/')
+        return NULL;
+    return g_strdup(found + strlen(root) + 1);
+}
+
+gboolean fs_view_stat(int root_fd, const char *path, struct stat *ret_stat,
+                      GError **error)
+{
+    fd_auto int fd = open_beneath(root_fd, path, O_PATH, error);
+
+    if (fd < 0)
+        return FALSE;
+    if (fstat(fd, ret_stat) == 0)
+        return TRUE;
+    fail(error, path, errno);
+    return FALSE;
+}
+
+static bool same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+gboolean fs_view_check(int root_fd, const char *path, const struct stat *seen,
+                       GError **error)
+{
+    struct stat now;
+
+    if (fs_view_stat(root_fd, path, &now, NULL) && now.st_dev == seen->st_dev &&
+        now.st_ino == seen->st_ino && now.st_size == seen->st_size &&
+        same_time(now.st_mtim, seen->st_mtim) &&
+        same_time(now.st_ctim, seen->st_ctim))
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                "%s has changed since it was read for this edit, so nothing "
+                "was written; read it again and repeat the edit",
+                path);
+    return FALSE;
 }
 
 static const char *type_name(mode_t mode)

@@ -15,6 +15,7 @@
 #include <glib.h>
 #include <jansson.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 /* What one fs.read returns at most. */
 #define FS_VIEW_READ_MAX (8 << 20)
@@ -22,6 +23,17 @@
 /* Open what is beneath the folder, by openat2(2). -errno: -EXDEV if the path
  * leads out of it. */
 int fs_view_open(int root_fd, const char *path, int flags);
+
+/* Where a path leads, or would if it were made: relative to the folder, and
+ * without symlinks. A new string; NULL: out of it, or nowhere. */
+char *fs_view_target(int root_fd, const char *path);
+
+/* What a file is, and whether it is still that: the same one, not written
+ * since. */
+gboolean fs_view_stat(int root_fd, const char *path, struct stat *ret_stat,
+                      GError **error);
+gboolean fs_view_check(int root_fd, const char *path, const struct stat *seen,
+                       GError **error);
 
 /* The entries of a folder, by name, at most limit: {"path","entries":[{name,
  * type,size,mode,mtime}],"truncated"}. A new reference. */

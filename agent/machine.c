@@ -381,7 +381,7 @@ void machine_free(struct machine *machine)
 
 void machine_stop(struct machine *machine)
 {
-    bool by_guest = machine->stage == RUNNING;
+    bool by_guest = machine->stage == RUNNING && !machine_is_held(machine);
 
     if (machine->stage == STOPPING)
         return;

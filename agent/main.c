@@ -4,10 +4,15 @@
  */
 #include <config.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <glib.h>
 
@@ -54,6 +59,11 @@ static int run_command(int argc, char **argv)
         if (strcmp(argv[0], commands[i].name) == 0)
             return commands[i].run(argc, argv);
     }
+    if (argv[0][0] == '-')
+        return cli_options_wrong(
+            "unknown option '%s'; options come after the command: " CLI_PROGRAM
+            " COMMAND [OPTIONS]",
+            argv[0]);
     return cli_options_wrong(
         "unknown command '%s'; try '" CLI_PROGRAM " --help'", argv[0]);
 }
@@ -72,10 +82,36 @@ static int help(int argc, char **argv)
     return CLI_OK;
 }
 
-int main(int argc, char **argv)
+/* A file that is opened must not take the place of a stream that was closed:
+ * what is printed would go there. */
+static bool keep_streams(void)
 {
-    setlocale(LC_ALL, "");
-    signal(SIGPIPE, SIG_IGN);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+            return false;
+    }
+    return true;
+}
+
+/* What was printed, or not. A reader that has left ("| head") is no failure to
+ * tell of; it ends a program by SIGPIPE. */
+static int end_output(int status)
+{
+    struct pollfd reader = { .fd = STDOUT_FILENO };
+    bool failed = fflush(stdout) != 0;
+    int number = errno;
+
+    if (!failed && !ferror(stdout))
+        return status;
+    if (poll(&reader, 1, 0) > 0 && (reader.revents & (POLLERR | POLLHUP)))
+        return status == CLI_OK ? 128 + SIGPIPE : status;
+    cli_options_failed("not all of the output could be written%s%s",
+                       failed ? ": " : "", failed ? g_strerror(number) : "");
+    return status == CLI_OK ? CLI_FAILED : status;
+}
+
+static int start(int argc, char **argv)
+{
     if (argc < 2) {
         print_usage(stderr);
         return CLI_USAGE;
@@ -91,4 +127,14 @@ int main(int argc, char **argv)
         return CLI_OK;
     }
     return run_command(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    if (!keep_streams())
+        return CLI_FAILED;
+    setlocale(LC_ALL, "");
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit is EFBIG */
+    return end_output(start(argc, argv));
 }

@@ -8,6 +8,7 @@
  */
 #include "agent/mcp_connection.h"
 
+#include "agent/mcp_questions.h"
 #include "agent/mcp_server.h"
 #include "agent/mcp_subscriptions.h"
 #include "common/jsonl.h"
@@ -27,21 +28,14 @@ struct entry {
     struct batch *batch; /* or NULL */
 };
 
-/* Something that the client was asked. */
-struct question {
-    struct mcp_call *call;
-    char *key;
-};
-
 struct mcp_connection {
     struct mcp_server *server;
     struct jsonl_channel *channel;
     void (*closed)(struct mcp_connection *, void *);
     void *opaque;
 
-    GHashTable *calls;     /* id key -> struct entry */
-    GHashTable *questions; /* id -> struct question */
-    guint64 last_question;
+    GHashTable *calls; /* id key -> struct entry */
+    struct mcp_questions *questions;
     struct batch *batch; /* the one that is read, or NULL */
     struct mcp_subscriptions *subscriptions;
 
@@ -146,66 +140,30 @@ void mcp_connection_answer(struct mcp_connection *connection,
 
 /* ---- questions ----------------------------------------------------------- */
 
-static void question_free(gpointer data)
-{
-    struct question *question = data;
-
-    g_free(question->key);
-    g_free(question);
-}
-
 bool mcp_connection_ask(struct mcp_connection *connection,
                         struct mcp_call *call, const char *key,
                         const char *method, json_t *params)
 {
-    struct question *question;
-    char *id;
+    g_autofree char *id = mcp_questions_add(connection->questions, call, key);
 
-    if (g_hash_table_size(connection->questions) >=
-        MCP_CONNECTION_MAX_QUESTIONS) {
+    if (id)
+        send_message(connection, mcp_rpc_request(id, method, params));
+    else
         json_decref(params);
-        return false;
-    }
-    id = g_strdup_printf("stepback-%" G_GUINT64_FORMAT,
-                         ++connection->last_question);
-    question = g_new0(struct question, 1);
-    question->call = call;
-    question->key = g_strdup(key);
-    send_message(connection, mcp_rpc_request(id, method, params));
-    g_hash_table_insert(connection->questions, id, question);
-    return true;
+    return id != NULL;
+}
+
+static void withdraw(const char *id, void *opaque)
+{
+    mcp_connection_notify(opaque, "notifications/cancelled",
+                          json_pack("{s:s, s:s}", "requestId", id, "reason",
+                                    "it was decided elsewhere"));
 }
 
 void mcp_connection_unask(struct mcp_connection *connection,
                           struct mcp_call *call)
 {
-    GHashTableIter iter;
-    gpointer id, value;
-
-    g_hash_table_iter_init(&iter, connection->questions);
-    while (g_hash_table_iter_next(&iter, &id, &value)) {
-        if (((struct question *)value)->call != call)
-            continue;
-        mcp_connection_notify(connection, "notifications/cancelled",
-                              json_pack("{s:s, s:s}", "requestId", id, "reason",
-                                        "it was decided elsewhere"));
-        g_hash_table_iter_remove(&iter);
-    }
-}
-
-static void on_response(struct mcp_connection *connection,
-                        const struct mcp_rpc *rpc)
-{
-    const char *id = json_string_value(rpc->id);
-    struct question *question = NULL;
-    gpointer own_id = NULL;
-
-    if (!id || !g_hash_table_steal_extended(connection->questions, id, &own_id,
-                                            (gpointer *)&question))
-        return; /* to a question that was withdrawn, or to none */
-    g_free(own_id);
-    mcp_call_take_answer(question->call, question->key, rpc->result);
-    question_free(question);
+    mcp_questions_remove(connection->questions, call, withdraw, connection);
 }
 
 /* ---- requests ------------------------------------------------------------ */
@@ -358,7 +316,7 @@ static void on_message(struct mcp_connection *connection, json_t *message)
         on_notification(connection, &rpc);
         break;
     case MCP_RPC_RESPONSE:
-        on_response(connection, &rpc);
+        mcp_questions_answer(connection->questions, rpc.id, rpc.result);
         break;
     case MCP_RPC_INVALID:
         refuse(connection, rpc.id, MCP_RPC_INVALID_REQUEST, NULL, rpc.problem);
@@ -391,15 +349,24 @@ static void on_batch(struct mcp_connection *connection, json_t *messages)
     batch_release(connection, batch);
 }
 
+/* id: the line's, as far as it could be told. Whoever waits for it, the client
+ * or who has asked it something, must wait no longer. */
+static void on_not_taken(struct mcp_connection *connection, int code,
+                         json_t *id, const char *text)
+{
+    if (!mcp_questions_answer(connection->questions, id, NULL))
+        refuse(connection, mcp_rpc_is_id(id) ? id : NULL, code, NULL, text);
+}
+
 static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
                     json_t *message, const char *error, void *opaque)
 {
     struct mcp_connection *connection = opaque;
 
     if (status == JSONL_MALFORMED)
-        refuse(connection, NULL, MCP_RPC_PARSE_ERROR, NULL, error);
+        on_not_taken(connection, MCP_RPC_PARSE_ERROR, message, error);
     else if (status == JSONL_TOO_LONG)
-        refuse(connection, NULL, MCP_RPC_INVALID_REQUEST, NULL, error);
+        on_not_taken(connection, MCP_RPC_INVALID_REQUEST, message, error);
     else if (json_is_array(message))
         on_batch(connection, message);
     else
@@ -417,6 +384,7 @@ static const struct jsonl_callbacks channel_callbacks = {
     .line = on_line,
     .closed = on_closed,
     .takes_arrays = true,
+    .id_member = "id",
 };
 
 /* ---- life ---------------------------------------------------------------- */
@@ -435,8 +403,7 @@ mcp_connection_new(struct mcp_server *server, int in_fd, int out_fd,
     connection->log_level = NO_LOG;
     connection->calls = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
                                               g_free);
-    connection->questions = g_hash_table_new_full(g_str_hash, g_str_equal,
-                                                  g_free, question_free);
+    connection->questions = mcp_questions_new();
     connection->subscriptions = mcp_subscriptions_new(connection);
     connection->channel = jsonl_channel_new(
         in_fd, out_fd, MCP_CONNECTION_MAX_LINE, MCP_CONNECTION_MAX_QUEUE,
@@ -467,7 +434,7 @@ void mcp_connection_free(struct mcp_connection *connection, int flush_ms)
     jsonl_channel_free(connection->channel);
     mcp_subscriptions_free(connection->subscriptions);
     g_hash_table_unref(connection->calls);
-    g_hash_table_unref(connection->questions);
+    mcp_questions_free(connection->questions);
     json_decref(connection->capabilities);
     g_free(connection);
 }

@@ -20,7 +20,6 @@ enum {
     MCP_CONNECTION_MAX_LINE = 4 << 20,
     MCP_CONNECTION_MAX_QUEUE = 4 << 20,
     MCP_CONNECTION_MAX_CALLS = 64,
-    MCP_CONNECTION_MAX_QUESTIONS = 16,
 };
 
 /* Takes the fds (which may be one). closed is called once when the client is

@@ -129,8 +129,8 @@ void mcp_tool_list_directory(struct mcp_call *call, json_t *arguments)
 /* ---- writing ------------------------------------------------------------- */
 
 struct write {
-    const char *path;              /* within the arguments */
     json_int_t size, replacements; /* 0 replacements: a file was written */
+    char path[];                   /* relative to the folder */
 };
 
 static json_t *describe_write(const struct mcp_job *job, json_t *report)
@@ -155,32 +155,79 @@ static json_t *describe_write(const struct mcp_job *job, json_t *report)
     return result;
 }
 
+/* Writing follows no symlink, since the guest could turn it meanwhile. But
+ * where it leads now can be told. */
+static bool refuse_link(struct mcp_job *job, const char *path,
+                        const GError *error)
+{
+    struct mcp_service_state *service = mcp_service_of(job->call);
+    struct mcp_place place = mcp_service_place(service, job->arguments);
+    int fd = error_code_of(error) != ERROR_PATH_OUTSIDE_ROOT
+                 ? -1
+                 : service->host->folder_fd(service->host_opaque,
+                                            place.directory, NULL);
+    g_autofree char *target = fd < 0 ? NULL : fs_view_target(fd, path);
+    bool is_link = target && strcmp(target, path) != 0 &&
+                   g_utf8_validate(target, -1, NULL);
+
+    json_decref(place.directory);
+    if (is_link)
+        mcp_tools_refuse(
+            job->call, NULL,
+            "%s has a symbolic link or .. in it, and those are not "
+            "followed to write; it leads to %s: give that path",
+            path, target);
+    return is_link;
+}
+
 static void on_written(json_t *report, const GError *error, json_t *data,
                        void *opaque)
 {
     struct mcp_job *job = opaque;
+    const struct write *write = job->data;
 
-    if (error)
-        mcp_service_refuse(job->call, error);
-    else
+    if (!error)
         mcp_tools_finish(job->call, describe_write(job, report));
+    else if (!refuse_link(job, write->path, error))
+        mcp_service_refuse(job->call, error);
     mcp_queue_end(job);
 }
 
+/* The path without "." and doubled slashes, which the daemon refuses: a new
+ * string. A folder's, with a slash at its end, stays wrong. */
+static char *plain_path(const char *path)
+{
+    GString *plain = g_string_new(*path == '/' ? "/" : "");
+
+    while (*path) {
+        size_t len = strcspn(path, "/");
+
+        if (len > 0 && !(len == 1 && *path == '.')) {
+            g_string_append_len(plain, path, (gssize)len);
+            if (path[len])
+                g_string_append_c(plain, '/');
+        }
+        path += len + (path[len] != '\0');
+    }
+    return g_string_free(plain, FALSE);
+}
+
+/* seen: of a file that is edited, what it was before it was read. */
 static void send_write(struct mcp_job *job, json_t *payload, json_int_t size,
-                       json_int_t replacements)
+                       json_int_t replacements, const struct stat *seen)
 {
     struct mcp_service_state *service = mcp_service_of(job->call);
     struct mcp_place place = mcp_service_place(service, job->arguments);
-    struct write *write = g_new0(struct write, 1);
+    g_autofree char *path = plain_path(place.path);
+    struct write *write = g_malloc(sizeof(*write) + strlen(path) + 1);
 
-    write->path = place.path;
+    strcpy(write->path, path);
     write->size = size;
     write->replacements = replacements;
     job->data = write;
-    json_object_set_new(payload, "path", json_string(place.path));
+    json_object_set_new(payload, "path", json_string(write->path));
     service->host->write_file(service->host_opaque, place.directory, payload,
-                              on_written, job);
+                              seen, on_written, job);
     json_decref(place.directory);
 }
 
@@ -199,7 +246,7 @@ static void start_write(struct mcp_job *job)
         json_object_set_new(payload, "encoding", json_string(encoding));
         g_free(json_bytes_get(payload, "content", &size));
     }
-    send_write(job, payload, (json_int_t)size, 0);
+    send_write(job, payload, (json_int_t)size, 0, NULL);
 }
 
 void mcp_tool_write_file(struct mcp_call *call, json_t *arguments)
@@ -242,15 +289,16 @@ static GString *replace(const char *text, size_t len, const char *old,
 }
 
 /* The whole file: a new buffer, or NULL and error. */
-static char *read_whole(struct mcp_job *job, size_t *ret_len, GError **error)
+static char *read_whole(struct mcp_job *job, size_t *ret_len,
+                        struct stat *ret_seen, GError **error)
 {
     struct mcp_service_state *service = mcp_service_of(job->call);
     struct mcp_place place = mcp_service_place(service, job->arguments);
     int fd = service->host->folder_fd(service->host_opaque, place.directory,
                                       error);
-    json_t *view = fd < 0
-                       ? NULL
-                       : fs_view_read(fd, place.path, 0, EDIT_MAX + 1, error);
+    json_t *view = fd >= 0 && fs_view_stat(fd, place.path, ret_seen, error)
+                       ? fs_view_read(fd, place.path, 0, EDIT_MAX + 1, error)
+                       : NULL;
     char *data = view ? json_bytes_get(view, "data", ret_len) : NULL;
 
     json_decref(view);
@@ -295,11 +343,12 @@ static void start_edit(struct mcp_job *job)
     g_autoptr(GError) error = NULL;
     g_autoptr(GString) text = NULL;
     g_autofree char *data = NULL;
+    struct stat seen;
     unsigned count;
     size_t len;
     json_t *payload;
 
-    data = read_whole(job, &len, &error);
+    data = read_whole(job, &len, &seen, &error);
     if (!data) {
         mcp_service_refuse(job->call, error);
         mcp_queue_end(job);
@@ -312,7 +361,7 @@ static void start_edit(struct mcp_job *job)
     }
     payload = json_object();
     json_bytes_set(payload, "content", text->str, text->len);
-    send_write(job, payload, (json_int_t)text->len, count);
+    send_write(job, payload, (json_int_t)text->len, count, &seen);
 }
 
 void mcp_tool_edit_file(struct mcp_call *call, json_t *arguments)

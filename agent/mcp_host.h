@@ -15,6 +15,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "agent/reply.h"
 
@@ -35,16 +36,18 @@ struct mcp_host {
                     mcp_host_output output, reply_done done, void *opaque);
     /* Stop the command that execute started; its answer follows. */
     void (*cancel)(void *host);
-    /* The control protocol's write_file: file is taken. */
+    /* The control protocol's write_file: file is taken. seen: what the file was
+     * when it was read (fs_view_stat()); it is refused if that has changed.
+     * NULL: whatever is there is replaced. */
     void (*write_file)(void *host, json_t *directory, json_t *file,
-                       reply_done done, void *opaque);
+                       const struct stat *seen, reply_done done, void *opaque);
     void (*history)(void *host, json_t *directory, unsigned limit,
                     reply_done done, void *opaque);
     void (*rollback)(void *host, json_t *directory, unsigned steps, bool force,
                      reply_done done, void *opaque);
     /* "state", "running_step" and more: a new object. */
     json_t *(*status)(void *host);
-    /* The folder, borrowed; -1 and error. */
+    /* The folder, borrowed until the next of these calls; -1 and error. */
     int (*folder_fd)(void *host, json_t *directory, GError **error);
     /* What the client's user says of a safeguard. */
     void (*decide)(void *host, const char *safeguard_id, bool allow);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static bool is_id(json_t *id)
+bool mcp_rpc_is_id(json_t *id)
 {
     return json_is_integer(id) ||
            (json_is_string(id) && json_string_length(id) <= MCP_RPC_ID_MAX);
@@ -36,7 +36,7 @@ void mcp_rpc_parse(json_t *message, struct mcp_rpc *ret)
     const char *version = json_string_value(
         json_object_get(message, "jsonrpc"));
 
-    *ret = (struct mcp_rpc){ .id = is_id(id) ? id : NULL };
+    *ret = (struct mcp_rpc){ .id = mcp_rpc_is_id(id) ? id : NULL };
     if (!json_is_object(message))
         invalid(ret, "a message must be an object");
     else if (!version || strcmp(version, "2.0") != 0)

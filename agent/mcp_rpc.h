@@ -44,6 +44,9 @@ struct mcp_rpc {
     const char *problem; /* a sentence; static */
 };
 
+/* Whether it (borrowed, or NULL) may be one. */
+bool mcp_rpc_is_id(json_t *id);
+
 /* What a message (borrowed; an object or anything else) is. */
 void mcp_rpc_parse(json_t *message, struct mcp_rpc *ret);
 

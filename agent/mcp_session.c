@@ -11,10 +11,12 @@
  */
 #include "agent/mcp_session.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/fs_view.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/json_bytes.h"
@@ -32,6 +34,7 @@ struct operation {
 
     char *command, *cwd;
     json_t *env, *directory, *file;
+    struct stat *seen; /* what the file must still be, or NULL */
     unsigned timeout_seconds, count;
     bool force;
 };
@@ -41,7 +44,7 @@ struct mcp_session {
     struct mcp_service_state *service;
 
     json_t *payload; /* NULL: a frontend starts the session */
-    int folder_fd;   /* -1: the session's */
+    int folder_fd;   /* what is read while it does not run, or -1 */
     bool starting;
     struct operation *waiting;
     char *start_error; /* of the last start, or NULL */
@@ -62,6 +65,7 @@ static void operation_free(struct operation *operation)
     json_decref(operation->env);
     json_decref(operation->directory);
     json_decref(operation->file);
+    g_free(operation->seen);
     g_free(operation);
 }
 
@@ -98,7 +102,7 @@ static void start_over(struct mcp_session *host, const GError *error)
 
     host->starting = false;
     g_clear_pointer(&host->start_error, g_free);
-    if (error) {
+    if (error && error_code_of(error) != ERROR_CANCELLED) {
         host->start_error = g_strdup(error->message);
         log_warn(LOG_MCP, "the session does not run: %s", error->message);
     }
@@ -229,22 +233,75 @@ static void host_cancel(void *opaque)
     on_answered(NULL, error, NULL, operation);
 }
 
+/* ---- the folder ---------------------------------------------------------- */
+
+/* While our session does not run, this is the folder that its next start would
+ * find: another one may have been made under the name. */
+static int open_folder(struct mcp_session *host, GError **error)
+{
+    json_t *list = json_object_get(host->payload, "working_directories");
+    const char *path = json_string_value(
+        json_object_get(json_array_get(list, 0), "path"));
+
+    fd_close(&host->folder_fd);
+    host->folder_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (host->folder_fd < 0)
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                    "the working folder %s: %s", path, g_strerror(errno));
+    return host->folder_fd;
+}
+
+/* And while it runs, it is the one that the guest has. */
+static int host_folder_fd(void *opaque, json_t *directory, GError **error)
+{
+    struct mcp_session *host = opaque;
+    json_t *status;
+    bool running = strcmp(state_of(host, &status), "running") == 0;
+
+    json_decref(status);
+    return host->payload && !running && !directory
+               ? open_folder(host, error)
+               : session_folder_fd(host->session, directory, error);
+}
+
 /* ---- the rest of the host ------------------------------------------------ */
+
+/* A start of the session may have taken back what was read, or have found
+ * another folder; and what runs in the guest may write at any time. */
+static gboolean check_seen(const struct operation *operation, GError **error)
+{
+    const char *path = json_string_value(
+        json_object_get(operation->file, "path"));
+    int fd = operation->seen
+                 ? host_folder_fd(operation->host, operation->directory, error)
+                 : -1;
+
+    return !operation->seen ||
+           (fd >= 0 && fs_view_check(fd, path, operation->seen, error));
+}
 
 static void run_write(struct operation *operation)
 {
+    g_autoptr(GError) error = NULL;
+
+    if (!check_seen(operation, &error)) {
+        on_answered(NULL, error, NULL, operation);
+        return;
+    }
     session_write_file(operation->host->session, operation->directory,
                        g_steal_pointer(&operation->file), on_answered,
                        operation);
 }
 
 static void host_write_file(void *opaque, json_t *directory, json_t *file,
-                            reply_done done, void *done_opaque)
+                            const struct stat *seen, reply_done done,
+                            void *done_opaque)
 {
     struct operation *operation = operation_new(opaque, run_write, directory,
                                                 done, done_opaque);
 
     operation->file = file;
+    operation->seen = seen ? g_memdup2(seen, sizeof(*seen)) : NULL;
     carry_out(operation);
 }
 
@@ -291,15 +348,6 @@ static json_t *host_status(void *opaque)
     if (!running && host->start_error)
         json_object_set_new(status, "error", json_string(host->start_error));
     return status;
-}
-
-static int host_folder_fd(void *opaque, json_t *directory, GError **error)
-{
-    struct mcp_session *host = opaque;
-
-    return host->folder_fd >= 0 && !directory
-               ? host->folder_fd
-               : session_folder_fd(host->session, directory, error);
 }
 
 static void on_decided(json_t *payload, const GError *error, json_t *data,
@@ -413,8 +461,6 @@ struct mcp_session *mcp_session_new_own(struct session *session,
         return NULL;
     host = host_new(session, 0);
     host->payload = json_incref(payload);
-    host->folder_fd = open(config->directories[0]->path,
-                           O_PATH | O_DIRECTORY | O_CLOEXEC);
     host->starting = true;
     session_start(session, config, on_started, host);
     return host;

@@ -5,6 +5,11 @@
  * The order is that of the names' bytes, component by component. So where to go
  * on is found by comparing names with the components of a path, which need not
  * exist any more.
+ *
+ * The work for a page is bounded where a folder is entered: it may have any
+ * number of names, and the next page would have to read them again. So the
+ * folders on the way to where it goes on are not counted, or each page would
+ * get no further than its first entry.
  */
 #include "agent/mcp_walk.h"
 
@@ -18,7 +23,7 @@
 enum {
     MAX_DEPTH = 128,
     MAX_NAMES = 1 << 17, /* of one folder */
-    MAX_WORK = 50000,    /* entries looked at for one page */
+    MAX_WORK = 50000,    /* of one page; then no further folder is entered */
 };
 
 struct walk {
@@ -42,7 +47,7 @@ static gint compare_names(gconstpointer a, gconstpointer b)
 }
 
 /* The names in a folder, sorted; fd is taken. */
-static GPtrArray *read_names(int fd, struct walk *walk)
+static GPtrArray *read_names(int fd)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
     DIR *stream = fdopendir(fd);
@@ -57,13 +62,22 @@ static GPtrArray *read_names(int fd, struct walk *walk)
             g_ptr_array_add(names, g_strdup(entry->d_name));
     }
     closedir(stream);
-    walk->work += names->len;
     g_ptr_array_sort(names, compare_names);
     return names;
 }
 
 static void walk_folder(struct walk *walk, int fd, const char *prefix,
                         const char *after, unsigned depth);
+
+static bool may_enter(struct walk *walk, const char *name, const char *after,
+                      unsigned depth)
+{
+    if (strcmp(name, ".git") == 0 || depth >= MAX_DEPTH)
+        return false;
+    /* Something must have been passed, or the next page were the same. */
+    walk->stopped = !after && walk->last && walk->work >= MAX_WORK;
+    return !walk->stopped;
+}
 
 static void take_file(struct walk *walk, const char *path,
                       const struct stat *st)
@@ -90,8 +104,7 @@ static void visit(struct walk *walk, int fd, const char *name, const char *path,
         return;
     if (S_ISREG(st.st_mode) && !after) {
         take_file(walk, path, &st);
-    } else if (S_ISDIR(st.st_mode) && strcmp(name, ".git") != 0 &&
-               depth < MAX_DEPTH) {
+    } else if (S_ISDIR(st.st_mode) && may_enter(walk, name, after, depth)) {
         fd_auto int sub = openat(
             fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -109,14 +122,15 @@ static void note_last(struct walk *walk, const char *path)
 static void walk_folder(struct walk *walk, int fd, const char *prefix,
                         const char *after, unsigned depth)
 {
-    g_autoptr(GPtrArray)
-        names = read_names(fcntl(fd, F_DUPFD_CLOEXEC, 0), walk);
+    g_autoptr(GPtrArray) names = read_names(fcntl(fd, F_DUPFD_CLOEXEC, 0));
     const char *slash = after ? strchr(after, '/') : NULL;
     g_autofree char *first = after ? g_strndup(after,
                                                slash ? (gsize)(slash - after)
                                                      : strlen(after))
                                    : NULL;
 
+    if (!after && depth > 0)
+        walk->work += names->len;
     for (guint i = 0; i < names->len && !walk->stopped; i++) {
         const char *name = g_ptr_array_index(names, i);
         int order = first ? strcmp(name, first) : 1;
@@ -129,7 +143,7 @@ static void walk_folder(struct walk *walk, int fd, const char *prefix,
         if (walk->stopped)
             break;
         note_last(walk, path);
-        walk->stopped = walk->work >= MAX_WORK;
+        walk->work++;
     }
 }
 

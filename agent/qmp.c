@@ -20,6 +20,7 @@ struct qmp {
     const struct qmp_callbacks *callbacks;
     void *opaque;
     bool held;
+    enum qmp_guest_end guest_end;
 };
 
 static bool is_port_closed(const char *event, json_t *data)
@@ -35,6 +36,30 @@ static void take_answer(struct qmp *qmp, json_t *message, const char *error)
 
     if (json_is_string(id) && (error || json_object_get(message, "return")))
         qmp->callbacks->reconnected(json_string_value(id), error, qmp->opaque);
+}
+
+/* QEMU tells why it will end (SHUTDOWN); "guest": by the guest's doing. */
+static void note_shutdown(struct qmp *qmp, json_t *data)
+{
+    const char *reason = json_string_value(json_object_get(data, "reason"));
+
+    if (!json_is_true(json_object_get(data, "guest")))
+        return;
+    qmp->guest_end = g_strcmp0(reason, "guest-reset") == 0 ? QMP_GUEST_RESET
+                                                           : QMP_GUEST_STOPPED;
+}
+
+static void take_event(struct qmp *qmp, const char *event, json_t *data)
+{
+    log_debug(LOG_SESSION, "QEMU reports %s", event);
+    if (strcmp(event, "STOP") == 0)
+        qmp->held = true;
+    else if (strcmp(event, "RESUME") == 0)
+        qmp->held = false;
+    else if (strcmp(event, "SHUTDOWN") == 0)
+        note_shutdown(qmp, data);
+    else if (is_port_closed(event, data))
+        qmp->callbacks->port_closed(qmp->opaque);
 }
 
 static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
@@ -56,19 +81,23 @@ static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
         log_warn(LOG_SESSION, "QEMU's monitor: %s", text);
         take_answer(qmp, message, text);
     } else if (event) {
-        log_debug(LOG_SESSION, "QEMU reports %s", event);
-        if (strcmp(event, "STOP") == 0)
-            qmp->held = true;
-        else if (strcmp(event, "RESUME") == 0)
-            qmp->held = false;
-        if (is_port_closed(event, json_object_get(message, "data")))
-            qmp->callbacks->port_closed(qmp->opaque);
+        take_event(qmp, event, json_object_get(message, "data"));
     } else {
         take_answer(qmp, message, NULL);
     }
 }
 
-static const struct jsonl_callbacks jsonl_callbacks = { .line = on_line };
+static void on_closed(struct jsonl_channel *channel, void *opaque)
+{
+    struct qmp *qmp = opaque;
+
+    qmp->callbacks->closed(qmp->opaque);
+}
+
+static const struct jsonl_callbacks jsonl_callbacks = {
+    .line = on_line,
+    .closed = on_closed,
+};
 
 static void execute(struct qmp *qmp, const char *command)
 {
@@ -123,4 +152,9 @@ void qmp_reconnect(struct qmp *qmp, const char *chardev, const char *path)
 bool qmp_is_held(const struct qmp *qmp)
 {
     return qmp->held;
+}
+
+enum qmp_guest_end qmp_guest_end(const struct qmp *qmp)
+{
+    return qmp->guest_end;
 }

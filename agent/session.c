@@ -18,8 +18,9 @@
 #include "common/log.h"
 #include "shim/wire.h"
 
-/* The shim kills a command 2 s after a cancel; then the step is closed. */
-enum { STOP_COMMAND_MS = WIRE_CANCEL_GRACE_MS + 3000 };
+/* The shim kills a command 2 s after a cancel; then the step is closed. If it
+ * does not, the step is closed without it. */
+enum { STOP_COMMAND_MS = WIRE_CANCEL_GRACE_MS + 3000, STOP_STEP_MS = 5000 };
 
 /* ---- events -------------------------------------------------------------- */
 
@@ -127,13 +128,27 @@ static void on_folder_event(unsigned index, const char *type, json_t *payload,
 
 /* ---- the machine --------------------------------------------------------- */
 
+/* Who still waits for it is told, as long as it is there. */
+static void free_machine(struct session *session)
+{
+    g_autoptr(GError) error = g_error_new_literal(
+        STEPBACK_ERROR, ERROR_CANCELLED, "the machine was stopped");
+
+    g_clear_handle_id(&session->stop_timer, g_source_remove);
+    if (session->exec)
+        exec_fail(session->exec, error);
+    if (!session->machine)
+        return;
+    backends_close_links(machine_backends(session->machine));
+    session->counters.guest_messages_ignored += machine_complaints(
+        session->machine);
+    g_clear_pointer(&session->machine, machine_free);
+}
+
 static void forget_machine(struct session *session)
 {
-    if (session->machine)
-        session->counters.guest_messages_ignored += machine_complaints(
-            session->machine);
-    g_clear_pointer(&session->machine, machine_free);
-    g_array_set_size(session->undone, 0);
+    free_machine(session);
+    g_hash_table_remove_all(session->undone);
     g_ptr_array_set_size(session->questions, 0);
     if (session->resetting)
         session->reset_config = g_steal_pointer(&session->config);
@@ -220,7 +235,7 @@ static void on_machine_stopped(void *opaque)
 
     if (session->state == SESSION_BROKEN) {
         /* What there was to know of it has been told. */
-        g_clear_pointer(&session->machine, machine_free);
+        free_machine(session);
         return;
     }
     forget_machine(session);
@@ -255,7 +270,8 @@ struct session *session_new(const char *log_level,
     struct session *session = g_new0(struct session, 1);
 
     session->log_level = g_strdup(log_level);
-    session->undone = g_array_new(FALSE, FALSE, sizeof(unsigned));
+    session->undone = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                                            NULL);
     session->questions = session_guard_new_list();
     session->listeners = g_array_new(FALSE, FALSE, sizeof(struct listener));
     session_listen(session, callbacks, opaque);
@@ -271,16 +287,13 @@ void session_free(struct session *session)
 
     if (!session)
         return;
-    g_clear_handle_id(&session->stop_timer, g_source_remove);
     session->state = SESSION_STOPPED;
-    if (session->exec)
-        exec_fail(session->exec, error);
     forget_machine(session);
     reply_send(&session->starter, NULL, error, NULL);
     reply_send(&session->stopper, NULL, error, NULL);
     session_config_free(session->reset_config);
     g_clear_error(&session->start_error);
-    g_array_unref(session->undone);
+    g_hash_table_unref(session->undone);
     g_ptr_array_unref(session->questions);
     g_array_unref(session->listeners);
     g_free(session->log_level);
@@ -331,10 +344,23 @@ static gboolean stop_machine(gpointer data)
 {
     struct session *session = data;
 
-    log_warn(LOG_SESSION, "the command did not end in time; the machine is "
-                          "stopped with it");
     session->stop_timer = 0;
     machine_stop(session->machine);
+    return G_SOURCE_REMOVE;
+}
+
+/* The guest does not end its command. With the machine held it changes nothing
+ * any more; so the step can end, and what it did stays and can be undone. */
+static gboolean leave_command(gpointer data)
+{
+    struct session *session = data;
+
+    log_warn(LOG_SESSION, "the command did not end in time; the machine is "
+                          "stopped with it");
+    session->stop_timer = g_timeout_add(STOP_STEP_MS, stop_machine, session);
+    machine_hold(session->machine, true);
+    if (session->exec)
+        exec_leave(session->exec);
     return G_SOURCE_REMOVE;
 }
 
@@ -362,7 +388,7 @@ void session_stop(struct session *session, reply_done done, void *opaque)
     session->stopper = (struct reply){ done, opaque };
     session->state = SESSION_STOPPING;
     if (session->exec || session->writes || session->occupied) {
-        session->stop_timer = g_timeout_add(STOP_COMMAND_MS, stop_machine,
+        session->stop_timer = g_timeout_add(STOP_COMMAND_MS, leave_command,
                                             session);
         session_cancel(session);
     } else if (session->machine) {

@@ -47,6 +47,7 @@ struct session_callbacks {
 };
 
 enum {
+    SESSION_TIMEOUT_MAX_S = 7 * 24 * 3600, /* of a command */
     /* Of session_write_file(): bytes of content. */
     SESSION_WRITE_MAX = 8 << 20,
     SESSION_WARNINGS = 50,
@@ -95,7 +96,7 @@ json_t *session_counters_to_json(const struct session *session);
 struct session_command {
     const char *command, *cwd; /* cwd: NULL for the working folder */
     json_t *env;               /* object of strings, or NULL */
-    unsigned timeout_seconds;  /* 0: none */
+    unsigned timeout_seconds;  /* 0: none; up to SESSION_TIMEOUT_MAX_S */
 };
 
 /* Run a command: the answer is its report. All borrowed for the call. */

@@ -120,7 +120,6 @@ static void start(struct session *session, struct exec_request *request,
     session->counters.steps++;
     log_set_step(request->step_id);
     log_info(LOG_SESSION, "a command begins");
-    g_array_set_size(session->undone, 0);
     session->executor = (struct reply){ done, opaque };
 }
 

@@ -57,18 +57,45 @@ static gboolean resolve(struct session_directory *directory, const char *path,
     return TRUE;
 }
 
+/* An absolute path without symlinks, as far as it exists. The log is opened by
+ * this one, so that no link on the way can be turned elsewhere. */
+static char *real_place(const char *path)
+{
+    g_autofree char *head = g_strdup(path), *rest = g_strdup("");
+    char *resolved, *place;
+
+    while (!(resolved = realpath(head, NULL)) && head[1] != '\0' &&
+           (errno == ENOENT || errno == ENOTDIR)) {
+        g_autofree char *name = g_path_get_basename(head);
+        char *longer = g_strconcat("/", name, rest, NULL);
+        char *parent = g_path_get_dirname(head);
+
+        g_free(rest);
+        g_free(head);
+        rest = longer;
+        head = parent;
+    }
+    place = g_strconcat(resolved ? resolved : head, rest, NULL);
+    free(resolved);
+    return place;
+}
+
 /* Where the log is: as asked, or the default place. */
 static gboolean place_log(struct session_directory *directory,
                           const char *undo_dir, GError **error)
 {
+    g_autofree char *place = NULL;
+
     if (undo_dir && !g_path_is_absolute(undo_dir))
         return invalid(error, "undo_dir", "must be an absolute path");
     if (directory->read_only)
         return TRUE;
-    directory->undo_dir = undo_dir
-                              ? g_canonicalize_filename(undo_dir, "/")
-                              : ic_default_undo_dir(directory->path, error);
-    return directory->undo_dir != NULL;
+    place = undo_dir ? g_canonicalize_filename(undo_dir, "/")
+                     : ic_default_undo_dir(directory->path, error);
+    if (!place)
+        return FALSE;
+    directory->undo_dir = real_place(place);
+    return TRUE;
 }
 
 static gboolean parse_one(struct session_directory *directory, json_t *entry,
@@ -153,9 +180,13 @@ static gboolean check_apart(const struct session_directory *one,
         return invalid_directory(
             one->path, "its undo log would lie in another working folder",
             error);
-    if (one->undo_dir && g_strcmp0(one->undo_dir, other->undo_dir) == 0)
+    if (one->undo_dir && is_beneath(other->path, one->undo_dir))
         return invalid_directory(
-            one->path, "its undo log is another folder's, too", error);
+            other->path, "it lies in another working folder's undo log", error);
+    if (one->undo_dir && other->undo_dir &&
+        is_beneath(one->undo_dir, other->undo_dir))
+        return invalid_directory(
+            one->path, "its undo log is, or lies in, another folder's", error);
     return TRUE;
 }
 

@@ -11,7 +11,9 @@
 struct control_link *session_folder_link(struct session *session,
                                          unsigned index)
 {
-    return backends_link(machine_backends(session->machine), index);
+    return session->machine
+               ? backends_link(machine_backends(session->machine), index)
+               : NULL;
 }
 
 gboolean session_find_folder(struct session *session, json_t *directory,
@@ -178,7 +180,6 @@ static void on_written(json_t *payload, const GError *error, json_t *data,
     json_t *report = payload ? merged_report(request, payload) : NULL;
 
     session->writes--;
-    g_array_set_size(session->undone, 0);
     if (report)
         session_tell_step(session, json_deep_copy(report));
     reply_send(&request->reply, report, error, data);

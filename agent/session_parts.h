@@ -51,7 +51,7 @@ struct session {
     guint stop_timer;
     unsigned writes;      /* of files, that are under way */
     const char *occupied; /* what keeps others out; static, or NULL */
-    GArray *undone;       /* unsigned: sets of folders (session_undo.c) */
+    GHashTable *undone;   /* of ids: sets of folders (redo_units.h) */
     GPtrArray *questions; /* decisions that are pending (session_guard.c) */
 };
 

@@ -21,8 +21,10 @@ const char *session_spread_label(const struct session_spread *spread,
 
 static void spread_free(struct session_spread *spread)
 {
-    for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++)
+    for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++) {
         json_decref(spread->lists[i]);
+        json_decref(spread->redos[i]);
+    }
     json_decref(spread->payload);
     json_decref(spread->barriers);
     json_decref(spread->warnings);
@@ -135,6 +137,21 @@ static void keep_all(json_t *into, json_t *list, const char *label)
     json_decref(copy);
 }
 
+/* Only a history has them; what is done after it needs them still. */
+static void take_redos(struct session_spread *spread, json_t *payload,
+                       const char *label)
+{
+    json_t *redos = json_deep_copy(json_object_get(payload, "redo_steps"));
+
+    if (!redos)
+        return;
+    step_merge_label_all(redos, label);
+    json_decref(spread->redos[spread->next]);
+    spread->redos[spread->next] = redos;
+    spread->redoable[spread->next] = (unsigned)json_integer_value(
+        json_object_get(payload, "redoable"));
+}
+
 static void take_answer(struct session_spread *spread, json_t *payload)
 {
     const char *label = session_spread_label(spread, spread->next);
@@ -145,8 +162,7 @@ static void take_answer(struct session_spread *spread, json_t *payload)
     if (steps)
         step_merge_label_all(steps, label);
     spread->lists[spread->next] = steps;
-    spread->redoable[spread->next] = (unsigned)json_integer_value(
-        json_object_get(payload, "redoable"));
+    take_redos(spread, payload, label);
     keep_all(spread->barriers, json_object_get(payload, "barriers"), label);
     keep_all(spread->warnings, json_object_get(payload, "warnings"), NULL);
 }

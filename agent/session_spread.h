@@ -41,8 +41,9 @@ struct session_spread {
     unsigned counts[SESSION_MAX_DIRECTORIES]; /* steps to go, in each */
     unsigned next;                            /* of the folders: who is asked */
 
-    /* The answers of this phase: "steps", and "redoable" of a history. */
-    json_t *lists[SESSION_MAX_DIRECTORIES];
+    /* The answers of this phase: "steps"; of a history "redo_steps" and
+     * "redoable", too. */
+    json_t *lists[SESSION_MAX_DIRECTORIES], *redos[SESSION_MAX_DIRECTORIES];
     unsigned redoable[SESSION_MAX_DIRECTORIES];
     json_t *barriers, *warnings, *last;
 };

@@ -8,14 +8,12 @@
  * all, and a preview in each says whether somebody else's edits are in the way.
  * So either all go back or, as far as can be known before, none.
  *
- * A log tells how many of its steps can be brought back, and not which. Which
- * were taken back together is known of this session's (session->undone), as
- * long as it runs.
  */
 #include "agent/session_spread.h"
 
 #include <string.h>
 
+#include "agent/redo_units.h"
 #include "agent/step_merge.h"
 #include "common/errors.h"
 
@@ -24,79 +22,7 @@ static bool is_type(const struct session_spread *spread, const char *type)
     return strcmp(spread->type, type) == 0;
 }
 
-/* ---- what was taken back together ---------------------------------------- */
-
-/* A unit of redo is a set of folders. */
-static void note_undone(struct session_spread *spread, json_t *steps)
-{
-    json_t *step, *part;
-    size_t i, j;
-
-    json_array_foreach(steps, i, step)
-    {
-        unsigned set = 0;
-
-        json_array_foreach(json_object_get(step, "directories"), j, part)
-        {
-            unsigned index;
-
-            if (session_directory_find(spread->session->config->directories,
-                                       spread->session->config->n_directories,
-                                       json_object_get(part, "directory"),
-                                       &index, NULL))
-                set |= 1u << index;
-        }
-        if (set)
-            g_array_append_val(spread->session->undone, set);
-    }
-}
-
-/* A folder's step was redone by itself. */
-static void note_redone(struct session *session, unsigned index)
-{
-    for (guint i = session->undone->len; i > 0; i--) {
-        unsigned *set = &g_array_index(session->undone, unsigned, i - 1);
-
-        if (!(*set & 1u << index))
-            continue;
-        *set &= ~(1u << index);
-        if (*set == 0)
-            g_array_remove_index(session->undone, i - 1);
-        return;
-    }
-}
-
-/* How many of the newest units, max at most, can be brought back as a whole;
- * counts: how many steps of each folder these are. */
-static unsigned count_units(const struct session_spread *spread, unsigned max,
-                            unsigned *counts)
-{
-    GArray *undone = spread->session->undone;
-    unsigned k = 0;
-
-    memset(counts, 0, sizeof(*counts) * spread->n);
-    for (; k < MIN(max, undone->len); k++) {
-        unsigned set = g_array_index(undone, unsigned, undone->len - 1 - k);
-
-        for (unsigned i = 0; i < spread->n; i++) {
-            if (set >> spread->folders[i] & 1 &&
-                counts[i] == spread->redoable[i])
-                return k;
-        }
-        for (unsigned i = 0; i < spread->n; i++)
-            counts[i] += set >> spread->folders[i] & 1;
-    }
-    return k;
-}
-
-/* How many steps can be brought back without naming a folder. */
-static unsigned count_redoable(const struct session_spread *spread)
-{
-    unsigned counts[SESSION_MAX_DIRECTORIES];
-
-    return spread->n == 1 ? spread->redoable[0]
-                          : count_units(spread, UINT_MAX, counts);
-}
+/* ---- redo ---------------------------------------------------------------- */
 
 /* How many each folder can. A new reference. */
 static json_t *describe_redoable(const struct session_spread *spread)
@@ -109,33 +35,19 @@ static json_t *describe_redoable(const struct session_spread *spread)
     return all;
 }
 
-/* ---- planning ------------------------------------------------------------ */
-
-/* A folder can bring back more than the units are. */
-static bool has_others(const struct session_spread *spread,
-                       const unsigned *counts)
-{
-    for (unsigned i = 0; i < spread->n; i++) {
-        if (spread->redoable[i] > counts[i])
-            return true;
-    }
-    return false;
-}
-
 static GError *plan_redo(struct session_spread *spread)
 {
-    unsigned units = count_units(spread, spread->steps, spread->counts);
+    unsigned units = redo_units_count(spread, spread->steps, spread->counts);
 
     if (units == spread->steps)
         return NULL;
-    if (!has_others(spread, spread->counts))
+    if (!redo_units_has_others(spread, spread->counts))
         return g_error_new(STEPBACK_ERROR, ERROR_NOTHING_TO_REDO,
                            "there are %u steps to bring back, not %u", units,
                            spread->steps);
     return g_error_new(STEPBACK_ERROR, ERROR_NOTHING_TO_REDO,
                        "%u steps can be brought back in all folders, not %u. "
-                       "The others were taken back before this session began, "
-                       "or something has changed since in one of their "
+                       "Of the next, something has changed since in one of its "
                        "folders: name a directory to bring back its part alone",
                        units, spread->steps);
 }
@@ -154,6 +66,8 @@ static void begin_redo(struct session_spread *spread)
     session_spread_finish(spread, NULL, error, data);
     json_decref(data);
 }
+
+/* ---- planning ------------------------------------------------------------ */
 
 static void begin_preview(struct session_spread *spread)
 {
@@ -200,14 +114,7 @@ static void note_moved(struct session_spread *spread, json_t *steps)
     if (json_array_size(steps) > 0)
         tell_history(spread, steps);
     notify_guest(spread->session, steps);
-    if (is_type(spread, "rollback")) {
-        note_undone(spread, steps);
-        return;
-    }
-    for (unsigned i = 0; i < spread->n; i++) {
-        for (size_t k = 0; k < json_array_size(spread->lists[i]); k++)
-            note_redone(spread->session, spread->folders[i]);
-    }
+    redo_units_note(spread, steps, is_type(spread, "rollback"));
 }
 
 /* The steps of all answers to the last question. */
@@ -249,7 +156,7 @@ static void finish_history(struct session_spread *spread)
                                 (json_int_t)session->last_step_id);
 
     json_object_set_new(payload, "redoable",
-                        json_integer(count_redoable(spread)));
+                        json_integer(redo_units_count_all(spread)));
     json_object_set_new(payload, "redoable_by_directory",
                         describe_redoable(spread));
     session_spread_finish(spread, payload, NULL, NULL);

@@ -140,6 +140,15 @@ static void on_request(struct stdio_api *api, json_t *message)
     }
 }
 
+/* id: the line's, as far as it could be told. */
+static void on_not_taken(struct stdio_api *api, enum error_code code,
+                         json_t *id, const char *text)
+{
+    bool fits = json_is_string(id) && json_string_length(id) <= REQUEST_ID_MAX;
+
+    send_refusal(api, fits ? json_string_value(id) : NULL, code, text);
+}
+
 static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
                     json_t *message, const char *error, void *opaque)
 {
@@ -148,9 +157,9 @@ static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
     if (status == JSONL_OK)
         on_request(api, message);
     else if (status == JSONL_TOO_LONG)
-        send_refusal(api, NULL, ERROR_MESSAGE_TOO_LARGE, error);
+        on_not_taken(api, ERROR_MESSAGE_TOO_LARGE, message, error);
     else
-        send_refusal(api, NULL, ERROR_MALFORMED_JSON, error);
+        on_not_taken(api, ERROR_MALFORMED_JSON, message, error);
 }
 
 static void on_closed(struct jsonl_channel *channel, void *opaque)
@@ -163,6 +172,7 @@ static void on_closed(struct jsonl_channel *channel, void *opaque)
 static const struct jsonl_callbacks channel_callbacks = {
     .line = on_line,
     .closed = on_closed,
+    .id_member = "request_id",
 };
 
 static bool on_event(const char *type, json_t *payload, bool droppable,

@@ -18,7 +18,6 @@ enum {
     HISTORY_DEFAULT = 50,
     HISTORY_MAX = 1000,
     ROLLBACK_MAX = 1000000,
-    TIMEOUT_MAX_S = 7 * 24 * 3600,
 };
 
 /* What an operation needs to answer. */
@@ -104,8 +103,8 @@ static gboolean get_timeout(json_t *payload, unsigned *ret_seconds,
 {
     gint64 timeout = 0;
 
-    if (!message_get_optional_int(payload, "timeout_seconds", 1, TIMEOUT_MAX_S,
-                                  &timeout, error))
+    if (!message_get_optional_int(payload, "timeout_seconds", 1,
+                                  SESSION_TIMEOUT_MAX_S, &timeout, error))
         return FALSE;
     *ret_seconds = (unsigned)timeout;
     return TRUE;

@@ -20,6 +20,7 @@ struct undo_client {
     struct ic *ic; /* NULL: a daemon has the log */
     struct control_link *link;
     undo_client_event event; /* or NULL */
+    json_t *recovery;        /* the payload of "event.recovery", or NULL */
     GMainLoop *loop;         /* runs while an answer is awaited */
     json_t *payload;         /* the answer */
     json_t *data;            /* of the error */
@@ -31,6 +32,10 @@ static void on_event(struct control_link *link, const char *type,
 {
     struct undo_client *client = opaque;
 
+    if (strcmp(type, "event.recovery") == 0) {
+        json_decref(client->recovery);
+        client->recovery = json_incref(payload);
+    }
     if (client->event)
         client->event(type, payload);
 }
@@ -83,7 +88,7 @@ static gboolean connect_engine(struct undo_client *client, GError **error)
 }
 
 static gboolean open_log(struct undo_client *client, const char *dir,
-                         const char *undo_dir, bool keep_unfinished,
+                         const char *undo_dir, enum undo_client_purpose purpose,
                          GError **error)
 {
     const struct ic_options options = {
@@ -91,14 +96,17 @@ static gboolean open_log(struct undo_client *client, const char *dir,
         .undo_dir = undo_dir,
         .no_timer = true,
         .no_watch = true,
-        .keep_unfinished = keep_unfinished,
+        .keep_unfinished = purpose == UNDO_CLIENT_DISCARD,
+        .no_recovery = purpose == UNDO_CLIENT_LOOK,
     };
     g_autoptr(GError) cause = NULL;
 
     if (!g_file_test(undo_dir, G_FILE_TEST_IS_DIR)) {
         g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
-                    "there is no undo log for %s (%s does not exist)", dir,
-                    undo_dir);
+                    "there is no undo log for %s (%s does not exist): nothing "
+                    "was run here yet with 'stepback run'; or name the folder "
+                    "with -C, the log with --undo-dir",
+                    dir, undo_dir);
         return FALSE;
     }
     client->ic = ic_open_share(&options, &cause);
@@ -111,7 +119,7 @@ static gboolean open_log(struct undo_client *client, const char *dir,
 }
 
 struct undo_client *undo_client_open(const char *dir, const char *undo_dir,
-                                     bool keep_unfinished,
+                                     enum undo_client_purpose purpose,
                                      undo_client_event event, GError **error)
 {
     struct undo_client *client = g_new0(struct undo_client, 1);
@@ -120,7 +128,7 @@ struct undo_client *undo_client_open(const char *dir, const char *undo_dir,
 
     client->event = event;
     client->loop = g_main_loop_new(NULL, FALSE);
-    if (place && open_log(client, dir, place, keep_unfinished, error))
+    if (place && open_log(client, dir, place, purpose, error))
         return client;
     undo_client_close(client);
     return NULL;
@@ -131,6 +139,7 @@ void undo_client_close(struct undo_client *client)
     control_link_free(client->link);
     ic_close(client->ic);
     g_main_loop_unref(client->loop);
+    json_decref(client->recovery);
     g_free(client);
 }
 
@@ -156,4 +165,18 @@ json_t *undo_client_ask(struct undo_client *client, const char *type,
     if (client->error)
         g_propagate_error(error, g_steal_pointer(&client->error));
     return g_steal_pointer(&client->payload);
+}
+
+json_t *undo_client_recovered(struct undo_client *client)
+{
+    struct ic_step_info *info = client->ic ? ic_recovered(client->ic) : NULL;
+    bool taken_back = info && !info->unprotected && !info->damaged &&
+                      info->affected > 0;
+
+    ic_step_info_free(info);
+    if (!taken_back)
+        return NULL;
+    /* The event comes before any answer. */
+    json_decref(undo_client_ask(client, "status", NULL, NULL, NULL));
+    return client->recovery ? json_incref(client->recovery) : NULL;
 }

@@ -20,12 +20,23 @@ struct undo_client;
 /* Called for the engine's events; payload (borrowed) is an object. */
 typedef void (*undo_client_event)(const char *type, json_t *payload);
 
-/* dir: the folder. undo_dir: NULL for the default place. keep_unfinished: see
- * struct ic_options. NULL and error; ERROR_NOTHING_TO_UNDO if there is no log.
+/* What happens to a step that did not end, if the log is opened here. */
+enum undo_client_purpose {
+    UNDO_CLIENT_CHANGE,  /* it is taken back */
+    UNDO_CLIENT_LOOK,    /* it stays, and nothing can be changed */
+    UNDO_CLIENT_DISCARD, /* it is taken back, or stays where it cannot be */
+};
+
+/* dir: the folder. undo_dir: NULL for the default place. NULL and error;
+ * ERROR_NOTHING_TO_UNDO if there is no log.
  */
 struct undo_client *undo_client_open(const char *dir, const char *undo_dir,
-                                     bool keep_unfinished,
+                                     enum undo_client_purpose purpose,
                                      undo_client_event event, GError **error);
+/* The report of the step that opening the log here has just taken back: a new
+ * reference. NULL: there was none. */
+json_t *undo_client_recovered(struct undo_client *client);
+
 void undo_client_close(struct undo_client *client);
 
 /* Make a request and wait for its answer. payload is taken. A new reference;

@@ -42,6 +42,8 @@ struct vm {
     char *console_path;
     guint console_timer;
     char *last_error; /* QEMU's last line of stderr, or NULL */
+    bool hung_up;     /* QEMU's monitor */
+    bool ended;       /* QEMU */
     const struct vm_callbacks *callbacks;
     void *opaque;
 };
@@ -53,11 +55,27 @@ static void on_line(struct child *child, const char *line, void *opaque)
     child_log_line("qemu", LOG_SESSION, line, &vm->last_error);
 }
 
+/* Why it has ended is in what the monitor said last. */
+static void tell_end(struct vm *vm)
+{
+    if (vm->ended && vm->hung_up)
+        vm->callbacks->exited(vm, vm->opaque);
+}
+
 static void on_exited(struct child *child, void *opaque)
 {
     struct vm *vm = opaque;
 
-    vm->callbacks->exited(vm, vm->opaque);
+    vm->ended = true;
+    tell_end(vm);
+}
+
+static void on_hung_up(void *opaque)
+{
+    struct vm *vm = opaque;
+
+    vm->hung_up = true;
+    tell_end(vm);
 }
 
 static const struct child_callbacks child_callbacks = {
@@ -89,6 +107,7 @@ static void on_reconnected(const char *chardev, const char *error, void *opaque)
 static const struct qmp_callbacks qmp_callbacks = {
     .port_closed = on_port_closed,
     .reconnected = on_reconnected,
+    .closed = on_hung_up,
 };
 
 static gboolean check_console(gpointer data)
@@ -200,8 +219,16 @@ void vm_reconnect_folder(struct vm *vm, unsigned index, const char *fs_socket)
 
 char *vm_describe_end(const struct vm *vm)
 {
+    static const char *const by_guest[] = {
+        [QMP_GUEST_RESET] = "the guest rebooted, or its kernel crashed, which "
+                            "ended the machine",
+        [QMP_GUEST_STOPPED] = "the guest switched itself off",
+    };
+    const char *reason = by_guest[qmp_guest_end(vm->qmp)];
     g_autofree char *end = child_describe_exit(vm->qemu);
 
+    if (reason && child_exited_cleanly(vm->qemu))
+        return g_strdup(reason);
     return g_strdup_printf("QEMU %s%s%s", end, vm->last_error ? ": " : "",
                            vm->last_error ? vm->last_error : "");
 }

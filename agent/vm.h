@@ -52,8 +52,8 @@ bool vm_is_held(const struct vm *vm);
 /* Give the port of a folder a new connection to the daemon's socket. */
 void vm_reconnect_folder(struct vm *vm, unsigned index, const char *fs_socket);
 
-/* How it ended: "QEMU exited with status 1: <its last words>". A new string.
- */
+/* How it ended: "QEMU exited with status 1: <its last words>", or what the
+ * guest did. A new string. */
 char *vm_describe_end(const struct vm *vm);
 
 /* The last lines of the serial console, at most about 2 KiB, as UTF-8. A new

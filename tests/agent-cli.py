@@ -1,101 +1,32 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: run over a fake QEMU, history and undo over real logs."""
+"""The command line: run over a fake QEMU, what it prints, and the daemon."""
 import json
 import os
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
-import traceback
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from stdio_client import BUILDDIR, PROGRAM, Place, eventually  # noqa: E402
-
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-class Skip(Exception):
-    pass
-
-
-def equal(a, b):
-    assert a == b, "%r is not %r" % (a, b)
-
-
-def contains(text, part):
-    assert part in text, "%r is not in %r" % (part, text)
-
-
-def call(place, *words, **env):
-    done = subprocess.run([PROGRAM, *words], env=place.environment(**env),
-                          capture_output=True, timeout=60)
-    return done.returncode, done.stdout, done.stderr.decode()
-
-
-def run(place, *words):
-    return call(place, "run", "-C", place.share, "--accel", "tcg", *words)
-
-
-class Daemon:
-    """The real daemon, serving the folder to this host."""
-
-    def __init__(self, place, *options):
-        self.place = place
-        self.seen = place.root + "/seen"
-        self.socket = place.root + "/control.sock"
-        os.makedirs(self.seen, exist_ok=True)
-        self.process = subprocess.Popen(
-            [BUILDDIR + "/stepback-virtiofsd", "--shared-dir", place.share,
-             "--mount", self.seen, "--interceptor-socket", self.socket,
-             "--undo-dir", place.root + "/.stepback/share", *options],
-            stderr=subprocess.DEVNULL)
-        if not eventually(lambda: os.path.ismount(self.seen) or
-                          self.process.poll() is not None, 10) or \
-                self.process.poll() is not None:
-            raise Skip("the daemon cannot mount here")
-        self.control = socket.socket(socket.AF_UNIX)
-        self.control.connect(self.socket)
-        self.answers = self.control.makefile()
-
-    def ask(self, operation, **payload):
-        request = {"type": operation, "request_id": "1", "payload": payload}
-        self.control.sendall(json.dumps(request).encode() + b"\n")
-        while True:
-            answer = json.loads(self.answers.readline())
-            if answer["type"] == "response":
-                equal(answer["status"], "ok")
-                return answer["payload"]
-
-    def step(self, id, command):
-        self.ask("step.open", step_id=id, type="command", command=command)
-        subprocess.run(["sh", "-c", command], cwd=self.seen, check=True)
-        self.ask("step.close", step_id=id, exit_code=0)
-
-    def end(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        self.process.wait(20)
-        # A mount whose daemon was killed is no mount to os.path.ismount().
-        subprocess.run(["umount", "-l", self.seen], stderr=subprocess.DEVNULL)
+from cli_case import Daemon, call, run  # noqa: E402
+from mcp_client import Server  # noqa: E402
+from stdio_client import (BUILDDIR, PROGRAM, contains, equal,  # noqa: E402
+                          eventually, main, test)
 
 
 @test
 def usage(place):
     """wrong command lines exit with 2, --help and --version with 0"""
     for words in ((), ("fly",), ("run",), ("run", "--nope", "--", "x"),
-                  ("history", "x"), ("history", "--limit", "0"), ("history", "-n", "1"), ("undo", "x"),
-                  ("undo", "0"), ("undo", "1", "2"), ("image",),
+                  ("history", "x"), ("history", "--limit", "0"),
+                  ("history", "-n", "1"), ("undo", "x"), ("undo", "0"),
+                  ("undo", "1", "2"), ("image",),
                   ("agent", "--log-level", "loud"), ("agent", "x"),
                   ("doctor", "x"), ("doctor", "--rounds", "2"),
-                  ("doctor", "--boot", "--rounds", "101"), ("help", "fly"), ("help", "undo", "x"),
+                  ("doctor", "--boot", "--rounds", "101"), ("help", "fly"),
+                  ("help", "undo", "x"), ("-C", ".", "history"),
                   ("run", "--memory", "1", "--", "x"),
                   ("run", "--accel", "foo", "--", "x"),
                   ("run", "--image", "a/b", "--", "x"),
@@ -134,6 +65,38 @@ def exit_codes(place):
     equal(status, 125)
     contains(err, "--output=DIR")
     equal(run(place, "--timeout", "1", "--", "sleep")[0], 124)
+    equal(run(place, "--timeout", "604800", "--", "exit 0")[0], 0)
+    for wrong in ("-1", "604801", "4294968"):
+        code, out, err = run(place, "--timeout", wrong, "--", "exit 0")
+        equal((code, out), (2, b""))
+        contains(err, "at most 604800")
+
+
+@test
+def paths_of_bytes(place):
+    """a path that is not UTF-8 is refused with what helps, and not ignored"""
+    odd = os.fsencode(place.root) + b"/odd\xff"
+    link = place.root + "/link"
+    os.mkdir(odd)
+    os.symlink(odd, link)
+    for option in ("--undo-dir", "--kernel", "--initrd"):
+        code, out, err = call(place, "run", "-C", place.share, "--accel=tcg",
+                              os.fsencode(option) + b"=" + odd, "--", "exit 0")
+        equal((code, out), (2, b""))
+        contains(err, "symbolic link")
+        contains(err, option)
+    for command in (["run", "--accel=tcg", "--", "exit 0"], ["mcp"]):
+        done = subprocess.run([PROGRAM, *command], cwd=odd, timeout=60,
+                              env=place.environment(),
+                              stdin=subprocess.DEVNULL, capture_output=True)
+        equal(done.returncode, 2)
+        contains(done.stderr, b"give that with -C")
+    equal(os.listdir(place.share) + os.listdir(odd), [])
+    equal(os.path.exists(place.root + "/.stepback"), False)
+    equal(call(place, "run", "-C", place.share, "--accel=tcg", "--undo-dir",
+               link + "/log", "--", "exit 0")[0], 0)
+    equal(os.listdir(odd), [b"log"])
+    equal(call(place, "run", "-C", link, "--accel=tcg", "--", "exit 3")[0], 3)
 
 
 @test
@@ -191,256 +154,87 @@ def a_reader_that_leaves(place):
 
 
 @test
-def no_history(place):
-    """a folder without a log: an empty history, and none is made"""
-    equal(call(place, "history", "-C", place.share)[:2],
-          (0, b"There is nothing to undo.\n"))
-    status, out, err = call(place, "history", "--json", "-C", place.share)
-    equal(json.loads(out), {"steps": [], "barriers": [], "last_step_id": 0,
-                            "redoable": 0})
-    status, out, err = call(place, "undo", "-C", place.share)
-    equal((status, out), (1, b""))
-    contains(err, "no undo log")
-    equal(os.path.exists(place.root + "/.stepback"), False)
+def output_that_is_lost(place):
+    """what cannot be printed is a failure, unless the reader has left"""
+    server = Server(place)
+    server.client.tool("write_file", path="file", content="text\n")
+    equal(server.close(), 0)
+    there = ["-C", place.share]
+    for words in (["history", *there], ["history", "--json", *there],
+                  ["diff", *there], ["diff", "--json", *there],
+                  ["preview", *there], ["--version"], ["help"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, *words], stdout=full, timeout=60,
+                                  env=place.environment(),
+                                  stderr=subprocess.PIPE)
+        equal((words, done.returncode), (words, 1))
+        contains(done.stderr, b"could be written")
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run([PROGRAM, *words], stdout=writer, timeout=60,
+                              env=place.environment(), stderr=subprocess.PIPE)
+        os.close(writer)
+        equal((words, done.returncode, done.stderr),
+              (words, 128 + signal.SIGPIPE, b""))
+
+
+def targets(fds):
+    """What a process's fds lead to, in one string."""
+    try:
+        return " ".join(os.readlink(fds + fd) for fd in os.listdir(fds))
+    except FileNotFoundError:  # it was closed meanwhile
+        return ""
 
 
 @test
-def undo_with_and_without_daemon(place):
-    """history and undo are the same, whoever owns the log"""
-    with open(place.share + "/old", "w") as file:
-        file.write("old")
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo new > old; mkdir d; echo x > d/x")
-        daemon.step(2, "rm old")
-        daemon.step(3, "mv d e")
-        owned = call(place, "history", "--json", "-C", place.share)
-        equal(owned[0], 0)
-        status, out, err = call(place, "undo", "-C", place.share)
-        equal((status, err), (0, ""))
-        contains(out.decode(), "undone: 3")
-        equal(sorted(os.listdir(place.share)), ["d"])
-    finally:
-        daemon.end()
-    status, out, err = call(place, "history", "--json", "-C", place.share)
-    equal([s["step_id"] for s in json.loads(out)["steps"]], [2, 1])
-    equal([s["step_id"] for s in json.loads(owned[1])["steps"]], [3, 2, 1])
-    equal(json.loads(out)["steps"], json.loads(owned[1])["steps"][1:])
-    out = call(place, "history", "--limit", "1", "-C", place.share)[1].decode()
-    contains(out, "rm old")
-    contains(out, "1 path changed (1 deleted)")
-    equal(len(out.splitlines()), 2)
-    contains(out.splitlines()[0],
-             "1 undone step can be brought back: stepback redo -C")
-    equal(call(place, "undo", "3", "-C", place.share)[0], 1)
-    equal(os.listdir(place.share), ["d"])
-    equal(call(place, "undo", "2", "-C", place.share)[0], 0)
-    equal(os.listdir(place.share), ["old"])
-    equal(open(place.share + "/old").read(), "old")
+def closed_streams(place):
+    """a stream that was closed is /dev/null, and no file of ours"""
+    # libtool's script opens files of its own.
+    program = BUILDDIR + "/.libs/stepback"
+    env = place.environment(LD_LIBRARY_PATH="%s/.libs:%s/interceptor/.libs" %
+                            (BUILDDIR, BUILDDIR))
+    for closed in ("2>&-", ">&- 2>&-"):
+        agent = subprocess.Popen(
+            ["sh", "-c", "exec %s agent %s" %
+             (program if os.path.exists(program) else PROGRAM, closed)],
+            env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        fds = "/proc/%d/fd/" % agent.pid
+        assert eventually(lambda: "eventfd" in targets(fds), 20)
+        equal(os.readlink(fds + "2"), "/dev/null")
+        agent.stdin.close()
+        equal(agent.wait(20), 0)
 
 
 @test
-def changes_from_outside(place):
-    """undo stops at what somebody else has changed, and says so"""
-    with open(place.share + "/old", "w") as file:
-        file.write("old")
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo new > old")
-        with open(place.share + "/old", "w") as file:
-            file.write("mine")
-        out = call(place, "history", "-C", place.share)[1].decode()
-        contains(out.splitlines()[0], "changed from outside: old")
-        status, out, err = call(place, "undo", "-C", place.share)
-        equal((status, out), (1, b""))
-        contains(err, "changed from outside: old")
-        contains(err, "--force")
-    finally:
-        daemon.end()
-    # Nobody watches now, and it is not forgotten.
-    status, out, err = call(place, "undo", "-C", place.share)
-    equal(status, 1)
-    contains(err, "changed from outside: old")
-    equal(open(place.share + "/old").read(), "mine")
-    status, out, err = call(place, "undo", "--force", "-C", place.share)
-    equal(status, 0)
-    contains(out.decode(), "undone: 1")
-    equal(err.count("warning: "), 1)
-    contains(err, "goes over changes from outside: old")
-    equal(open(place.share + "/old").read(), "old")
-
-
-def on_terminal(place, *words, **env):
-    """What a command prints on a terminal."""
-    master, slave = os.openpty()
-    subprocess.run([PROGRAM, *words], stdout=slave, stderr=slave, check=True,
-                   env=place.environment(**env), timeout=60)
-    os.close(slave)
-    out = b""
-    try:
-        while chunk := os.read(master, 65536):
-            out += chunk
-    except OSError:  # the other side is closed
-        pass
-    os.close(master)
-    return out.decode().replace("\r\n", "\n")
+def files_without_room(place):
+    """RLIMIT_FSIZE: an error in words, and no death by SIGXFSZ"""
+    done = subprocess.run(
+        ["sh", "-c", "ulimit -f 0; exec %s run -C %s --accel tcg -- exit 0" %
+         (PROGRAM, place.share)], env=place.environment(),
+        capture_output=True, timeout=60)
+    equal(done.returncode, 125)
+    contains(done.stderr, b"File too large")
 
 
 @test
-def table(place):
-    """history on a terminal is a table with a head"""
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo 1 > one")
-        daemon.step(2, "echo 2 > two; rm one")
-    finally:
-        daemon.end()
-    lines = on_terminal(place, "history", "-C", place.share).splitlines()
-    equal(lines[0].split(), ["STEP", "TIME", "CHANGES", "COMMAND"])
-    equal(lines[1].index("echo 2"), lines[0].index("COMMAND"))
-    equal(lines[2].index("echo 1"), lines[0].index("COMMAND"))
-    out = call(place, "history", "-C", place.share)[1].decode()
-    equal(out.splitlines(), lines[1:])
-
-
-@test
-def preview(place):
-    """preview is undo that does nothing"""
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo 1 > one")
-    finally:
-        daemon.end()
-    told = call(place, "preview", "-C", place.share)
-    equal(told, call(place, "undo", "--dry-run", "-C", place.share))
-    contains(told[1].decode(), "would be undone: 1")
-    contains(told[1].decode(), "deleted  one")
-    equal(os.listdir(place.share), ["one"])
-    answer = json.loads(call(place, "preview", "--json", "-C", place.share)[1])
-    equal(answer["steps"][0]["step_id"], 1)
-    equal(call(place, "preview", "2", "-C", place.share)[0], 1)
-    equal(call(place, "preview", "x", "-C", place.share)[0], 2)
-
-
-@test
-def half_way(place):
-    """undo of several steps that stops says what was undone and goes on"""
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo 1 > one")
-        daemon.step(2, "echo 2 > two")
-    finally:
-        daemon.end()
-    with open(place.share + "/one", "w") as file:
-        file.write("from outside")
-    status, out, err = call(place, "undo", "-n", "2", "-C", place.share)
-    equal((status, err), (0, ""))
-    contains(out.decode(), "only when")
-    status, out, err = call(place, "undo", "2", "-C", place.share)
-    equal(status, 1)
-    contains(out.decode(), "undone: 2")
-    contains(err, "1 of 2 steps undone")
-    contains(err, "To go on: stepback undo -C %s 1 --force\n" % place.share)
-    status, out, err = call(place, "undo", "--json", "-C", place.share)
-    equal((status, err), (1, ""))
-    error = json.loads(out)["error"]
-    equal((error["code"], error["data"]["paths"]), ("undo_barrier", ["one"]))
-    status, out, err = call(place, "undo", "1", "--force", "-C", place.share)
-    equal((status, os.listdir(place.share)), (0, []))
-
-
-@test
-def unreadable_step(place):
-    """a step that cannot be read is passed by, loudly"""
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo 1 > one")
-    finally:
-        daemon.end()
-    step = place.root + "/.stepback/share/steps/1"
-    shutil.rmtree(step)
-    os.mkdir(step)
-    out = call(place, "history", "-C", place.share)[1].decode()
-    equal(out, "    1  (its record cannot be read)\n")
-    status, out, err = call(place, "undo", "-C", place.share)
-    equal((status, out), (1, b""))
-    contains(err, "add --force")
-    out = call(place, "undo", "-n", "--force", "-C", place.share)[1]
-    equal(out, b"would be passed by: 1; what it changed stays\n")
-    status, out, err = call(place, "undo", "--force", "-C", place.share)
-    equal((status, out), (0, b"passed by: 1; what it changed stays\n"))
-    contains(err, "warning: step 1")
-    equal(os.listdir(place.share), ["one"])
-
-
-@test
-def step_over_the_limit(place):
-    """a step that changed too much says so, and what ends it"""
-    with open(place.share + "/big", "wb") as file:
-        file.write(os.urandom(3 << 20))
-    daemon = Daemon(place, "--undo-max-step-size", "1M")
-    try:
-        daemon.step(1, "dd if=/dev/zero of=big bs=1M count=3 conv=notrunc "
-                    "2>/dev/null")
-    finally:
-        daemon.end()
-    out = call(place, "history", "-C", place.share)[1].decode()
-    contains(out, "  changed more than could be kept  dd if=/dev/zero")
-    equal(out.endswith("  [cannot be undone]\n"), True)
-    status, out, err = call(place, "undo", "--force", "-C", place.share)
-    equal((status, out), (1, b""))
-    contains(err, "--discard")
-    status, out, err = call(place, "undo", "--discard", "--json", "-C",
-                            place.share)
-    equal((status, json.loads(out)["discarded_steps"], err), (0, 1, ""))
-    equal(call(place, "history", "-C", place.share)[1],
-          b"There is nothing to undo.\n")
-
-
-@test
-def discard_unfinished(place):
-    """with no daemon, --discard gives up a step that cannot be taken back"""
-    log = place.root + "/.stepback/share"
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo 1 > one")
-        daemon.ask("step.open", step_id=2, type="command", command="x")
-        subprocess.run(["sh", "-c", "echo 2 > one"], cwd=daemon.seen, check=True)
-    finally:
-        daemon.end(signal.SIGKILL)
-    # A file where the rollback wants a folder.
-    with open(log + "/wal/in_progress/staging", "w"):
-        pass
-    status, out, err = call(place, "undo", "-C", place.share)
-    equal((status, out), (1, b""))
-    contains(err, "stepback undo --discard")
-    status, out, err = call(place, "undo", "--discard", "-C", place.share)
-    equal((status, out), (0, b"The undo log is empty now.\n"))
-    contains(err, log + "/damaged")
-    equal(os.listdir(log + "/damaged"), ["0"])
-    with open(place.share + "/one") as one:
-        equal(one.read(), "2\n")
-
-
-@test
-def log_above(place):
-    """in a folder below one that has a log, that is said"""
-    below = place.share + "/below"
-    os.mkdir(below)
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo 1 > one")
-    finally:
-        daemon.end()
-    for command in ("history", "undo", "redo"):
-        status, out, err = call(place, command, "-C", below)
-        equal((command, status, out), (command, 1, b""))
-        contains(err, "A folder above it has a log: " + place.share)
-    status, out, err = run(place, "-C", below, "--", "echo x")
-    equal((status, out), (0, b"x\n"))
-    contains(err, "warning: " + place.share)
-    status, out, err = run(place, "--", "echo x")
-    equal((status, out, "warning" in err), (0, b"x\n", False))
+def protocols_on_a_terminal(place):
+    """agent and mcp tell a person what they are"""
+    for words, part in ((("agent",), "JSON Lines"),
+                        (("mcp", "-C", place.share), "Model Context")):
+        master, slave = os.openpty()
+        process = subprocess.Popen([PROGRAM, *words], stdin=slave,
+                                   stdout=subprocess.DEVNULL, stderr=slave,
+                                   env=place.environment())
+        os.close(slave)
+        out = b""
+        while b"Ctrl-D" not in out:
+            out += os.read(master, 4096)
+        contains(out.decode(), part)
+        os.write(master, b"\4")
+        equal(process.wait(20), 0)
+        os.close(master)
+    status, out, err = call(place, "agent")
+    equal((status, "Ctrl-D" in err), (0, False))
 
 
 @test
@@ -451,6 +245,8 @@ def busy_folder(place):
         status, out, err = run(place, "--", "x")
         equal((status, out), (125, b""))
         contains(err, "is in use by process %d" % daemon.process.pid)
+        contains(err, "another stepback works on this folder")
+        equal("exited with" in err, False)
         equal("{" in err, False)
     finally:
         daemon.end()
@@ -500,116 +296,6 @@ def mount_of_the_dead(place):
 
 
 @test
-def recovery_is_told(place):
-    """a step that a crash interrupted is taken back, and that is said"""
-    daemon = Daemon(place)
-    try:
-        daemon.ask("step.open", step_id=1, type="command", command="break it")
-        open(daemon.seen + "/half", "w").close()
-    finally:
-        daemon.end(signal.SIGKILL)
-    equal(os.listdir(place.share), ["half"])
-    status, out, err = call(place, "history", "-C", place.share)
-    equal((status, out), (0, b"There is nothing to undo.\n"))
-    contains(err, "taken back: break it")
-    equal(os.listdir(place.share), [])
-
-
-def tree(root):
-    """What git sees of a folder: names, content and the x bit."""
-    found = {}
-    for folder, _, names in os.walk(root):
-        for name in names:
-            path = os.path.join(folder, name)
-            mode = os.lstat(path).st_mode
-            if os.path.islink(path):
-                content = os.readlink(path)
-            else:
-                with open(path, "rb") as file:
-                    content = file.read()
-            found[os.path.relpath(path, root)] = (content, mode & 0o170100)
-    return found
-
-
-@test
-def diff(place):
-    """diff is a patch that git applies backwards, through newer steps too"""
-    share = place.share
-    subprocess.run(["sh", "-ec", """
-        seq 1000 > long; printf 'no newline' > "a b"; mkdir -p d/e
-        seq 50 > d/e/moved; echo x > 'tab\tand"quote'; echo gone > gone
-        ln -s long link; echo same > mode; echo 1 > one; ln one two
-        """], cwd=share, check=True)
-    trees, copies = [tree(share)], []
-    commands = (
-        "sed -i 's/^500$/five hundred/' long; echo ' and' >> 'a b'; echo > new",
-        "mv d/e/moved d/f; echo 51 >> d/f; rm gone; chmod +x mode",
-        "ln -sf d link; printf 'line\\n' > 'tab\tand\"quote'; : > empty",
-        "mv d/f 'new name'; rm long; mkdir long; echo 3 >> long/x",
-        "echo 2 >> two; rm one; printf '\\377\\n' > \"$(printf 'n\\377')\"")
-    daemon = Daemon(place)
-    try:
-        for number, command in enumerate(commands, 1):
-            daemon.step(number, command)
-            trees.append(tree(share))
-            copies.append("%s/copy%d" % (place.root, number))
-            shutil.copytree(share, copies[-1], symlinks=True)
-        owned = call(place, "diff", "2", "-C", share)
-    finally:
-        daemon.end()
-    equal(call(place, "diff", "2", "-C", share), owned)
-    for number, copy in enumerate(copies, 1):
-        status, patch, err = call(place, "diff", str(number), "-C", share)
-        equal((status, err), (0, ""))
-        if number < len(copies): # of two names of a file one is told
-            subprocess.run(["git", "apply", "-R", "--whitespace=nowarn"],
-                           cwd=copy, input=patch, check=True)
-            equal(tree(copy), trees[number - 1])
-    patch = call(place, "diff", "-C", share)[1]
-    equal(call(place, "diff", "5", "-C", share)[1], patch)
-    contains(patch, b"+++ b/two\n@@ -1 +1,2 @@\n 1\n+2\n")
-    contains(patch, b'+++ "b/n\\377"\n')
-    part = call(place, "diff", "1", "new", "-C", share)[1]
-    contains(part, b"new file mode 100644")
-    equal(part.count(b"diff --git"), 1)
-    answer = json.loads(call(place, "diff", "--json", "3", "-C", share)[1])
-    equal((answer["step_id"], len(answer["files"])), (3, 3))
-
-
-@test
-def diff_refused(place):
-    """diff says why there is none"""
-    equal(call(place, "diff", "-C", place.share)[0], 1)
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "head -c 3000000 /dev/zero > big; echo a > text")
-    finally:
-        daemon.end()
-    status, out, err = call(place, "diff", "9", "-C", place.share)
-    equal((status, out), (1, b""))
-    contains(err, "there is no step 9")
-    out = call(place, "diff", "-C", place.share)[1]
-    contains(out, b"Files /dev/null and b/big are too long to compare")
-    contains(out, b"+a\n")
-    equal(call(place, "diff", "--color", "x", "-C", place.share)[0], 2)
-    out = call(place, "diff", "--color=always", "-C", place.share)[1]
-    contains(out, b"\033[32m+a\033[m\n")
-
-
-@test
-def diff_on_a_terminal(place):
-    """what a file holds does nothing to the terminal"""
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "printf 'a\\033]0;title\\007b\\n' > text")
-    finally:
-        daemon.end()
-    out = on_terminal(place, "diff", "-C", place.share, NO_COLOR="1")
-    contains(out, "+a^[]0;title^Gb\n")
-    equal(out.count("\033"), 0)
-
-
-@test
 def doctor(place):
     """doctor says what is missing and what mends it"""
     status, out, err = call(place, "doctor")
@@ -618,7 +304,8 @@ def doctor(place):
     status, out, err = call(place, "doctor", STEPBACK_QEMU=None,
                             PATH=place.root, STEPBACK_LIBEXECDIR=place.root)
     equal(status, 1)
-    for part in ("apt-get install", "stepback image build", "make install"):
+    for part in ("apt-get install", "stepback image build", "make install",
+                 "stepback-virtiofsd is", "stepback-9pd is", "stepback-net is"):
         contains(out.decode(), part)
 
 
@@ -656,27 +343,6 @@ def image_builder(place):
     status, out, err = call(place, "image", "build", "--flavour", "debian",
                             STEPBACK_DATADIR=place.root + "/data")
     equal((status, out), (9, b"2:--flavour debian\n"))
-
-
-def main():
-    print("1..%d" % len(TESTS), flush=True)
-    failed = 0
-    for number, function in enumerate(TESTS, 1):
-        place = Place()
-        verdict, note = "ok", ""
-        try:
-            function(place)
-        except Skip as reason:
-            note = " # SKIP %s" % reason
-        except Exception:
-            verdict = "not ok"
-            failed += 1
-            for line in traceback.format_exc().splitlines():
-                print("# " + line)
-        place.remove()
-        print("%s %d - %s%s" % (verdict, number, function.__doc__, note),
-              flush=True)
-    sys.exit(failed > 0)
 
 
 main()

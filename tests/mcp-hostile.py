@@ -11,7 +11,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from mcp_client import (LATEST, META, MODERN,  # noqa: E402
                         agent_with_client, connect, write)
-from stdio_client import equal, eventually, main, test  # noqa: E402
+from stdio_client import Agent, equal, eventually, main, test  # noqa: E402
 
 @test
 def clients_are_bounded(place):
@@ -63,6 +63,27 @@ def an_unread_client_stops_nothing(place):
                if line.startswith("VmRSS")]
     assert rss[0] < 64 << 10, rss
     equal(agent.ask("session.status")["payload"]["state"], "running")
+    equal(agent.close(), 0)
+
+
+@test
+def long_lines_are_not_stored(place):
+    """of a line without end nothing is kept but its id"""
+    agent = Agent(place)
+    client = connect(agent.event("event.ready")["mcp_socket"])
+    equal(client.result("ping"), {})
+    before = agent.memory()
+    for head, tail in ((b'{"id":"' + b"i" * 200, b'"}\n'),
+                       (b'{"' + b"n" * 200, b'":1,"id":5}\n'),
+                       (b'{"a":' + b"[{" * 50, b'"}\n')):
+        client.raw(head)
+        for _ in range(48):
+            client.raw(head[-2:] * (1 << 19))
+        client.raw(tail)
+        error = client.until(lambda m: "error" in m)
+        equal(error.get("id"), 5 if b'"id":5' in tail else None)
+    assert agent.memory() - before < 8 << 10, (before, agent.memory())
+    equal(client.result("ping"), {})
     equal(agent.close(), 0)
 
 

@@ -68,6 +68,40 @@ def resources_are_paged(place):
     equal(server.close(), 0)
 
 
+@test
+def large_folders_are_paged(place):
+    """resources: a folder of many names has pages as full as any"""
+    os.mkdir(place.share + "/files")
+    os.mkdir(place.share + "/folders")
+    for i in range(51000):
+        os.mkdir(place.share + "/folders/%05d" % i)
+        os.mknod(place.share + "/files/%05d" % i)
+    write(place, "folders/50000/last", b"x")
+    write(place, "z", b"x")
+    client = NoMachine(place).client
+
+    def page(after):
+        cursor = base64.b64encode(b"after:" + after).decode()
+        result = client.result("resources/list", cursor=cursor)
+        return [r["uri"].rpartition("/")[2] for r in result["resources"]], \
+            result.get("nextCursor")
+
+    equal(page(b"a"), page(b"files/"))
+    names, cursor = page(b"files/40000")
+    equal((names[0], len(names)), ("40001", 100))
+    cursor = client.result("resources/list")["nextCursor"]
+    result = client.result("resources/list", cursor=cursor)
+    equal(len(result["resources"]), 100)
+    cursor, found, pages = base64.b64encode(b"after:files/50990").decode(), [], 0
+    while cursor:
+        result = client.result("resources/list", cursor=cursor)
+        found += [r["uri"].rpartition("/")[2] for r in result["resources"]]
+        cursor = result.get("nextCursor")
+        pages += 1
+    equal(found, ["%05d" % i for i in range(50991, 51000)] + ["last", "z"])
+    equal(pages < 6, True)
+
+
 LABELS = ["share", "a/b %", "\u00e4"]
 
 

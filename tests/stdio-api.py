@@ -6,13 +6,11 @@ Ids such as SA-01 are the test plan's.
 """
 import json
 import os
-import signal
-import stat
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from stdio_client import (Agent, alive, contains, equal,  # noqa: E402
+from stdio_client import (Agent, contains, equal,  # noqa: E402
                           Skip, eventually, main, test)
 from stdio_schema import SCHEMA, jsonschema  # noqa: E402
 
@@ -183,6 +181,24 @@ def bad_requests_are_refused(place):
         error = agent.until(lambda m: m["type"] == "response")["error"]
         equal(error["number"], wanted)
         contains(error["message"], field)
+    for head, tail, id in (
+            (b'{"request_id":"a","b":"', b'"}', "a"),
+            (b'{"payload":{"request_id":"x"},"b":"', b'","request_id":"c"}',
+             "c"),
+            (b'{"request_id":"' + b"y" * 257 + b'","b":"', b'"}', None),
+            (b'{"request_id":7,"b":"', b'"}', None)):
+        agent.write(head + b"x" * (16 << 20) + tail + b"\n")
+        answer = agent.until(lambda m: m["type"] == "response")
+        equal((answer["error"]["number"], answer["request_id"]), (1005, id))
+    for payload, part in ((b'{"command":"echo \\u0000"}', "NUL"),
+                          (b'{"command":"echo \\ud800"}', "surrogate"),
+                          (b'{"command":"a","command":"b"}', "same name"),
+                          (b'{"steps":99999999999999999999}', "64 bits")):
+        agent.write(b'{"type":"agent.execute","request_id":"odd","payload":' +
+                    payload + b'}\n')
+        answer = agent.until(lambda m: m["type"] == "response")
+        equal((answer["error"]["number"], answer["request_id"]), (1000, "odd"))
+        contains(answer["error"]["message"], part)
     for type, payload in (("agent.execute", {"command": "x"}),
                           ("undo.rollback", {}), ("undo.history", {}),
                           ("fs.list", {}), ("fs.read", {"path": "a"}),
@@ -239,96 +255,6 @@ def bad_sessions_are_refused(place):
     equal(agent.ask("session.status")["payload"]["state"], "stopped")
     equal(agent.close(), 0)
     equal(place.sessions(), [])
-
-
-def failed_start(place, wanted, *parts, vm=None, **env):
-    agent = Agent(place, **env)
-    error = agent.start(vm=dict({"accel": "tcg"}, **(vm or {})))["error"]
-    equal(error["number"], wanted)
-    for part in parts:
-        contains(error["message"], part)
-    equal(agent.ask("session.status")["payload"]["state"], "stopped")
-    equal(agent.children(), [])
-    equal(place.sessions(), [])
-    equal(agent.close(), 0)
-
-
-@test
-def a_missing_qemu_is_told(place):
-    """no QEMU: 2003 and the command that installs it"""
-    failed_start(place, 2003, "apt-get install", STEPBACK_QEMU=None,
-                 PATH=place.root)
-
-
-@test
-def a_failing_qemu_is_told(place):
-    """SL-06: QEMU that fails: 2003, its words, and nothing is left"""
-    failed_start(place, 2003, "cannot allocate everything", FAKE_QEMU="exit")
-
-
-@test
-def a_silent_guest_is_told(place):
-    """a guest that never says hello: 2004 with the console's end"""
-    failed_start(place, 2004, "fake kernel panic", FAKE_QEMU="silent",
-                 vm={"boot_timeout_seconds": 2})
-
-
-@test
-def an_unfit_guest_is_told(place):
-    """a guest of another version, or that cannot mount: 2003"""
-    failed_start(place, 2003, "version 0", FAKE_QEMU="old")
-    failed_start(place, 2003, "no such tag", FAKE_QEMU="nomount")
-
-
-@test
-def a_failing_daemon_is_told(place):
-    """a daemon that fails: 2007 with its last words"""
-    fake = place.root + "/stepback-virtiofsd"
-    with open(fake, "w") as file:
-        file.write('#!/bin/sh\necho \'{"level":"error","component":"x",'
-                   '"message":"the disk is on fire"}\' >&2\nexit 1\n')
-    os.chmod(fake, 0o755)
-    failed_start(place, 2007, "the disk is on fire",
-                 STEPBACK_LIBEXECDIR=place.root)
-    os.unlink(fake)
-    failed_start(place, 2007, "not installed", STEPBACK_LIBEXECDIR=place.root)
-
-
-@test
-def kvm_that_hangs_is_left(place):
-    """KVM on which the guest does not come up is left for TCG, with a warning"""
-    agent = Agent(place, FAKE_QEMU="kvm-silent")
-    started = agent.start(vm={"accel": "kvm", "boot_timeout_seconds": 6})
-    equal(started["payload"]["accel"], "tcg")
-    contains(str([m for m in agent.seen if m["type"] == "event.warning"]),
-             "TCG")
-    equal(agent.ask("agent.execute", command="exit 0")["payload"]["exit_code"],
-          0)
-    equal(agent.close(), 0)
-
-
-@test
-def a_long_runtime_path_is_survived(place):
-    """a runtime folder too long for a socket's address is not used"""
-    agent = Agent(place)
-    equal(agent.start()["payload"]["state"], "running")
-    equal(place.sessions(), [])
-    equal(agent.close(), 0)
-
-
-a_long_runtime_path_is_survived.runtime = "r" * 120
-
-
-@test
-def the_runtime_folder_is_private(place):
-    """the runtime folder is 0700 and goes with the session"""
-    agent = Agent(place)
-    agent.start()
-    name, = place.sessions()
-    equal(stat.S_IMODE(os.stat(place.runtime + "/" + name).st_mode), 0o700)
-    agent.ask("session.stop")
-    equal(place.sessions(), [])
-    equal(agent.close(), 0)
 
 
 @test
@@ -436,117 +362,6 @@ def a_hostile_guest_hurts_itself_only(place):
     equal(output, ["good"])
     equal(agent.ask("agent.execute", command="exit 1")["payload"]["exit_code"],
           1)
-    equal(agent.close(), 0)
-
-
-@test
-def a_lost_machine_is_told(place):
-    """SL-07: QEMU or the daemon dies under a command: event.error, state error"""
-    agent = Agent(place)
-    for name, number in (("qemu", 2005), ("daemon", 2007)):
-        agent.start()
-        if name == "qemu":
-            id = agent.send("agent.execute", command="die")
-        else:
-            id = agent.send("agent.execute", command="sleep")
-            agent.event("event.step_started")
-            pid, = (pid for pid in agent.children() if b"--shared-dir" in
-                    open("/proc/%d/cmdline" % pid, "rb").read())
-            os.kill(pid, signal.SIGKILL)
-        equal(agent.event("event.error")["number"], number)
-        equal(agent.response(id)["error"]["number"], number)
-        equal(agent.ask("session.status")["payload"]["state"], "error")
-        equal(agent.error("agent.execute", command="exit 0")[0], 2000)
-        equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
-        equal(place.sessions(), [])
-        equal(agent.children(), [])
-    equal(agent.start()["payload"]["state"], "running")
-    equal(agent.close(), 0)
-
-
-def mounts(agent):
-    id = agent.send("agent.execute", command="mounts")
-    agent.response(id)
-    output, = (m["payload"]["data"] for m in agent.seen
-               if m["type"] == "event.terminal_output" and
-               m["payload"]["data"].startswith("[["))
-    agent.seen.clear()
-    return json.loads(output)
-
-
-@test
-def folders_are_served_over_9p(place):
-    """the backend 9p: its daemon, a port for each folder, no shared memory"""
-    agent = Agent(place)
-    other = place.root + "/other"
-    os.mkdir(other)
-    started = agent.start(backend="9p", working_directories=[
-        {"path": place.share}, {"path": other, "access": "read_only"}])
-    equal(started["payload"]["backend"], "9p")
-    commands = [open("/proc/%d/cmdline" % pid, "rb").read().split(b"\0")
-                for pid in agent.children()]
-    daemons = [words for words in commands
-               if words[0].endswith(b"/stepback-9pd")]
-    equal(len(daemons), 2)
-    equal(sorted(b"--readonly" in words for words in daemons), [False, True])
-    argv, asked, reconnects = mounts(agent)
-    equal([word for word in argv if "memory-backend" in word], [])
-    for index, folder in enumerate(started["payload"]["working_directories"]):
-        contains(argv, "virtserialport,chardev=fs%d,name=9p.%s" %
-                 (index, folder["tag"]))
-        equal((asked[index]["fstype"], asked[index]["tag"],
-               asked[index]["read_only"]), ("9p", folder["tag"], index == 1))
-    equal(reconnects, [])
-    equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
-    equal((agent.children(), place.sessions()), ([], []))
-    equal(agent.close(), 0)
-
-
-@test
-def a_lost_9p_mount_is_made_anew(place):
-    """a lost 9P connection: a warning and a new one; too often: an error"""
-    agent = Agent(place)
-    agent.start(backend="9p")
-    equal(agent.ask("agent.execute", command="unmounted elsewhere")["status"],
-          "ok")
-    agent.ask("agent.execute", command="unmounted working")
-    warning = agent.first("event.warning")
-    equal(warning["code"], "share_lost")
-    contains(warning["message"], "pump trouble")
-    assert eventually(lambda: len(mounts(agent)[1]) == 2, 10)
-    _, asked, reconnects = mounts(agent)
-    equal((len(asked), asked[1]), (2, asked[0]))
-    equal([change["id"] for change in reconnects], ["fs0"])
-    contains(reconnects[0]["backend"]["data"]["addr"]["data"]["path"],
-             "fs0.sock")
-    for _ in range(16):
-        wanted = len(mounts(agent)[1]) + 1
-        if agent.ask("agent.execute",
-                     command="unmounted working")["status"] != "ok":
-            break
-        if not eventually(lambda: agent.ask("session.status")["payload"][
-                "state"] == "error" or len(mounts(agent)[1]) == wanted, 10):
-            break
-    error = agent.first("event.error")
-    equal(error["number"], 2007)
-    contains(error["message"], "again and again")
-    equal(agent.close(), 0)
-
-
-@test
-def a_dead_9p_daemon_is_told(place):
-    """the 9P daemon dies, or is ended: event.error and state error"""
-    agent = Agent(place)
-    for number in (signal.SIGKILL, signal.SIGTERM):
-        agent.seen.clear()
-        agent.start(backend="9p")
-        pid, = (pid for pid in agent.children() if b"--shared-dir" in
-                open("/proc/%d/cmdline" % pid, "rb").read())
-        os.kill(pid, number)
-        equal(agent.first("event.error")["number"], 2007)
-        equal(agent.ask("session.status")["payload"]["state"], "error")
-        equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
-        equal((agent.children(), place.sessions()), ([], []))
     equal(agent.close(), 0)
 
 
@@ -663,109 +478,6 @@ def channels_are_kept_apart(place):
             contains(line, member)
     for message in agent.seen:
         equal({"level", "component"} & set(message), set())
-
-
-@test
-def every_end_is_clean(place):
-    """SL-08: after any end no child and no runtime folder is left"""
-    for way in ("eof", signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        agent = Agent(place)
-        agent.start()
-        agent.send("agent.execute", command="sleep")
-        agent.event("event.step_started")
-        children = agent.children()
-        equal(len(children), 3)  # QEMU, its network and the daemon
-        if way != "eof":
-            agent.process.send_signal(way)
-            agent.process.wait(20)
-        equal(agent.close(20), 0)
-        equal([pid for pid in children if alive(pid)], [])
-        equal(os.listdir(place.runtime), [])
-
-
-@test
-def a_stubborn_qemu_is_killed(place):
-    """SL-08: QEMU that does not end is killed after a while"""
-    agent = Agent(place, FAKE_QEMU="stubborn")
-    agent.start()
-    equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
-    equal(agent.children(), [])
-    equal(place.sessions(), [])
-    equal(agent.close(), 0)
-
-
-@test
-def a_killed_agent_leaves_nothing(place):
-    """SL-08: kill -9: in 2 s all is gone; what is left, by the next start"""
-    agent = Agent(place, FAKE_QEMU="stubborn")
-    agent.start()
-    children = agent.children()
-    equal(len(children), 3)  # QEMU, its network and the daemon
-    agent.kill()
-    assert eventually(lambda: not any(map(alive, children)), 2), children
-    assert eventually(lambda: place.sessions() == [], 2)
-    stale = place.runtime + "/stepback-a2b3C4"
-    os.mkdir(stale, 0o700)
-    for name in ("agent.lock", "fs0.sock"):
-        open(stale + "/" + name, "w").close()
-    agent = Agent(place)
-    equal(agent.start()["payload"]["state"], "running")
-    equal(os.path.exists(stale), False)
-    equal(agent.close(), 0)
-
-
-@test
-def a_list_is_a_network(place):
-    """open and a list have a stream to stepback-net, disabled has no card"""
-    wanted = {"allow": ["10.0.0.0/8", "2001:db8::/32"], "dns": True}
-    for policy in (None, "open", "disabled", wanted):
-        agent = Agent(place)
-        fields = {} if policy is None else {"network_policy": policy}
-        equal(agent.start(**fields)["payload"]["network_policy"],
-              policy or "open")
-        found = agent.command_line()
-        equal("addr.type=fd" in found, policy != "disabled")
-        equal("virtio-net" in found, policy != "disabled")
-        equal("user," in found, False)
-        equal(len(agent.children()), 2 if policy == "disabled" else 3)
-        answer = agent.ask("session.configure_network", network_policy=wanted)
-        if policy == "disabled":
-            equal(answer["error"]["number"], 1004)
-            contains(answer["error"]["message"], "network card")
-        else:
-            equal(answer["payload"]["network_policy"], wanted)
-            equal(agent.ask("session.status")["payload"]["network_policy"],
-                  wanted)
-        for bad, part in (({"allow": ["x"]}, "'x'"), ("closed", "must be"),
-                          (None, "must be")):
-            answer = agent.ask("session.configure_network", network_policy=bad)
-            equal(answer["error"]["number"], 1004)
-            contains(answer["error"]["message"], part)
-        equal(agent.ask("session.configure_network")["error"]["number"], 1003)
-        equal(agent.close(), 0)
-    agent = Agent(place)
-    equal(agent.ask("session.configure_network",
-                    network_policy="open")["error"]["number"], 2000)
-    equal(agent.close(), 0)
-
-
-@test
-def a_lost_network_is_told(place):
-    """stepback-net dies: a warning, and the session goes on"""
-    agent = Agent(place)
-    agent.start()
-    for pid in agent.children():
-        with open("/proc/%d/cmdline" % pid, "rb") as file:
-            if b"stepback-net" in file.read():
-                os.kill(pid, signal.SIGKILL)
-    warning = agent.event("event.warning")
-    equal(warning["code"], "network_lost")
-    contains(warning["message"], "signal 9")
-    equal(agent.ask("agent.execute", command="exit 0")["payload"]["exit_code"],
-          0)
-    contains(agent.ask("session.configure_network", network_policy="open")
-             ["error"]["message"], "closed")
-    equal(agent.close(), 0)
 
 
 main()

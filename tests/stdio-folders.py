@@ -6,6 +6,7 @@ guest of the fake QEMU runs them. Several folders, reports, undo.
 Ids such as SL-02 are the test plan's.
 """
 import os
+import signal
 import sys
 import time
 
@@ -52,6 +53,55 @@ def folders_have_tags_and_places(place):
           ["name"], "f")
     equal(agent.close(), 0)
     equal(place.sessions(), [])
+
+
+@test
+def logs_lie_apart(place):
+    """no log lies in another folder or another log, whichever way it is named"""
+    a, b, link = (place.root + "/" + name for name in ("a", "b", "link"))
+    os.mkdir(a)
+    os.mkdir(b)
+    os.symlink(b, link)
+    os.mkdir(place.root + "/outside")
+    os.symlink(place.root + "/outside", b + "/out")
+
+    def check(part, *folders):
+        code, text = agent.error("session.start", vm={"accel": "tcg"},
+                                 working_directories=list(folders))
+        equal(code, 2002)
+        contains(text, part)
+
+    agent = Agent(place)
+    for log in (b, b + "/log", link, link + "/log", link + "/x/y/log"):
+        check("another working folder", {"path": a, "undo_dir": log},
+              {"path": b})
+        check("another working folder", {"path": b},
+              {"path": a, "undo_dir": log})
+    log = place.root + "/log"
+    for other in (log, log + "/sub"):
+        for one, two in ((log, other), (other, log)):
+            check("undo log", {"path": a, "undo_dir": one},
+                  {"path": b, "undo_dir": two})
+    os.symlink(log, place.root + "/loglink")
+    os.mkdir(log)
+    check("undo log", {"path": a, "undo_dir": log},
+          {"path": b, "undo_dir": place.root + "/loglink/sub"})
+    check("undo log", {"path": a, "undo_dir": place.root + "/c"},
+          {"path": b, "undo_dir": place.root + "/d/../c/d"})
+    os.mkdir(log + "/folder")
+    check("undo log", {"path": a, "undo_dir": log}, {"path": log + "/folder"})
+    # The default place, too.
+    os.symlink(b, place.root + "/.stepback")
+    check("another working folder", {"path": a},
+          {"path": b, "undo_dir": place.root + "/log-b"})
+    equal((os.listdir(b), os.listdir(log)), (["out"], ["folder"]))
+    # A link that the guest can turn leads there once.
+    started = agent.start(working_directories=[
+        {"path": a, "undo_dir": link + "/out/log"},
+        {"path": b, "undo_dir": place.root + "/log-b"}])
+    equal(started["payload"]["working_directories"][0]["undo_dir"],
+          place.root + "/outside/log")
+    equal(agent.close(), 0)
 
 
 @test
@@ -119,14 +169,14 @@ def redo_is_whole_or_says_why(place):
     equal(agent.close(), 0)
     place.unmount()
     agent = open_session(place, "a", "b")
-    equal(redoable(agent), (0, {"a": 2, "b": 1}))
-    error = agent.ask("undo.redo")["error"]
-    equal((error["number"], error["data"]["redoable"]),
-          (3007, {"a": 2, "b": 1}))
-    contains(error["message"], "name a directory")
+    equal(redoable(agent), (2, {"a": 2, "b": 1}))
+    equal([s["step_id"] for s in agent.ask("undo.redo")["payload"]["steps"]],
+          [1])
+    equal((open(a + "/f").read(), open(b + "/f").read()), ("1\n", "1\n"))
+    agent.ask("undo.rollback")
     equal(snapshot(a, b), before)
-    agent.ask("undo.redo", directory="a", steps=2)
     agent.ask("undo.redo", directory="b")
+    agent.ask("undo.redo", steps=2)
     equal(snapshot(a, b), after)
     number, text = agent.error("undo.redo")
     equal((number, "there are 0 steps" in text), (3007, True))
@@ -136,7 +186,10 @@ def redo_is_whole_or_says_why(place):
     with open(place.mounts + "/fs1/other", "w") as file:
         file.write("x")
     equal(redoable(agent), (0, {"a": 2, "b": 0}))
-    equal(agent.error("undo.redo")[0], 3007)
+    error = agent.ask("undo.redo")["error"]
+    equal((error["number"], error["data"]["redoable"]),
+          (3007, {"a": 2, "b": 0}))
+    contains(error["message"], "name a directory")
     equal((os.listdir(a), os.listdir(b)), ([], ["other"]))
     agent.ask("undo.redo", directory="a")
     equal(open(a + "/f").read(), "1\n")
@@ -310,6 +363,52 @@ def a_lost_daemon_of_several_is_told(place):
     equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
     equal((agent.children(), place.sessions()), ([], []))
     equal(agent.close(), 0)
+
+
+@test
+def a_guest_that_ends_no_command(place):
+    """a command that is not ended does not outlive its machine; it stays a step"""
+    place.mounting()
+    agent = Agent(place, FAKE_QEMU="deaf")
+    agent.start()
+    id = agent.send("agent.execute", command="sh echo 1 >work; sleep 100")
+    agent.event("event.step_started")
+    time.sleep(0.5)
+    begin = time.monotonic()
+    equal(agent.ask("session.reset")["status"], "ok")
+    [answer] = [m for m in agent.seen if m.get("request_id") == id]
+    equal(answer["error"]["number"], 6001)
+    time.sleep(max(0, begin + 11 - time.monotonic()))
+    equal(agent.ask("session.status")["payload"]["state"], "running")
+    equal(agent.ask("agent.execute", command="exit 3")["payload"]
+          ["exit_code"], 3)
+    equal(agent.ask("undo.rollback")["payload"]["steps"][0]
+          ["affected_paths"], ["work"])
+    equal(os.listdir(place.share), [])
+    equal([m for m in agent.seen if m["type"] == "event.error"], [])
+    equal(agent.close(), 0)
+
+
+@test
+def an_end_and_a_signal(place):
+    """end of input, then SIGTERM at any time: the step of the command ends"""
+    place.mounting()
+    for number in range(8):
+        agent = Agent(place)
+        agent.start()
+        id = agent.send("agent.execute", command="sh for i in $(seq 200); do "
+                        "echo $i >%d.$i; done; sleep 9" % number)
+        agent.event("event.step_started")
+        while not os.path.exists(place.share + "/%d.200" % number):
+            time.sleep(0.02)
+        agent.process.stdin.close()
+        time.sleep(number * 0.008)
+        agent.process.send_signal(signal.SIGTERM)
+        equal(agent.process.wait(30), 0)
+        while message := agent.next():
+            if message.get("request_id") == id:
+                equal(message["error"]["number"], 6001)
+        equal((place.processes(), place.sessions()), ([], []))
 
 
 main(mounts=True)

@@ -76,8 +76,7 @@ class Agent:
         self.process.stdin.flush()
         return str(self.last_id)
 
-    def request(self, kind, payload=None, timeout=COMMAND_TIMEOUT):
-        wanted = self.send(kind, payload or {})
+    def response(self, kind, wanted, timeout=COMMAND_TIMEOUT):
         end = time.monotonic() + timeout
         while True:
             try:
@@ -86,9 +85,18 @@ class Agent:
                 raise Failed(f"{kind}: no response in {timeout} s")
             check(message is not None, f"{kind}: the agent ended")
             if message["request_id"] == wanted:
-                check(message["status"] == "ok",
-                      f"{kind}: {message.get('error')}")
-                return message["payload"]
+                return message
+
+    def request(self, kind, payload=None, timeout=COMMAND_TIMEOUT):
+        message = self.response(kind, self.send(kind, payload or {}), timeout)
+        check(message["status"] == "ok", f"{kind}: {message.get('error')}")
+        return message["payload"]
+
+    def refused(self, kind, payload=None):
+        """The error that it must end with."""
+        message = self.response(kind, self.send(kind, payload or {}))
+        check(message["status"] == "error", f"{kind}: {message}")
+        return message["error"]
 
     def wait_event(self, kind, predicate=lambda payload: True, timeout=60,
                    since=0):
@@ -394,11 +402,41 @@ class Roundtrip:
     def recover(self):
         self.agent = Agent(self.errors)
         self.agent.wait_event("event.ready")
-        self.agent.send("session.start", self.session())
+        self.starting = self.agent.send("session.start", self.session())
         event = self.agent.wait_event("event.recovery", timeout=60)
         check(event["step_id"] > 0, event)
         lines = difference(self.before, snapshot(self.share))
         check(not lines, "the tree differs:\n" + "\n".join(lines))
+
+    def reboot(self):
+        """A guest's reboot ends its machine: that is said, and the next start
+        takes the command back."""
+        self.before = snapshot(self.share)
+        agent = self.agent
+        started = agent.response("session.start", self.starting, BOOT_TIMEOUT)
+        check(started["status"] == "ok", started)
+        since = len(agent.events)
+        error = agent.refused("agent.execute", {
+            "command": "rm -r part0; echo x >>a; "
+                       "reboot -f || echo b >/proc/sysrq-trigger; sleep 9"})
+        check(error["number"] == 2005, error)
+        check("the guest rebooted" in error["message"], error)
+        event = agent.wait_event("event.error", since=since)
+        check(event["message"] == error["message"], event)
+        others = [event for event in agent.events[since:] if event["type"] not in
+                  ("event.step_started", "event.terminal_output", "event.error")]
+        check(not others, others)
+        status = agent.request("session.status")
+        check(status["state"] == "error", status)
+        check(snapshot(self.share) != self.before, "nothing had changed")
+        agent.request("session.stop")
+        since = len(agent.events)
+        agent.request("session.start", self.session(), BOOT_TIMEOUT + 30)
+        agent.wait_event("event.recovery", since=since)
+        lines = difference(self.before, snapshot(self.share))
+        check(not lines, "the tree differs:\n" + "\n".join(lines))
+        result, _ = self.execute("test -d part0 && grep -q content a")
+        check(result["exit_code"] == 0, "the guest does not see it")
 
     def stop(self):
         children = descendants(self.agent.process.pid)
@@ -461,6 +499,7 @@ class Roundtrip:
             tests.run("VF-04/git init, add, commit", self.git)
         tests.run("kill -9 of the agent in a step", self.kill_agent)
         tests.run("CR-01/the next start recovers", self.recover)
+        tests.run("a guest that reboots", self.reboot)
         tests.run("SL-08/nothing is left behind", self.stop)
 
 

@@ -43,6 +43,7 @@ _stepback() {
         COMPREPLY=($(compgen -W 'minimal debian' -- "$cur"))
         return
         ;;
+    --network) COMPREPLY=($(compgen -W 'open none' -- "$cur")) && return ;;
     --color)
         COMPREPLY=($(compgen -W 'auto always never' -- "$cur"))
         return

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * redo_units - see redo_units.h.
+ */
+#include "agent/redo_units.h"
+
+#include <string.h>
+
+#include "agent/step_merge.h"
+
+static gint64 step_id(json_t *step)
+{
+    return json_integer_value(json_object_get(step, "step_id"));
+}
+
+/* The folders of a merged step: a bit for each, by its place in the session. */
+static unsigned folders_of(const struct session_spread *spread, json_t *step)
+{
+    const struct session_config *config = spread->session->config;
+    unsigned set = 0;
+    json_t *part;
+    size_t i;
+
+    json_array_foreach(json_object_get(step, "directories"), i, part)
+    {
+        unsigned index;
+
+        if (session_directory_find(config->directories, config->n_directories,
+                                   json_object_get(part, "directory"), &index,
+                                   NULL))
+            set |= 1u << index;
+    }
+    return set;
+}
+
+/* 0: the session has not taken it back. */
+static unsigned noted(const struct session_spread *spread, gint64 id)
+{
+    return GPOINTER_TO_UINT(g_hash_table_lookup(spread->session->undone, &id));
+}
+
+void redo_units_note(struct session_spread *spread, json_t *steps, bool undone)
+{
+    json_t *step;
+    size_t i;
+
+    json_array_foreach(steps, i, step)
+    {
+        gint64 id = step_id(step);
+        unsigned folders = folders_of(spread, step);
+        unsigned set = undone ? noted(spread, id) | folders
+                              : noted(spread, id) & ~folders;
+
+        if (id <= 0) /* each log's own */
+            continue;
+        if (set)
+            g_hash_table_insert(spread->session->undone,
+                                g_memdup2(&id, sizeof(id)),
+                                GUINT_TO_POINTER(set));
+        else
+            g_hash_table_remove(spread->session->undone, &id);
+    }
+}
+
+static bool is_whole(const struct session_spread *spread, json_t *step)
+{
+    unsigned set = noted(spread, step_id(step));
+
+    return set == 0 || set == folders_of(spread, step);
+}
+
+unsigned redo_units_count(const struct session_spread *spread, unsigned max,
+                          unsigned *counts)
+{
+    json_t *units = step_merge_lists(spread->redos, spread->n, max, true, NULL);
+    json_t *step;
+    size_t k;
+
+    memset(counts, 0, sizeof(*counts) * spread->n);
+    json_array_foreach(units, k, step)
+    {
+        unsigned set = folders_of(spread, step);
+
+        if (!is_whole(spread, step))
+            break;
+        for (unsigned i = 0; i < spread->n; i++)
+            counts[i] += set >> spread->folders[i] & 1;
+    }
+    json_decref(units);
+    return (unsigned)k;
+}
+
+unsigned redo_units_count_all(const struct session_spread *spread)
+{
+    unsigned counts[SESSION_MAX_DIRECTORIES];
+
+    return spread->n == 1 ? spread->redoable[0]
+                          : redo_units_count(spread, UINT_MAX, counts);
+}
+
+bool redo_units_has_others(const struct session_spread *spread,
+                           const unsigned *counts)
+{
+    for (unsigned i = 0; i < spread->n; i++) {
+        if (spread->redoable[i] > counts[i])
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,432 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The command line over real logs: history, preview, undo, redo and diff."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from cli_case import Daemon, call, on_terminal, run  # noqa: E402
+from stdio_client import contains, equal, main, test  # noqa: E402
+
+
+@test
+def no_history(place):
+    """a folder without a log: an empty history, and none is made"""
+    equal(call(place, "history", "-C", place.share)[:2],
+          (0, b"There is nothing to undo.\n"))
+    status, out, err = call(place, "history", "--json", "-C", place.share)
+    equal(json.loads(out), {"steps": [], "barriers": [], "last_step_id": 0,
+                            "redoable": 0})
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "no undo log")
+    equal(os.path.exists(place.root + "/.stepback"), False)
+
+
+@test
+def undo_with_and_without_daemon(place):
+    """history and undo are the same, whoever owns the log"""
+    with open(place.share + "/old", "w") as file:
+        file.write("old")
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo new > old; mkdir d; echo x > d/x")
+        daemon.step(2, "rm old")
+        daemon.step(3, "mv d e")
+        owned = call(place, "history", "--json", "-C", place.share)
+        equal(owned[0], 0)
+        status, out, err = call(place, "undo", "-C", place.share)
+        equal((status, err), (0, ""))
+        contains(out.decode(), "undone: 3")
+        equal(sorted(os.listdir(place.share)), ["d"])
+    finally:
+        daemon.end()
+    status, out, err = call(place, "history", "--json", "-C", place.share)
+    equal([s["step_id"] for s in json.loads(out)["steps"]], [2, 1])
+    equal([s["step_id"] for s in json.loads(owned[1])["steps"]], [3, 2, 1])
+    equal(json.loads(out)["steps"], json.loads(owned[1])["steps"][1:])
+    out = call(place, "history", "--limit", "1", "-C", place.share)[1].decode()
+    contains(out, "rm old")
+    contains(out, "1 path changed (1 deleted)")
+    equal(len(out.splitlines()), 2)
+    contains(out.splitlines()[0],
+             "1 undone step can be brought back: stepback redo -C")
+    equal(call(place, "undo", "3", "-C", place.share)[0], 1)
+    equal(os.listdir(place.share), ["d"])
+    equal(call(place, "undo", "2", "-C", place.share)[0], 0)
+    equal(os.listdir(place.share), ["old"])
+    equal(open(place.share + "/old").read(), "old")
+
+
+@test
+def changes_from_outside(place):
+    """undo stops at what somebody else has changed, and says so"""
+    with open(place.share + "/old", "w") as file:
+        file.write("old")
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo new > old")
+        with open(place.share + "/old", "w") as file:
+            file.write("mine")
+        out = call(place, "history", "-C", place.share)[1].decode()
+        contains(out.splitlines()[0], "changed from outside: old")
+        status, out, err = call(place, "undo", "-C", place.share)
+        equal((status, out), (1, b""))
+        contains(err, "changed from outside: old")
+        contains(err, "--force")
+    finally:
+        daemon.end()
+    # Nobody watches now, and it is not forgotten.
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal(status, 1)
+    contains(err, "changed from outside: old")
+    equal(open(place.share + "/old").read(), "mine")
+    status, out, err = call(place, "undo", "--force", "-C", place.share)
+    equal(status, 0)
+    contains(out.decode(), "undone: 1")
+    equal(err.count("warning: "), 1)
+    contains(err, "goes over changes from outside: old")
+    equal(open(place.share + "/old").read(), "old")
+
+
+@test
+def table(place):
+    """history on a terminal is a table with a head"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.step(2, "echo 2 > two; rm one")
+    finally:
+        daemon.end()
+    lines = on_terminal(place, "history", "-C", place.share).splitlines()
+    equal(lines[0].split(), ["STEP", "TIME", "CHANGES", "COMMAND"])
+    equal(lines[1].index("echo 2"), lines[0].index("COMMAND"))
+    equal(lines[2].index("echo 1"), lines[0].index("COMMAND"))
+    out = call(place, "history", "-C", place.share)[1].decode()
+    equal(out.splitlines(), lines[1:])
+
+
+@test
+def preview(place):
+    """preview is undo that does nothing"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+    finally:
+        daemon.end()
+    told = call(place, "preview", "-C", place.share)
+    equal(told, call(place, "undo", "--dry-run", "-C", place.share))
+    contains(told[1].decode(), "would be undone: 1")
+    contains(told[1].decode(), "deleted  one")
+    equal(os.listdir(place.share), ["one"])
+    answer = json.loads(call(place, "preview", "--json", "-C", place.share)[1])
+    equal(answer["steps"][0]["step_id"], 1)
+    equal(call(place, "preview", "2", "-C", place.share)[0], 1)
+    equal(call(place, "preview", "x", "-C", place.share)[0], 2)
+
+
+@test
+def half_way(place):
+    """undo of several steps that stops says what was undone and goes on"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.step(2, "echo 2 > two")
+    finally:
+        daemon.end()
+    with open(place.share + "/one", "w") as file:
+        file.write("from outside")
+    status, out, err = call(place, "undo", "-n", "2", "-C", place.share)
+    equal((status, err), (0, ""))
+    contains(out.decode(), "only when")
+    status, out, err = call(place, "undo", "2", "-C", place.share)
+    equal(status, 1)
+    contains(out.decode(), "undone: 2")
+    contains(err, "1 of 2 steps undone")
+    contains(err, "To go on: stepback undo -C %s 1 --force\n" % place.share)
+    status, out, err = call(place, "undo", "--json", "-C", place.share)
+    equal((status, err), (1, ""))
+    error = json.loads(out)["error"]
+    equal((error["code"], error["data"]["paths"]), ("undo_barrier", ["one"]))
+    status, out, err = call(place, "undo", "1", "--force", "-C", place.share)
+    equal((status, os.listdir(place.share)), (0, []))
+
+
+@test
+def unreadable_step(place):
+    """a step that cannot be read is passed by, loudly"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+    finally:
+        daemon.end()
+    step = place.root + "/.stepback/share/steps/1"
+    shutil.rmtree(step)
+    os.mkdir(step)
+    out = call(place, "history", "-C", place.share)[1].decode()
+    equal(out, "    1  (its record cannot be read)\n")
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "add --force")
+    out = call(place, "undo", "-n", "--force", "-C", place.share)[1]
+    equal(out, b"would be passed by: 1; what it changed stays\n")
+    status, out, err = call(place, "undo", "--force", "-C", place.share)
+    equal((status, out), (0, b"passed by: 1; what it changed stays\n"))
+    contains(err, "warning: step 1")
+    equal(os.listdir(place.share), ["one"])
+
+
+@test
+def step_over_the_limit(place):
+    """a step that changed too much says so, and what ends it"""
+    with open(place.share + "/big", "wb") as file:
+        file.write(os.urandom(3 << 20))
+    daemon = Daemon(place, "--undo-max-step-size", "1M")
+    try:
+        daemon.step(1, "dd if=/dev/zero of=big bs=1M count=3 conv=notrunc "
+                    "2>/dev/null")
+    finally:
+        daemon.end()
+    out = call(place, "history", "-C", place.share)[1].decode()
+    contains(out, "  changed more than could be kept  dd if=/dev/zero")
+    equal(out.endswith("  [cannot be undone]\n"), True)
+    status, out, err = call(place, "undo", "--force", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "--discard")
+    status, out, err = call(place, "undo", "--discard", "--json", "-C",
+                            place.share)
+    equal((status, json.loads(out)["discarded_steps"], err), (0, 1, ""))
+    equal(call(place, "history", "-C", place.share)[1],
+          b"There is nothing to undo.\n")
+
+
+@test
+def discard_unfinished(place):
+    """with no daemon, --discard gives up a step that cannot be taken back"""
+    log = place.root + "/.stepback/share"
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.ask("step.open", step_id=2, type="command", command="x")
+        subprocess.run(["sh", "-c", "echo 2 > one"], cwd=daemon.seen, check=True)
+    finally:
+        daemon.end(signal.SIGKILL)
+    # A file where the rollback wants a folder.
+    with open(log + "/wal/in_progress/staging", "w"):
+        pass
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "stepback undo --discard")
+    status, out, err = call(place, "undo", "--discard", "-C", place.share)
+    equal((status, out), (0, b"The undo log is empty now.\n"))
+    contains(err, log + "/damaged")
+    equal(os.listdir(log + "/damaged"), ["0"])
+    with open(place.share + "/one") as one:
+        equal(one.read(), "2\n")
+
+
+@test
+def log_above(place):
+    """in a folder below one that has a log, that is said"""
+    below = place.share + "/below"
+    os.mkdir(below)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+    finally:
+        daemon.end()
+    for command in ("history", "undo", "redo"):
+        status, out, err = call(place, command, "-C", below)
+        equal((command, status, out), (command, 1, b""))
+        contains(err, "A folder above it has a log: " + place.share)
+    status, out, err = run(place, "-C", below, "--", "echo x")
+    equal((status, out), (0, b"x\n"))
+    contains(err, "warning: " + place.share)
+    status, out, err = run(place, "--", "echo x")
+    equal((status, out, "warning" in err), (0, b"x\n", False))
+
+
+@test
+def recovery_is_told(place):
+    """a step that a crash interrupted is taken back, and that is said"""
+    daemon = Daemon(place)
+    try:
+        daemon.ask("step.open", step_id=1, type="command", command="break it")
+        open(daemon.seen + "/half", "w").close()
+    finally:
+        daemon.end(signal.SIGKILL)
+    equal(os.listdir(place.share), ["half"])
+    status, out, err = call(place, "redo", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "taken back: break it (1 path restored)")
+    equal(os.listdir(place.share), [])
+
+
+def interrupted(place):
+    """A folder with one step, and one that a kill interrupted."""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.ask("step.open", step_id=2, type="command", command="break it")
+        open(daemon.seen + "/half", "w").close()
+    finally:
+        daemon.end(signal.SIGKILL)
+    equal(sorted(os.listdir(place.share)), ["half", "one"])
+
+
+@test
+def looking_recovers_nothing(place):
+    """history, preview, diff and --dry-run leave an interrupted step alone"""
+    interrupted(place)
+    lock = place.root + "/.stepback/share/lock"
+    before = (os.stat(lock).st_mtime_ns, open(lock).read())
+    for words in (["history"], ["preview"], ["undo", "--dry-run"],
+                  ["preview", "2"], ["diff"], ["diff", "1"]):
+        status, out, err = call(place, *words, "-C", place.share)
+        equal(status, 1 if words[0] == "diff" else 0)
+        contains(err, "a step did not end: break it; the next undo or run "
+                 "takes it back")
+        if words[0] in ("preview", "undo"):
+            contains(out.decode(), "would be undone: 2")
+            contains(out.decode(), "deleted  half")
+        equal(out.decode().count("would be undone: 1"),
+              1 if words[-1] == "2" else 0)
+        equal(sorted(os.listdir(place.share)), ["half", "one"])
+    equal((os.stat(lock).st_mtime_ns, open(lock).read()), before)
+    equal(call(place, "preview", "3", "-C", place.share)[0], 1)
+
+
+@test
+def undo_counts_the_interrupted(place):
+    """a step that opening the log has taken back is the first that undo undoes"""
+    interrupted(place)
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal(status, 0)
+    contains(out.decode(), "undone: 2")
+    contains(err, "a step that did not end was taken back: break it")
+    equal(os.listdir(place.share), ["one"])
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, os.listdir(place.share)), (0, []))
+
+
+@test
+def undo_of_the_interrupted_and_more(place):
+    """with N, it is one of the N"""
+    interrupted(place)
+    status, out, err = call(place, "undo", "2", "--json", "-C", place.share)
+    equal(status, 0)
+    equal([s["step_id"] for s in json.loads(out)["steps"]], [2, 1])
+    equal(os.listdir(place.share), [])
+
+
+@test
+def undo_of_too_many_interrupted(place):
+    """more than there are: the interrupted one is taken back, and that is all"""
+    interrupted(place)
+    status, out, err = call(place, "undo", "9", "-C", place.share)
+    equal(status, 1)
+    contains(out.decode(), "undone: 2")
+    contains(err, "only 1 step can be undone")
+    equal(os.listdir(place.share), ["one"])
+
+
+def tree(root):
+    """What git sees of a folder: names, content and the x bit."""
+    found = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(folder, name)
+            mode = os.lstat(path).st_mode
+            if os.path.islink(path):
+                content = os.readlink(path)
+            else:
+                with open(path, "rb") as file:
+                    content = file.read()
+            found[os.path.relpath(path, root)] = (content, mode & 0o170100)
+    return found
+
+
+@test
+def diff(place):
+    """diff is a patch that git applies backwards, through newer steps too"""
+    share = place.share
+    subprocess.run(["sh", "-ec", """
+        seq 1000 > long; printf 'no newline' > "a b"; mkdir -p d/e
+        seq 50 > d/e/moved; echo x > 'tab\tand"quote'; echo gone > gone
+        ln -s long link; echo same > mode; echo 1 > one; ln one two
+        """], cwd=share, check=True)
+    trees, copies = [tree(share)], []
+    commands = (
+        "sed -i 's/^500$/five hundred/' long; echo ' and' >> 'a b'; echo > new",
+        "mv d/e/moved d/f; echo 51 >> d/f; rm gone; chmod +x mode",
+        "ln -sf d link; printf 'line\\n' > 'tab\tand\"quote'; : > empty",
+        "mv d/f 'new name'; rm long; mkdir long; echo 3 >> long/x",
+        "echo 2 >> two; rm one; printf '\\377\\n' > \"$(printf 'n\\377')\"")
+    daemon = Daemon(place)
+    try:
+        for number, command in enumerate(commands, 1):
+            daemon.step(number, command)
+            trees.append(tree(share))
+            copies.append("%s/copy%d" % (place.root, number))
+            shutil.copytree(share, copies[-1], symlinks=True)
+        owned = call(place, "diff", "2", "-C", share)
+    finally:
+        daemon.end()
+    equal(call(place, "diff", "2", "-C", share), owned)
+    for number, copy in enumerate(copies, 1):
+        status, patch, err = call(place, "diff", str(number), "-C", share)
+        equal((status, err), (0, ""))
+        if number < len(copies): # of two names of a file one is told
+            subprocess.run(["git", "apply", "-R", "--whitespace=nowarn"],
+                           cwd=copy, input=patch, check=True)
+            equal(tree(copy), trees[number - 1])
+    patch = call(place, "diff", "-C", share)[1]
+    equal(call(place, "diff", "5", "-C", share)[1], patch)
+    contains(patch, b"+++ b/two\n@@ -1 +1,2 @@\n 1\n+2\n")
+    contains(patch, b'+++ "b/n\\377"\n')
+    part = call(place, "diff", "1", "new", "-C", share)[1]
+    contains(part, b"new file mode 100644")
+    equal(part.count(b"diff --git"), 1)
+    answer = json.loads(call(place, "diff", "--json", "3", "-C", share)[1])
+    equal((answer["step_id"], len(answer["files"])), (3, 3))
+
+
+@test
+def diff_refused(place):
+    """diff says why there is none"""
+    equal(call(place, "diff", "-C", place.share)[0], 1)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "head -c 3000000 /dev/zero > big; echo a > text")
+    finally:
+        daemon.end()
+    status, out, err = call(place, "diff", "9", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "there is no step 9")
+    out = call(place, "diff", "-C", place.share)[1]
+    contains(out, b"Files /dev/null and b/big are too long to compare")
+    contains(out, b"+a\n")
+    equal(call(place, "diff", "--color", "x", "-C", place.share)[0], 2)
+    out = call(place, "diff", "--color=always", "-C", place.share)[1]
+    contains(out, b"\033[32m+a\033[m\n")
+
+
+@test
+def diff_on_a_terminal(place):
+    """what a file holds does nothing to the terminal"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "printf 'a\\033]0;title\\007b\\n' > text")
+    finally:
+        daemon.end()
+    out = on_terminal(place, "diff", "-C", place.share, NO_COLOR="1")
+    contains(out, "+a^[]0;title^Gb\n")
+    equal(out.count("\033"), 0)
+
+
+main()

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line over a fake QEMU, and the daemon that it asks."""
+import json
+import os
+import signal
+import socket
+import subprocess
+
+from stdio_client import BUILDDIR, PROGRAM, Skip, equal, eventually
+
+
+def call(place, *words, **env):
+    done = subprocess.run([PROGRAM, *words], env=place.environment(**env),
+                          capture_output=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+def run(place, *words):
+    return call(place, "run", "-C", place.share, "--accel", "tcg", *words)
+
+
+class Daemon:
+    """The real daemon, serving the folder to this host."""
+
+    def __init__(self, place, *options):
+        self.place = place
+        self.seen = place.root + "/seen"
+        self.socket = place.root + "/control.sock"
+        os.makedirs(self.seen, exist_ok=True)
+        self.process = subprocess.Popen(
+            [BUILDDIR + "/stepback-virtiofsd", "--shared-dir", place.share,
+             "--mount", self.seen, "--interceptor-socket", self.socket,
+             "--undo-dir", place.root + "/.stepback/share", *options],
+            stderr=subprocess.DEVNULL)
+        if not eventually(lambda: os.path.ismount(self.seen) or
+                          self.process.poll() is not None, 10) or \
+                self.process.poll() is not None:
+            raise Skip("the daemon cannot mount here")
+        self.control = socket.socket(socket.AF_UNIX)
+        self.control.connect(self.socket)
+        self.answers = self.control.makefile()
+
+    def ask(self, operation, **payload):
+        request = {"type": operation, "request_id": "1", "payload": payload}
+        self.control.sendall(json.dumps(request).encode() + b"\n")
+        while True:
+            answer = json.loads(self.answers.readline())
+            if answer["type"] == "response":
+                equal(answer["status"], "ok")
+                return answer["payload"]
+
+    def step(self, id, command):
+        self.ask("step.open", step_id=id, type="command", command=command)
+        subprocess.run(["sh", "-c", command], cwd=self.seen, check=True)
+        self.ask("step.close", step_id=id, exit_code=0)
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        self.process.wait(20)
+        # A mount whose daemon was killed is no mount to os.path.ismount().
+        subprocess.run(["umount", "-l", self.seen], stderr=subprocess.DEVNULL)
+
+
+def on_terminal(place, *words, **env):
+    """What a command prints on a terminal."""
+    master, slave = os.openpty()
+    subprocess.run([PROGRAM, *words], stdout=slave, stderr=slave, check=True,
+                   env=place.environment(**env), timeout=60)
+    os.close(slave)
+    out = b""
+    try:
+        while chunk := os.read(master, 65536):
+            out += chunk
+    except OSError:  # the other side is closed
+        pass
+    os.close(master)
+    return out.decode().replace("\r\n", "\n")
