@@ -83,7 +83,7 @@ static void cancel(void *host)
 }
 
 static void write_file(void *host, json_t *directory, json_t *file,
-                       reply_done done, void *opaque)
+                       const struct stat *seen, reply_done done, void *opaque)
 {
     json_t *step = report();
 
