@@ -12,6 +12,7 @@
 
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/birth.h"
 #include "interceptor/capture_rights.h"
 #include "interceptor/content.h"
 #include "interceptor/pack.h"
@@ -296,6 +297,7 @@ int capture_copy(struct wal *wal, struct ic_inode *dir, const char *name,
         return 0;
     if (!S_ISDIR(st.st_mode) && st.st_nlink > 1) /* it lives on elsewhere */
         return known->flags & STEP_DATA ? step_record_all(wal->step, known) : 0;
+    known->born = birth_of_name(dir->fd, name);
     return step_record_retiring(wal->step, known);
 }
 

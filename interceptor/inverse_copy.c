@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "common/fd.h"
+#include "interceptor/birth.h"
 #include "interceptor/inverse_parts.h"
 #include "interceptor/search.h"
 #include "interceptor/sys.h"
@@ -36,6 +37,7 @@ static int copy_inode(struct inverter *v, const struct survey_entry *entry,
     fd_auto int fd = inverse_open_entry(v, entry);
     int rc = inverse_record_meta(v, inode, fd);
 
+    inode->born = birth_of_name(fd, "");
     if (rc == 0 && S_ISREG(entry->st.st_mode))
         rc = inverse_keep_file(v, inode, fd, &entry->st);
     return rc;

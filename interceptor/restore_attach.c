@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "interceptor/birth.h"
 #include "interceptor/project.h"
 #include "interceptor/restore_names.h"
 #include "interceptor/restore_state.h"
@@ -92,6 +93,9 @@ static int remake(struct attacher *a, struct step_inode *inode,
 {
     struct restore *r = a->r;
     guint number = g_hash_table_size(a->remade) + 1;
+    struct undo_log_remade remade = { .from = inode->ino,
+                                      .seq = r->step->seq,
+                                      .born = inode->born };
     struct stat st;
     int rc;
 
@@ -103,8 +107,11 @@ static int remake(struct attacher *a, struct step_inode *inode,
         rc = meta_create_inode(inode->meta, r->staging, ret_name->text);
     if (rc == 0)
         rc = sys_stat_name(r->staging, ret_name->text, &st);
-    if (rc == 0)
-        rc = undo_log_add_alias(r->log, inode->ino, st.st_ino, r->step->seq);
+    if (rc < 0)
+        return rc;
+    remade.to = st.st_ino;
+    remade.made = birth_of_name(r->staging, ret_name->text);
+    rc = undo_log_add_alias(r->log, &remade);
     if (rc < 0)
         return rc;
     project_adopt(r->staging, ret_name->text, a->dirfd);
@@ -137,18 +144,14 @@ static int place(struct attacher *a, int from_dir, const char *from,
 }
 
 /* What is there has the inode's number; but was it made after the step had met
- * the inode? Then others have removed that one. Not known of one that undo has
- * made anew, nor where a clock was set back. */
-static bool is_other(const struct restore *r, const struct step_inode *inode,
-                     int dirfd, const char *name)
+ * the inode, or undo had made that anew? Then others have removed it. */
+static bool is_other(const struct step_inode *inode, int dirfd,
+                     const char *name)
 {
-    struct timespec born, changed;
-
+    if (inode->born)
+        return birth_of_name(dirfd, name) > inode->born;
     return inode->flags & STEP_SEEN &&
-           !undo_log_is_remade(r->log, inode->recorded, r->step->seq) &&
-           sys_birth_name(dirfd, name, &born, &changed) == 0 &&
-           meta_time(&born) > inode->seen.changed &&
-           meta_time(&born) <= meta_time(&changed);
+           birth_of_name(dirfd, name) > inode->seen.changed;
 }
 
 /* A name of an inode that lives on where no record knows. It gets a link in
@@ -159,7 +162,7 @@ static int link_staged(int dirfd, const char *name, uint64_t ino, void *opaque)
     const struct step_inode *inode = step_find_inode(r->step, ino);
     int rc;
 
-    if (inode && is_other(r, inode, dirfd, name))
+    if (inode && is_other(inode, dirfd, name))
         return -ENOENT;
     if (r->staging < 0)
         return -ENOSPC;

@@ -33,7 +33,8 @@
  *     {"t":"c","i":12,"ct":T}            it gets another name
  *     {"t":"a","i":12}                   all its content is kept
  *     {"t":"l","i":12}                   rollback: lost (restore_lost.h)
- *     {"t":"r","i":12}                   retired
+ *     {"t":"r","i":12,"bt":T}            retired; "bt": its birth (birth.h), if
+ *                                        it is known
  *     {"t":"s","n":".stepback-..."}      rollback: staging is in the share's
  *                                        root, by this name (restore.h)
  *     {"t":"u","bytes":N}                unprotected: N bytes were kept when
@@ -97,6 +98,10 @@ struct step_inode {
     struct content *content; /* of the open step; borrowed; or NULL */
     uint64_t now; /* of a retired inode: the number it was remade with */
 
+    /* birth.h: of one to be retired, or of one that undo has made anew since;
+     * 0: not known. INT64_MAX: made anew, nobody knows when. */
+    int64_t born;
+
     /* With STEP_SEEN: its number and ctime then (own.h). */
     struct own_state seen;
 
@@ -126,10 +131,10 @@ struct step {
     char *command; /* may be NULL */
     int64_t started_us;
     int64_t root_born; /* us since the epoch; 0: not known */
-    bool inverse;    /* of a step that was taken back (undo_log.h) */
-    json_t *end;     /* the end record, or NULL */
-    GPtrArray *post; /* post_state.h; NULL: none was read */
-    char *staging;   /* name of a staging folder in the share, or NULL */
+    bool inverse;      /* of a step that was taken back (undo_log.h) */
+    json_t *end;       /* the end record, or NULL */
+    GPtrArray *post;   /* post_state.h; NULL: none was read */
+    char *staging;     /* name of a staging folder in the share, or NULL */
 
     struct step_inode *root;
     GHashTable *inodes;   /* ino -> owned step_inode */
@@ -152,13 +157,16 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(step_auto, step_free)
 /* Create dirfd/manifest.jsonl and write its first line. 0 or -errno. */
 int step_create_manifest(struct step *step, int dirfd);
 
-/* Read a step back from dirfd/manifest.jsonl. alias (may be NULL) tells the
- * number that an inode of the step has now; 0: it is known to be dead, by
- * somebody else's hand, and so it is lost. -EBADMSG if the first line is not
- * a step of this format. */
-int step_load(int dirfd,
-              uint64_t (*alias)(uint64_t ino, int64_t seq, void *opaque),
-              void *opaque, struct step **ret_step);
+/* Tells the number that an inode has now which was in this state (changed 0:
+ * not known) when step seq met it; 0: it is known to be dead, by somebody
+ * else's hand. ret_born: for the inode's born. */
+typedef uint64_t step_alias(const struct own_state *then, int64_t seq,
+                            int64_t *ret_born, void *opaque);
+
+/* Read a step back from dirfd/manifest.jsonl. alias may be NULL; what is dead
+ * by it is lost. -EBADMSG if the first line is not a step of this format. */
+int step_load(int dirfd, step_alias *alias, void *opaque,
+              struct step **ret_step);
 
 /* Read its header and end record alone. -ENODATA if not even the first line is
  * whole: then nothing was changed yet. */

@@ -168,6 +168,8 @@ static bool load_state(struct loader *loader, json_t *record, char type)
     default:
         if (inode == loader->step->root)
             return false;
+        if (!get_integer(record, "bt", &inode->born))
+            inode->born = 0;
         step_note_retired(loader->step, inode);
         return true;
     }
@@ -239,10 +241,7 @@ static void enter_inodes(struct step *step, GHashTable *inodes, bool changed)
 
 /* Give each inode the number that it has now. Not the retired ones: they died
  * in this step, and what else had their number since is another story. */
-static void apply_aliases(struct step *step,
-                          uint64_t (*alias)(uint64_t ino, int64_t seq,
-                                            void *opaque),
-                          void *opaque)
+static void apply_aliases(struct step *step, step_alias *alias, void *opaque)
 {
     GHashTable *inodes = g_hash_table_new_full(g_int64_hash, g_int64_equal,
                                                NULL, step_inode_free);
@@ -260,9 +259,12 @@ static void apply_aliases(struct step *step,
     g_hash_table_iter_init(&iter, numbers);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         struct step_inode *inode = value;
+        struct own_state then = { inode->ino, inode->flags & STEP_SEEN
+                                                  ? inode->seen.changed
+                                                  : 0 };
 
         if (inode != step->root)
-            inode->ino = alias(inode->ino, step->seq, opaque);
+            inode->ino = alias(&then, step->seq, &inode->born, opaque);
     }
     g_hash_table_steal(numbers, step->root);
     g_hash_table_insert(inodes, &step->root->ino, step->root);
@@ -272,9 +274,8 @@ static void apply_aliases(struct step *step,
     step->inodes = inodes;
 }
 
-int step_load(int dirfd,
-              uint64_t (*alias)(uint64_t ino, int64_t seq, void *opaque),
-              void *opaque, struct step **ret_step)
+int step_load(int dirfd, step_alias *alias, void *opaque,
+              struct step **ret_step)
 {
     struct loader loader = { 0 };
     bool damaged = false;

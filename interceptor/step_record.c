@@ -195,11 +195,16 @@ int step_record_lost(struct step *step, struct step_inode *inode)
 
 int step_record_retiring(struct step *step, struct step_inode *inode)
 {
+    json_t *record;
     int rc;
 
     if (inode->flags & (STEP_RETIRING | STEP_CREATED))
         return 0;
-    rc = append_inode(step, "r", inode);
+    record = json_pack("{s:s, s:I}", "t", "r", "i",
+                       (json_int_t)inode->recorded);
+    if (inode->born)
+        json_object_set_new(record, "bt", json_integer(inode->born));
+    rc = append_object(step, record);
     if (rc == 0)
         inode->flags |= STEP_RETIRING;
     return rc;

@@ -346,7 +346,7 @@ int sys_birth_name(int dirfd, const char *name, struct timespec *ret_born,
 {
     struct statx st;
     int rc = LOOK("stat", name,
-                  statx(dirfd, name, AT_SYMLINK_NOFOLLOW,
+                  statx(dirfd, name, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH,
                         STATX_BTIME | STATX_CTIME, &st));
 
     if (rc < 0)

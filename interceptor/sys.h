@@ -101,7 +101,8 @@ int sys_is_fixed_fd(int fd);
 /* The id of the mount that it was opened on (Linux 5.8), or 0. */
 uint64_t sys_mount_of_fd(int fd);
 
-/* When what is there was made, and when it was last changed (ctime).
+/* When what is there (name "": dirfd itself) was made, and when it was last
+ * changed (ctime).
  * -EOPNOTSUPP: this filesystem does not say. */
 int sys_birth_name(int dirfd, const char *name, struct timespec *ret_born,
                    struct timespec *ret_changed);

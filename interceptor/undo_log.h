@@ -33,9 +33,9 @@
  * what is not in them:
  *     {"t":"done","id":7,"seq":3}          committed
  *     {"t":"popped","id":7,"seq":3}        rolled back
- *     {"t":"alias","from":12,"to":99,"seq":3,"at":5}
+ *     {"t":"alias","from":12,"to":99,"seq":3,"at":5,"born":T,"made":U}
  *         rolling back step 3 had to make inode 12 anew, as 99; 5 was then the
- *         newest seq
+ *         newest seq; the births of both, where they are known
  *
  *     {"t":"barrier",...} and {"t":"crossed",...}: see barriers.h
  *
@@ -44,8 +44,9 @@
  * calls 12 is followed through time: the first step after s in which a 12 was
  * lost is where this one was; rolled back, it is 99 from then ("at") on; and
  * so on. An alias is noted also if both numbers are equal. If on this way a
- * number was given to something else, the inode was dead by then: others have
- * removed it (undo_log_alias.c).
+ * number was given to something else, or if the 12 that was lost was born after
+ * s had met its own, the inode was dead by then: others have removed it
+ * (undo_log_alias.c).
  *
  * Threads: all calls under the engine's locks.
  */
@@ -58,6 +59,7 @@
 
 struct ic_barrier;
 struct own;
+struct own_state;
 
 enum { UNDO_LOG_FORMAT = 1 };
 
@@ -236,20 +238,26 @@ int undo_log_sync_folders(struct undo_log *log);
  * back if that needed a block. Give it up before a rollback, take it again
  * after it. */
 bool undo_log_release_reserve(struct undo_log *log); /* was there any? */
-void undo_log_take_reserve(struct undo_log *log); /* and a spare folder */
+void undo_log_take_reserve(struct undo_log *log);    /* and a spare folder */
 
 /* Move the spare folder to dirfd/name: 0, -ENOENT if there is none, or
  * -errno. */
 int undo_log_give_spare(struct undo_log *log, int dirfd, const char *name);
 
-/* Aliases: the number that the inode has now which step seq called ino; 0: it
- * is known to be dead. */
-int undo_log_add_alias(struct undo_log *log, uint64_t from, uint64_t to,
-                       int64_t seq);
-uint64_t undo_log_alias(uint64_t ino, int64_t seq, void *log);
+/* Taking back step seq, an inode had to be made anew. */
+struct undo_log_remade {
+    uint64_t from, to; /* its numbers, which may be equal */
+    int64_t seq;
+    int64_t born, made; /* birth.h: of the one, of the other */
+};
 
-/* Was it made anew since? It may have the same number. */
-bool undo_log_is_remade(struct undo_log *log, uint64_t ino, int64_t seq);
+int undo_log_add_alias(struct undo_log *log,
+                       const struct undo_log_remade *remade);
+
+/* A step_alias(). *ret_born: when undo made it, INT64_MAX if nobody knows; 0:
+ * it is still the same inode. */
+uint64_t undo_log_alias(const struct own_state *then, int64_t seq,
+                        int64_t *ret_born, void *log);
 
 /* Barriers, oldest first: struct ic_barrier, borrowed. Those that no step is
  * before may be among them. */

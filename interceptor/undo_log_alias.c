@@ -10,12 +10,14 @@
 #include "interceptor/undo_log_parts.h"
 
 #include "interceptor/journal.h"
+#include "interceptor/own.h"
 #include "interceptor/step.h"
 
 /* nth: the order in which they were noted. */
 struct alias {
     uint64_t from, to;
     int64_t seq, at, nth;
+    int64_t born, made;
 };
 
 static GHashTable *table_new(GDestroyNotify free_list)
@@ -71,6 +73,8 @@ void undo_log_read_alias(struct undo_log *log, json_t *record)
         .to = (uint64_t)number(record, "to"),
         .seq = number(record, "seq"),
         .at = number(record, "at"),
+        .born = number(record, "born"),
+        .made = number(record, "made"),
     };
 
     note_alias(log, &alias);
@@ -81,17 +85,29 @@ void undo_log_read_alias(struct undo_log *log, json_t *record)
 
 static int write_alias(struct journal *journal, const struct alias *alias)
 {
-    return journal_append(
-        journal,
-        json_pack("{s:s, s:I, s:I, s:I, s:I}", "t", "alias", "from",
-                  (json_int_t)alias->from, "to", (json_int_t)alias->to, "seq",
-                  (json_int_t)alias->seq, "at", (json_int_t)alias->at));
+    json_t *record = json_pack(
+        "{s:s, s:I, s:I, s:I, s:I}", "t", "alias", "from",
+        (json_int_t)alias->from, "to", (json_int_t)alias->to, "seq",
+        (json_int_t)alias->seq, "at", (json_int_t)alias->at);
+
+    if (alias->born)
+        json_object_set_new(record, "born", json_integer(alias->born));
+    if (alias->made)
+        json_object_set_new(record, "made", json_integer(alias->made));
+    return journal_append(journal, record);
 }
 
-int undo_log_add_alias(struct undo_log *log, uint64_t from, uint64_t to,
-                       int64_t seq)
+int undo_log_add_alias(struct undo_log *log,
+                       const struct undo_log_remade *remade)
 {
-    struct alias alias = { from, to, seq, log->last_seq, 0 };
+    struct alias alias = {
+        .from = remade->from,
+        .to = remade->to,
+        .seq = remade->seq,
+        .at = log->last_seq,
+        .born = remade->born,
+        .made = remade->made,
+    };
     int rc = write_alias(log->history, &alias);
 
     if (rc == 0)
@@ -187,25 +203,31 @@ static bool is_given(struct undo_log *log, uint64_t ino, int64_t seq,
     return false;
 }
 
-uint64_t undo_log_alias(uint64_t ino, int64_t seq, void *opaque)
+/* Was it another inode that was lost as next? One that is itself made anew has
+ * its birth from there. */
+static bool is_later(const struct own_state *then, const struct alias *since,
+                     const struct alias *next)
+{
+    if (since)
+        return next->born && since->made && next->born != since->made;
+    return then->changed && next->born > then->changed;
+}
+
+uint64_t undo_log_alias(const struct own_state *then, int64_t seq,
+                        int64_t *ret_born, void *opaque)
 {
     struct undo_log *log = opaque;
     const struct alias *since = NULL, *next;
+    uint64_t ino = then->ino;
 
-    do {
-        next = next_alias(log, ino, seq);
-        if (is_given(log, ino, seq, since, next))
+    *ret_born = 0;
+    while ((next = next_alias(log, ino, seq))) {
+        if (is_later(then, since, next) || is_given(log, ino, seq, since, next))
             return 0;
+        *ret_born = next->made ? next->made : INT64_MAX;
+        ino = next->to;
+        seq = moment(next); /* rises: the loop ends */
         since = next;
-        if (next) {
-            ino = next->to;
-            seq = moment(next); /* rises: the loop ends */
-        }
-    } while (next);
-    return ino;
-}
-
-bool undo_log_is_remade(struct undo_log *log, uint64_t ino, int64_t seq)
-{
-    return next_alias(log, ino, seq) != NULL;
+    }
+    return is_given(log, ino, seq, since, NULL) ? 0 : ino;
 }

@@ -63,6 +63,7 @@ static bool is_same(struct verifier *v, const struct post_state *post,
                     const struct post_state *now)
 {
     struct own_state expected = post->state;
+    int64_t born;
 
     if (post->mode != now->mode || post->size != now->size ||
         post->mtime != now->mtime || !has_same_meta(post, now))
@@ -73,7 +74,7 @@ static bool is_same(struct verifier *v, const struct post_state *post,
                expected.changed == now->state.changed;
     return now->state.ino == expected.ino ||
            now->state.ino ==
-               undo_log_alias(post->state.ino, v->step->seq, v->log);
+               undo_log_alias(&post->state, v->step->seq, &born, v->log);
 }
 
 static void compare(struct verifier *v, const struct survey_entry *entry)
