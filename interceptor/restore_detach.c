@@ -172,6 +172,31 @@ static int detach_in_created(struct restore *r, int dirfd, GArray *queue)
     return tree_walk(dirfd, visit_created, restore_relax, &created);
 }
 
+/* A lost directory has in it what it had, and maybe what the step moved or
+ * linked there, which goes to its own name. Its bindings do not tell
+ * (restore_drop_lost()). */
+static int visit_lost(int dirfd, const struct dirent *entry, void *opaque)
+{
+    struct created *lost = opaque;
+    const struct step_inode *inode;
+    struct stat st;
+    int rc = sys_stat_name(dirfd, entry->d_name, &st);
+
+    if (rc < 0)
+        return rc;
+    inode = step_find_inode(lost->r->step, st.st_ino);
+    if (inode && step_has_name(inode))
+        return detach(lost->r, dirfd, entry->d_name, &st, lost->queue);
+    return S_ISDIR(st.st_mode) ? TREE_ENTER : TREE_SKIP;
+}
+
+static int detach_in_lost(struct restore *r, int dirfd, GArray *queue)
+{
+    struct created lost = { r, queue };
+
+    return tree_walk(dirfd, visit_lost, restore_relax, &lost);
+}
+
 static int detach_in_staged(struct restore *r, uint64_t ino, GArray *queue)
 {
     fd_auto int fd = sys_openat(r->staging, restore_staged_name(ino).text,
@@ -180,8 +205,10 @@ static int detach_in_staged(struct restore *r, uint64_t ino, GArray *queue)
 
     if (fd < 0)
         return fd == -ENOENT ? 0 : fd;
-    return inode ? detach_in_recorded(r, fd, inode, queue)
-                 : detach_in_created(r, fd, queue);
+    if (!inode)
+        return detach_in_created(r, fd, queue);
+    return inode->flags & STEP_LOST ? detach_in_lost(r, fd, queue)
+                                    : detach_in_recorded(r, fd, inode, queue);
 }
 
 static int drain_queue(struct restore *r, GArray *queue)
