@@ -10,6 +10,10 @@
  * in an earlier step and still open, or by a redo together with its directory)
  * gets a link in the step's log instead, which leads to it as well; or, if the
  * log is elsewhere, is searched for.
+ *
+ * Nowhere. Others may make a folder while the step runs, where the step has
+ * changed the tree. It was nowhere before, and goes as a whole: what the step
+ * does in it needs no record, as below what the step made itself (S2).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -18,6 +22,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "interceptor/birth.h"
 #include "interceptor/capture.h"
 #include "interceptor/sys.h"
 
@@ -245,6 +250,16 @@ static int find_homes(struct wal *wal, struct ic_inode *inode, GArray *places)
     return 0;
 }
 
+/* Was the directory made after the step had begun? Of a file that others made
+ * the content is theirs, and is kept, or not changed. */
+static bool was_nowhere(struct wal *wal, const struct ic_inode *inode)
+{
+    int64_t born = S_ISDIR(inode->type) ? birth_of_name(inode->fd, "") / 1000
+                                        : 0;
+
+    return born > wal->step->started_us && born <= g_get_real_time();
+}
+
 int capture_inode(struct wal *wal, struct ic_inode *inode,
                   struct step_inode **ret_inode)
 {
@@ -263,6 +278,8 @@ int capture_inode(struct wal *wal, struct ic_inode *inode,
         places = g_array_new(FALSE, FALSE, sizeof(struct place));
         g_array_set_clear_func(places, place_clear);
         rc = find_homes(wal, inode, places);
+        if (rc == -ESTALE && was_nowhere(wal, inode))
+            return 0;
         if (rc == 0)
             rc = record_homes(wal, places);
         if (rc < 0)
