@@ -123,13 +123,16 @@ int command_start(struct command *command, const struct spawn_request *request,
 
 bool command_cancel(struct command *command, int64_t id, int64_t now_ms)
 {
-    if (command->state == COMMAND_NONE || command->state == COMMAND_DRAINING ||
-        command->id != id)
+    if (command->pid == 0 || command->id != id)
         return false;
-    if (command->cancelled)
+    /* The host had not read yet how it ended. */
+    if (command->state == COMMAND_NONE || command->cancelled)
         return true;
     command->cancelled = true;
     command->next_kill_ms = now_ms + WIRE_CANCEL_GRACE_MS;
+    /* Its end waits for those it left in the background, then. */
+    if (command->state == COMMAND_DRAINING)
+        command->state = COMMAND_DYING;
     process_set_signal(&command->processes, SIGTERM);
     /* One that is stopped sees SIGTERM only when it goes on. */
     process_set_signal(&command->processes, SIGCONT);

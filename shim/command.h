@@ -11,7 +11,8 @@
  * in the pipes at that moment, so that many bytes are still read from them
  * (not "until empty": a background process could keep that from coming) and
  * then step_completed is sent. A cancelled command is over when none of its
- * processes lives; the host may then undo without one writing behind it.
+ * processes lives; the host may then undo without one writing behind it. That
+ * is so, too, if it is cancelled between its end and step_completed.
  */
 #ifndef SHIM_COMMAND_H
 #define SHIM_COMMAND_H
@@ -59,7 +60,8 @@ struct command {
 int command_start(struct command *command, const struct spawn_request *request,
                   struct process_home *home, struct port *port);
 
-/* Begin to end all its processes. False if that id does not run. */
+/* Begin to end all its processes, unless its end was sent already. False if
+ * the last command has another id. */
 bool command_cancel(struct command *command, int64_t id, int64_t now_ms);
 
 /* A child was reaped; it may be the command's. */

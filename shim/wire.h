@@ -22,7 +22,10 @@
  *   {"type":"cancel","id":42}
  *       SIGTERM to every process that command started, SIGKILL to those left
  *       after WIRE_CANCEL_GRACE_MS. Its step_completed follows when none is
- *       left. "error" if no such command runs (it may just have ended).
+ *       left. If it was sent before, nothing is: the two have crossed. "error"
+ *       if no such command runs, and the last one was another. (Older shims
+ *       send it, too, if the command has just ended; then step_completed may
+ *       come after it.)
  *   {"type":"rollback_notify","step_id":7}
  *   {"type":"mount","tag":"working","path":"/mnt/working",
  *    "fstype":"virtiofs","read_only":false}

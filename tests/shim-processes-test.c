@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "shim/wire.h"
 #include "tests/shim_client.h"
@@ -24,6 +25,13 @@ static void wait_for_file(struct shim_client *shim, const char *name)
     for (int i = 0; i < SHIM_TIMEOUT_MS / 10 && !file_exists(shim, name); i++)
         g_usleep(10000);
     g_assert_true(file_exists(shim, name));
+}
+
+static void make_file(struct shim_client *shim, const char *name)
+{
+    g_autofree char *path = g_build_filename(shim->folder, name, NULL);
+
+    g_assert_true(g_file_set_contents(path, "", 0, NULL));
 }
 
 /* The pid that a command wrote to a file. */
@@ -210,8 +218,68 @@ static void test_cancel_flood(struct shim_client *shim, gconstpointer data)
     shim_check_run(shim, 2, "echo ok", "ok\n", "", 0);
 }
 
+/* The shim has filled all there is between it and us. */
+static void wait_for_jam(struct shim_client *shim)
+{
+    int waiting = 0, before, still = 0;
+
+    for (int i = 0; i < SHIM_TIMEOUT_MS / 10 && still < 30; i++) {
+        before = waiting;
+        g_assert_cmpint(ioctl(shim->fd, FIONREAD, &waiting), ==, 0);
+        still = waiting > 50000 && waiting == before ? still + 1 : 0;
+        g_usleep(10000);
+    }
+    g_assert_cmpint(still, ==, 30);
+}
+
+/* Cancelled when its first process has ended and its end is not told yet: no
+ * error, and what runs in the background ends as well. */
+static void test_cancel_late(struct shim_client *shim, gconstpointer data)
+{
+    struct shim_outcome outcome;
+    pid_t first, background;
+
+    shim_expect_hello(shim);
+    shim_send_exec(shim, 1,
+                   "yes & echo $! > background; echo $$ > first; touch ready\n"
+                   "while [ ! -e go ]; do sleep 0.01; done; exit 3");
+    shim_expect_started(shim, 1);
+    wait_for_file(shim, "ready");
+    first = read_pid(shim, "first");
+    background = read_pid(shim, "background");
+    wait_for_jam(shim);
+    make_file(shim, "go");
+    for (int i = 0; i < SHIM_TIMEOUT_MS / 10 && is_alive(first); i++)
+        g_usleep(10000);
+    g_usleep(50000);
+    g_assert_true(is_alive(background));
+    shim_send_cancel(shim, 1);
+    outcome = shim_finish(shim, 1);
+    g_assert_cmpint(outcome.exit_code, ==, 3);
+    g_assert_false(is_alive(background));
+    shim_outcome_clear(&outcome);
+    shim_check_run(shim, 2, "echo ok", "ok\n", "", 0);
+}
+
+/* The host had not read yet that the command is over. */
+static void test_cancel_after(struct shim_client *shim, gconstpointer data)
+{
+    shim_expect_hello(shim);
+    shim_send_cancel(shim, 0);
+    shim_expect_error(shim, "no such command", 0);
+    shim_check_run(shim, 1, "echo one", "one\n", "", 0);
+    shim_send_cancel(shim, 1);
+    shim_check_run(shim, 2, "echo two", "two\n", "", 0);
+    shim_send_cancel(shim, 1);
+    shim_expect_error(shim, "no such command", 1);
+    shim_send_cancel(shim, 2);
+    shim_check_run(shim, 3, "echo three", "three\n", "", 0);
+}
+
 static const struct shim_test tests[] = {
     { "cancel-flood", test_cancel_flood },
+    { "cancel-late", test_cancel_late },
+    { "cancel-after", test_cancel_after },
     { "cancel-tree", test_cancel_tree },
     { "cancel-forks", test_cancel_forks },
     { "background", test_background },
