@@ -116,11 +116,10 @@ static json_t *plain_report(const struct exec *exec)
                      "truncated", 0, "directories");
 }
 
+/* A refusal after that may be of the cancel: of an old shim, or out of spite.
+ */
 static GError *stop_error(const struct exec *exec)
 {
-    if (exec->refusal)
-        return g_error_new(STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                           "the guest refused the command: %s", exec->refusal);
     if (exec->stop_reason == ERROR_TIMEOUT)
         return g_error_new(STEPBACK_ERROR, ERROR_TIMEOUT,
                            "the command ran longer than %u s and was stopped",
@@ -132,6 +131,9 @@ static GError *stop_error(const struct exec *exec)
     if (exec->stop_reason)
         return g_error_new_literal(STEPBACK_ERROR, exec->stop_reason,
                                    "the command was cancelled");
+    if (exec->refusal)
+        return g_error_new(STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                           "the guest refused the command: %s", exec->refusal);
     return NULL;
 }
 

@@ -351,6 +351,21 @@ def one_command_at_a_time(place):
 
 
 @test
+def why_a_command_was_stopped_counts(place):
+    """cancelled or too slow is what it was, though the guest refuses to end it"""
+    agent = Agent(place, FAKE_QEMU="late")
+    agent.start()
+    id = agent.send("agent.execute", command="sleep")
+    agent.event("event.step_started")
+    agent.ask("agent.cancel")
+    equal(agent.response(id)["error"]["number"], 6001)
+    equal(agent.error("agent.execute", command="sleep", timeout_seconds=1)[0],
+          6002)
+    equal(agent.error("agent.execute", command="refuse")[0], 1004)
+    equal(agent.close(), 0)
+
+
+@test
 def a_hostile_guest_hurts_itself_only(place):
     """what the guest must not say is ignored"""
     agent = Agent(place)
