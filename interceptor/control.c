@@ -23,6 +23,7 @@
 #include "common/message.h"
 #include "common/unix_socket.h"
 #include "interceptor/control_ops.h"
+#include "interceptor/control_outside.h"
 #include "interceptor/engine.h"
 #include "interceptor/events.h"
 
@@ -113,6 +114,32 @@ static void job_free(gpointer data)
     g_free(job);
 }
 
+static void send_to_all(struct control *control, json_t *message,
+                        const struct client *but)
+{
+    for (guint i = 0; i < control->clients->len; i++) {
+        struct client *client = g_ptr_array_index(control->clients, i);
+
+        if (client->channel && client != but)
+            jsonl_channel_send(client->channel, json_incref(message), true);
+    }
+}
+
+/* Who asked has the answer; the others look at the history, too. */
+static void tell_others(const struct job *job)
+{
+    struct control *control = job->client->control;
+    json_t *event;
+
+    if (control->clients->len == 0 ||
+        (control->clients->len == 1 && job->client->channel))
+        return; /* there is none */
+    event = control_outside_history_event(job->request, job->answer);
+    if (event)
+        send_to_all(control, event, job->client);
+    json_decref(event);
+}
+
 static gboolean job_done(gpointer data)
 {
     struct job *job = data;
@@ -120,6 +147,7 @@ static gboolean job_done(gpointer data)
 
     handover_take(job);
     client = job->client;
+    tell_others(job);
     if (job->urgent)
         client->n_urgent--;
     else
@@ -226,16 +254,9 @@ struct broadcast {
 static gboolean broadcast(gpointer data)
 {
     struct broadcast *b = data;
-    GPtrArray *clients;
 
     handover_take(b);
-    clients = b->control->clients;
-    for (guint i = 0; i < clients->len; i++) {
-        struct client *client = g_ptr_array_index(clients, i);
-
-        if (client->channel)
-            jsonl_channel_send(client->channel, json_incref(b->message), true);
-    }
+    send_to_all(b->control, b->message, NULL);
     return G_SOURCE_REMOVE;
 }
 

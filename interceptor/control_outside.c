@@ -9,7 +9,10 @@
 #include "interceptor/barriers.h"
 #include "interceptor/report.h"
 
-enum { MAX_STEPS = 1000000 };
+enum {
+    MAX_STEPS = 1000000,
+    EVENT_MAX = 1 << 20, /* bytes of an event's reports */
+};
 
 static json_t *texts_to_json(GPtrArray *texts)
 {
@@ -73,6 +76,73 @@ json_t *control_outside_preview(struct ic *ic, json_t *payload,
 {
     return carry_out(ic, ic_preview, payload, ret_data, error);
 }
+
+/* ---- telling the others ---------------------------------------------------
+ */
+
+static json_t *without_details(json_t *report)
+{
+    json_t *brief = json_copy(report);
+
+    json_object_del(brief, "command");
+    json_object_set_new(brief, "changes", json_array());
+    json_object_set_new(brief, "affected_paths", json_array());
+    json_object_set_new(brief, "truncated", json_true());
+    return brief;
+}
+
+/* False, and nothing is taken (report is), if there is no room for it. */
+static bool add_report(json_t *list, json_t *report, size_t *room)
+{
+    size_t size = json_dumpb(report, NULL, 0, JSON_COMPACT) + 1;
+
+    if (size > *room) {
+        json_decref(report);
+        return false;
+    }
+    *room -= size;
+    json_array_append_new(list, report);
+    return true;
+}
+
+/* Each client's queue has to hold it, and there may be a million steps with a
+ * thousand changes each. False if these are not all. */
+static bool add_some(json_t *list, json_t *reports)
+{
+    size_t room = EVENT_MAX, i;
+    json_t *report;
+
+    json_array_foreach(reports, i, report)
+    {
+        if (!add_report(list, json_incref(report), &room) &&
+            !add_report(list, without_details(report), &room))
+            return false;
+    }
+    return true;
+}
+
+json_t *control_outside_history_event(json_t *request, json_t *answer)
+{
+    const char *type = json_string_value(json_object_get(request, "type"));
+    json_t *payload = json_object_get(answer, "payload"), *steps, *event;
+    bool forgets = g_strcmp0(type, "discard") == 0;
+
+    if (!forgets && g_strcmp0(type, "rollback") != 0 &&
+        g_strcmp0(type, "redo") != 0)
+        return NULL;
+    /* One that failed may have done a part. */
+    steps = json_object_get(payload ? payload : message_error_data(answer),
+                            "steps");
+    if (json_array_size(steps) == 0 && !(forgets && payload))
+        return NULL;
+    event = json_pack("{s:s, s:[]}", "operation", type, "steps");
+    if (!add_some(json_object_get(event, "steps"), steps))
+        json_object_set_new(event, "truncated", json_true());
+    return message_event("event.history_changed", event);
+}
+
+/* ---- the rest -------------------------------------------------------------
+ */
 
 gboolean control_outside_configure(struct ic *ic, json_t *payload,
                                    GError **error)

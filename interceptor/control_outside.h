@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * control_outside - the control protocol's requests that have to do with edits
- * from outside.
+ * from outside, which go back and forth in the history.
  */
 #ifndef INTERCEPTOR_CONTROL_OUTSIDE_H
 #define INTERCEPTOR_CONTROL_OUTSIDE_H
@@ -19,6 +19,10 @@ json_t *control_outside_redo(struct ic *ic, json_t *payload, json_t **ret_data,
                              GError **error);
 json_t *control_outside_preview(struct ic *ic, json_t *payload,
                                 json_t **ret_data, GError **error);
+
+/* What a request, by its answer, has done to the history, for all but the one
+ * who asked: event.history_changed, new; NULL: nothing. */
+json_t *control_outside_history_event(json_t *request, json_t *answer);
 
 /* The part of "configure": external_modification_policy. */
 gboolean control_outside_configure(struct ic *ic, json_t *payload,

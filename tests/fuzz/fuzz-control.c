@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "interceptor/control_ops.h"
+#include "interceptor/control_outside.h"
 #include "interceptor/interceptor.h"
 #include "tests/fuzz/fuzz_world.h"
 
@@ -83,6 +84,7 @@ static void carry_out(struct ic *ic, const char *line, size_t len)
     answer = control_ops_carry_out(ic, request);
     if (!json_string_value(json_object_get(answer, "status")))
         abort();
+    json_decref(control_outside_history_event(request, answer));
     json_decref(answer);
     json_decref(request);
 }
