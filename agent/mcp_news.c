@@ -184,7 +184,7 @@ void mcp_news_of_history(struct mcp_service_state *service)
     mcp_server_resource_updated(service->server, MCP_HISTORY_URI);
 }
 
-void mcp_news_of_folders(struct mcp_service_state *service)
+void mcp_news_of_all(struct mcp_service_state *service)
 {
     tell(service, NULL);
     mcp_news_of_history(service);

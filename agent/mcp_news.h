@@ -16,7 +16,7 @@ struct mcp_service_state;
 void mcp_news_of_report(struct mcp_service_state *service, json_t *report);
 void mcp_news_of_history(struct mcp_service_state *service);
 
-/* The session's working folders are others than before. */
-void mcp_news_of_folders(struct mcp_service_state *service);
+/* Anything may be other than before, as with other working folders. */
+void mcp_news_of_all(struct mcp_service_state *service);
 
 #endif

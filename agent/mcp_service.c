@@ -123,16 +123,26 @@ struct mcp_service_state *mcp_service_of(const struct mcp_call *call)
 /* ---- events -------------------------------------------------------------- */
 
 /* Steps were taken back or brought again. */
-static void steps_moved(struct mcp_service_state *service, json_t *steps)
+static void steps_moved(struct mcp_service_state *service, json_t *payload)
 {
     json_t *report;
     size_t i;
 
-    json_array_foreach(steps, i, report)
+    if (json_is_true(json_object_get(payload, "truncated"))) {
+        mcp_news_of_all(service);
+        return;
+    }
+    json_array_foreach(json_object_get(payload, "steps"), i, report)
     {
         mcp_news_of_report(service, report);
     }
     mcp_news_of_history(service);
+}
+
+static bool has_code(json_t *warning, const char *code)
+{
+    return g_strcmp0(json_string_value(json_object_get(warning, "code")),
+                     code) == 0;
 }
 
 void mcp_service_take_event(struct mcp_service_state *service, const char *type,
@@ -142,7 +152,7 @@ void mcp_service_take_event(struct mcp_service_state *service, const char *type,
         mcp_news_of_report(service, payload);
         mcp_news_of_history(service);
     } else if (strcmp(type, "event.history_changed") == 0) {
-        steps_moved(service, json_object_get(payload, "steps"));
+        steps_moved(service, payload);
     } else if (strcmp(type, "event.external_modification") == 0 ||
                strcmp(type, "event.recovery") == 0) {
         mcp_news_of_report(service, payload);
@@ -153,6 +163,8 @@ void mcp_service_take_event(struct mcp_service_state *service, const char *type,
         mcp_elicit_decided(service->elicit, payload);
     } else if (strcmp(type, "event.warning") == 0) {
         mcp_server_log(service->server, "warning", "stepback", payload);
+        if (has_code(payload, "steps_evicted"))
+            mcp_news_of_history(service);
     } else if (strcmp(type, "event.error") == 0) {
         mcp_server_log(service->server, "error", "stepback", payload);
     }
@@ -160,7 +172,7 @@ void mcp_service_take_event(struct mcp_service_state *service, const char *type,
 
 void mcp_service_take_folders(struct mcp_service_state *service)
 {
-    mcp_news_of_folders(service);
+    mcp_news_of_all(service);
 }
 
 /* ---- errors -------------------------------------------------------------- */

@@ -14,9 +14,9 @@ static gint64 step_id(json_t *step)
 }
 
 /* The folders of a merged step: a bit for each, by its place in the session. */
-static unsigned folders_of(const struct session_spread *spread, json_t *step)
+static unsigned folders_of(const struct session *session, json_t *step)
 {
-    const struct session_config *config = spread->session->config;
+    const struct session_config *config = session->config;
     unsigned set = 0;
     json_t *part;
     size_t i;
@@ -34,12 +34,12 @@ static unsigned folders_of(const struct session_spread *spread, json_t *step)
 }
 
 /* 0: the session has not taken it back. */
-static unsigned noted(const struct session_spread *spread, gint64 id)
+static unsigned noted(const struct session *session, gint64 id)
 {
-    return GPOINTER_TO_UINT(g_hash_table_lookup(spread->session->undone, &id));
+    return GPOINTER_TO_UINT(g_hash_table_lookup(session->undone, &id));
 }
 
-void redo_units_note(struct session_spread *spread, json_t *steps, bool undone)
+void redo_units_note(struct session *session, json_t *steps, bool undone)
 {
     json_t *step;
     size_t i;
@@ -47,26 +47,25 @@ void redo_units_note(struct session_spread *spread, json_t *steps, bool undone)
     json_array_foreach(steps, i, step)
     {
         gint64 id = step_id(step);
-        unsigned folders = folders_of(spread, step);
-        unsigned set = undone ? noted(spread, id) | folders
-                              : noted(spread, id) & ~folders;
+        unsigned folders = folders_of(session, step);
+        unsigned set = undone ? noted(session, id) | folders
+                              : noted(session, id) & ~folders;
 
         if (id <= 0) /* each log's own */
             continue;
         if (set)
-            g_hash_table_insert(spread->session->undone,
-                                g_memdup2(&id, sizeof(id)),
+            g_hash_table_insert(session->undone, g_memdup2(&id, sizeof(id)),
                                 GUINT_TO_POINTER(set));
         else
-            g_hash_table_remove(spread->session->undone, &id);
+            g_hash_table_remove(session->undone, &id);
     }
 }
 
-static bool is_whole(const struct session_spread *spread, json_t *step)
+static bool is_whole(const struct session *session, json_t *step)
 {
-    unsigned set = noted(spread, step_id(step));
+    unsigned set = noted(session, step_id(step));
 
-    return set == 0 || set == folders_of(spread, step);
+    return set == 0 || set == folders_of(session, step);
 }
 
 unsigned redo_units_count(const struct session_spread *spread, unsigned max,
@@ -79,9 +78,9 @@ unsigned redo_units_count(const struct session_spread *spread, unsigned max,
     memset(counts, 0, sizeof(*counts) * spread->n);
     json_array_foreach(units, k, step)
     {
-        unsigned set = folders_of(spread, step);
+        unsigned set = folders_of(spread->session, step);
 
-        if (!is_whole(spread, step))
+        if (!is_whole(spread->session, step))
             break;
         for (unsigned i = 0; i < spread->n; i++)
             counts[i] += set >> spread->folders[i] & 1;

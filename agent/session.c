@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/step_merge.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "shim/wire.h"
@@ -110,20 +109,6 @@ void session_command_over(struct session *session)
 static void on_machine_event(const char *type, json_t *payload, void *opaque)
 {
     session_send_event(opaque, type, payload, false);
-}
-
-static void on_folder_event(unsigned index, const char *type, json_t *payload,
-                            void *opaque)
-{
-    struct session *session = opaque;
-    const char *label = session->config->directories[index]->label;
-    json_t *copy = payload ? json_deep_copy(payload) : json_object();
-
-    step_merge_label(copy, label);
-    session_guard_take_event(session, index, type, copy);
-    if (strcmp(type, "event.warning") == 0)
-        session_keep_warning(session, index, copy);
-    session_send_event(session, type, copy, false);
 }
 
 /* ---- the machine --------------------------------------------------------- */
@@ -255,7 +240,7 @@ static const struct machine_callbacks machine_callbacks = {
     .failed = on_machine_failed,
     .stopped = on_machine_stopped,
     .event = on_machine_event,
-    .folder_event = on_folder_event,
+    .folder_event = session_on_folder_event,
     .output = session_on_output,
     .completed = session_on_completed,
     .refused = session_on_refused,

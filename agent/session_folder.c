@@ -4,6 +4,8 @@
  */
 #include "agent/session_parts.h"
 
+#include <string.h>
+
 #include "agent/name_check.h"
 #include "agent/step_merge.h"
 #include "common/errors.h"
@@ -27,8 +29,9 @@ gboolean session_find_folder(struct session *session, json_t *directory,
 
 /* ---- what is to be known of it ------------------------------------------- */
 
-void session_keep_warning(struct session *session, unsigned index,
-                          json_t *payload)
+/* Keep the payload (borrowed) of a warning about a folder for fs.status. */
+static void keep_warning(struct session *session, unsigned index,
+                         json_t *payload)
 {
     struct session_folder *folder = &session->folders[index];
 
@@ -42,8 +45,27 @@ void session_keep_warning(struct session *session, unsigned index,
 static void tell_warning(struct session *session, unsigned index,
                          json_t *warning)
 {
-    session_keep_warning(session, index, warning);
+    keep_warning(session, index, warning);
     session_send_event(session, "event.warning", json_incref(warning), false);
+}
+
+void session_on_folder_event(unsigned index, const char *type, json_t *payload,
+                             void *opaque)
+{
+    struct session *session = opaque;
+    const char *label = session->config->directories[index]->label;
+    json_t *copy;
+
+    if (strcmp(type, "event.history_changed") == 0) {
+        session_undo_take_event(session, index, payload);
+        return;
+    }
+    copy = payload ? json_deep_copy(payload) : json_object();
+    step_merge_label(copy, label);
+    session_guard_take_event(session, index, type, copy);
+    if (strcmp(type, "event.warning") == 0)
+        keep_warning(session, index, copy);
+    session_send_event(session, type, copy, false);
 }
 
 static void check_names(struct session *session, unsigned index, json_t *report)

@@ -51,6 +51,7 @@ struct session {
     guint stop_timer;
     unsigned writes;      /* of files, that are under way */
     const char *occupied; /* what keeps others out; static, or NULL */
+    bool history_missed;  /* the frontend had no room (session_undo.c) */
     GHashTable *undone;   /* of ids: sets of folders (redo_units.h) */
     GPtrArray *questions; /* decisions that are pending (session_guard.c) */
 };
@@ -63,10 +64,6 @@ json_t *session_describe(const struct session *session);
 /* Send an event to all; payload is taken. False if it was dropped. */
 bool session_send_event(struct session *session, const char *type,
                         json_t *payload, bool droppable);
-
-/* Keep the payload (borrowed) of a warning about a folder for fs.status. */
-void session_keep_warning(struct session *session, unsigned index,
-                          json_t *payload);
 
 /* A step is over: tell all its report (taken), and what is to be known of the
  * names that it has made. */
@@ -104,8 +101,19 @@ char *session_guard_make_id(const struct session *session, unsigned index,
 void session_guard_take_event(struct session *session, unsigned index,
                               const char *type, json_t *payload);
 
+/* A folder's daemon has carried out what others than this session asked of it:
+ * steps were taken back, or brought back, or forgotten there. The payload is
+ * event.history_changed, of the control protocol. */
+void session_undo_take_event(struct session *session, unsigned index,
+                             json_t *payload);
+
 /* Deny what is pending. */
 void session_guard_deny_all(struct session *session);
+
+/* For machine_callbacks, with the session as opaque: what a folder's daemon
+ * says. */
+void session_on_folder_event(unsigned index, const char *type, json_t *payload,
+                             void *opaque);
 
 /* What the guest says of commands: for machine_callbacks, with the session as
  * opaque. */

@@ -100,21 +100,79 @@ static void notify_guest(struct session *session, json_t *steps)
             json_integer_value(json_object_get(oldest, "step_id")));
 }
 
-/* Others than the one who asked look at the history, too. */
-static void tell_history(struct session_spread *spread, json_t *steps)
+/* truncated: these are not all steps. A new object. */
+static json_t *history_event(const char *operation, json_t *steps,
+                             bool truncated)
 {
-    session_send_event(
-        spread->session, "event.history_changed",
-        json_pack("{s:s, s:O}", "operation", spread->type, "steps", steps),
-        false);
+    json_t *payload = json_pack("{s:s, s:O}", "operation", operation, "steps",
+                                steps);
+
+    if (truncated)
+        json_object_set_new(payload, "truncated", json_true());
+    return payload;
 }
 
-static void note_moved(struct session_spread *spread, json_t *steps)
+/* Others than the one who asked look at the history, too. */
+static void tell_history(struct session *session, const char *operation,
+                         json_t *steps)
 {
-    if (json_array_size(steps) > 0)
-        tell_history(spread, steps);
-    notify_guest(spread->session, steps);
-    redo_units_note(spread, steps, is_type(spread, "rollback"));
+    session_send_event(session, "event.history_changed",
+                       history_event(operation, steps, false), false);
+}
+
+static void note_moved(struct session *session, const char *operation,
+                       json_t *steps)
+{
+    notify_guest(session, steps);
+    redo_units_note(session, steps, strcmp(operation, "rollback") == 0);
+}
+
+static void note_discarded(struct session *session, unsigned index)
+{
+    backends_set_undo(machine_backends(session->machine), index);
+}
+
+/* ---- what others do ------------------------------------------------------ */
+
+/* They do it any number of times while the frontend does not read. So where
+ * there is no room for what they did, it waits there just once that they did
+ * something: what the frontend asks after that is answered later still. */
+static void tell_history_of_others(struct session *session,
+                                   const char *operation, json_t *steps,
+                                   bool truncated)
+{
+    bool sent = session_send_event(session, "event.history_changed",
+                                   history_event(operation, steps, truncated),
+                                   true);
+    json_t *none = json_array();
+
+    if (!sent && !session->history_missed)
+        session_send_event(session, "event.history_changed",
+                           history_event(operation, none, true), false);
+    session->history_missed = !sent;
+    json_decref(none);
+}
+
+void session_undo_take_event(struct session *session, unsigned index,
+                             json_t *payload)
+{
+    const char *operation = json_string_value(
+        json_object_get(payload, "operation"));
+    json_t *list = json_deep_copy(json_object_get(payload, "steps"));
+    json_t *steps;
+
+    if (!operation)
+        operation = "";
+    step_merge_label_all(list, session->config->directories[index]->label);
+    steps = step_merge_lists(&list, 1, SIZE_MAX, false, NULL);
+    tell_history_of_others(session, operation, steps,
+                           json_is_true(json_object_get(payload, "truncated")));
+    if (strcmp(operation, "discard") == 0)
+        note_discarded(session, index);
+    else
+        note_moved(session, operation, steps);
+    json_decref(steps);
+    json_decref(list);
 }
 
 /* The steps of all answers to the last question. */
@@ -163,6 +221,13 @@ static void finish_history(struct session_spread *spread)
     json_decref(payload);
 }
 
+static void finish_steps(struct session_spread *spread, json_t *steps)
+{
+    if (json_array_size(steps) > 0)
+        tell_history(spread->session, spread->type, steps);
+    note_moved(spread->session, spread->type, steps);
+}
+
 static void finish_moved(struct session_spread *spread)
 {
     json_t *payload = json_pack("{s:o, s:O, s:O}", "steps",
@@ -170,7 +235,7 @@ static void finish_moved(struct session_spread *spread)
                                 spread->barriers, "warnings", spread->warnings);
 
     if (!is_type(spread, "preview"))
-        note_moved(spread, json_object_get(payload, "steps"));
+        finish_steps(spread, json_object_get(payload, "steps"));
     session_spread_finish(spread, payload, NULL, NULL);
     json_decref(payload);
 }
@@ -180,9 +245,8 @@ static void finish_plain(struct session_spread *spread)
     if (is_type(spread, "discard")) {
         json_t *none = json_array();
 
-        backends_set_undo(machine_backends(spread->session->machine),
-                          spread->folders[0]);
-        tell_history(spread, none);
+        note_discarded(spread->session, spread->folders[0]);
+        tell_history(spread->session, "discard", none);
         json_decref(none);
     }
     session_spread_finish(spread, spread->last, NULL, NULL);
@@ -212,7 +276,7 @@ static void fail(struct session_spread *spread, const GError *error,
         step_merge_label_all(steps, label);
         spread->lists[spread->next] = steps;
         json_object_set_new(all, "steps", merge_steps(spread, SIZE_MAX));
-        note_moved(spread, json_object_get(all, "steps"));
+        finish_steps(spread, json_object_get(all, "steps"));
     } else if (has_steps(spread->type)) {
         json_object_set_new(all, "steps", json_array());
     }

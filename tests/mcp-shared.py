@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from mcp_client import (LATEST, MODERN, Server, agent_with_client,  # noqa: E402
                         connect, read, write)
+from cli_case import call  # noqa: E402
 from stdio_client import Agent, contains, equal, main, test  # noqa: E402
 
 
@@ -140,6 +141,52 @@ def a_cancellation_is_the_own_commands(place):
     agent.event("event.step_started")
     client.sock.shutdown(socket.SHUT_RDWR)
     equal(agent.event("event.step_completed")["exit_code"], 143)
+    equal(agent.close(), 0)
+
+
+@test
+def others_are_told_of(place):
+    """who has subscribed is told of another process's undo and redo"""
+    agent, first = agent_with_client(place)
+    second = connect(agent.seen[0]["payload"]["mcp_socket"], version=MODERN)
+    history, file = "stepback://history", "stepback://files/f"
+    other = "stepback://files/other"
+    for uri in history, file, other:
+        first.result("resources/subscribe", uri=uri)
+    second.send("subscriptions/listen", notifications={
+        "resourcesListChanged": True,
+        "resourceSubscriptions": [history, file, other]})
+    second.notification("notifications/subscriptions/acknowledged")
+    first.tool("write_file", path="f", content="x")
+
+    def told(*words):
+        for client in first, second:
+            client.result("tools/list")
+            client.seen.clear()
+        status, out, err = call(place, *words, "-C", place.share)
+        equal((status, err), (0, ""))
+        got = []
+        for client in first, second:
+            client.until(lambda m: m.get("params", {}).get("uri") == history)
+            client.result("tools/list")
+            got.append(sorted(m["params"].get("uri", "list")
+                              for m in client.seen
+                              if "resources" in m.get("method", "")))
+        equal(got[0], got[1])
+        return got[0]
+
+    equal(told("undo"), ["list", file, history])
+    equal(first.tool("get_undo_history")["steps"], [])
+    equal(told("redo"), ["list", file, history])
+    equal(told("undo", "--discard"), [history])
+    # And so are they of steps that had to make room.
+    agent.ask("undo.configure", max_step_count=1)
+    for content in "1", "2":
+        first.tool("write_file", path="other", content=content)
+    agent.event("event.warning")
+    first.result("tools/list")
+    equal(len([m for m in first.seen if m.get("params", {}).get("uri") ==
+               history]), 4)
     equal(agent.close(), 0)
 
 

@@ -5,6 +5,7 @@ guest of the fake QEMU runs them. Several folders, reports, undo.
 
 Ids such as SL-02 are the test plan's.
 """
+import json
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from cli_case import call  # noqa: E402
 from stdio_client import (Agent, contains, done, equal, main,  # noqa: E402
                           open_session, sh, snapshot, test)
 
@@ -222,6 +224,102 @@ def one_folder_goes_back_alone(place):
     agent.ask("undo.configure", directory=1, max_step_count=2)
     agent.ask("undo.configure", max_step_count=2)
     equal(agent.error("undo.configure", max_step_count="x")[0], 1004)
+    equal(agent.close(), 0)
+
+
+def notified(agent):
+    """What the guest was told of steps that were taken back."""
+    agent.ask("agent.execute", command="notified")
+    return json.loads([m for m in agent.seen if m["type"] ==
+                       "event.terminal_output"][-1]["payload"]["data"])
+
+
+@test
+def others_are_told_of(place):
+    """another process's undo, redo and discard beside a session are told"""
+    agent = open_session(place, "a", "b")
+    a, b = place.root + "/a", place.root + "/b"
+
+    def other(word, *options, folder):
+        status, out, err = call(place, word, "-C", folder, *options)
+        equal((status, err), (0, ""))
+        return agent.event("event.history_changed")
+
+    first = done(agent, "echo 1 > f; echo 1 > /mnt/working/1/f")["step_id"]
+    second = done(agent, "echo 2 > f")["step_id"]
+    moved = other("undo", folder=b)
+    equal(moved["operation"], "rollback")
+    equal([(s["step_id"], changes(s), [d["directory"] for d in
+                                       s["directories"]])
+           for s in moved["steps"]],
+          [(first, [("b", "f", "created")], ["b"])])
+    equal(notified(agent), [first])
+    moved = other("undo", "2", folder=a)
+    equal([(s["step_id"], changes(s)) for s in moved["steps"]],
+          [(second, [("a", "f", "modified")]),
+           (first, [("a", "f", "created")])])
+    equal(notified(agent), [first, first])
+    equal((os.listdir(a), os.listdir(b)), ([], []))
+    # It is this session's redo as if it had taken them back itself.
+    equal(redoable(agent), (2, {"a": 2, "b": 1}))
+    moved = other("redo", folder=b)
+    equal((moved["operation"], [s["step_id"] for s in moved["steps"]]),
+          ("redo", [first]))
+    equal(redoable(agent), (2, {"a": 2, "b": 0}))
+    # The own ones are told once, and all in one.
+    mark = len(agent.seen)
+    agent.ask("undo.redo", steps=2)
+    agent.ask("undo.rollback", steps=2)
+    moved = [m["payload"] for m in agent.seen[mark:]
+             if m["type"] == "event.history_changed"]
+    equal([(m["operation"], [s["step_id"] for s in m["steps"]])
+           for m in moved], [("redo", [first, second]),
+                             ("rollback", [second, first])])
+    # A part that another process brings back is no whole any more, but what
+    # it takes back is.
+    other("redo", folder=a)
+    other("undo", folder=a)
+    equal(redoable(agent), (2, {"a": 2, "b": 1}))
+    with open(place.mounts + "/fs1/other", "w") as file:
+        file.write("x")
+    equal(redoable(agent), (0, {"a": 2, "b": 0}))
+    moved = other("undo", "--discard", folder=a)
+    equal(moved, {"operation": "discard", "steps": []})
+    equal(redoable(agent), (0, {"a": 0, "b": 0}))
+    equal(call(place, "undo", "-C", a)[0], 1)
+    equal(agent.close(), 0)
+
+
+@test
+def a_frontend_that_does_not_read(place):
+    """SA-09: others' undo and redo take no memory without bound for it"""
+    place.mounting()
+    agent = Agent(place, reading=False)
+
+    def wait(id):
+        line = b""
+        while b'"%s"' % id.encode() not in line:
+            line = agent.process.stdout.readline()
+
+    wait(agent.send("session.start", vm={"accel": "tcg"},
+                    working_directories=[{"path": place.share}]))
+    wait(agent.send("agent.execute", command="sh for i in $(seq 1000); do "
+                    ": > ${i}%s; done" % ("x" * 240)))
+    for i in range(9):
+        equal(call(place, "undo", "-C", place.share)[::2], (0, ""))
+        equal(call(place, "redo", "-C", place.share)[0], 0)
+    agent.read()
+    steps = agent.ask("undo.history")["payload"]["steps"]
+    moved = [m["payload"] for m in agent.seen
+             if m["type"] == "event.history_changed"]
+    assert 3 < len(moved) < 12, len(moved)
+    equal([len(m["steps"]) for m in moved], [1] * (len(moved) - 1) + [0])
+    equal([m.get("truncated", False) for m in moved],
+          [False] * (len(moved) - 1) + [True])
+    equal([s["step_id"] for s in steps], [1])
+    # From then on it is told as ever.
+    equal(call(place, "undo", "-C", place.share)[0], 0)
+    equal(len(agent.event("event.history_changed")["steps"]), 1)
     equal(agent.close(), 0)
 
 
