@@ -275,8 +275,8 @@ def main():
             print(f"ok {number} {test.__name__} # SKIP {reason}")
         except Failed as reason:
             failed += 1
-            print(f"not ok {number} {test.__name__}")
             print(f"# {reason}")
+            print(f"not ok {number} {test.__name__}")
         sys.stdout.flush()
     return 1 if failed else 0
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A frontend of "stepback agent", for its tests."""
+import difflib
 import glob
 import json
 import os
@@ -274,8 +275,23 @@ def test(function):
     return function
 
 
+def is_snapshot(value):
+    return isinstance(value, list) and value != [] and \
+        all(isinstance(tree, bytes) for tree in value)
+
+
+def difference(a, b):
+    """What to say of it: of snapshots, only the lines in which they differ."""
+    found = []
+    if is_snapshot(a) and is_snapshot(b):
+        found = difflib.unified_diff(
+            *(b"\n".join(trees).decode(errors="backslashreplace").splitlines()
+              for trees in (a, b)), "found", "expected", lineterm="", n=0)
+    return "\n".join(found) or "%r is not %r" % (a, b)
+
+
 def equal(a, b):
-    assert a == b, "%r is not %r" % (a, b)
+    assert a == b, difference(a, b)
 
 
 def contains(text, part):

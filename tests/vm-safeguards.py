@@ -240,6 +240,11 @@ def the_end_is_clean(s):
     equal(s.agent.close(), 0)
 
 
+def tell(lines):
+    for line in lines:
+        print("# " + line)
+
+
 def run_cases(backend, first):
     """How many failed."""
     place = Place()
@@ -247,14 +252,17 @@ def run_cases(backend, first):
     failed = 0
     for number, function in enumerate(CASES, first):
         verdict, note = "ok", None
+        mark = len(session.agent.log())
         try:
             note = function(session)
         except Exception as error:
             verdict = "not ok"
             failed += 1
             line = error.__traceback__.tb_next
-            print("# line %d: %s" % (line.tb_lineno if line else 0,
-                                     str(error)[:2000]))
+            tell(["log: " + text[:300]
+                  for text in session.agent.log()[mark:][-15:]])
+            tell(("line %d: %s" % (line.tb_lineno if line else 0,
+                                   str(error)[:2000] or repr(error))).split("\n"))
         print("%s %d - %s: %s%s" % (verdict, number, backend,
                                     function.__doc__,
                                     " # SKIP " + note if note else ""),
