@@ -3,8 +3,9 @@
  * cli_mcp - "stepback mcp": an MCP server on stdin and stdout.
  *
  * The virtual machine starts with it; who only reads files need not wait for
- * that. It ends in order when stdin ends and by SIGTERM, SIGINT and SIGHUP; a
- * second signal does not wait for the virtual machine.
+ * that. It ends in order when stdin has ended and what came by it is answered,
+ * and by SIGTERM, SIGINT and SIGHUP; a second signal does not wait for the
+ * virtual machine.
  */
 #include <fcntl.h>
 #include <glib-unix.h>
@@ -19,7 +20,7 @@
 #include "agent/mcp_session.h"
 #include "common/log.h"
 
-enum { STOP_RETRY_MS = 50 };
+enum { STOP_RETRY_MS = 50, LINGER_MAX_S = 7 * 24 * 3600 };
 
 struct mcp {
     GMainLoop *loop;
@@ -32,7 +33,7 @@ struct mcp {
 struct mcp_options {
     struct cli_machine machine;
     char *log_level;
-    gint64 deletes, overwrites;
+    gint64 deletes, overwrites, linger;
 };
 
 /* ---- the end ------------------------------------------------------------- */
@@ -147,6 +148,8 @@ static int serve(const struct mcp_options *options)
     mcp.loop = g_main_loop_new(NULL, FALSE);
     for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
         g_unix_signal_add(signals[i], on_signal, &mcp);
+    mcp_server_set_linger(mcp_session_server(mcp.host),
+                          (unsigned)options->linger);
     mcp_server_add(mcp_session_server(mcp.host), in_fd, out_fd, on_closed,
                    &mcp);
     g_main_loop_run(mcp.loop);
@@ -164,6 +167,9 @@ static int parse_and_serve(int argc, char **argv, struct mcp_options *options)
           "ask the client's user before a step deletes so many files", "N" },
         { "ask-overwrites", 0, 0, G_OPTION_ARG_INT64, &options->overwrites,
           "ask before it overwrites a file of so many bytes", "BYTES" },
+        { "linger", 0, 0, G_OPTION_ARG_INT64, &options->linger,
+          "finish for so long what was asked before the end of input (600)",
+          "SECONDS" },
         { "log-level", 0, 0, G_OPTION_ARG_STRING, &options->log_level,
           "error, warn (default), info, debug or trace", "LEVEL" },
         { NULL },
@@ -180,6 +186,10 @@ static int parse_and_serve(int argc, char **argv, struct mcp_options *options)
     if (options->deletes < 0 || options->overwrites < 0)
         return cli_options_wrong("mcp: --ask-deletes and --ask-overwrites are "
                                  "numbers above 0");
+    if (options->linger < 0 || options->linger > LINGER_MAX_S)
+        return cli_options_wrong("mcp: --linger is a number of seconds, at "
+                                 "most %d",
+                                 LINGER_MAX_S);
     if (!options->log_level)
         options->log_level = g_strdup("warn");
     if (!log_level_parse(options->log_level, &level))
@@ -192,7 +202,7 @@ static int parse_and_serve(int argc, char **argv, struct mcp_options *options)
 
 int cli_mcp(int argc, char **argv)
 {
-    struct mcp_options options = { 0 };
+    struct mcp_options options = { .linger = MCP_SERVER_LINGER_S };
     int status = parse_and_serve(argc, argv, &options);
 
     cli_machine_clear(&options.machine);

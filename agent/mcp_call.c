@@ -314,7 +314,8 @@ bool mcp_call_ask(struct mcp_call *call, json_t *requests,
     bool asked;
 
     if ((!call->connection && !call->token) || call->outcome ||
-        call->questions) {
+        call->questions ||
+        (call->connection && !mcp_connection_can_ask(call->connection))) {
         json_decref(requests);
         return false;
     }

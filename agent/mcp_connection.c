@@ -8,14 +8,12 @@
  */
 #include "agent/mcp_connection.h"
 
+#include "agent/mcp_meta.h"
 #include "agent/mcp_questions.h"
 #include "agent/mcp_server.h"
 #include "agent/mcp_subscriptions.h"
 #include "common/jsonl.h"
 #include "common/log.h"
-
-/* More than any level: no messages are wanted. */
-enum { NO_LOG = 8 };
 
 struct batch {
     json_t *answers;
@@ -38,6 +36,9 @@ struct mcp_connection {
     struct mcp_questions *questions;
     struct batch *batch; /* the one that is read, or NULL */
     struct mcp_subscriptions *subscriptions;
+    bool ended;     /* the client sends no more */
+    bool finishing; /* and has all answers, but for what is queued */
+    guint linger;   /* timer: it is not waited for any longer */
 
     /* Of the earlier era. */
     bool initialized;
@@ -113,6 +114,18 @@ void mcp_connection_add_call(struct mcp_connection *connection,
                          entry);
 }
 
+/* Its streams would go on for ever. */
+static void finish_if_done(struct mcp_connection *connection)
+{
+    if (!connection->ended || connection->finishing ||
+        g_hash_table_size(connection->calls) >
+            mcp_subscriptions_streams(connection->subscriptions))
+        return;
+    connection->finishing = true;
+    mcp_subscriptions_close(connection->subscriptions);
+    jsonl_channel_finish(connection->channel);
+}
+
 void mcp_connection_remove_call(struct mcp_connection *connection,
                                 struct mcp_call *call)
 {
@@ -127,6 +140,7 @@ void mcp_connection_remove_call(struct mcp_connection *connection,
     g_hash_table_remove(connection->calls, key);
     if (batch)
         batch_release(connection, batch);
+    finish_if_done(connection);
 }
 
 void mcp_connection_answer(struct mcp_connection *connection,
@@ -139,6 +153,11 @@ void mcp_connection_answer(struct mcp_connection *connection,
 }
 
 /* ---- questions ----------------------------------------------------------- */
+
+bool mcp_connection_can_ask(const struct mcp_connection *connection)
+{
+    return !connection->ended;
+}
 
 bool mcp_connection_ask(struct mcp_connection *connection,
                         struct mcp_call *call, const char *key,
@@ -168,49 +187,18 @@ void mcp_connection_unask(struct mcp_connection *connection,
 
 /* ---- requests ------------------------------------------------------------ */
 
-static json_t *version_data(const char *requested)
-{
-    return json_pack("{s:o, s:s}", "supported", mcp_version_list(), "requested",
-                     requested);
-}
-
-/* The "_meta" of a request that carries all itself. False: it was refused. */
+/* False: it was refused. */
 static bool read_meta(struct mcp_connection *connection,
                       struct mcp_call_config *config)
 {
-    json_t *meta = json_object_get(config->params, "_meta");
-    const char *name = json_string_value(
-        json_object_get(meta, MCP_META_VERSION));
-    json_t *level = json_object_get(meta, MCP_META_LOG_LEVEL);
+    json_t *data = NULL;
+    const char *problem;
+    int code = mcp_meta_read(config, &problem, &data);
 
-    config->capabilities = json_object_get(meta, MCP_META_CAPABILITIES);
-    if (!name) {
-        refuse(connection, config->id, MCP_RPC_INVALID_PARAMS, NULL,
-               "'_meta' must have the protocol's version as "
-               "'" MCP_META_VERSION "'");
-        return false;
-    }
-    if (!mcp_version_parse(name, &config->version) ||
-        config->version < MCP_MODERN) {
-        refuse(connection, config->id, MCP_RPC_UNSUPPORTED_VERSION,
-               version_data(name),
-               "this version is not spoken here without 'initialize'");
-        return false;
-    }
-    if (!json_is_object(config->capabilities)) {
-        refuse(connection, config->id, MCP_RPC_INVALID_PARAMS, NULL,
-               "'_meta' must have an object '" MCP_META_CAPABILITIES "'");
-        return false;
-    }
-    if (level && (!json_is_string(level) ||
-                  mcp_log_level_parse(json_string_value(level)) < 0)) {
-        refuse(connection, config->id, MCP_RPC_INVALID_PARAMS, NULL,
-               "'" MCP_META_LOG_LEVEL "' is no log level");
-        return false;
-    }
-    config->log_level = level ? mcp_log_level_parse(json_string_value(level))
-                              : NO_LOG;
-    return true;
+    if (code == 0)
+        return true;
+    refuse(connection, config->id, code, data, problem);
+    return false;
 }
 
 static bool is_modern(const struct mcp_connection *connection,
@@ -380,9 +368,33 @@ static void on_closed(struct jsonl_channel *channel, void *opaque)
     connection->closed(connection, connection->opaque);
 }
 
+static gboolean on_lingered(gpointer data)
+{
+    struct mcp_connection *connection = data;
+
+    connection->linger = 0;
+    log_warn(LOG_MCP,
+             "a client has sent no more for %u s; what is left of its "
+             "requests is cancelled",
+             mcp_server_linger(connection->server));
+    connection->closed(connection, connection->opaque);
+    return G_SOURCE_REMOVE;
+}
+
+static void on_ended(struct jsonl_channel *channel, void *opaque)
+{
+    struct mcp_connection *connection = opaque;
+
+    connection->ended = true;
+    connection->linger = g_timeout_add_seconds(
+        mcp_server_linger(connection->server), on_lingered, connection);
+    finish_if_done(connection);
+}
+
 static const struct jsonl_callbacks channel_callbacks = {
     .line = on_line,
     .closed = on_closed,
+    .ended = on_ended,
     .takes_arrays = true,
     .id_member = "id",
 };
@@ -400,7 +412,7 @@ mcp_connection_new(struct mcp_server *server, int in_fd, int out_fd,
     connection->closed = closed;
     connection->opaque = opaque;
     connection->version = MCP_LATEST_LEGACY;
-    connection->log_level = NO_LOG;
+    connection->log_level = MCP_META_NO_LOG;
     connection->calls = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
                                               g_free);
     connection->questions = mcp_questions_new();
@@ -427,6 +439,7 @@ static void cancel_calls(struct mcp_connection *connection)
 
 void mcp_connection_free(struct mcp_connection *connection, int flush_ms)
 {
+    g_clear_handle_id(&connection->linger, g_source_remove);
     mcp_subscriptions_close(connection->subscriptions);
     cancel_calls(connection);
     if (flush_ms > 0)

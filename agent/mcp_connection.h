@@ -6,6 +6,12 @@
  * requests that wait, questions, subscriptions. A client that does not read
  * loses notifications, and its further requests are not read.
  *
+ * A client that sends no more, and still reads, gets answers to all that it has
+ * asked, as is expected of "printf ... | stepback mcp". But by closing its
+ * input a client may also mean to end the server; then it sends a signal if
+ * that takes too long, which cancels all at once. So does a client that is
+ * gone. One that does neither has the server's time to linger.
+ *
  * Threads: all on the main thread.
  */
 #ifndef AGENT_MCP_CONNECTION_H
@@ -48,6 +54,9 @@ void mcp_connection_answer(struct mcp_connection *connection,
 /* A notification, which may be lost; params is taken. */
 void mcp_connection_notify(struct mcp_connection *connection,
                            const char *method, json_t *params);
+
+/* Whether the client can be asked anything: it can still send. */
+bool mcp_connection_can_ask(const struct mcp_connection *connection);
 
 /* Ask the client something for a call; params is taken and may be NULL. The
  * answer goes to mcp_call_take_answer(). False: too many questions. */

@@ -28,6 +28,7 @@ struct mcp_server {
     void *opaque;
     GPtrArray *clients; /* of struct client */
     GHashTable *parked; /* token -> struct mcp_call, not owned */
+    unsigned linger_s;
 };
 
 /* ---- clients ------------------------------------------------------------- */
@@ -71,6 +72,16 @@ bool mcp_server_add(struct mcp_server *server, int in_fd, int out_fd,
                                             client);
     g_ptr_array_add(server->clients, client);
     return true;
+}
+
+void mcp_server_set_linger(struct mcp_server *server, unsigned seconds)
+{
+    server->linger_s = seconds;
+}
+
+unsigned mcp_server_linger(const struct mcp_server *server)
+{
+    return server->linger_s;
 }
 
 unsigned mcp_server_clients(const struct mcp_server *server)
@@ -197,6 +208,7 @@ struct mcp_server *mcp_server_new(const struct mcp_service *service,
 
     server->service = service;
     server->opaque = opaque;
+    server->linger_s = MCP_SERVER_LINGER_S;
     server->clients = g_ptr_array_new();
     server->parked = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
                                            NULL);

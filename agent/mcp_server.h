@@ -33,7 +33,11 @@ struct mcp_service {
     const struct mcp_method *methods;
 };
 
-enum { MCP_SERVER_MAX_CLIENTS = 16, MCP_SERVER_MAX_PARKED = 32 };
+enum {
+    MCP_SERVER_MAX_CLIENTS = 16,
+    MCP_SERVER_MAX_PARKED = 32,
+    MCP_SERVER_LINGER_S = 600,
+};
 
 /* service is borrowed for its life. */
 struct mcp_server *mcp_server_new(const struct mcp_service *service,
@@ -42,6 +46,11 @@ struct mcp_server *mcp_server_new(const struct mcp_service *service,
  * if they take it soon. */
 void mcp_server_close(struct mcp_server *server);
 void mcp_server_free(struct mcp_server *server);
+
+/* How long clients that send no more get answers to what they had asked; from
+ * the beginning MCP_SERVER_LINGER_S. */
+void mcp_server_set_linger(struct mcp_server *server, unsigned seconds);
+unsigned mcp_server_linger(const struct mcp_server *server);
 
 /* Serve a client on these fds (taken; may be one). closed (may be NULL) is
  * called when it is gone. False: there are too many, the fds are closed. */

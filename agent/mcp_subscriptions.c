@@ -172,6 +172,12 @@ void mcp_subscriptions_listen(struct mcp_subscriptions *subscriptions,
          json_pack("{s:o}", "notifications", accepted));
 }
 
+unsigned
+mcp_subscriptions_streams(const struct mcp_subscriptions *subscriptions)
+{
+    return subscriptions->streams->len;
+}
+
 void mcp_subscriptions_end(struct mcp_subscriptions *subscriptions,
                            struct mcp_call *call)
 {

@@ -41,6 +41,10 @@ void mcp_subscriptions_remove(struct mcp_subscriptions *subscriptions,
 /* Open a stream: the call goes on as it. */
 void mcp_subscriptions_listen(struct mcp_subscriptions *subscriptions,
                               struct mcp_call *call);
+/* How many streams are open. */
+unsigned
+mcp_subscriptions_streams(const struct mcp_subscriptions *subscriptions);
+
 /* A call is no more; if it was a stream, that has ended. */
 void mcp_subscriptions_end(struct mcp_subscriptions *subscriptions,
                            struct mcp_call *call);

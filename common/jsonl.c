@@ -102,29 +102,6 @@ static void channel_close(struct jsonl_channel *channel, bool broken)
         channel->callbacks->closed(channel, channel->opaque);
 }
 
-/* A peer that sends no more may still read: a socket of which it has shut down
- * its half alone does not hang up. */
-static bool peer_reads(const struct jsonl_channel *channel)
-{
-    struct pollfd p = { .fd = channel->out_fd };
-
-    return poll(&p, 1, 0) == 0;
-}
-
-static void channel_end(struct jsonl_channel *channel)
-{
-    if (channel->closed)
-        return;
-    if (!channel->callbacks->ended || channel->in_fd != channel->out_fd ||
-        !peer_reads(channel)) {
-        channel_close(channel, false);
-        return;
-    }
-    channel->ended = true;
-    update_sources(channel);
-    channel->callbacks->ended(channel, channel->opaque);
-}
-
 /* The line's id may be told all the same: somebody may wait for an answer. */
 static void tell_malformed(struct jsonl_channel *channel, const char *line,
                            size_t len, const char *problem)
@@ -158,6 +135,34 @@ static void deliver(struct jsonl_channel *channel, const char *line, size_t len)
                                  channel->opaque);
     }
     json_decref(message);
+}
+
+/* ---- the end of the input ------------------------------------------------ */
+
+/* A peer that sends no more may still read: a socket of which it has shut down
+ * its half alone does not hang up, nor does a pipe that it reads. */
+static bool peer_reads(const struct jsonl_channel *channel)
+{
+    struct pollfd p = { .fd = channel->out_fd };
+
+    return poll(&p, 1, 0) == 0;
+}
+
+static void channel_end(struct jsonl_channel *channel)
+{
+    if (channel->closed)
+        return;
+    if (!channel->callbacks->ended || !peer_reads(channel)) {
+        channel_close(channel, false);
+        return;
+    }
+    channel->ended = true;
+    update_sources(channel);
+    /* A part of a message is none, so what can be taken is a whole one. */
+    if (channel->input->len > 0)
+        deliver(channel, channel->input->str, channel->input->len);
+    if (!channel->dead)
+        channel->callbacks->ended(channel, channel->opaque);
 }
 
 /* ---- lines that are too long --------------------------------------------- */
@@ -387,7 +392,7 @@ static void update_sources(struct jsonl_channel *channel)
     if (!want_gone)
         drop_source(&channel->gone_source);
     else if (!channel->gone_source)
-        channel->gone_source = watch(channel, channel->in_fd,
+        channel->gone_source = watch(channel, channel->out_fd,
                                      G_IO_HUP | G_IO_ERR, on_gone);
 }
 

@@ -46,10 +46,12 @@ struct jsonl_callbacks {
      * output has a fd of its own, what is sent still goes out. It may free
      * the channel. */
     void (*closed)(struct jsonl_channel *channel, void *opaque);
-    /* The peer of a socket sends no more, but reads (shutdown(2) of its half):
-     * called once, when all that it had sent was delivered. What is sent still
-     * goes out; closed is called after jsonl_channel_finish(), or when the peer
-     * is gone. It may free the channel. NULL: such a peer counts as closed. */
+    /* The peer sends no more, but reads: it has shut down its half of a socket,
+     * or closed its end of the pipe that is in_fd, but not that of out_fd.
+     * Called once, when all that it had sent was delivered, of which the last
+     * line may lack its newline. What is sent still goes out; closed is called
+     * after jsonl_channel_finish(), or when the peer is gone. It may free the
+     * channel. NULL: such a peer counts as closed. */
     void (*ended)(struct jsonl_channel *channel, void *opaque);
     /* A line may be an array, too: it comes as JSONL_OK. */
     bool takes_arrays;

@@ -109,6 +109,23 @@ static void a_step(struct fixture *f, gconstpointer data)
     expect_answers(f, 4);
 }
 
+/* The last line may lack its newline; a part of a message is none. */
+static void no_newline(struct fixture *f, gconstpointer data)
+{
+    static const char last[] = "{\"type\":\"status\",\"request_id\":\"2\"}";
+
+    put(f, "status", 1, 0);
+    g_assert_cmpint(send(f->fd, last, strlen(last), MSG_NOSIGNAL), ==,
+                    (ssize_t)strlen(last));
+    shutdown(f->fd, SHUT_WR);
+    expect_answers(f, 2);
+    connect_client(f);
+    put(f, "status", 1, 0);
+    g_assert_cmpint(send(f->fd, last, 5, MSG_NOSIGNAL), ==, 5);
+    shutdown(f->fd, SHUT_WR);
+    expect_answers(f, 1);
+}
+
 static void many_requests(struct fixture *f, gconstpointer data)
 {
     for (int i = 1; i <= MANY; i++)
@@ -153,6 +170,7 @@ int main(int argc, char **argv)
     } cases[] = {
         { "/control-end/half/one-request", one_request },
         { "/control-end/half/a-step", a_step },
+        { "/control-end/half/no-newline", no_newline },
         { "/control-end/half/many-requests", many_requests },
         { "/control-end/half/nothing", nothing },
         { "/control-end/gone/at-once", gone },

@@ -266,6 +266,22 @@ def users_of_clients_are_asked(place):
 
 
 @test
+def who_sends_no_more_is_not_asked(place):
+    """a client that has ended cannot answer: nothing is asked, and denied"""
+    agent, client = guarded(place, capabilities={"elicitation": {}})
+    agent.ask("safeguard.configure", timeout_seconds=2)
+    id = overwrite(client)
+    client.sock.shutdown(socket.SHUT_WR)
+    agent.event("event.safeguard_triggered")
+    equal(client.answer(id)["result"]["isError"], True)
+    equal([m for m in client.seen if m.get("method") == "elicitation/create"],
+          [])
+    equal(read(place, "big"), b"x" * 5000)
+    equal(client.next(), None)
+    equal(agent.close(), 0)
+
+
+@test
 def long_answers_are_none(place):
     """an answer of more than 4 MiB: the question is not asked for ever"""
     agent, client = guarded(place, capabilities={"elicitation": {}})
