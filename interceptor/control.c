@@ -271,15 +271,15 @@ static void broadcast_free(gpointer data)
 /* Always by way of the loop: the sender may hold the engine's locks. */
 static void send_event(json_t *message, void *opaque)
 {
+    struct control *control = opaque;
     struct broadcast *b = g_new(struct broadcast, 1);
     GSource *source = g_idle_source_new();
 
-    b->control = opaque;
-    b->message = message;
+    *b = (struct broadcast){ control, message };
     g_source_set_priority(source, G_PRIORITY_DEFAULT);
     g_source_set_callback(source, broadcast, b, broadcast_free);
     handover_give(b);
-    g_source_attach(source, b->control->context);
+    g_source_attach(source, control->context);
     g_source_unref(source);
 }
 

@@ -86,7 +86,9 @@ static void folder_kill(struct world *w)
 {
     struct folder *f = w->state;
 
+    pthread_rwlock_wrlock(&f->ic->gate);
     capture_clear(&f->ic->wal);
+    pthread_rwlock_unlock(&f->ic->gate);
     folder_stop(w);
 }
 
