@@ -91,41 +91,6 @@ char *fs_view_target(int root_fd, const char *path)
     return g_strdup(found + strlen(root) + 1);
 }
 
-gboolean fs_view_stat(int root_fd, const char *path, struct stat *ret_stat,
-                      GError **error)
-{
-    fd_auto int fd = open_beneath(root_fd, path, O_PATH, error);
-
-    if (fd < 0)
-        return FALSE;
-    if (fstat(fd, ret_stat) == 0)
-        return TRUE;
-    fail(error, path, errno);
-    return FALSE;
-}
-
-static bool same_time(struct timespec a, struct timespec b)
-{
-    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
-gboolean fs_view_check(int root_fd, const char *path, const struct stat *seen,
-                       GError **error)
-{
-    struct stat now;
-
-    if (fs_view_stat(root_fd, path, &now, NULL) && now.st_dev == seen->st_dev &&
-        now.st_ino == seen->st_ino && now.st_size == seen->st_size &&
-        same_time(now.st_mtim, seen->st_mtim) &&
-        same_time(now.st_ctim, seen->st_ctim))
-        return TRUE;
-    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                "%s has changed since it was read for this edit, so nothing "
-                "was written; read it again and repeat the edit",
-                path);
-    return FALSE;
-}
-
 static const char *type_name(mode_t mode)
 {
     switch (mode & S_IFMT) {

@@ -28,13 +28,6 @@ int fs_view_open(int root_fd, const char *path, int flags);
  * without symlinks. A new string; NULL: out of it, or nowhere. */
 char *fs_view_target(int root_fd, const char *path);
 
-/* What a file is, and whether it is still that: the same one, not written
- * since. */
-gboolean fs_view_stat(int root_fd, const char *path, struct stat *ret_stat,
-                      GError **error);
-gboolean fs_view_check(int root_fd, const char *path, const struct stat *seen,
-                       GError **error);
-
 /* The entries of a folder, by name, at most limit: {"path","entries":[{name,
  * type,size,mode,mtime}],"truncated"}. A new reference. */
 json_t *fs_view_list(int root_fd, const char *path, unsigned limit,

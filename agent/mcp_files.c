@@ -212,9 +212,8 @@ static char *plain_path(const char *path)
     return g_string_free(plain, FALSE);
 }
 
-/* seen: of a file that is edited, what it was before it was read. */
 static void send_write(struct mcp_job *job, json_t *payload, json_int_t size,
-                       json_int_t replacements, const struct stat *seen)
+                       json_int_t replacements)
 {
     struct mcp_service_state *service = mcp_service_of(job->call);
     struct mcp_place place = mcp_service_place(service, job->arguments);
@@ -227,7 +226,7 @@ static void send_write(struct mcp_job *job, json_t *payload, json_int_t size,
     job->data = write;
     json_object_set_new(payload, "path", json_string(write->path));
     service->host->write_file(service->host_opaque, place.directory, payload,
-                              seen, on_written, job);
+                              on_written, job);
     json_decref(place.directory);
 }
 
@@ -246,7 +245,7 @@ static void start_write(struct mcp_job *job)
         json_object_set_new(payload, "encoding", json_string(encoding));
         g_free(json_bytes_get(payload, "content", &size));
     }
-    send_write(job, payload, (json_int_t)size, 0, NULL);
+    send_write(job, payload, (json_int_t)size, 0);
 }
 
 void mcp_tool_write_file(struct mcp_call *call, json_t *arguments)
@@ -289,14 +288,13 @@ static GString *replace(const char *text, size_t len, const char *old,
 }
 
 /* The whole file: a new buffer, or NULL and error. */
-static char *read_whole(struct mcp_job *job, size_t *ret_len,
-                        struct stat *ret_seen, GError **error)
+static char *read_whole(struct mcp_job *job, size_t *ret_len, GError **error)
 {
     struct mcp_service_state *service = mcp_service_of(job->call);
     struct mcp_place place = mcp_service_place(service, job->arguments);
     int fd = service->host->folder_fd(service->host_opaque, place.directory,
                                       error);
-    json_t *view = fd >= 0 && fs_view_stat(fd, place.path, ret_seen, error)
+    json_t *view = fd >= 0
                        ? fs_view_read(fd, place.path, 0, EDIT_MAX + 1, error)
                        : NULL;
     char *data = view ? json_bytes_get(view, "data", ret_len) : NULL;
@@ -334,6 +332,17 @@ static bool check_count(struct mcp_job *job, unsigned count)
     return false;
 }
 
+/* Until the daemon writes, the session may have been started and have taken
+ * back what was read, or have found another folder; and others may write at any
+ * time. */
+static json_t *describe_known(const char *data, size_t len)
+{
+    g_autofree char *sha256 = g_compute_checksum_for_data(
+        G_CHECKSUM_SHA256, (const guchar *)data, len);
+
+    return json_pack("{s:I, s:s}", "size", (json_int_t)len, "sha256", sha256);
+}
+
 static void start_edit(struct mcp_job *job)
 {
     const char *old = json_string_value(
@@ -343,12 +352,11 @@ static void start_edit(struct mcp_job *job)
     g_autoptr(GError) error = NULL;
     g_autoptr(GString) text = NULL;
     g_autofree char *data = NULL;
-    struct stat seen;
     unsigned count;
     size_t len;
     json_t *payload;
 
-    data = read_whole(job, &len, &seen, &error);
+    data = read_whole(job, &len, &error);
     if (!data) {
         mcp_service_refuse(job->call, error);
         mcp_queue_end(job);
@@ -361,7 +369,8 @@ static void start_edit(struct mcp_job *job)
     }
     payload = json_object();
     json_bytes_set(payload, "content", text->str, text->len);
-    send_write(job, payload, (json_int_t)text->len, count, &seen);
+    json_object_set_new(payload, "replaces", describe_known(data, len));
+    send_write(job, payload, (json_int_t)text->len, count);
 }
 
 void mcp_tool_edit_file(struct mcp_call *call, json_t *arguments)

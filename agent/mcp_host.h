@@ -15,7 +15,6 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/stat.h>
 
 #include "agent/reply.h"
 
@@ -36,11 +35,9 @@ struct mcp_host {
                     mcp_host_output output, reply_done done, void *opaque);
     /* Stop the command that execute started; its answer follows. */
     void (*cancel)(void *host);
-    /* The control protocol's write_file: file is taken. seen: what the file was
-     * when it was read (fs_view_stat()); it is refused if that has changed.
-     * NULL: whatever is there is replaced. */
+    /* The control protocol's write_file: file is taken. */
     void (*write_file)(void *host, json_t *directory, json_t *file,
-                       const struct stat *seen, reply_done done, void *opaque);
+                       reply_done done, void *opaque);
     void (*history)(void *host, json_t *directory, unsigned limit,
                     reply_done done, void *opaque);
     void (*rollback)(void *host, json_t *directory, unsigned steps, bool force,

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/fs_view.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/json_bytes.h"
@@ -34,7 +33,6 @@ struct operation {
 
     char *command, *cwd;
     json_t *env, *directory, *file;
-    struct stat *seen; /* what the file must still be, or NULL */
     unsigned timeout_seconds, count;
     bool force;
 };
@@ -65,7 +63,6 @@ static void operation_free(struct operation *operation)
     json_decref(operation->env);
     json_decref(operation->directory);
     json_decref(operation->file);
-    g_free(operation->seen);
     g_free(operation);
 }
 
@@ -266,42 +263,20 @@ static int host_folder_fd(void *opaque, json_t *directory, GError **error)
 
 /* ---- the rest of the host ------------------------------------------------ */
 
-/* A start of the session may have taken back what was read, or have found
- * another folder; and what runs in the guest may write at any time. */
-static gboolean check_seen(const struct operation *operation, GError **error)
-{
-    const char *path = json_string_value(
-        json_object_get(operation->file, "path"));
-    int fd = operation->seen
-                 ? host_folder_fd(operation->host, operation->directory, error)
-                 : -1;
-
-    return !operation->seen ||
-           (fd >= 0 && fs_view_check(fd, path, operation->seen, error));
-}
-
 static void run_write(struct operation *operation)
 {
-    g_autoptr(GError) error = NULL;
-
-    if (!check_seen(operation, &error)) {
-        on_answered(NULL, error, NULL, operation);
-        return;
-    }
     session_write_file(operation->host->session, operation->directory,
                        g_steal_pointer(&operation->file), on_answered,
                        operation);
 }
 
 static void host_write_file(void *opaque, json_t *directory, json_t *file,
-                            const struct stat *seen, reply_done done,
-                            void *done_opaque)
+                            reply_done done, void *done_opaque)
 {
     struct operation *operation = operation_new(opaque, run_write, directory,
                                                 done, done_opaque);
 
     operation->file = file;
-    operation->seen = seen ? g_memdup2(seen, sizeof(*seen)) : NULL;
     carry_out(operation);
 }
 

@@ -145,7 +145,7 @@ void session_discard(struct session *session, json_t *directory,
 
 /* Write a file as a step of type "api"; its report is the answer and, as
  * event.step_completed, goes to all. file (taken): path, content, [encoding],
- * [mode]. ERROR_TOO_LARGE for more than SESSION_WRITE_MAX bytes,
+ * [mode], [replaces]. ERROR_TOO_LARGE for more than SESSION_WRITE_MAX bytes,
  * ERROR_READ_ONLY_DIRECTORY. */
 void session_write_file(struct session *session, json_t *directory,
                         json_t *file, reply_done done, void *opaque);

@@ -164,6 +164,7 @@ static json_t *handle_configure(struct ic *ic, json_t *payload, GError **error)
 /* "encoding" is the content's; a path is text. */
 static json_t *handle_write_file(struct ic *ic, json_t *payload, GError **error)
 {
+    json_t *replaces = json_object_get(payload, "replaces");
     gint64 mode = -1, id = 0;
     struct ic_file_write request = { 0 };
     g_autofree char *content = NULL;
@@ -188,7 +189,9 @@ static json_t *handle_write_file(struct ic *ic, json_t *payload, GError **error)
     request.set_mode = mode >= 0;
     request.mode = request.set_mode ? (mode_t)mode : 0;
     request.step_id = id;
-    if (!ic_write_file(ic, &request, &info, error))
+    if (replaces
+            ? !control_outside_replace(ic, &request, replaces, &info, error)
+            : !ic_write_file(ic, &request, &info, error))
         return NULL;
     report = report_to_json(info);
     ic_step_info_free(info);

@@ -20,6 +20,15 @@ json_t *control_outside_redo(struct ic *ic, json_t *payload, json_t **ret_data,
 json_t *control_outside_preview(struct ic *ic, json_t *payload,
                                 json_t **ret_data, GError **error);
 
+/* "write_file" with "replaces" (borrowed): {"size","sha256"} of what the file
+ * has to hold. As ic_write_file(), but one that holds anything else by then is
+ * left alone: ERROR_IO_ERROR, or ERROR_NOT_FOUND. */
+gboolean control_outside_replace(struct ic *ic,
+                                 const struct ic_file_write *request,
+                                 json_t *replaces,
+                                 struct ic_step_info **ret_info,
+                                 GError **error);
+
 /* What a request, by its answer, has done to the history, for all but the one
  * who asked: event.history_changed, new; NULL: nothing. */
 json_t *control_outside_history_event(json_t *request, json_t *answer);

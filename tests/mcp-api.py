@@ -375,6 +375,61 @@ def an_edit_is_of_what_was_read(place):
     equal(server.close(), 0)
 
 
+@test
+def an_edit_is_compared_where_it_is_written(place):
+    """edit_file: what others write until the daemon does is left alone"""
+    write(place, "conf", b"old: alpha" + bytes(1 << 20))
+    server = Server(place)
+    client = server.client
+    client.call("execute_command", command="echo 1")
+    pid = server.process.pid
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
+        children = [int(word) for word in file.read().split()]
+    daemon, = [pid for pid in children if b"virtiofsd" in
+               open("/proc/%d/cmdline" % pid, "rb").read()]
+
+    def has_read():
+        with open("/proc/%d/io" % pid) as file:
+            return int(file.readline().split()[1])
+
+    def stands_still():
+        states = []
+        for task in os.listdir("/proc/%d/task" % daemon):
+            with open("/proc/%d/task/%s/stat" % (daemon, task)) as file:
+                states.append(file.read().rpartition(")")[2].split()[0])
+        return set(states) == {"T"}
+
+    def save(place, name, data):
+        write(place, "new", data)
+        os.rename(place.share + "/new", place.share + "/" + name)
+
+    for theirs, way in ((b"their alpha", write), (b"old: gamma", write),
+                        (b"other: alpha", save), (None, None)):
+        before = read(place, "conf")
+        os.kill(daemon, signal.SIGSTOP)
+        assert eventually(stands_still, 20)
+        count = has_read()
+        id = client.send("tools/call", name="edit_file", arguments={
+            "path": "conf", "old_text": "alpha", "new_text": "beta"})
+        assert eventually(lambda: has_read() >= count + (1 << 20), 20)
+        time.sleep(0.3)  # the daemon was asked
+        if theirs:
+            way(place, "conf", theirs)
+        os.kill(daemon, signal.SIGCONT)
+        result = client.answer(id)["result"]
+        equal((theirs, result.get("isError", False)),
+              (theirs, theirs is not None))
+        if theirs:
+            contains(result["content"][0]["text"], "read it again")
+            equal(read(place, "conf"), theirs)
+            write(place, "conf", b"old: alpha" + bytes(1 << 20))
+        else:
+            equal(read(place, "conf"), before.replace(b"alpha", b"beta"))
+    # Refused edits are no steps.
+    equal(len(client.tool("get_undo_history")["steps"]), 1)
+    equal(server.close(), 0)
+
+
 # ---- the end ----------------------------------------------------------------
 
 def piped(place, *messages, options=(), end=b"\n"):

@@ -282,6 +282,35 @@ def who_sends_no_more_is_not_asked(place):
 
 
 @test
+def an_edit_waits_for_a_decision(place):
+    """edit_file: what others write while a safeguard asks is left alone"""
+    agent, client = guarded(place)
+    write(place, "big", b"old" + b"x" * 5000)
+    for theirs, action in ((None, "allow"), (b"theirs", "allow"),
+                           (b"theirs", "deny")):
+        before = b"old" + b"x" * 5000
+        write(place, "big", before)
+        id = client.send("tools/call", name="edit_file", arguments={
+            "path": "big", "old_text": "old", "new_text": "new"})
+        event = agent.event("event.safeguard_triggered")
+        equal((event["kind"], event["path"]), ("overwrite", "big"))
+        if theirs and action == "allow":
+            write(place, "big", theirs)
+        agent.ask("safeguard.confirm", safeguard_id=event["safeguard_id"],
+                  action=action)
+        result = client.answer(id)["result"]
+        equal(result.get("isError", False), theirs is not None)
+        if theirs is None:
+            equal(read(place, "big"), before.replace(b"old", b"new"))
+        elif action == "allow":
+            contains(result["content"][0]["text"], "read it again")
+            equal(read(place, "big"), theirs)
+        else:
+            equal(read(place, "big"), before)
+    equal(agent.close(), 0)
+
+
+@test
 def long_answers_are_none(place):
     """an answer of more than 4 MiB: the question is not asked for ever"""
     agent, client = guarded(place, capabilities={"elicitation": {}})

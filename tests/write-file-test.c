@@ -3,6 +3,7 @@
  * write-file-test - files that the agent writes itself, as API steps.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -192,13 +193,104 @@ static void step_active(gconstpointer data)
     world_free(w);
 }
 
+/* What is asked where a file is to hold this. */
+static json_t *replacing(const char *path, const char *known, const char *text)
+{
+    g_autofree char *sha256 = g_compute_checksum_for_string(G_CHECKSUM_SHA256,
+                                                            known, -1);
+
+    return json_pack("{s:s, s:s, s:{s:i, s:s}}", "path", path, "content", text,
+                     "replaces", "size", (int)strlen(known), "sha256", sha256);
+}
+
+static void not_replaced(struct world *w, const char *path, const char *known,
+                         int code)
+{
+    world_refused(w, "write_file", replacing(path, known, "new"), code);
+}
+
+static void replaces(gconstpointer data)
+{
+    static const char text[] = "a longer content than the new one";
+    struct world *w = start_world(data);
+    g_autofree char *many = g_strnfill(300000, 'x');
+    g_autoptr(GPtrArray) before = NULL;
+    json_t *report;
+
+    if (!w)
+        return;
+    before = world_snapshot(w);
+    not_replaced(w, "file", "a longer content than the old one",
+                 ERROR_IO_ERROR);
+    not_replaced(w, "file", "a longer content than the new on", ERROR_IO_ERROR);
+    not_replaced(w, "file", many, ERROR_IO_ERROR);
+    not_replaced(w, "file", "", ERROR_IO_ERROR);
+    not_replaced(w, "new", "", ERROR_NOT_FOUND);
+    not_replaced(w, "missing/file", "", ERROR_NOT_FOUND);
+    not_replaced(w, "file/below", "", ERROR_NOT_FOUND);
+    not_replaced(w, "../share/file", text, ERROR_PATH_OUTSIDE_ROOT);
+    not_replaced(w, "/etc/passwd", "", ERROR_PATH_OUTSIDE_ROOT);
+    not_replaced(w, "link", "", ERROR_PATH_OUTSIDE_ROOT);
+    not_replaced(w, "dir-link/file", text, ERROR_PATH_OUTSIDE_ROOT);
+    not_replaced(w, "dir", "", ERROR_INVALID_FIELD);
+    not_replaced(w, "fifo", "", ERROR_INVALID_FIELD);
+    not_replaced(w, "", "", ERROR_INVALID_FIELD);
+    not_replaced(w, "dir/", "", ERROR_INVALID_FIELD);
+    world_refused(w, "write_file",
+                  json_pack("{s:s, s:s, s:[]}", "path", "file", "content", "x",
+                            "replaces"),
+                  ERROR_MISSING_FIELD);
+    world_refused(w, "write_file",
+                  json_pack("{s:s, s:s, s:{s:i, s:s}}", "path", "file",
+                            "content", "x", "replaces", "size", -1, "sha256",
+                            ""),
+                  ERROR_INVALID_FIELD);
+    world_assert_equal(w, before);
+    g_assert_cmpuint(world_history_count(w), ==, 0);
+    report = world_request(w, "write_file", replacing("file", text, many));
+    world_assert_affected(report, "file", NULL);
+    json_decref(report);
+    expect_text(w, "file", many);
+    report = world_request(w, "write_file", replacing("file", many, "short"));
+    json_decref(report);
+    expect_text(w, "file", "short");
+    g_assert_cmpuint(world_history_count(w), ==, 2);
+    json_decref(world_undo(w, 2));
+    world_assert_equal(w, before);
+    world_free(w);
+}
+
+/* A client's own change is as good as anybody's. */
+static void replaces_nothing_in_a_step(gconstpointer data)
+{
+    struct world *w = start_world(data);
+    int64_t id;
+
+    if (!w)
+        return;
+    id = world_step(w);
+    not_replaced(w, "file", "a longer content than the new one",
+                 ERROR_STEP_ACTIVE);
+    OK(w->backend->put(w, "file", O_TRUNC, "a guest's", 9, 0));
+    json_decref(world_close_step(w, id));
+    not_replaced(w, "file", "a longer content than the new one",
+                 ERROR_IO_ERROR);
+    expect_text(w, "file", "a guest's");
+    g_assert_cmpuint(world_history_count(w), ==, 1);
+    world_free(w);
+}
+
 static const struct {
     const char *name;
     void (*run)(gconstpointer backend);
 } cases[] = {
-    { "MC-04/creates", creates },         { "MC-04/overwrites", overwrites },
-    { "bytes-and-mode", bytes_and_mode }, { "MC-05/errors", errors },
+    { "MC-04/creates", creates },
+    { "MC-04/overwrites", overwrites },
+    { "bytes-and-mode", bytes_and_mode },
+    { "MC-05/errors", errors },
     { "step-active", step_active },
+    { "replaces", replaces },
+    { "replaces-in-step", replaces_nothing_in_a_step },
 };
 
 int main(int argc, char **argv)
