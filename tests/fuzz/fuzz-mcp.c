@@ -83,7 +83,7 @@ static void cancel(void *host)
 }
 
 static void write_file(void *host, json_t *directory, json_t *file,
-                       const struct stat *seen, reply_done done, void *opaque)
+                       reply_done done, void *opaque)
 {
     json_t *step = report();
 
@@ -240,6 +240,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     service = mcp_service_new(&host, NULL, 0);
     mcp_server_add(mcp_service_server(service), pair[0], pair[0], NULL, NULL);
     send_input(pair[1], (const char *)data, size, input);
+    if (size % 2)
+        shutdown(pair[1], SHUT_WR); /* and waits for its answers */
     turn(pair[1], input);
     mcp_service_close(service);
     turn(pair[1], input);
