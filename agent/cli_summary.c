@@ -5,6 +5,7 @@
 #include "agent/cli_summary.h"
 
 #include <glib.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "common/json_bytes.h"
@@ -39,17 +40,29 @@ static char *count_changes(json_t *report)
     return g_string_free(text, FALSE);
 }
 
-static char *describe_changes(json_t *report)
+/* For a report of what was done, or of what undo would do. */
+static char *describe(json_t *report, bool is_preview)
 {
     gint64 affected = member(report, "affected");
     g_autofree char *counts = count_changes(report);
+    const char *plural = affected == 1 ? "" : "s";
 
     if (json_is_true(json_object_get(report, "unprotected")))
         return g_strdup("changed more than could be kept");
     if (affected == 0)
-        return g_strdup("nothing changed");
+        return g_strdup(is_preview ? "undo would change nothing"
+                                   : "nothing changed");
+    if (is_preview)
+        return g_strdup_printf("undo would change %" G_GINT64_FORMAT
+                               " path%s (%s)",
+                               affected, plural, counts);
     return g_strdup_printf("%" G_GINT64_FORMAT " path%s changed (%s)", affected,
-                           affected == 1 ? "" : "s", counts);
+                           plural, counts);
+}
+
+static char *describe_changes(json_t *report)
+{
+    return describe(report, false);
 }
 
 char *cli_summary_step(json_t *report, const char *undo_hint)
@@ -157,17 +170,37 @@ void cli_row_clear(struct cli_row *row)
     g_free(row->command);
 }
 
+static char *row_to_line(const struct cli_row *row)
+{
+    return row->time
+               ? g_strdup_printf("%" G_GINT64_FORMAT "  %s  %s  %s", row->id,
+                                 row->time, row->command, row->changes)
+               : g_strdup_printf("%" G_GINT64_FORMAT "  %s", row->id,
+                                 row->changes);
+}
+
 char *cli_summary_history(json_t *report)
 {
     struct cli_row row;
     char *line;
 
     cli_summary_row(report, &row);
-    line = row.time
-               ? g_strdup_printf("%" G_GINT64_FORMAT "  %s  %s  %s", row.id,
-                                 row.time, row.command, row.changes)
-               : g_strdup_printf("%" G_GINT64_FORMAT "  %s", row.id,
-                                 row.changes);
+    line = row_to_line(&row);
+    cli_row_clear(&row);
+    return line;
+}
+
+char *cli_summary_preview(json_t *report)
+{
+    struct cli_row row;
+    char *line;
+
+    cli_summary_row(report, &row);
+    if (row.time) {
+        g_free(row.changes);
+        row.changes = describe(report, true);
+    }
+    line = row_to_line(&row);
     cli_row_clear(&row);
     return line;
 }

@@ -25,8 +25,10 @@ char *cli_summary_unfinished(json_t *report);
 /* A line for the history: a change from outside, between steps. */
 char *cli_summary_barrier(json_t *barrier);
 
-/* One line: a step's id, time, command and changes. */
+/* One line: a step's id, time, command and changes; of a preview, what undo
+ * would change. */
 char *cli_summary_history(json_t *report);
+char *cli_summary_preview(json_t *report);
 
 /* A row of the history: time and command are NULL if the step cannot be read.
  */

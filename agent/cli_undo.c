@@ -55,7 +55,8 @@ static void print_changes(json_t *report)
 static void print_step(const struct verb *verb, json_t *report)
 {
     gint64 id = json_integer_value(json_object_get(report, "step_id"));
-    g_autofree char *line = cli_summary_history(report);
+    g_autofree char *line = verb->dry ? cli_summary_preview(report)
+                                      : cli_summary_history(report);
 
     if (json_is_true(json_object_get(report, "damaged")))
         printf("%s: %" G_GINT64_FORMAT "; what it changed stays\n",

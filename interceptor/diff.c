@@ -10,6 +10,7 @@
 #include "interceptor/report.h"
 #include "interceptor/rollback.h"
 #include "interceptor/steps.h"
+#include "interceptor/sys.h"
 
 /* An answer, with all its bytes in base64, must fit a line of the control
  * protocol. */
@@ -118,34 +119,109 @@ static void want_before(struct differ *d, const struct ic_file_diff *diff,
         want(d, &node, 0, mode_only, version);
 }
 
-static void add(struct differ *d, const struct ic_change *change)
+static void add_file(struct differ *d, enum ic_change_type type,
+                     const char *path, const char *from)
 {
     struct ic_file_diff *diff = g_new0(struct ic_file_diff, 1);
-    bool mode_only = change->type == IC_METADATA;
+    bool mode_only = type == IC_METADATA;
 
-    diff->type = change->type;
-    diff->path = g_strdup(change->path);
-    diff->from = g_strdup(change->from);
+    diff->type = type;
+    diff->path = g_strdup(path);
+    diff->from = g_strdup(from);
     g_ptr_array_add(d->diffs, diff);
-    if (change->type != IC_CREATED)
+    if (type != IC_CREATED)
         want_before(d, diff, mode_only, &diff->before);
-    if (change->type != IC_DELETED)
-        want_path(d, diff->path, 1, mode_only, &diff->after);
+    if (type != IC_DELETED)
+        want_path(d, path, 1, mode_only, &diff->after);
 }
 
-/* A file that was renamed and changed is in the report twice, next to each
- * other; told once, with both paths and both contents, is enough. */
-static bool is_told(const GPtrArray *changes, guint i)
+/* ---- renames over, and away from, what is there -------------------------- */
+
+/* The number of what was there, if there was something other than a folder;
+ * else 0. */
+static uint64_t find_file(struct differ *d, const char *path, unsigned level)
+{
+    struct past_node node;
+    struct stat st;
+    mode_t mode = 0;
+
+    if (past_resolve(&d->past, path, level, &node) < 0)
+        return 0;
+    if (node.fd >= 0 && sys_stat_fd(node.fd, &st) == 0)
+        mode = st.st_mode;
+    else if (node.gone && node.gone->meta)
+        mode = node.gone->meta->mode;
+    past_node_clear(&node);
+    return mode && !S_ISDIR(mode) ? node.ino : 0;
+}
+
+/* Was the folder that holds it always the one with this path? */
+static bool is_folder_the_same(struct differ *d, const char *path)
+{
+    g_autofree char *folder = g_path_get_dirname(path);
+    struct past_node before, after;
+    bool same = false;
+
+    if (strcmp(folder, ".") == 0)
+        return true;
+    if (past_resolve(&d->past, folder, 0, &before) < 0)
+        return false;
+    if (past_resolve(&d->past, folder, 1, &after) == 0) {
+        same = before.ino == after.ino;
+        past_node_clear(&after);
+    }
+    past_node_clear(&before);
+    return same;
+}
+
+/* Something was there before, and something is after. */
+static bool is_overwritten(struct differ *d, const char *path)
+{
+    return find_file(d, path, 0) && find_file(d, path, 1) &&
+           is_folder_the_same(d, path);
+}
+
+/* A path is told but once: as no patch can take a file away from where another
+ * is put. So what is renamed over another is told as git does, name by name. */
+static void add_renamed(struct differ *d, const struct ic_change *change)
+{
+    bool over = is_overwritten(d, change->path);
+    bool again = is_overwritten(d, change->from);
+
+    if (!over && !again) {
+        add_file(d, IC_RENAMED, change->path, change->from);
+        return;
+    }
+    add_file(d, over ? IC_MODIFIED : IC_CREATED, change->path, NULL);
+    if (!again) /* else what is there now tells it */
+        add_file(d, IC_DELETED, change->from, NULL);
+}
+
+static void add(struct differ *d, const struct ic_change *change)
+{
+    if (change->type == IC_RENAMED && change->from)
+        add_renamed(d, change);
+    else if (change->type == IC_CREATED && is_overwritten(d, change->path))
+        add_file(d, IC_MODIFIED, change->path, NULL);
+    else
+        add_file(d, change->type, change->path, change->from);
+}
+
+/* A file that was renamed and changed, or over another, is in the report twice,
+ * next to each other; told once, with both contents, is enough. */
+static bool is_told(struct differ *d, const GPtrArray *changes, guint i)
 {
     const struct ic_change *change = g_ptr_array_index(changes, i);
 
+    if (change->type == IC_CREATED || change->type == IC_RENAMED)
+        return false;
     for (guint j = i ? i - 1 : 0; j < changes->len && j <= i + 2; j++) {
         const struct ic_change *other = g_ptr_array_index(changes, j);
 
         if (j != i && other->type == IC_RENAMED &&
-            (change->type == IC_MODIFIED || change->type == IC_METADATA) &&
             strcmp(change->path, other->path) == 0)
-            return true;
+            return change->type != IC_DELETED ||
+                   is_overwritten(d, change->path);
     }
     return false;
 }
@@ -169,7 +245,7 @@ static void add_part(struct differ *d, const GPtrArray *changes, unsigned first,
          i++) {
         const struct ic_change *change = g_ptr_array_index(changes, i);
 
-        if (is_told(changes, i))
+        if (is_told(d, changes, i))
             continue;
         bytes += estimate(change);
         add(d, change);

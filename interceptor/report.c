@@ -54,6 +54,7 @@ struct reporter {
     GHashTable *deleted; /* ic_change -> step_inode whose size is yet to be
                             found: only the changes that are listed need it */
     GHashTable *targets; /* step_binding -> survey_entry: its new name */
+    GHashTable *landed;  /* set of survey_entry: the values of targets */
     GPtrArray *links;    /* borrowed survey_entry: names in addition */
 };
 
@@ -157,9 +158,13 @@ static void pair_names(struct reporter *r, const struct step_inode *inode,
     for (guint i = 0; i < inode->names->len && next < list->len; i++) {
         struct step_binding *binding = g_ptr_array_index(inode->names, i);
 
-        if (!is_same(inode, g_hash_table_lookup(r->survey->bindings, binding)))
-            g_hash_table_insert(r->targets, binding,
-                                g_ptr_array_index(list, next++));
+        if (!is_same(inode,
+                     g_hash_table_lookup(r->survey->bindings, binding))) {
+            gpointer target = g_ptr_array_index(list, next++);
+
+            g_hash_table_insert(r->targets, binding, target);
+            g_hash_table_add(r->landed, target);
+        }
     }
     for (; next < list->len; next++)
         g_ptr_array_add(r->links, g_ptr_array_index(list, next));
@@ -254,12 +259,11 @@ static void report_binding(struct reporter *r, struct step_binding *binding)
 
         if (change)
             change->from = g_steal_pointer(&path);
-    } else if (now && is_arrival_of_recorded(r, now)) {
-        return; /* the rename onto this path is reported, or the link */
-    } else if (now) {
-        add(r, IC_MODIFIED, path_of(now), size_before(r, before),
-            size_of(&now->st));
-    } else {
+    } else if (now && !g_hash_table_contains(r->landed, now)) {
+        if (!is_arrival_of_recorded(r, now)) /* else see report_links() */
+            add(r, IC_MODIFIED, path_of(now), size_before(r, before),
+                size_of(&now->st));
+    } else { /* a rename onto this path tells what came, not what went */
         struct ic_change *change = add(r, IC_DELETED, g_steal_pointer(&path),
                                        -1, -1);
 
@@ -347,9 +351,10 @@ struct ic_step_info *report_make(struct step *step, const struct survey *survey,
 {
     g_autoptr(GHashTable) deleted = g_hash_table_new(NULL, NULL);
     g_autoptr(GHashTable) targets = g_hash_table_new(NULL, NULL);
+    g_autoptr(GHashTable) landed = g_hash_table_new(NULL, NULL);
     g_autoptr(GPtrArray) links = g_ptr_array_new();
-    struct reporter r = { step,    survey,  blobs, redone, report_new(step),
-                          deleted, targets, links };
+    struct reporter r = { step,    survey,  blobs,  redone, report_new(step),
+                          deleted, targets, landed, links };
     GHashTableIter iter;
     gpointer key, value;
 

@@ -3,8 +3,9 @@
  * report - the effect report: what a step changed, net.
  *
  * Created and then deleted is nothing; renamed twice is one rename; a file
- * that was replaced is modified. A directory whose only change is the mtime
- * that its entries' changes gave it is not reported.
+ * that was replaced is modified, but one that a renamed file replaced is
+ * deleted, for the renamed one is told by itself. A directory whose only change
+ * is the mtime that its entries' changes gave it is not reported.
  */
 #ifndef INTERCEPTOR_REPORT_H
 #define INTERCEPTOR_REPORT_H

@@ -397,6 +397,49 @@ def diff(place):
 
 
 @test
+def diff_of_renames_over(place):
+    """what a rename replaced is in the preview, and in a patch for both ways"""
+    share = place.share
+    subprocess.run(["sh", "-ec", """
+        mkdir src; for i in 1 2 3 4 5 6 7; do seq ${i}0 > src/f$i.c; done
+        ln -s f1.c src/link
+        """], cwd=share, check=True)
+    daemon = Daemon(place)
+    try:
+        for number, command in enumerate((
+                "mv src/f3.c src/f4.c",
+                "mv src/f2.c src/f3.c; mv src/f1.c src/f2.c; echo > src/f1.c",
+                "mv src/f5.c src/f6.c; mv src/f6.c src/f7.c; echo >> src/f7.c",
+                "mv src/f4.c src/link; mv src/f3.c t; mv src/f2.c src/f3.c;"
+                "mv t src/f2.c",
+                "mv src/f1.c t; mkdir src/f1.c; rm src/f7.c;"
+                "mv src/f1.c src/f7.c; echo > src/f7.c/x"), 1):
+            before, after = place.root + "/before", place.root + "/after"
+            shutil.copytree(share, before, symlinks=True)
+            daemon.step(number, command)
+            shutil.copytree(share, after, symlinks=True)
+            trees = tree(before), tree(after)
+            patch = call(place, "diff", "-C", share)[1]
+            subprocess.run(["git", "apply"], cwd=before, input=patch,
+                           check=True)
+            equal(tree(before), trees[1])
+            subprocess.run(["git", "apply", "-R"], cwd=after, input=patch,
+                           check=True)
+            equal(tree(after), trees[0])
+            shutil.rmtree(before)
+            shutil.rmtree(after)
+            if number == 1:
+                told = call(place, "preview", "-C", share)[1].decode()
+                contains(told, "    created  src/f4.c\n"
+                               "    renamed  src/f3.c, from src/f4.c\n")
+                contains(told, "undo would change 2 paths (1 created, 1 renamed)")
+                told = call(place, "history", "-C", share)[1].decode()
+                contains(told, "2 paths changed (1 deleted, 1 renamed)")
+    finally:
+        daemon.end()
+
+
+@test
 def diff_refused(place):
     """diff says why there is none"""
     equal(call(place, "diff", "-C", place.share)[0], 1)

@@ -66,6 +66,31 @@ static void link_over_check(struct world *w, json_t *report)
     g_assert_true(has_change(report, "run.sh", "modified", NULL));
 }
 
+/* What is lost by a rename is told, and what is not is not. */
+static void rename_over(struct world *w)
+{
+    DO(rename, "small.txt", "src/main.c", 0);
+    DO(rename, "run.sh", "empty.txt", 0);
+    CREATE("run.sh", "another");
+    DO(rename, "third", "src/hard", 0); /* two names of one: nothing */
+    DO(rename, "soft", "dangling", RENAME_EXCHANGE);
+}
+
+static void rename_over_check(struct world *w, json_t *report)
+{
+    world_assert_affected(report, "small.txt", "src/main.c", "run.sh",
+                          "empty.txt", "soft", "dangling", NULL);
+    g_assert_cmpint(json_integer_value(json_object_get(report, "affected")), ==,
+                    7);
+    g_assert_true(has_change(report, "src/main.c", "renamed", "small.txt"));
+    g_assert_true(has_change(report, "src/main.c", "deleted", NULL));
+    g_assert_true(has_change(report, "empty.txt", "renamed", "run.sh"));
+    g_assert_true(has_change(report, "empty.txt", "deleted", NULL));
+    g_assert_true(has_change(report, "run.sh", "created", NULL));
+    g_assert_true(has_change(report, "soft", "renamed", "dangling"));
+    g_assert_true(has_change(report, "dangling", "renamed", "soft"));
+}
+
 /* Of three names one is another, one is gone, and one stays. */
 static void rename_and_unlink(struct world *w)
 {
@@ -106,6 +131,7 @@ const struct undo_case engine_links_cases[] = {
       renamed_linked_check },
     { "links/rename-and-link-over", engine_fill_small, rename_and_link_over,
       link_over_check },
+    { "links/rename-over", engine_fill_links, rename_over, rename_over_check },
     { "links/rename-and-unlink", engine_fill_links, rename_and_unlink,
       rename_unlink_check },
     { "links/write-and-unlink", engine_fill_links, write_and_unlink,

@@ -397,6 +397,7 @@ static void preview(gconstpointer data)
         DO(rename, "run.sh", "walk.sh", 0);
         json_decref(world_close_step(w, id));
         id = world_step(w);
+        DO(rename, "walk.sh", "src/main.c", 0);
         WRITE("small.txt", "longer than it was before");
         DO(unlink, "empty.txt");
         CREATE("new", "new");
@@ -407,6 +408,8 @@ static void preview(gconstpointer data)
         answer = world_request(w, "preview", json_pack("{s:i}", "steps", 2));
         world_assert_equal(w, before); /* nothing is done */
         g_assert_cmpuint(world_history_count(w), ==, 2);
+        assert_change(answer, 0, "src/main.c", "created", NULL);
+        assert_change(answer, 0, "walk.sh", "renamed", "src/main.c");
         assert_change(answer, 0, "small.txt", "modified", NULL);
         assert_change(answer, 0, "empty.txt", "created", NULL);
         assert_change(answer, 0, "new", "deleted", NULL);
