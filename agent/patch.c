@@ -97,21 +97,8 @@ static gboolean append_content(GString *text, const struct change *change,
     g_autofree char *body = NULL;
     gsize len;
 
-    if (before->left_out || after->left_out) {
-        g_string_append_printf(text,
-                               "Files %s and %s are too long to compare, "
-                               "or not to be found\n",
-                               g_strchomp(old), g_strchomp(new));
-        return TRUE;
-    }
     if (is_same(before, after))
         return TRUE;
-    if (!text_diff_is_text(before->data, before->len) ||
-        !text_diff_is_text(after->data, after->len)) {
-        g_string_append_printf(text, "Binary files %s and %s differ\n",
-                               g_strchomp(old), g_strchomp(new));
-        return TRUE;
-    }
     body = text_diff(&sides[0], &sides[1], &len, error);
     if (body)
         g_string_append_len(text, body, (gssize)len);
@@ -147,6 +134,8 @@ static void append_header(GString *text, const struct change *change)
                                to);
 }
 
+/* ---- what a patch has no words for --------------------------------------- */
+
 static const char *kind_of(mode_t mode)
 {
     return S_ISDIR(mode)   ? "Folder"
@@ -155,7 +144,15 @@ static const char *kind_of(mode_t mode)
                            : "Special file";
 }
 
-/* What a patch has no words for. */
+static void append_new_mode(GString *text, const struct change *change)
+{
+    mode_t before = change->before.mode, after = change->after.mode;
+
+    if (before && after && before != after)
+        g_string_append_printf(text, " (mode %06o, was %06o)", after, before);
+    g_string_append_c(text, '\n');
+}
+
 static void append_words(GString *text, const struct change *change,
                          const char *done)
 {
@@ -167,22 +164,58 @@ static void append_words(GString *text, const struct change *change,
     g_string_append_printf(text, "%s %s: %s%s%s", kind_of(mode), done,
                            from ? from : path, from ? " to " : "",
                            from ? path : "");
-    if (change->before.mode && change->after.mode &&
-        change->before.mode != change->after.mode)
-        g_string_append_printf(text, " (mode %06o, was %06o)",
-                               change->after.mode, change->before.mode);
-    g_string_append_c(text, '\n');
+    append_new_mode(text, change);
+}
+
+static bool is_left_out(const struct change *change)
+{
+    const struct side *before = &change->before, *after = &change->after;
+
+    return before->left_out || after->left_out ||
+           (!is_same(before, after) &&
+            (!text_diff_is_text(before->data, before->len) ||
+             !text_diff_is_text(after->data, after->len)));
+}
+
+static char *side_name(const struct side *side, const char *prefix,
+                       const char *path)
+{
+    return side->mode || side->left_out ? quote(prefix, path)
+                                        : g_strdup("/dev/null");
+}
+
+/* git apply skips a line that begins like none of its own. With a header, or
+ * with "Binary files" at its start after one, it would refuse the whole
+ * patch, the other files too. */
+static void append_left_out(GString *text, const struct change *change)
+{
+    g_autofree char *old = side_name(&change->before, "a/", old_name(change));
+    g_autofree char *new = side_name(&change->after, "b/", change->path);
+
+    g_string_append(text, "Not in this patch: ");
+    if (change->before.left_out || change->after.left_out)
+        g_string_append_printf(text,
+                               "Files %s and %s are too long to compare, or "
+                               "cannot be found or read",
+                               old, new);
+    else
+        g_string_append_printf(text, "Binary files %s and %s differ", old, new);
+    append_new_mode(text, change);
 }
 
 static gboolean append_change(GString *text, const struct change *change,
-                              const char *done, bool metadata, GError **error)
+                              const char *done, GError **error)
 {
+    bool metadata = strcmp(done, "metadata") == 0;
     bool modes_differ = change->before.mode != change->after.mode;
 
     if (!is_shown(&change->before) || !is_shown(&change->after) ||
-        (metadata && !modes_differ) ||
-        (!change->before.mode && !change->after.mode)) {
+        (metadata && (!modes_differ || is_left_out(change)))) {
         append_words(text, change, metadata ? "attributes changed" : done);
+        return TRUE;
+    }
+    if (is_left_out(change)) {
+        append_left_out(text, change);
         return TRUE;
     }
     append_header(text, change);
@@ -198,8 +231,20 @@ static gboolean append_both(GString *text, const struct change *change,
     };
     const struct change made = { change->path, NULL, { 0 }, change->after };
 
-    return append_change(text, &gone, "deleted", false, error) &&
-           append_change(text, &made, "created", false, error);
+    if (is_shown(&change->before) && is_shown(&change->after) &&
+        is_left_out(change)) { /* one alone would be in the other's way */
+        append_left_out(text, change);
+        return TRUE;
+    }
+    return append_change(text, &gone, "deleted", error) &&
+           append_change(text, &made, "created", error);
+}
+
+static bool is_other_kind(const struct change *change)
+{
+    mode_t before = change->before.mode, after = change->after.mode;
+
+    return before && after && (before & S_IFMT) != (after & S_IFMT);
 }
 
 gboolean patch_append(GString *text, json_t *file, GError **error)
@@ -214,12 +259,10 @@ gboolean patch_append(GString *text, json_t *file, GError **error)
     side_init(&change.after, json_object_get(file, "after"));
     if (!change.path || !done)
         ok = TRUE;
-    else if (change.before.mode && change.after.mode &&
-             (change.before.mode & S_IFMT) != (change.after.mode & S_IFMT))
+    else if (is_other_kind(&change))
         ok = append_both(text, &change, error);
     else
-        ok = append_change(text, &change, done, strcmp(done, "metadata") == 0,
-                           error);
+        ok = append_change(text, &change, done, error);
     change_clear(&change);
     return ok;
 }

@@ -689,7 +689,7 @@ struct ic_version {
     mode_t mode;   /* with S_IFMT; 0: there was none, or it is not known */
     void *data;    /* the bytes of a file, or the target of a symlink; or NULL:
                       there was nothing, it is of another kind, or: */
-    bool left_out; /* it is longer than 2 MiB, or cannot be found */
+    bool left_out; /* longer than 2 MiB, or cannot be found or read */
     size_t len;
 };
 

@@ -137,7 +137,8 @@ static int start_gone(const struct past *past, struct past_file *file,
                : 0;
 }
 
-static int start(const struct past *past, struct past_file *file, size_t most)
+static int start_any(const struct past *past, struct past_file *file,
+                     size_t most)
 {
     struct stat st;
     int rc;
@@ -154,6 +155,20 @@ static int start(const struct past *past, struct past_file *file, size_t most)
         return start_symlink(file);
     return S_ISREG(st.st_mode) ? start_regular(past, file, st.st_size, most)
                                : 0;
+}
+
+/* A file that its own mode, or a folder's, keeps from us costs its own content,
+ * and not that of the others. */
+static int start(const struct past *past, struct past_file *file, size_t most)
+{
+    int rc = start_any(past, file, most);
+
+    if (rc != -EACCES && rc != -EPERM)
+        return rc;
+    g_clear_pointer(&file->bytes, g_free);
+    file->len = 0;
+    file->left_out = true;
+    return 0;
 }
 
 /* ---- going back ---------------------------------------------------------- */

@@ -16,7 +16,7 @@ struct past_file {
     mode_t mode; /* 0: not known */
     char *bytes; /* owned; of a file, or a symlink's target; or NULL */
     size_t len;
-    bool left_out; /* a file, but there is no room for it */
+    bool left_out; /* there is no room for it, or it may not be read */
 };
 
 /* A new one, whose node (taken) is set. */
@@ -24,8 +24,8 @@ struct past_file *past_file_new(const struct past_node *node, unsigned level);
 void past_file_free(struct past_file *file);
 
 /* Read these struct past_file, each of at most max_file bytes and all of
- * max_total; others are left out. 0 or -errno; -EBADMSG, -ENOENT: what the log
- * kept is damaged, or missing. */
+ * max_total; others are left out, and those that may not be read. 0 or -errno;
+ * -EBADMSG, -ENOENT: what the log kept is damaged, or missing. */
 int past_content_read(const struct past *past, GPtrArray *files,
                       size_t max_file, size_t max_total);
 

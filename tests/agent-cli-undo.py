@@ -11,7 +11,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cli_case import Daemon, call, on_terminal, run  # noqa: E402
-from stdio_client import contains, equal, main, test  # noqa: E402
+from stdio_client import PROGRAM, contains, equal, main, test  # noqa: E402
 
 
 @test
@@ -437,6 +437,73 @@ def diff_of_renames_over(place):
                 contains(told, "2 paths changed (1 deleted, 1 renamed)")
     finally:
         daemon.end()
+
+
+@test
+def diff_left_out(place):
+    """git apply takes the rest of a patch that leaves out some files"""
+    share = place.share
+    subprocess.run(["sh", "-ec", r"""
+        printf 'a\0' > bin; printf 'a\0' > gone; printf 'a\0' > linked
+        head -c 3000000 /dev/zero > big; echo a > text; echo x > last
+        printf 'a\0' > 'old name'
+        """], cwd=share, check=True)
+    copy = place.root + "/copy"
+    shutil.copytree(share, copy)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, r"printf 'b\0' > bin; chmod +x bin; rm gone; echo > big;"
+                    r"chmod +x last; printf 'c\0' > made; echo b > text;"
+                    r"ln -sf x linked; mv 'old name' moved; echo >> moved")
+    finally:
+        daemon.end()
+    patch = call(place, "diff", "-C", share)[1]
+    for line in (b"Binary files a/bin and b/bin differ (mode 100755, was 100644)",
+                 b"Binary files a/gone and /dev/null differ",
+                 b"Binary files /dev/null and b/made differ",
+                 b"Binary files a/linked and b/linked differ (mode 120777, "
+                 b"was 100644)",
+                 b"Binary files a/old name and b/moved differ",
+                 b"Files a/big and b/big are too long to compare, or cannot be "
+                 b"found or read"):
+        contains(b"\n" + patch, b"\nNot in this patch: " + line + b"\n")
+    equal(patch.count(b"diff --git"), 2)
+    expected = tree(copy)
+    expected["text"] = tree(share)["text"]
+    expected["last"] = tree(share)["last"]
+    subprocess.run(["git", "apply"], cwd=copy, input=patch, check=True)
+    equal(tree(copy), expected)
+    subprocess.run(["git", "apply", "-R"], cwd=share, input=patch, check=True)
+    with open(share + "/text") as file:
+        equal(file.read(), "a\n")
+
+
+@test
+def diff_of_closed_files(place):
+    """a file that its user may not read costs nothing but its own content"""
+    share = place.share
+    subprocess.run(["sh", "-ec", """
+        mkdir src; echo a > src/f1.c; echo a > src/f2.c; ln src/f2.c hard
+        echo a > shut; echo a > open
+        """], cwd=share, check=True)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "rm -rf src; chmod 000 hard; echo b > open;"
+                    "echo b > shut; chmod 000 shut")
+    finally:
+        daemon.end()
+    who = {}
+    if os.geteuid() == 0:
+        subprocess.run(["chown", "-hR", "65534:65534", place.root], check=True)
+        who = {"user": 65534, "group": 65534, "extra_groups": []}
+    done = subprocess.run([PROGRAM, "diff", "-C", share], capture_output=True,
+                          env=place.environment(), timeout=60, **who)
+    equal((done.returncode, done.stderr), (0, b""))
+    for name in ("a/src/f2.c and /dev/null", "a/shut and b/shut"):
+        contains(done.stdout.decode(), "Not in this patch: Files %s are too "
+                 "long to compare, or cannot be found or read" % name)
+    contains(done.stdout, b"--- a/open\n+++ b/open\n@@ -1 +1 @@\n-a\n+b\n")
+    contains(done.stdout, b"--- a/src/f1.c\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n")
 
 
 @test
