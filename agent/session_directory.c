@@ -15,6 +15,7 @@
 
 #include "common/errors.h"
 #include "common/message.h"
+#include "common/real_path.h"
 #include "interceptor/interceptor.h"
 #include "shim/wire.h"
 
@@ -57,29 +58,6 @@ static gboolean resolve(struct session_directory *directory, const char *path,
     return TRUE;
 }
 
-/* An absolute path without symlinks, as far as it exists. The log is opened by
- * this one, so that no link on the way can be turned elsewhere. */
-static char *real_place(const char *path)
-{
-    g_autofree char *head = g_strdup(path), *rest = g_strdup("");
-    char *resolved, *place;
-
-    while (!(resolved = realpath(head, NULL)) && head[1] != '\0' &&
-           (errno == ENOENT || errno == ENOTDIR)) {
-        g_autofree char *name = g_path_get_basename(head);
-        char *longer = g_strconcat("/", name, rest, NULL);
-        char *parent = g_path_get_dirname(head);
-
-        g_free(rest);
-        g_free(head);
-        rest = longer;
-        head = parent;
-    }
-    place = g_strconcat(resolved ? resolved : head, rest, NULL);
-    free(resolved);
-    return place;
-}
-
 /* Where the log is: as asked, or the default place. */
 static gboolean place_log(struct session_directory *directory,
                           const char *undo_dir, GError **error)
@@ -90,11 +68,12 @@ static gboolean place_log(struct session_directory *directory,
         return invalid(error, "undo_dir", "must be an absolute path");
     if (directory->read_only)
         return TRUE;
-    place = undo_dir ? g_canonicalize_filename(undo_dir, "/")
+    place = undo_dir ? g_strdup(undo_dir)
                      : ic_default_undo_dir(directory->path, error);
     if (!place)
         return FALSE;
-    directory->undo_dir = real_place(place);
+    /* No link on the way can be turned elsewhere then. */
+    directory->undo_dir = real_path_of(place);
     return TRUE;
 }
 
@@ -160,31 +139,22 @@ static gboolean label_all(struct session_directory **directories,
     return TRUE;
 }
 
-/* Whether path is folder or lies beneath it. Both are absolute. */
-static bool is_beneath(const char *path, const char *folder)
-{
-    size_t len = strlen(folder);
-
-    return strncmp(path, folder, len) == 0 &&
-           (path[len] == '\0' || path[len] == '/' || folder[len - 1] == '/');
-}
-
 static gboolean check_apart(const struct session_directory *one,
                             const struct session_directory *other,
                             GError **error)
 {
-    if (is_beneath(one->path, other->path))
+    if (real_path_is_beneath(one->path, other->path))
         return invalid_directory(
             one->path, "it is, or lies in, another working folder", error);
-    if (one->undo_dir && is_beneath(one->undo_dir, other->path))
+    if (one->undo_dir && real_path_is_beneath(one->undo_dir, other->path))
         return invalid_directory(
             one->path, "its undo log would lie in another working folder",
             error);
-    if (one->undo_dir && is_beneath(other->path, one->undo_dir))
+    if (one->undo_dir && real_path_is_beneath(other->path, one->undo_dir))
         return invalid_directory(
             other->path, "it lies in another working folder's undo log", error);
     if (one->undo_dir && other->undo_dir &&
-        is_beneath(one->undo_dir, other->undo_dir))
+        real_path_is_beneath(one->undo_dir, other->undo_dir))
         return invalid_directory(
             one->path, "its undo log is, or lies in, another folder's", error);
     return TRUE;

@@ -16,6 +16,7 @@
 
 #include "common/errors.h"
 #include "common/log.h"
+#include "common/real_path.h"
 #include "common/sandbox_parts.h"
 
 /* ---- names --------------------------------------------------------------- */
@@ -57,6 +58,9 @@ bool sandbox_action_parse(const char *name, enum sandbox_action *ret_action)
 }
 
 /* ---- places -------------------------------------------------------------- */
+
+#define UNDO_LOG "the undo log"
+#define METADATA "the metadata"
 
 gboolean sandbox_fail(GError **error, const char *what)
 {
@@ -113,41 +117,48 @@ static char *make_place(const char *path, const char *what, GError **error)
     return real;
 }
 
-/* Clients must not get at it. */
-static gboolean check_store(const struct sandbox_places *places, GError **error)
+/* Clients must not get at it. Before it is made: a refusal leaves nothing. */
+static gboolean check_place(const char *path, const char *share,
+                            const char *what, GError **error)
 {
-    g_autofree char *below = g_strconcat(places->share, "/", NULL);
+    g_autofree char *real = path ? real_path_of(path) : NULL;
 
-    if (strcmp(places->store_dir, places->share) != 0 &&
-        !g_str_has_prefix(places->store_dir, below) &&
-        strcmp(places->share, "/") != 0)
+    if (!real || !real_path_is_beneath(real, share))
         return TRUE;
-    rmdir(places->store_dir); /* if it was made just now */
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "%s: this is in the folder that is served; metadata is kept "
-                "outside of it",
-                places->store_dir);
+                "%s: %s must lie outside the shared folder %s; choose another "
+                "place for it",
+                path, what, share);
+    return FALSE;
+}
+
+static gboolean find_share(const struct sandbox_options *options,
+                           struct sandbox_places *places, GError **error)
+{
+    struct stat st;
+
+    places->share = realpath(options->share, NULL);
+    if (places->share && stat(places->share, &st) == 0 && S_ISDIR(st.st_mode))
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                "%s: cannot serve this folder: %s", options->share,
+                g_strerror(places->share ? ENOTDIR : errno));
     return FALSE;
 }
 
 static gboolean find_places(const struct sandbox_options *options,
                             struct sandbox_places *places, GError **error)
 {
-    places->share = realpath(options->share, NULL);
-    if (!places->share) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                    "%s: cannot serve this folder: %s", options->share,
-                    g_strerror(errno));
+    if (!find_share(options, places, error) ||
+        !check_place(options->undo_dir, places->share, UNDO_LOG, error) ||
+        !check_place(options->store_dir, places->share, METADATA, error))
         return FALSE;
-    }
-    if (options->store_dir) {
-        places->store_dir = make_place(options->store_dir, "metadata", error);
-        if (!places->store_dir || !check_store(places, error))
-            return FALSE;
-    }
+    if (options->store_dir &&
+        !(places->store_dir = make_place(options->store_dir, METADATA, error)))
+        return FALSE;
     if (!options->undo_dir)
         return TRUE;
-    places->undo_dir = make_place(options->undo_dir, "the undo log", error);
+    places->undo_dir = make_place(options->undo_dir, UNDO_LOG, error);
     if (!places->undo_dir)
         return FALSE;
     if (is_one_mount(places->share, places->undo_dir))

@@ -252,9 +252,9 @@ def busy_folder(place):
         daemon.end()
 
 
-def daemon_says(place, *options):
+def daemon_says(place, *options, program="stepback-virtiofsd"):
     """How a daemon with these options ends, and its last line."""
-    done = subprocess.run([BUILDDIR + "/stepback-virtiofsd", *options],
+    done = subprocess.run([BUILDDIR + "/" + program, *options],
                           capture_output=True, timeout=20, text=True)
     return done.returncode, (done.stderr.splitlines() or [""])[-1]
 
@@ -278,6 +278,27 @@ def daemon_options(place):
                                    "--mount=" + place.share + inside)
         equal(status, 1)
         contains(line, "lies in the shared folder")
+
+
+@test
+def refused_logs(place):
+    """a log or an overlay in the folder is refused, and leaves nothing there"""
+    socket = "--socket-path=%s/socket" % place.root
+    link = place.root + "/link"
+    os.symlink(place.share, link)
+    for below in (place.share, place.share + "/a/b/log", link + "/x/y"):
+        for program in ("stepback-virtiofsd", "stepback-9pd"):
+            for words in ((), ("--sandbox=none",)):
+                status, line = daemon_says(
+                    place, "--shared-dir=" + place.share, socket,
+                    "--undo-dir=" + below, *words, program=program)
+                equal((below, program, words, status),
+                      (below, program, words, 1))
+                contains(line, "must lie outside the shared folder")
+        status, out, err = run(place, "--undo-dir=" + below, "--", "true")
+        equal((status, out), (125, b""))
+        contains(err, "must lie outside the shared folder")
+        equal(os.listdir(place.share), [])
 
 
 @test

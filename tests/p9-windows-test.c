@@ -363,8 +363,8 @@ static void test_options(void)
     struct p9_rig *rig = p9_rig_new();
     g_autofree char *share = g_strconcat("--shared-dir=", rig->share, NULL);
     g_autofree char *socket = g_strconcat("--socket-path=", rig->socket, NULL);
-    g_autofree char *inside = g_strconcat("--overlay-dir=", rig->share, "/x",
-                                          NULL);
+    g_autofree char *inside = g_strconcat("--overlay-dir=", rig->share,
+                                          "/x/y", NULL);
     g_autofree char *made = p9_rig_path(rig, "x");
     const char *const cases[][8] = {
         { p9_daemon_path(), share, socket, "--profile=dos" },
@@ -380,8 +380,8 @@ static void test_options(void)
         { 2, "no profile" },
         { 2, "--overlay-dir" },
         { 2, "keeps nothing" },
-        { 1, "in the folder that is served" },
-        { 1, "in the folder that is served" },
+        { 1, "must lie outside the shared folder" },
+        { 1, "must lie outside the shared folder" },
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
