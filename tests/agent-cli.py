@@ -302,6 +302,27 @@ def refused_logs(place):
 
 
 @test
+def mounts_that_cannot_be(place):
+    """a mount on a file, or one that would hide the log, is refused at once"""
+    share, seen = "--shared-dir=" + place.share, place.root + "/seen"
+    with open(place.root + "/file", "w"):
+        pass
+    for words, part in ((("--mount=%s/file" % place.root,), "not a folder"),
+                        (("--mount=" + seen, "--undo-dir=" + seen), "apart"),
+                        (("--mount=" + seen, "--undo-dir=%s/log" % seen),
+                         "apart"),
+                        (("--mount=%s/log" % seen, "--undo-dir=" + seen),
+                         "apart")):
+        os.makedirs(seen + "/log")
+        status, line = daemon_says(place, share, *words)
+        equal((words, status), (words, 1))
+        contains(line, part)
+        equal((os.listdir(seen), os.listdir(seen + "/log")), (["log"], []))
+        os.rmdir(seen + "/log")
+        os.rmdir(seen)
+
+
+@test
 def mount_of_the_dead(place):
     """a mount whose daemon was killed is told with what ends it"""
     daemon = Daemon(place)

@@ -12,11 +12,12 @@
 #include <config.h>
 
 #include <jansson.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/errors.h"
+#include "common/real_path.h"
 #include "daemon/daemon.h"
 #include "virtiofs/mount.h"
 #include "virtiofs/options.h"
@@ -35,20 +36,38 @@ static int print_capabilities(void)
     return 0;
 }
 
-/* Requests of the daemon for the folder would come to the daemon. */
+static gboolean refuse_mount(const struct options *options, const char *why,
+                             const char *place, GError **error)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                "--mount=%s %s%s; mount on a folder outside of it",
+                options->mount_dir, why, place);
+    return FALSE;
+}
+
+/* Requests of the daemon for the folder would come to the daemon, and a log
+ * below the mount would be hidden by it. */
 static gboolean check_mount(const struct options *options, GError **error)
 {
-    const char *shared_dir = options->daemon.shared_dir;
-    g_autofree char *share = realpath(shared_dir, NULL);
+    const struct daemon_options *daemon = &options->daemon;
+    g_autofree char *share = realpath(daemon->shared_dir, NULL);
     g_autofree char *mount = realpath(options->mount_dir, NULL);
-    size_t len = share ? strlen(share) : 0;
+    g_autofree char *log = daemon->undo_dir ? real_path_of(daemon->undo_dir)
+                                            : NULL;
 
-    if (!share || !mount || strncmp(mount, share, len) != 0 ||
-        (len > 1 && mount[len] != '/' && mount[len] != '\0'))
+    if (!share || !mount) /* what is done with them tells why */
+        return TRUE;
+    if (real_path_is_beneath(mount, share))
+        return refuse_mount(options, "lies in the shared folder ",
+                            daemon->shared_dir, error);
+    if (log &&
+        (real_path_is_beneath(mount, log) || real_path_is_beneath(log, mount)))
+        return refuse_mount(options, "is not apart from the undo log ",
+                            daemon->undo_dir, error);
+    if (g_file_test(mount, G_FILE_TEST_IS_DIR))
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "--mount=%s lies in the shared folder %s; mount outside of it",
-                options->mount_dir, shared_dir);
+                "--mount=%s is not a folder", options->mount_dir);
     return FALSE;
 }
 
@@ -67,8 +86,7 @@ static gboolean serve(void *server, const void *own_options, int listen_fd,
     const struct daemon_options *daemon = &options->daemon;
 
     if (options->mount_dir)
-        return check_mount(options, error) &&
-               mount_serve(server, options->mount_dir, stop_fd, error);
+        return mount_serve(server, options->mount_dir, stop_fd, error);
     log_info(LOG_FS_BACKEND, "ready: %s listens on %s", daemon->shared_dir,
              daemon->socket_path ? daemon->socket_path
                                  : "the inherited socket");
@@ -90,16 +108,23 @@ static int serve_options(const struct options *options)
         .serve = serve,
         .end = end,
     };
+    g_autoptr(GError) error = NULL;
 
+    if (options->mount_dir && !check_mount(options, &error)) {
+        fprintf(stderr, PROGRAM ": %s\n", error->message);
+        return EXIT_FAILURE;
+    }
     return daemon_run(&program, &options->daemon, options);
 }
 
 int main(int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
-    struct options *options = options_parse(argc, argv, &error);
+    struct options *options;
     int status;
 
+    setlocale(LC_CTYPE, ""); /* for what GLib prints of the options */
+    options = options_parse(argc, argv, &error);
     if (!options) {
         fprintf(stderr, PROGRAM ": %s\n", error->message);
         return 2;
