@@ -74,6 +74,12 @@ struct sandbox_options {
     const char *uid_map, *gid_map;
 };
 
+/* Can these texts be such a list or map? NULL can. error:
+ * ERROR_INVALID_FIELD. */
+gboolean sandbox_check_modcaps(const char *modcaps, GError **error);
+gboolean sandbox_check_map(const char *option, const char *text,
+                           GError **error);
+
 struct sandbox;
 
 /* Enter the namespaces. Sockets, /dev/fuse and whatever else lies outside must

@@ -84,6 +84,13 @@ static gboolean parse_map(const char *text, const char *option,
     return FALSE;
 }
 
+gboolean sandbox_check_map(const char *option, const char *text, GError **error)
+{
+    struct id_map map = { 0 };
+
+    return !text || parse_map(text, option, &map, error);
+}
+
 static bool has_root(const struct id_map *map)
 {
     for (unsigned i = 0; i < map->length; i++) {
@@ -263,23 +270,42 @@ static const int kept[] = {
     CAP_SETFCAP,      /* security.capability, and putting it back */
 };
 
-/* "+name" or "-name", between colons. */
-static gboolean modify(const char *text, GError **error)
+/* "+name" or "-name"; -1: neither. */
+static int parse_change(const char *text)
 {
-    int capability = text[0] == '+' || text[0] == '-'
-                         ? capng_name_to_capability(text + 1)
-                         : -1;
+    return text[0] == '+' || text[0] == '-' ? capng_name_to_capability(text + 1)
+                                            : -1;
+}
 
-    if (capability >= 0 &&
-        capng_update(text[0] == '+' ? CAPNG_ADD : CAPNG_DROP,
-                     CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_BOUNDING_SET,
-                     (unsigned)capability) == 0)
-        return TRUE;
+static gboolean refuse_change(const char *text, GError **error)
+{
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                 "--modcaps is a list like +sys_admin:-mknod, and \"%s\" is "
                 "none of these",
                 text);
     return FALSE;
+}
+
+gboolean sandbox_check_modcaps(const char *modcaps, GError **error)
+{
+    g_auto(GStrv) changes = g_strsplit(modcaps ? modcaps : "", ":", -1);
+
+    for (char **change = changes; *change; change++) {
+        if (**change && parse_change(*change) < 0)
+            return refuse_change(*change, error);
+    }
+    return TRUE;
+}
+
+static gboolean modify(const char *text, GError **error)
+{
+    int capability = parse_change(text);
+
+    return (capability >= 0 &&
+            capng_update(text[0] == '+' ? CAPNG_ADD : CAPNG_DROP,
+                         CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_BOUNDING_SET,
+                         (unsigned)capability) == 0) ||
+           refuse_change(text, error);
 }
 
 gboolean sandbox_drop_capabilities(const char *modcaps, bool file_handles,

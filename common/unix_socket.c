@@ -38,7 +38,8 @@ static bool is_in_use(const struct sockaddr_un *address)
            connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
 }
 
-gboolean unix_socket_share(const char *path, const char *group, GError **error)
+gboolean unix_socket_find_group(const char *group, gid_t *ret_gid,
+                                GError **error)
 {
     const struct group *entry = getgrnam(group);
 
@@ -47,7 +48,18 @@ gboolean unix_socket_share(const char *path, const char *group, GError **error)
                     "there is no group %s", group);
         return FALSE;
     }
-    if (chown(path, (uid_t)-1, entry->gr_gid) == 0 && chmod(path, 0660) == 0)
+    if (ret_gid)
+        *ret_gid = entry->gr_gid;
+    return TRUE;
+}
+
+gboolean unix_socket_share(const char *path, const char *group, GError **error)
+{
+    gid_t gid;
+
+    if (!unix_socket_find_group(group, &gid, error))
+        return FALSE;
+    if (chown(path, (uid_t)-1, gid) == 0 && chmod(path, 0660) == 0)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
                 "cannot give socket %s to group %s: %s", path, group,
@@ -81,6 +93,12 @@ int unix_socket_listen(const char *path, GError **error)
             return -1;
         }
         unlink(path);
+    } else if (g_file_test(path, G_FILE_TEST_EXISTS)) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                    "cannot listen on socket %s: something else than a socket "
+                    "is there",
+                    path);
+        return -1;
     }
     /* On Linux bind() makes the file with the socket's own mode: so it never
      * exists with a wider one, whatever the umask is. */

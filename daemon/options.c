@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "common/unix_socket.h"
+
 gboolean daemon_options_fail(GError **error, const char *format, ...)
 {
     va_list args;
@@ -118,13 +120,23 @@ static gboolean set_file_handles(struct daemon_options *options,
         value);
 }
 
+static gboolean set_step_count(struct daemon_options *options, const char *text,
+                               GError **error)
+{
+    guint64 steps;
+
+    if (!g_ascii_string_to_unsigned(text, 10, 1, G_MAXINT, &steps, NULL))
+        return daemon_options_fail(
+            error, "--undo-max-steps is a number from 1, and not \"%s\"", text);
+    options->limits.max_step_count = (int)steps;
+    return TRUE;
+}
+
 static gboolean set_limits(struct daemon_options *options,
                            const struct daemon_raw_options *raw, GError **error)
 {
-    if (raw->max_steps < 0)
-        return daemon_options_fail(error,
-                                   "--undo-max-steps is a number from 1");
-    options->limits.max_step_count = raw->max_steps;
+    if (raw->max_steps && !set_step_count(options, raw->max_steps, error))
+        return FALSE;
     return daemon_options_parse_size("--undo-max-log-size", raw->max_log_size,
                                      &options->limits.max_log_size, error) &&
            daemon_options_parse_size("--undo-max-step-size", raw->max_step_size,
@@ -181,6 +193,10 @@ static gboolean complete_sandbox(struct daemon_options *options, GError **error)
             error, "--uid-map and --gid-map need --sandbox=namespace");
     if (options->uid_map || options->gid_map)
         sandbox->mode = SANDBOX_NAMESPACE;
+    if (!sandbox_check_map("--uid-map", options->uid_map, error) ||
+        !sandbox_check_map("--gid-map", options->gid_map, error) ||
+        !sandbox_check_modcaps(options->modcaps, error))
+        return FALSE;
     sandbox->share = options->shared_dir;
     sandbox->undo_dir = options->undo_dir;
     sandbox->read_only = options->read_only;
@@ -199,6 +215,12 @@ gboolean daemon_options_complete(struct daemon_options *options, GError **error)
         return daemon_options_fail(error, "--shared-dir is missing");
     if (options->socket_group && !options->socket_path)
         return daemon_options_fail(error, "--socket-group needs --socket-path");
+    if (options->socket_group &&
+        !unix_socket_find_group(options->socket_group, NULL, error))
+        return FALSE;
+    if (options->undo_dir && !*options->undo_dir)
+        return daemon_options_fail(error, "--undo-dir needs the name of a "
+                                          "folder");
     if (options->file_limit < 0)
         return daemon_options_fail(error, "--rlimit-nofile is a number from 0");
     if (options->interceptor_socket && options->interceptor_fd >= 0)
@@ -224,7 +246,7 @@ static void add_undo_entries(GOptionContext *context,
           "Keep no more of a step that copies more; it cannot be undone "
           "(default: 200M)",
           "BYTES" },
-        { "undo-max-steps", 0, 0, G_OPTION_ARG_INT, &raw->max_steps,
+        { "undo-max-steps", 0, 0, G_OPTION_ARG_STRING, &raw->max_steps,
           "Forget the oldest steps when there are more (default: 100)", "N" },
         { "durability", 0, 0, G_OPTION_ARG_STRING, &raw->durability,
           "What undo survives: process (default: the daemon's end) or power (a "
@@ -329,6 +351,7 @@ void daemon_raw_options_clear(struct daemon_raw_options *raw)
     g_free(raw->log_level);
     g_free(raw->outside_policy);
     g_free(raw->max_log_size);
+    g_free(raw->max_steps);
     g_free(raw->max_step_size);
     g_free(raw->durability);
     g_free(raw->file_handles);

@@ -43,9 +43,8 @@ struct daemon_options {
 /* What GLib fills in, before it is checked. */
 struct daemon_raw_options {
     char *log_level, *outside_policy;
-    char *max_log_size, *max_step_size, *durability, *file_handles;
-    char *sandbox, *seccomp;
-    int max_steps;
+    char *max_log_size, *max_step_size, *max_steps;
+    char *durability, *file_handles, *sandbox, *seccomp;
     gboolean debug, read_only, print_version, syslog;
 };
 

@@ -10,6 +10,7 @@
  */
 #include <config.h>
 
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -85,9 +86,11 @@ static int serve_options(struct p9_options *options)
 int main(int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
-    struct p9_options *options = p9_options_parse(argc, argv, &error);
+    struct p9_options *options;
     int status;
 
+    setlocale(LC_CTYPE, ""); /* for what GLib prints of the options */
+    options = p9_options_parse(argc, argv, &error);
     if (!options) {
         fprintf(stderr, PROGRAM ": %s\n", error->message);
         return 2;

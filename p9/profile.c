@@ -30,7 +30,7 @@ const struct p9_profile *p9_profile_find(const char *name, GError **error)
                     "was built without it (on Debian: libsqlite3-dev)");
     else
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    "there is no profile \"%s\"", name);
+                    "--profile is posix or windows, and not \"%s\"", name);
     return NULL;
 }
 

@@ -267,7 +267,10 @@ def daemon_options(place):
                         ((share, "--fd=1", "--mount=/x"), "exactly one of"),
                         ((share, "--fd=77"), "--fd=77 is not a listening"),
                         ((share, "--mount=/x", "extra"),
-                         "'extra' is one argument too many")):
+                         "'extra' is one argument too many"),
+                        ((share, "--mount=/x", "-o", "source=/etc"),
+                         "named twice"),
+                        ((share, "--mount=/x", "--undo-dir="), "--undo-dir")):
         status, line = daemon_says(place, *words)
         equal((words, status), (words, 2))
         contains(line, part)
@@ -278,27 +281,6 @@ def daemon_options(place):
                                    "--mount=" + place.share + inside)
         equal(status, 1)
         contains(line, "lies in the shared folder")
-
-
-@test
-def refused_logs(place):
-    """a log or an overlay in the folder is refused, and leaves nothing there"""
-    socket = "--socket-path=%s/socket" % place.root
-    link = place.root + "/link"
-    os.symlink(place.share, link)
-    for below in (place.share, place.share + "/a/b/log", link + "/x/y"):
-        for program in ("stepback-virtiofsd", "stepback-9pd"):
-            for words in ((), ("--sandbox=none",)):
-                status, line = daemon_says(
-                    place, "--shared-dir=" + place.share, socket,
-                    "--undo-dir=" + below, *words, program=program)
-                equal((below, program, words, status),
-                      (below, program, words, 1))
-                contains(line, "must lie outside the shared folder")
-        status, out, err = run(place, "--undo-dir=" + below, "--", "true")
-        equal((status, out), (125, b""))
-        contains(err, "must lie outside the shared folder")
-        equal(os.listdir(place.share), [])
 
 
 @test
@@ -320,6 +302,58 @@ def mounts_that_cannot_be(place):
         equal((os.listdir(seen), os.listdir(seen + "/log")), (["log"], []))
         os.rmdir(seen + "/log")
         os.rmdir(seen)
+
+
+@test
+def servers_options(place):
+    """what both file servers refuse, as a wrong command line or as an error"""
+    socket = "--socket-path=%s/socket" % place.root
+    share = "--shared-dir=" + place.share
+    with open(place.root + "/file", "w"):
+        pass
+    for program in ("stepback-virtiofsd", "stepback-9pd"):
+        for word in ("--undo-max-steps=0", "--undo-max-steps=-1",
+                     "--undo-max-steps=x", "--modcaps=foo",
+                     "--modcaps=+chown:-nothing", "--uid-map=1:2:3",
+                     "--gid-map=:1:2:0:", "--socket-group=no such"):
+            status, line = daemon_says(place, share, socket, word,
+                                       program=program)
+            equal((word, status, line[:1]), (word, 2, "s"))
+            contains(line, word.split("=")[0] if "group" not in word else
+                     "no group")
+        for words, part in ((("--shared-dir=%s/file" % place.root, socket),
+                             "cannot serve this folder: Not a directory"),
+                            ((share, "--socket-path=%s/file" % place.root),
+                             "something else than a socket")):
+            status, line = daemon_says(place, *words, program=program)
+            equal((words, status), (words, 1))
+            contains(line, part)
+        done = subprocess.run([BUILDDIR + "/" + program, "--help"],
+                              env=dict(os.environ, LC_ALL="C.UTF-8"),
+                              capture_output=True, timeout=20, text=True)
+        equal(("[OPTION?]" in done.stdout, done.returncode), (False, 0))
+    equal(os.path.getsize(place.root + "/file"), 0)
+
+
+@test
+def refused_logs(place):
+    """a log or an overlay in the folder is refused, and leaves nothing there"""
+    socket = "--socket-path=%s/socket" % place.root
+    link = place.root + "/link"
+    os.symlink(place.share, link)
+    for below in (place.share, place.share + "/a/b/log", link + "/x/y"):
+        for program in ("stepback-virtiofsd", "stepback-9pd"):
+            for words in ((), ("--sandbox=none",)):
+                status, line = daemon_says(
+                    place, "--shared-dir=" + place.share, socket,
+                    "--undo-dir=" + below, *words, program=program)
+                equal((below, program, words, status),
+                      (below, program, words, 1))
+                contains(line, "must lie outside the shared folder")
+        status, out, err = run(place, "--undo-dir=" + below, "--", "true")
+        equal((status, out), (125, b""))
+        contains(err, "must lie outside the shared folder")
+        equal(os.listdir(place.share), [])
 
 
 @test

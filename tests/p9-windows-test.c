@@ -377,7 +377,7 @@ static void test_options(void)
         int status;
         const char *text;
     } answers[] = {
-        { 2, "no profile" },
+        { 2, "posix or windows" },
         { 2, "--overlay-dir" },
         { 2, "keeps nothing" },
         { 1, "must lie outside the shared folder" },

@@ -23,7 +23,10 @@ gboolean options_set_log_level(struct options *options, const char *value,
 gboolean options_set_source(struct options *options, const char *value,
                             GError **error)
 {
-    g_free(options->daemon.shared_dir);
+    if (options->daemon.shared_dir)
+        return daemon_options_fail(
+            error, "the folder is named twice: %s, and -o source=%s",
+            options->daemon.shared_dir, value);
     options->daemon.shared_dir = g_strdup(value);
     return TRUE;
 }
