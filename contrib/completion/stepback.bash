@@ -9,8 +9,10 @@ _stepback_commands() {
 }
 
 _stepback_options() {
-    "$1" "$2" --help 2>/dev/null |
-        sed -n 's/^  *\(-., \)\{0,1\}\(--[a-z][a-z-]*=\{0,1\}\).*/\2/p'
+    # shellcheck disable=SC2086 # "image build" is two words
+    "$1" $2 --help 2>/dev/null |
+        sed -n 's/^  *\(-., \)\{0,1\}\(--[a-z][a-z-]*=\{0,1\}\).*/\2/p' |
+        sort -u
 }
 
 # $1: the program, $2: the word under the cursor, $3: the one before it
@@ -53,6 +55,7 @@ _stepback() {
         return
         ;;
     esac
+    [ "$command" = image ] && [ "$COMP_CWORD" -gt 2 ] && command='image build'
     case $cur in
     -*)
         COMPREPLY=($(compgen -W "$(_stepback_options "$1" "$command")" \
