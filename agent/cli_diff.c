@@ -22,6 +22,7 @@ struct request {
     char *const *paths; /* those wanted; none: all */
     bool json;
     enum cli_color color;
+    bool found; /* set: there was something wanted */
 };
 
 /* The path itself, or what is below it. */
@@ -75,7 +76,7 @@ static gboolean print_file(const struct request *r, json_t *file,
 }
 
 /* A part of the diff: printed, or for JSON collected in files. */
-static gboolean tell(const struct request *r, json_t *answer, json_t *files,
+static gboolean tell(struct request *r, json_t *answer, json_t *files,
                      GError **error)
 {
     json_t *file;
@@ -85,6 +86,7 @@ static gboolean tell(const struct request *r, json_t *answer, json_t *files,
     {
         if (!is_wanted(r, file))
             continue;
+        r->found = true;
         if (r->json)
             json_array_append(files, file);
         else if (!print_file(r, file, error))
@@ -93,7 +95,7 @@ static gboolean tell(const struct request *r, json_t *answer, json_t *files,
     return TRUE;
 }
 
-static gboolean diff(const struct request *r, gint64 step, json_t *files,
+static gboolean diff(struct request *r, gint64 step, json_t *files,
                      GError **error)
 {
     gint64 first = 0;
@@ -110,10 +112,17 @@ static gboolean diff(const struct request *r, gint64 step, json_t *files,
         first = json_integer_value(json_object_get(answer, "next"));
         json_decref(answer);
     } while (ok && first > 0);
+    if (ok && !r->found && r->paths[0]) {
+        /* It may have been meant for a step. */
+        g_set_error(error, STEPBACK_ERROR, ERROR_NOT_FOUND,
+                    "step %" G_GINT64_FORMAT " changed nothing at %s%s", step,
+                    r->paths[0], r->paths[1] ? " or the other paths" : "");
+        return FALSE;
+    }
     return ok;
 }
 
-static int go(const struct request *r)
+static int go(struct request *r)
 {
     g_autoptr(GError) error = NULL;
     json_t *files = json_array();

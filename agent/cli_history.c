@@ -2,6 +2,7 @@
  *
  * cli_history - "stepback history".
  */
+#include <errno.h>
 #include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -30,9 +31,9 @@ static bool is_listed(json_t *steps, json_t *id)
 
 /* Those that lie between this step and the next newer one. A step that is
  * still open is not listed; what is after that is above all. */
-static void print_barriers(json_t *answer, json_t *report, bool newest)
+static void print_barriers(json_t *answer, json_t *id, bool newest)
 {
-    json_t *id = json_object_get(report, "step_id"), *barrier;
+    json_t *barrier;
     json_t *steps = json_object_get(answer, "steps");
     size_t i;
 
@@ -82,6 +83,26 @@ static void print_row(json_t *report, int width)
     cli_row_clear(&row);
 }
 
+/* What is no step of the history yet; undo begins with it all the same. False:
+ * there is nothing. */
+static bool print_open(json_t *answer)
+{
+    json_t *open = json_object_get(answer, "open_step");
+    json_t *unfinished = json_object_get(answer, "unfinished");
+    gint64 id = json_integer_value(open);
+
+    if (json_is_object(unfinished)) /* that was told when the log was opened */
+        return true;
+    if (!json_is_integer(open))
+        return false;
+    print_barriers(answer, open, true);
+    printf("%5" G_GINT64_FORMAT "  %s\n", id,
+           id < 0 ? "(changes outside commands, not over yet; undo begins with "
+                    "them)"
+                  : "(a step that is not over yet)");
+    return true;
+}
+
 /* For people: programs read --json, or lines without it. */
 static void print_header(int width)
 {
@@ -96,44 +117,54 @@ static void print_history(const struct cli_place *place, json_t *answer)
     gint64 redoable = json_integer_value(json_object_get(answer, "redoable"));
     g_autofree char *redo = cli_place_command(place, "redo");
     int width = width_of(steps);
+    bool open;
     size_t i;
 
     if (redoable > 0)
         printf("   --  %" G_GINT64_FORMAT " undone step%s can be brought back: "
                "%s\n",
                redoable, redoable == 1 ? "" : "s", redo);
-    if (json_array_size(steps) == 0)
-        puts("There is nothing to undo.");
-    else
+    if (json_array_size(steps) > 0)
         print_header(width);
+    open = print_open(answer);
+    if (json_array_size(steps) == 0 && !open)
+        puts("There is nothing to undo.");
     json_array_foreach(steps, i, report)
     {
-        print_barriers(answer, report, i == 0);
+        print_barriers(answer, json_object_get(report, "step_id"),
+                       i == 0 && !open);
         print_row(report, width);
     }
 }
 
 /* A folder in which nothing was run yet has an empty history; but not one of
  * which somebody else's log tells. */
-static bool is_new(const struct cli_place *place, const GError *error)
+static bool is_new(const struct cli_place *place, GError **error)
 {
+    const char *dir = place->dir ? place->dir : ".";
     g_autofree char *above = NULL;
 
-    if (error_code_of(error) != ERROR_NOTHING_TO_UNDO || place->undo_dir)
+    if (error_code_of(*error) != ERROR_NOTHING_TO_UNDO || place->undo_dir)
         return false;
-    above = cli_place_above(place->dir ? place->dir : ".");
+    if (access(dir, R_OK | X_OK) != 0) {
+        g_clear_error(error);
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY, "%s: %s",
+                    dir, g_strerror(errno));
+        return false;
+    }
+    above = cli_place_above(dir);
     return !above;
 }
 
 static int history(const struct cli_place *place, int limit, bool json)
 {
     g_autoptr(GError) error = NULL;
-    json_t *answer = cli_place_ask(
-        place, "history", json_pack("{s:i}", "limit", limit), NULL, &error);
+    json_t *answer = cli_place_history(place, limit, &error);
 
-    if (!answer && is_new(place, error))
-        answer = json_pack("{s:[], s:[], s:i, s:i}", "steps", "barriers",
-                           "last_step_id", 0, "redoable", 0);
+    if (!answer && is_new(place, &error))
+        answer = json_pack("{s:[], s:[], s:i, s:i, s:n, s:n}", "steps",
+                           "barriers", "last_step_id", 0, "redoable", 0,
+                           "open_step", "unfinished");
     if (!answer)
         return cli_place_failed(place, error, NULL, json);
     if (json)

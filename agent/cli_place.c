@@ -129,6 +129,31 @@ json_t *cli_place_ask_recovered(const struct cli_place *place, const char *type,
     return ask(place, UNDO_CLIENT_CHANGE, type, payload, NULL, NULL);
 }
 
+json_t *cli_place_history(const struct cli_place *place, int limit,
+                          GError **error)
+{
+    struct undo_client *client = open_client(place, UNDO_CLIENT_LOOK, error);
+    json_t *answer, *status, *unfinished;
+
+    if (!client)
+        return NULL;
+    answer = undo_client_ask(client, "history",
+                             json_pack("{s:i}", "limit", limit), NULL, error);
+    if (answer) {
+        status = undo_client_ask(client, "status", NULL, NULL, NULL);
+        unfinished = undo_client_unfinished(client);
+        json_object_set_new(
+            answer, "open_step",
+            status ? json_incref(json_object_get(status, "open_step"))
+                   : json_null());
+        json_object_set_new(answer, "unfinished",
+                            unfinished ? unfinished : json_null());
+        json_decref(status);
+    }
+    undo_client_close(client);
+    return answer;
+}
+
 /* In front of the steps of an answer, or of an error's data; *answer may be
  * NULL. report is taken. */
 static void add_first(json_t **answer, json_t *report)
@@ -185,6 +210,24 @@ char *cli_place_above(const char *dir)
             return g_steal_pointer(&at);
     }
     return NULL;
+}
+
+char *cli_place_inside(const char *dir)
+{
+    g_autofree char *logs = g_build_filename(dir, ".stepback", NULL);
+    GDir *list = g_dir_open(logs, 0, NULL);
+    const char *name;
+    char *found = NULL;
+
+    while (list && !found && (name = g_dir_read_name(list))) {
+        g_autofree char *version = g_build_filename(logs, name, "version",
+                                                    NULL);
+
+        if (g_file_test(version, G_FILE_TEST_IS_REGULAR))
+            found = g_build_filename(logs, name, NULL);
+    }
+    g_clear_pointer(&list, g_dir_close);
+    return found;
 }
 
 char *cli_place_quote(const char *word)

@@ -40,6 +40,12 @@ json_t *cli_place_ask(const struct cli_place *place, const char *type,
 json_t *cli_place_ask_recovered(const struct cli_place *place, const char *type,
                                 json_t *payload);
 
+/* "history", which has "open_step", too: the id of a step that is not over, or
+ * null; and "unfinished": the report of one that did not end and is still to be
+ * seen to, or null. */
+json_t *cli_place_history(const struct cli_place *place, int limit,
+                          GError **error);
+
 /* "rollback" likewise. A step that did not end, and that opening the log took
  * back, is the first of them. */
 json_t *cli_place_undo(const struct cli_place *place, gint64 steps, bool force,
@@ -48,6 +54,10 @@ json_t *cli_place_undo(const struct cli_place *place, gint64 steps, bool force,
 /* The nearest folder above dir whose default place holds an undo log: a new
  * string, or NULL. */
 char *cli_place_above(const char *dir);
+
+/* An undo log of a folder in dir, beside that: a new string, or NULL. Logs
+ * further below are not looked for. */
+char *cli_place_inside(const char *dir);
 
 /* "stepback COMMAND" with the options that lead to this place, as it would be
  * typed. A new string. */

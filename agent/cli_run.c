@@ -275,6 +275,20 @@ static void warn_of_log_above(const struct run_options *options)
                 above);
 }
 
+/* The other way round: the guest sees the logs of folders in this one. */
+static void warn_of_logs_in(const struct run_options *options)
+{
+    const char *dir = options->machine.place.dir;
+    g_autofree char *inside = cli_place_inside(dir ? dir : ".");
+
+    if (inside)
+        fprintf(stderr,
+                CLI_PROGRAM ": warning: %s is the undo log of a folder in this "
+                            "one. The guest can change it, and what is run "
+                            "here is an edit from outside for it.\n",
+                inside);
+}
+
 static int run_command(struct run *run, const struct run_options *options)
 {
     json_t *payload = cli_machine_payload(&options->machine);
@@ -292,6 +306,7 @@ static int run_command(struct run *run, const struct run_options *options)
         return CLI_RUN_FAILED;
     }
     warn_of_log_above(options);
+    warn_of_logs_in(options);
     run->loop = g_main_loop_new(NULL, FALSE);
     run->session = session_new(options->verbose ? "info" : "error", &callbacks,
                                run);

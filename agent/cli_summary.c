@@ -116,14 +116,19 @@ char *cli_summary_recovery(json_t *report)
 
 char *cli_summary_unfinished(json_t *report)
 {
+    bool damaged = json_is_true(json_object_get(report, "damaged"));
+    const char *type = json_string_value(json_object_get(report, "type"));
     g_autofree char *command = printable_command(report);
 
-    return g_strdup_printf("a step did not end: %s; the next undo or run takes "
-                           "it back",
-                           json_is_true(json_object_get(report, "damaged"))
-                               ? "its record cannot be read"
+    /* Whether the next start takes these back is not said: undo does. */
+    if (!damaged && g_strcmp0(type, "ambient") == 0)
+        return g_strdup("changes outside commands did not become a step of the "
+                        "history yet; the next undo takes them back");
+    return g_strdup_printf("a step did not end: %s; the next undo, redo or run "
+                           "takes it back",
+                           damaged    ? "its record cannot be read"
                            : *command ? command
-                                      : "changes outside commands");
+                                      : type);
 }
 
 /* A time of the protocol as the clock on the wall shows it. */

@@ -21,21 +21,30 @@ struct undo_client {
     struct control_link *link;
     undo_client_event event; /* or NULL */
     json_t *recovery;        /* the payload of "event.recovery", or NULL */
-    GMainLoop *loop;         /* runs while an answer is awaited */
-    json_t *payload;         /* the answer */
-    json_t *data;            /* of the error */
+    json_t *unfinished; /* that of the warning "step_unfinished", or NULL */
+    GMainLoop *loop;    /* runs while an answer is awaited */
+    json_t *payload;    /* the answer */
+    json_t *data;       /* of the error */
     GError *error;
 };
+
+static void keep(json_t **kept, json_t *payload)
+{
+    json_decref(*kept);
+    *kept = json_incref(payload);
+}
 
 static void on_event(struct control_link *link, const char *type,
                      json_t *payload, void *opaque)
 {
     struct undo_client *client = opaque;
 
-    if (strcmp(type, "event.recovery") == 0) {
-        json_decref(client->recovery);
-        client->recovery = json_incref(payload);
-    }
+    if (strcmp(type, "event.recovery") == 0)
+        keep(&client->recovery, payload);
+    else if (strcmp(type, "event.warning") == 0 &&
+             g_strcmp0(json_string_value(json_object_get(payload, "code")),
+                       "step_unfinished") == 0)
+        keep(&client->unfinished, payload);
     if (client->event)
         client->event(type, payload);
 }
@@ -140,6 +149,7 @@ void undo_client_close(struct undo_client *client)
     ic_close(client->ic);
     g_main_loop_unref(client->loop);
     json_decref(client->recovery);
+    json_decref(client->unfinished);
     g_free(client);
 }
 
@@ -179,4 +189,12 @@ json_t *undo_client_recovered(struct undo_client *client)
     /* The event comes before any answer. */
     json_decref(undo_client_ask(client, "status", NULL, NULL, NULL));
     return client->recovery ? json_incref(client->recovery) : NULL;
+}
+
+json_t *undo_client_unfinished(struct undo_client *client)
+{
+    /* The event comes before any answer. */
+    if (!client->unfinished)
+        json_decref(undo_client_ask(client, "status", NULL, NULL, NULL));
+    return json_incref(client->unfinished);
 }

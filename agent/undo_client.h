@@ -37,6 +37,10 @@ struct undo_client *undo_client_open(const char *dir, const char *undo_dir,
  * reference. NULL: there was none. */
 json_t *undo_client_recovered(struct undo_client *client);
 
+/* The report of a step that did not end, and that opening the log left as it is
+ * (UNDO_CLIENT_LOOK): a new reference. NULL: there is none. */
+json_t *undo_client_unfinished(struct undo_client *client);
+
 void undo_client_close(struct undo_client *client);
 
 /* Make a request and wait for its answer. payload is taken. A new reference;

@@ -21,11 +21,76 @@ def no_history(place):
           (0, b"There is nothing to undo.\n"))
     status, out, err = call(place, "history", "--json", "-C", place.share)
     equal(json.loads(out), {"steps": [], "barriers": [], "last_step_id": 0,
-                            "redoable": 0})
+                            "redoable": 0, "open_step": None,
+                            "unfinished": None})
     status, out, err = call(place, "undo", "-C", place.share)
     equal((status, out), (1, b""))
     contains(err, "no undo log")
     equal(os.path.exists(place.root + "/.stepback"), False)
+
+
+@test
+def no_folder(place):
+    """what is no folder, or may not be read, has no empty history"""
+    with open(place.root + "/file", "w"):
+        pass
+    for there in ("/none", "/file"):
+        status, out, err = call(place, "history", "-C", place.root + there)
+        equal((there, status, out), (there, 1, b""))
+    os.chmod(place.share, 0)
+    # Root without the right to pass by modes.
+    weak = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    done = subprocess.run([*(weak if os.geteuid() == 0 else []), PROGRAM,
+                           "history", "-C", place.share],
+                          env=place.environment(), capture_output=True)
+    os.chmod(place.share, 0o755)
+    equal((done.returncode, done.stdout), (1, b""))
+    contains(done.stderr, b"Permission denied")
+
+
+@test
+def open_steps(place):
+    """history does not say "nothing" of what undo would take back"""
+    daemon = Daemon(place)
+    try:
+        with open(daemon.seen + "/ambient", "w"):
+            pass
+        answer = json.loads(call(place, "history", "--json", "-C",
+                                 place.share)[1])
+        equal((answer["steps"], answer["open_step"] < 0,
+               answer["unfinished"]), ([], True, None))
+        out = call(place, "history", "-C", place.share)[1].decode()
+        contains(out, "changes outside commands")
+        equal("nothing to undo" in out, False)
+        daemon.ask("step.open", step_id=1, type="command", command="x")
+        with open(daemon.seen + "/half", "w"):
+            pass
+        out = call(place, "history", "-C", place.share)[1].decode()
+        contains(out.splitlines()[0], "    1  (a step that is not over yet)")
+        equal(len(out.splitlines()), 2)
+    finally:
+        daemon.end(signal.SIGKILL)
+
+
+@test
+def killed_outside_a_step(place):
+    """a kill while something was changed outside of commands: it is told"""
+    daemon = Daemon(place)
+    try:
+        with open(daemon.seen + "/ambient", "w"):
+            pass
+    finally:
+        daemon.end(signal.SIGKILL)
+    status, out, err = call(place, "history", "-C", place.share)
+    equal((status, out), (0, b""))
+    contains(err, "changes outside commands")
+    contains(err, "the next undo takes them back")
+    answer = json.loads(call(place, "history", "--json", "-C", place.share)[1])
+    equal((answer["steps"], answer["open_step"]), ([], None))
+    equal(answer["unfinished"]["type"], "ambient")
+    equal(os.listdir(place.share), ["ambient"])
+    equal(call(place, "undo", "-C", place.share)[0], 0)
+    equal(os.listdir(place.share), [])
 
 
 @test
@@ -248,6 +313,11 @@ def log_above(place):
     equal((status, out), (0, b"x\n"))
     contains(err, "warning: " + place.share)
     status, out, err = run(place, "--", "echo x")
+    equal((status, out, "warning" in err), (0, b"x\n", True))
+    contains(err, "warning: %s/.stepback/below is the undo log of a folder in "
+             "this one" % place.share)
+    shutil.rmtree(place.share + "/.stepback")
+    status, out, err = run(place, "--", "echo x")
     equal((status, out, "warning" in err), (0, b"x\n", False))
 
 
@@ -289,8 +359,8 @@ def looking_recovers_nothing(place):
                   ["preview", "2"], ["diff"], ["diff", "1"]):
         status, out, err = call(place, *words, "-C", place.share)
         equal(status, 1 if words[0] == "diff" else 0)
-        contains(err, "a step did not end: break it; the next undo or run "
-                 "takes it back")
+        contains(err, "a step did not end: break it; the next undo, redo or "
+                 "run takes it back")
         if words[0] in ("preview", "undo"):
             contains(out.decode(), "would be undone: 2")
             contains(out.decode(), "deleted  half")
@@ -299,6 +369,10 @@ def looking_recovers_nothing(place):
         equal(sorted(os.listdir(place.share)), ["half", "one"])
     equal((os.stat(lock).st_mtime_ns, open(lock).read()), before)
     equal(call(place, "preview", "3", "-C", place.share)[0], 1)
+    answer = json.loads(call(place, "history", "--json", "-C", place.share)[1])
+    equal([step["step_id"] for step in answer["steps"]], [1])
+    equal((answer["unfinished"]["step_id"], answer["unfinished"]["command"],
+           answer["open_step"]), (2, "break it", None))
 
 
 @test
@@ -518,6 +592,10 @@ def diff_refused(place):
     status, out, err = call(place, "diff", "9", "-C", place.share)
     equal((status, out), (1, b""))
     contains(err, "there is no step 9")
+    status, out, err = call(place, "diff", "nosuchstep", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "step 1 changed nothing at nosuchstep")
+    equal(call(place, "diff", "nosuch", "text", "-C", place.share)[0], 0)
     out = call(place, "diff", "-C", place.share)[1]
     contains(out, b"Files /dev/null and b/big are too long to compare")
     contains(out, b"+a\n")
