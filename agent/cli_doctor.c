@@ -39,11 +39,16 @@ static enum verdict tell(enum verdict verdict, const char *what, char *found,
 
 static enum verdict check_qemu(void)
 {
-    char *qemu = vm_command_find_qemu(NULL);
+    g_autoptr(GError) error = NULL;
+    char *qemu = vm_command_find_qemu(&error);
 
-    return qemu ? tell(GOOD, "QEMU", qemu, NULL)
-                : tell(MISSING, "QEMU", g_strdup(VM_QEMU " is not installed"),
-                       "apt-get install " VM_QEMU_PACKAGE);
+    if (qemu)
+        return tell(GOOD, "QEMU", qemu, NULL);
+    if (g_getenv("STEPBACK_QEMU"))
+        return tell(MISSING, "QEMU", g_strdup(error->message),
+                    "let it name a QEMU, or unset it for " VM_QEMU);
+    return tell(MISSING, "QEMU", g_strdup(VM_QEMU " is not installed"),
+                "apt-get install " VM_QEMU_PACKAGE);
 }
 
 /* verdict: what it means if it is not there. */
@@ -165,10 +170,11 @@ static int parse_and_check(int argc, char **argv,
         return CLI_USAGE;
     if (argc > 1)
         return cli_options_wrong("doctor: it takes no arguments");
-    if (!options->boot &&
-        (options->rounds || options->machine.image || options->machine.accel))
+    if (!options->boot && (options->rounds != -1 || options->machine.image ||
+                           options->machine.accel))
         return cli_options_wrong("doctor: the other options go with --boot");
-    if (options->rounds < 0 || options->rounds > CLI_BOOT_MAX_ROUNDS)
+    if (options->rounds != -1 &&
+        (options->rounds < 1 || options->rounds > CLI_BOOT_MAX_ROUNDS))
         return cli_options_wrong("doctor: --rounds is a number from 1 to %d",
                                  CLI_BOOT_MAX_ROUNDS);
     if (!options->boot)
@@ -178,14 +184,14 @@ static int parse_and_check(int argc, char **argv,
         return CLI_USAGE;
     log_set_human(CLI_PROGRAM);
     log_set_level(LOG_LEVEL_NONE); /* a machine that powers off is no news */
-    return cli_boot(&options->machine, options->rounds
-                                           ? (unsigned)options->rounds
-                                           : CLI_BOOT_ROUNDS);
+    return cli_boot(&options->machine, options->rounds == -1
+                                           ? CLI_BOOT_ROUNDS
+                                           : (unsigned)options->rounds);
 }
 
 int cli_doctor(int argc, char **argv)
 {
-    struct doctor_options options = { 0 };
+    struct doctor_options options = { .rounds = -1 };
     int exit_code = parse_and_check(argc, argv, &options);
 
     cli_machine_clear(&options.machine);

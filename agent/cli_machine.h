@@ -57,7 +57,7 @@ void cli_machine_clear(struct cli_machine *machine);
           0,                                                                   \
           G_OPTION_ARG_INT64,                                                  \
           &(machine)->memory,                                                  \
-          "the guest's memory (default: 1024)",                                \
+          "the guest's memory, from 128 (default: 1024)",                      \
           "MB" },                                                              \
         { "kernel",                                                            \
           0,                                                                   \

@@ -10,6 +10,21 @@
 
 #include "agent/cli.h"
 
+/* An empty one would be the current folder. False: it is told. */
+static bool check_names(const char *program, const GOptionEntry *entries)
+{
+    for (; entries->long_name; entries++) {
+        char *const *name = entries->arg_data;
+
+        if (entries->arg != G_OPTION_ARG_FILENAME || !*name || **name)
+            continue;
+        fprintf(stderr, "%s: --%s needs a name, and \"\" is none\n", program,
+                entries->long_name);
+        return false;
+    }
+    return true;
+}
+
 bool cli_options_parse_with(const char *summary, const char *details,
                             const GOptionEntry *entries, bool strict, int *argc,
                             char ***argv)
@@ -31,6 +46,8 @@ bool cli_options_parse_with(const char *summary, const char *details,
                 program);
         return false;
     }
+    if (!check_names(program, entries))
+        return false;
     if (*argc > 1 && strcmp((*argv)[1], "--") == 0) {
         memmove(&(*argv)[1], &(*argv)[2], (size_t)(*argc - 1) * sizeof(char *));
         (*argc)--;

@@ -68,6 +68,11 @@ static int run_command(int argc, char **argv)
         "unknown command '%s'; try '" CLI_PROGRAM " --help'", argv[0]);
 }
 
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 /* "help COMMAND" is "COMMAND --help". */
 static int help(int argc, char **argv)
 {
@@ -76,7 +81,7 @@ static int help(int argc, char **argv)
     if (argc > 2)
         return cli_options_wrong("help: '%s' is one argument too many",
                                  argv[2]);
-    if (argc == 2)
+    if (argc == 2 && !is_help(argv[1]))
         return run_command(2, words);
     print_usage(stdout);
     return CLI_OK;
@@ -116,7 +121,7 @@ static int start(int argc, char **argv)
         print_usage(stderr);
         return CLI_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    if (is_help(argv[1])) {
         print_usage(stdout);
         return CLI_OK;
     }

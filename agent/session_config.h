@@ -18,7 +18,7 @@
 #include "common/network_policy.h"
 #include "interceptor/interceptor.h"
 
-enum { SESSION_MEMORY_MIN_MB = 64, SESSION_MEMORY_MAX_MB = 1 << 20 };
+enum { SESSION_MEMORY_MIN_MB = 128, SESSION_MEMORY_MAX_MB = 1 << 20 };
 
 struct session_config {
     struct session_directory *directories[SESSION_MAX_DIRECTORIES];

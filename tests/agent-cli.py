@@ -25,9 +25,14 @@ def usage(place):
                   ("undo", "1", "2"), ("image",),
                   ("agent", "--log-level", "loud"), ("agent", "x"),
                   ("doctor", "x"), ("doctor", "--rounds", "2"),
-                  ("doctor", "--boot", "--rounds", "101"), ("help", "fly"),
+                  ("doctor", "--boot", "--rounds", "101"),
+                  ("doctor", "--rounds=0"), ("doctor", "--boot", "--rounds=0"),
+                  ("help", "fly"), ("history", "-C", ""),
+                  ("undo", "--undo-dir="), ("run", "--undo-dir=", "--", "x"),
+                  ("run", "-C", "", "--", "x"), ("mcp", "--kernel="),
                   ("help", "undo", "x"), ("-C", ".", "history"),
                   ("run", "--memory", "1", "--", "x"),
+                  ("run", "--memory", "127", "--", "x"),
                   ("run", "--accel", "foo", "--", "x"),
                   ("run", "--image", "a/b", "--", "x"),
                   ("run", "--network", "10.1.0.0/8", "--", "x"),
@@ -47,8 +52,9 @@ def usage(place):
     contains(call(place, "image", "build", "--bogus")[2],
              "stepback image build: unknown option --bogus")
     for words in (("--help",), ("--version",), ("-V",), ("help",),
-                  ("help", "redo"), ("run", "--help"), ("undo", "--help"),
-                  ("image", "--help"), ("image", "build", "--help")):
+                  ("help", "redo"), ("help", "--help"), ("help", "-h"),
+                  ("run", "--help"), ("undo", "--help"), ("image", "--help"),
+                  ("image", "build", "--help"), ("image", "build", "-h")):
         status, out, err = call(place, *words)
         equal((words, status, err, out != b""), (words, 0, "", True))
 
@@ -383,6 +389,10 @@ def doctor(place):
     for part in ("apt-get install", "stepback image build", "make install",
                  "stepback-virtiofsd is", "stepback-9pd is", "stepback-net is"):
         contains(out.decode(), part)
+    status, out, err = call(place, "doctor", STEPBACK_QEMU="/nonexist")
+    equal(status, 1)
+    contains(out.decode(), "STEPBACK_QEMU names /nonexist")
+    equal("apt-get install" in out.decode(), False)
 
 
 @test
