@@ -193,26 +193,63 @@ void outside_find_edited(struct ic *ic, const struct step *step,
     g_hash_table_unref(told.paths);
 }
 
+/* What is too deep to be named is named by a directory above it. */
+static char *named_path(const struct survey_entry *entry)
+{
+    while (entry->path_length >= PATH_MAX)
+        entry = entry->dir;
+    return survey_path(entry);
+}
+
 static bool is_late(struct ic *ic, const struct survey_entry *entry)
 {
     return sys_time_us(&entry->st.st_ctim) > undo_log_owner_gone(ic->log);
 }
 
-bool outside_came_later(struct ic *ic, const struct survey *survey)
+/* What came later: entries, borrowed. */
+static GPtrArray *late_entries(struct ic *ic, const struct survey *survey)
 {
+    GPtrArray *late = g_ptr_array_new();
     GHashTableIter iter;
     gpointer value;
-    bool found = false;
 
-    if (!survey)
-        return false;
-    for (guint i = 0; !found && i < survey->created->len; i++)
-        found = is_late(ic, g_ptr_array_index(survey->created, i));
+    for (guint i = 0; i < survey->created->len; i++) {
+        if (is_late(ic, g_ptr_array_index(survey->created, i)))
+            g_ptr_array_add(late, g_ptr_array_index(survey->created, i));
+    }
     g_hash_table_iter_init(&iter, survey->inodes);
-    while (!found && g_hash_table_iter_next(&iter, NULL, &value))
-        found = S_ISREG(((const struct survey_entry *)value)->st.st_mode) &&
-                is_late(ic, value);
-    return found;
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const struct survey_entry *entry = value;
+
+        if (S_ISREG(entry->st.st_mode) && is_late(ic, entry))
+            g_ptr_array_add(late, value);
+    }
+    return late;
+}
+
+bool outside_came_later(struct ic *ic, const struct survey *survey)
+{
+    g_autoptr(GPtrArray) late = survey ? late_entries(ic, survey) : NULL;
+
+    return late && late->len > 0;
+}
+
+struct ic_barrier *outside_find_late(struct ic *ic, const struct survey *survey)
+{
+    g_autoptr(GPtrArray) late = late_entries(ic, survey);
+    struct ic_barrier *barrier;
+    guint i;
+
+    if (late->len == 0)
+        return NULL;
+    barrier = barrier_new(g_get_real_time(), false);
+    for (i = 0; i < late->len && barrier->more == 0; i++) {
+        g_autofree char *path = named_path(g_ptr_array_index(late, i));
+
+        barrier_add_path(barrier, path);
+    }
+    barrier->more += late->len - i;
+    return barrier;
 }
 
 /* ---- what the step did not make ------------------------------------------ */
@@ -221,12 +258,8 @@ static void add_foreign(struct ic *ic, struct ic_barrier *barrier,
                         GHashTable *known, const struct survey_entry *entry,
                         bool now)
 {
-    g_autofree char *path = NULL;
+    g_autofree char *path = named_path(entry);
 
-    /* What is too deep to be named is named by a directory above it. */
-    while (entry->path_length >= PATH_MAX)
-        entry = entry->dir;
-    path = survey_path(entry);
     if (!g_hash_table_contains(known, path) &&
         (now || !watch_has_pending(ic->watch, path)))
         barrier_add_path(barrier, path);

@@ -53,4 +53,8 @@ void outside_find_edited(struct ic *ic, const struct step *step,
  * made, moved or changed when the owner of the step was gone already? */
 bool outside_came_later(struct ic *ic, const struct survey *survey);
 
+/* The same: a new barrier that names all of it, or NULL. */
+struct ic_barrier *outside_find_late(struct ic *ic,
+                                     const struct survey *survey);
+
 #endif

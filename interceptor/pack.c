@@ -48,6 +48,43 @@ int pack_create(int blobs, struct pack **ret_pack)
     return 0;
 }
 
+struct extent {
+    int64_t size, entries;
+};
+
+static int add_entry(const struct pack_entry *entry, void *opaque)
+{
+    struct extent *extent = opaque;
+
+    extent->size += (int64_t)sizeof(struct pack_header) +
+                    (entry->data ? entry->length : 0);
+    extent->entries++;
+    return 0;
+}
+
+/* An end entry counts as torn: more is to follow. */
+int pack_reopen(int blobs, struct pack **ret_pack)
+{
+    struct extent extent = { .size = PACK_MAGIC_SIZE };
+    int rc = pack_read(blobs, false, add_entry, &extent);
+    fd_auto int fd = -1;
+    struct pack *pack;
+
+    if (rc < 0)
+        return rc;
+    fd = sys_openat(blobs, PACK_NAME, O_WRONLY | O_APPEND | O_NOFOLLOW, 0);
+    if (fd < 0)
+        return fd;
+    pack = g_new0(struct pack, 1);
+    pthread_mutex_init(&pack->lock, NULL);
+    pack->fd = fd_steal(&fd);
+    pack->size = extent.size;
+    pack->entries = extent.entries;
+    pack->torn = true; /* maybe */
+    *ret_pack = pack;
+    return 0;
+}
+
 void pack_close(struct pack *pack)
 {
     if (!pack)

@@ -46,6 +46,10 @@ struct pack;
 /* Make blobs/data, which must not exist. 0 or -errno. */
 int pack_create(int blobs, struct pack **ret_pack);
 
+/* Go on with blobs/data, which a kill may have cut off within an entry. 0,
+ * -ENOENT: there is none; -EBADMSG: it is damaged; or another -errno. */
+int pack_reopen(int blobs, struct pack **ret_pack);
+
 /* NULL is allowed. */
 void pack_close(struct pack *pack);
 

@@ -2,7 +2,8 @@
  *
  * recover - what an earlier process left behind.
  *
- * A step in wal/in_progress is taken back. If it cannot be, because it is
+ * A step in wal/in_progress is taken back, but for an ambient one, which is
+ * committed (recover_ambient.h). If it cannot be, because it is
  * unprotected or its record is damaged, the folder is in a state between, and
  * so older steps must not be taken back over it: it is committed as it is, as a
  * wall.
@@ -13,6 +14,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/recover_ambient.h"
 #include "interceptor/redo.h"
 #include "interceptor/report.h"
 #include "interceptor/rollback.h"
@@ -222,6 +224,7 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
 {
     g_autoptr(step_auto) step = NULL;
     g_autoptr(GError) cause = NULL;
+    bool kept = false;
     int rc = step_load_summary(dir, &step);
 
     if ((rc == -ENOENT || rc == -ENODATA) && is_empty(dir)) {
@@ -237,6 +240,10 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
         return keep_of_another(ic, step, error);
     if (rc == 0 && step->inverse)
         return recover_redo(ic, step, error);
+    if (rc == 0 && !recover_keep_ambient(ic, dir, step, &kept, error))
+        return false;
+    if (kept)
+        return true;
     if (rollback_undo_wal(ic, &ic->recovered, &cause)) {
         send_recovery(ic, NULL);
         return true;
@@ -295,7 +302,11 @@ static void tell_unfinished(struct ic *ic, const struct step *step)
     json_object_set_new(payload, "code", json_string("step_unfinished"));
     json_object_set_new(
         payload, "message",
-        json_string("a step did not end; it is still to be taken back"));
+        json_string(
+            step && step->type == IC_STEP_AMBIENT
+                ? "changes outside of steps were interrupted; they are still "
+                  "to become a step"
+                : "a step did not end; it is still to be taken back"));
     events_send(ic->events, "event.warning", payload);
     ic_step_info_free(info);
 }

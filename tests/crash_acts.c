@@ -299,7 +299,7 @@ const struct crash_act crash_acts[] = {
     { "third-step", 2, 3, 0, 0, false, run_step, go_on_step },
     { "power-step", 1, 2, 0, 0, false, run_power_step, go_on_step },
     { "compress", 3, 3, 0, 0, false, run_compress, NULL },
-    { "ambient-step", 0, 1, 0, 0, false, run_ambient, NULL },
+    { "ambient-step", 0, 1, 0, 0, false, run_ambient, NULL, false, true },
     { "abort", 2, 2, 0, 0, false, run_abort, go_on_abort, true },
     { "rollback-first", 1, 0, 0, 0, false, run_rollback, go_on_rollback, true },
     { "rollback-second", 2, 1, 0, 0, false, run_rollback, go_on_rollback,

@@ -253,9 +253,27 @@ static void add_state_after(struct crash *c)
         crash_add_state(c, c->shared->id, split_lines(c->shared->after));
 }
 
+/* The step that was interrupted is as it was found. found: the tree then. */
+static void add_state_found(struct crash *c, GPtrArray *found)
+{
+    g_autoptr(GPtrArray) infos = ic_history(engine(c), 1, NULL);
+    const struct ic_step_info *newest = infos && infos->len > 0
+                                            ? g_ptr_array_index(infos, 0)
+                                            : NULL;
+
+    if (newest && find_id(c, newest->id) == G_MAXUINT)
+        crash_add_state(c, newest->id, g_ptr_array_ref(found));
+    else if (!newest)
+        crash_compare(c, 0, "with nothing in the history");
+    g_ptr_array_add(c->states, g_ptr_array_ref(found));
+    crash_compare(c, c->states->len - 1, "of a step that stays");
+    g_ptr_array_set_size(c->states, (gint)c->states->len - 1);
+}
+
 guint crash_look_after(struct crash *c, bool done)
 {
     bool had_errors = c->last_error != 0;
+    g_autoptr(GPtrArray) found = world_snapshot(c->w);
     struct crash_place place, second;
 
     c->plan = NULL;
@@ -263,6 +281,8 @@ guint crash_look_after(struct crash *c, bool done)
     add_state_after(c);
     if (!start_again(c, true) || !discard_again(c))
         return 0;
+    if (c->act->stays)
+        add_state_found(c, found);
     place = look_at_history(c);
     crash_check_place(c, place, done);
     crash_compare(c, place.at, "after the next start");

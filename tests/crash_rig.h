@@ -53,6 +53,7 @@ struct crash_act {
      * lead to a state between before and after. NULL: nothing to do. */
     void (*go_on)(struct crash *c, unsigned way);
     bool fills; /* run() calls crash_fill() */
+    bool stays; /* what it has changed, to whatever point, is not taken back */
 };
 
 /* What the act's process tells. */

@@ -223,15 +223,17 @@ void model_start(struct model *m)
 }
 
 /* An open step is taken back; of one that went over its limits it is known
- * that it cannot be. */
-static void recover(struct model *m, const char *after, GPtrArray *was)
+ * that it cannot be. An ambient one is committed: evicts says by whom. */
+static void recover(struct model *m, const char *after, GPtrArray *was,
+                    enum model_evicts evicts)
 {
-    bool open = m->step || m->ambient;
-    bool stays = open && model_history_has_new(m);
+    bool stays = m->step && model_history_has_new(m);
 
+    if (m->ambient && !m->step)
+        model_history_sync(m, evicts);
     if (stays)
         model_history_sync(m, MODEL_EVICTS_NONE);
-    if (!open || stays)
+    if (!m->step || stays)
         model_expect(m, after, was, NULL);
     else
         undone_or_stays(m, after, MODEL_EVICTS_NONE);
@@ -245,24 +247,18 @@ static void crash(struct model *m)
         model_history_sync(m, MODEL_EVICTS_STEP); /* time has closed it */
     model_stop(m, true);
     model_start(m);
-    recover(m, "a crash", was);
+    recover(m, "a crash", was, MODEL_EVICTS_NONE);
     model_reset_limits(m);
     model_history_sync(m, MODEL_EVICTS_ALWAYS);
 }
 
-/* An open step is taken back, an ambient one is committed. */
 static void restart(struct model *m)
 {
     g_autoptr(GPtrArray) was = model_look(m);
 
     model_stop(m, false);
     model_start(m);
-    if (m->ambient && !m->step) {
-        model_history_sync(m, MODEL_EVICTS_STEP);
-        model_expect(m, "a restart", was, NULL);
-    } else {
-        recover(m, "a restart", was);
-    }
+    recover(m, "a restart", was, MODEL_EVICTS_STEP);
     model_reset_limits(m);
     model_history_sync(m, MODEL_EVICTS_ALWAYS);
 }

@@ -217,12 +217,15 @@ static void killed_before_commit(gconstpointer data)
                                             NULL);
     g_autofree char *id = NULL, *step = NULL, *redo = NULL;
     g_autoptr(GPtrArray) before = NULL, after = NULL;
+    int64_t number;
 
     engine_fill_small(w);
     if (world_start(w)) {
         before = world_snapshot(w);
         json_decref(world_close_step(w, world_step(w)));
-        WRITE("small.txt", "an ambient step");
+        number = world_step(w);
+        WRITE("small.txt", "a step");
+        json_decref(world_close_step(w, number));
         w->backend->stop(w);
         after = world_snapshot(w);
         id = only_entry(w, "steps");
