@@ -363,8 +363,8 @@ static void test_options(void)
     struct p9_rig *rig = p9_rig_new();
     g_autofree char *share = g_strconcat("--shared-dir=", rig->share, NULL);
     g_autofree char *socket = g_strconcat("--socket-path=", rig->socket, NULL);
-    g_autofree char *inside = g_strconcat("--overlay-dir=", rig->share,
-                                          "/x/y", NULL);
+    g_autofree char *inside = g_strconcat("--overlay-dir=", rig->share, "/x/y",
+                                          NULL);
     g_autofree char *made = p9_rig_path(rig, "x");
     const char *const cases[][8] = {
         { p9_daemon_path(), share, socket, "--profile=dos" },
