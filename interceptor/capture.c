@@ -201,7 +201,7 @@ static int record_content(struct wal *wal, struct step_inode *known,
     bool cloned = content_is_cloned(content);
     unsigned wanted = cloned ? STEP_DATA | STEP_CLONE : STEP_DATA;
 
-    if ((known->flags & wanted) == wanted)
+    if ((known->flags & wanted) == wanted && !(known->flags & STEP_UNWRITTEN))
         return 0;
     return step_record_data(wal->step, known, content->size, content->number,
                             cloned);
@@ -260,12 +260,20 @@ void capture_clear(struct wal *wal)
     fd_close(&wal->dir);
 }
 
+static bool has_flag(struct wal *wal, const struct ic_inode *inode,
+                     unsigned flag)
+{
+    const struct step_inode *known = step_find_inode(wal->step, inode->ino);
+
+    return known && known->flags & flag;
+}
+
 static int copy_inode(struct wal *wal, struct ic_inode *inode)
 {
     struct content *content;
     int rc = capture_meta(wal, inode);
 
-    if (rc < 0 || !S_ISREG(inode->type))
+    if (rc < 0 || !S_ISREG(inode->type) || has_flag(wal, inode, STEP_UNWRITTEN))
         return rc;
     rc = capture_content_begin(wal, inode, &content);
     if (rc < 0 || !content)
@@ -274,29 +282,44 @@ static int copy_inode(struct wal *wal, struct ic_inode *inode)
     return rc < 0 ? rc : capture_content_end(wal, inode, content);
 }
 
+/* A name of it goes, and it lives on by another one. What happens to it there
+ * is still to be noted: that it is written, and where it is. */
+static int note_living(struct wal *wal, struct ic_inode *inode, bool written)
+{
+    struct step_inode *known = step_find_inode(wal->step, inode->ino);
+
+    atomic_store(&inode->meta_epoch, 0);
+    atomic_store(&inode->data_epoch, 0);
+    if (!known || !(known->flags & STEP_DATA) || known->flags & STEP_UNWRITTEN)
+        return 0;
+    return step_record_all(wal->step, known, !written);
+}
+
 int capture_copy(struct wal *wal, struct ic_inode *dir, const char *name,
                  const struct stat *now)
 {
     struct step_inode *known;
     struct ic_inode *inode;
     struct stat st;
+    bool written;
     int rc = take_named(wal, dir, name, now, &st, &inode);
 
     if (rc < 0)
         return rc;
+    written = has_flag(wal, inode, STEP_DATA);
     rc = capture_check_copy(wal, inode, &st);
     if (rc == 0)
         rc = capture_check_remade(wal, dir, name, &st);
     if (rc == 0)
         rc = copy_inode(wal, inode);
+    if (rc == 0 && !S_ISDIR(st.st_mode) && st.st_nlink > 1)
+        rc = note_living(wal, inode, written);
     ic_inode_unref(inode);
-    if (rc < 0)
+    if (rc < 0 || (!S_ISDIR(st.st_mode) && st.st_nlink > 1))
         return rc;
     known = step_find_inode(wal->step, now->st_ino);
     if (!known)
         return 0;
-    if (!S_ISDIR(st.st_mode) && st.st_nlink > 1) /* it lives on elsewhere */
-        return known->flags & STEP_DATA ? step_record_all(wal->step, known) : 0;
     known->born = birth_of_name(dir->fd, name);
     return step_record_retiring(wal->step, known);
 }

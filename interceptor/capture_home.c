@@ -9,7 +9,8 @@
  * search there say. A file that is not found so (renamed from outside, removed
  * in an earlier step and still open, or by a redo together with its directory)
  * gets a link in the step's log instead, which leads to it as well; or, if the
- * log is elsewhere, is searched for.
+ * log is elsewhere, is searched for. A file that is changed after the step took
+ * that name from it gets another home, if it has one.
  *
  * Nowhere. Others may make a folder while the step runs, where the step has
  * changed the tree. It was nowhere before, and goes as a whole: what the step
@@ -260,6 +261,27 @@ static bool was_nowhere(struct wal *wal, const struct ic_inode *inode)
     return born > wal->step->started_us && born <= g_get_real_time();
 }
 
+/* A file that has lost the name it was known by, and lives on by another one
+ * that the step has not changed: that is its home from now on, for the report
+ * to find it. Undo can do without, so it need not be found. */
+static int move_home(struct wal *wal, struct ic_inode *inode,
+                     const struct step_inode *known)
+{
+    g_autoptr(GArray) places = NULL;
+    struct place place;
+    int rc;
+
+    if (S_ISDIR(inode->type) || !known->home ||
+        !step_find_binding(wal->step, known->home, known->home_name) ||
+        find_home(wal, inode, &place) <= 0)
+        return 0;
+    places = g_array_new(FALSE, FALSE, sizeof(struct place));
+    g_array_set_clear_func(places, place_clear);
+    g_array_append_val(places, place);
+    rc = find_homes(wal, place.parent, places);
+    return rc < 0 ? 0 : record_homes(wal, places);
+}
+
 int capture_inode(struct wal *wal, struct ic_inode *inode,
                   struct step_inode **ret_inode)
 {
@@ -285,6 +307,10 @@ int capture_inode(struct wal *wal, struct ic_inode *inode,
         if (rc < 0)
             return rc;
         known = step_get_inode(wal->step, inode->ino);
+    } else {
+        rc = move_home(wal, inode, known);
+        if (rc < 0)
+            return rc;
     }
     *ret_inode = known;
     return 0;

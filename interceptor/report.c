@@ -289,7 +289,7 @@ static void report_inode(struct reporter *r, const struct step_inode *inode,
 {
     bool mtime_is_own = !inode->bindings && now->mtime_changed;
 
-    if (inode->flags & STEP_DATA)
+    if (inode->flags & STEP_DATA && !(inode->flags & STEP_UNWRITTEN))
         add(r, IC_MODIFIED, path_of(now), inode->data_size, size_of(&now->st));
     else if (inode->flags & STEP_META && (now->meta_changed || mtime_is_own))
         add(r, IC_METADATA, path_of(now), size_of(&now->st), size_of(&now->st));

@@ -186,14 +186,36 @@ bool step_has_home(const struct step *step, const struct step_inode *inode)
     return inode == step->root || inode->home;
 }
 
-void step_note_home(struct step_inode *inode, struct step_inode *dir,
-                    const char *name)
+static void set_home(struct step_inode *inode, struct step_inode *dir,
+                     const char *name)
 {
-    if (inode->home)
-        return;
     inode->home = dir;
     inode->home_name = g_strdup(name);
     list_add(&dir->children, inode);
+}
+
+static bool is_home_bound(const struct step_inode *inode)
+{
+    for (guint i = 0; inode->names && i < inode->names->len; i++) {
+        const struct step_binding *binding = g_ptr_array_index(inode->names, i);
+
+        if (binding->dir == inode->home &&
+            strcmp(binding->name, inode->home_name) == 0)
+            return true;
+    }
+    return false;
+}
+
+void step_note_home(struct step_inode *inode, struct step_inode *dir,
+                    const char *name)
+{
+    if (inode->home && !is_home_bound(inode))
+        return;
+    if (inode->home) {
+        g_ptr_array_remove(inode->home->children, inode);
+        g_free(inode->home_name);
+    }
+    set_home(inode, dir, name);
 }
 
 void step_note_seen(struct step_inode *inode, uint64_t ino, int64_t changed)
@@ -216,8 +238,8 @@ void step_note_binding(struct step *step, struct step_inode *dir,
     list_add(&dir->bindings, binding);
     if (before) {
         list_add(&before->names, binding);
-        if (before != step->root)
-            step_note_home(before, dir, name);
+        if (before != step->root && !before->home)
+            set_home(before, dir, name);
     }
 }
 

@@ -31,7 +31,9 @@
  *                                        pack (pack.h), or, with "clone":true,
  *                                        all of it is in blobs/f1
  *     {"t":"c","i":12,"ct":T}            it gets another name
- *     {"t":"a","i":12}                   all its content is kept
+ *     {"t":"a","i":12,"unwritten":true}  all its content is kept; for one of
+ *                                        its names went, if it is unwritten;
+ *                                        a "d" after that says that it is not
  *     {"t":"l","i":12}                   rollback: lost (restore_lost.h)
  *     {"t":"r","i":12,"bt":T}            retired; "bt": its birth (birth.h), if
  *                                        it is known
@@ -74,18 +76,19 @@ enum { STEP_FORMAT = 1 };
 #define STEP_MAX_NUMBER (INT64_MAX / 4)
 
 enum step_inode_flags {
-    STEP_CREATED = 1 << 0,   /* by this step; in memory only */
-    STEP_META = 1 << 1,      /* .meta is what it was */
-    STEP_DATA = 1 << 2,      /* content is kept, as data_number */
-    STEP_KEPT = 1 << 3,      /* blobs/i<ino> is the inode or a link to it */
-    STEP_RETIRED = 1 << 4,   /* the number is no longer its identity */
-    STEP_CLONE = 1 << 5,     /* content is kept in blobs/f<data_number> */
-    STEP_SEEN = 1 << 6,      /* .seen is what it was at the first touch */
-    STEP_EDITED = 1 << 7,    /* from outside, since; in memory only */
-    STEP_ALL = 1 << 8,       /* with STEP_DATA: all content is kept */
-    STEP_RETIRING = 1 << 10, /* so recorded, about to be; in memory only */
-    STEP_LOST = 1 << 9,      /* taken away from outside (restore_lost.h) */
-    STEP_LINKED = 1 << 11,   /* the step gave it a name; in memory only */
+    STEP_CREATED = 1 << 0,    /* by this step; in memory only */
+    STEP_META = 1 << 1,       /* .meta is what it was */
+    STEP_DATA = 1 << 2,       /* content is kept, as data_number */
+    STEP_KEPT = 1 << 3,       /* blobs/i<ino> is the inode or a link to it */
+    STEP_RETIRED = 1 << 4,    /* the number is no longer its identity */
+    STEP_CLONE = 1 << 5,      /* content is kept in blobs/f<data_number> */
+    STEP_SEEN = 1 << 6,       /* .seen is what it was at the first touch */
+    STEP_EDITED = 1 << 7,     /* from outside, since; in memory only */
+    STEP_ALL = 1 << 8,        /* with STEP_DATA: all content is kept */
+    STEP_RETIRING = 1 << 10,  /* so recorded, about to be; in memory only */
+    STEP_LOST = 1 << 9,       /* taken away from outside (restore_lost.h) */
+    STEP_LINKED = 1 << 11,    /* the step gave it a name; in memory only */
+    STEP_UNWRITTEN = 1 << 12, /* with STEP_ALL: nothing of it was written */
 };
 
 struct step_inode {
@@ -208,7 +211,8 @@ int step_record_data(struct step *step, struct step_inode *inode, int64_t size,
                      int64_t number, bool cloned);
 int step_record_seen(struct step *step, struct step_inode *inode,
                      const struct stat *now);
-int step_record_all(struct step *step, struct step_inode *inode);
+int step_record_all(struct step *step, struct step_inode *inode,
+                    bool unwritten);
 int step_record_lost(struct step *step, struct step_inode *inode);
 
 /* The inode is about to lose its last name, and all of it is kept. Recorded
@@ -227,7 +231,8 @@ void step_note_seen(struct step_inode *inode, uint64_t ino, int64_t changed);
 void step_append_name(GString *text, const char *name);
 char *step_name_from_record(json_t *record);
 
-/* Further notes for the loader. */
+/* Further notes for the loader. A home whose name the step has changed gives
+ * way to one that it has not. */
 void step_note_home(struct step_inode *inode, struct step_inode *dir,
                     const char *name);
 void step_note_binding(struct step *step, struct step_inode *dir,

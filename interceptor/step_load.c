@@ -126,6 +126,7 @@ static bool load_data(struct step_inode *inode, json_t *record)
     if (inode->flags & STEP_DATA && number != inode->data_number)
         return false;
     inode->flags |= STEP_DATA;
+    inode->flags &= ~(unsigned)STEP_UNWRITTEN;
     if (json_is_true(json_object_get(record, "clone")))
         inode->flags |= STEP_CLONE;
     inode->data_size = size;
@@ -144,6 +145,8 @@ static bool load_state(struct loader *loader, json_t *record, char type)
     switch (type) {
     case 'a':
         inode->flags |= STEP_ALL;
+        if (json_is_true(json_object_get(record, "unwritten")))
+            inode->flags |= STEP_UNWRITTEN;
         return true;
     case 'c':
         return true;

@@ -151,6 +151,7 @@ int step_record_data(struct step *step, struct step_inode *inode, int64_t size,
     rc = append_object(step, record);
     if (rc == 0) {
         inode->flags |= cloned ? STEP_DATA | STEP_CLONE : STEP_DATA;
+        inode->flags &= ~(unsigned)STEP_UNWRITTEN;
         inode->data_size = size;
         inode->data_number = number;
     }
@@ -175,12 +176,17 @@ static int append_inode(struct step *step, const char *type,
                                          (json_int_t)inode->recorded));
 }
 
-int step_record_all(struct step *step, struct step_inode *inode)
+int step_record_all(struct step *step, struct step_inode *inode, bool unwritten)
 {
-    int rc = append_inode(step, "a", inode);
+    json_t *record = json_pack("{s:s, s:I}", "t", "a", "i",
+                               (json_int_t)inode->recorded);
+    int rc;
 
+    if (unwritten)
+        json_object_set_new(record, "unwritten", json_true());
+    rc = append_object(step, record);
     if (rc == 0)
-        inode->flags |= STEP_ALL;
+        inode->flags |= unwritten ? STEP_ALL | STEP_UNWRITTEN : STEP_ALL;
     return rc;
 }
 

@@ -124,6 +124,72 @@ static void write_unlink_check(struct world *w, json_t *report)
     g_assert_true(has_change(report, "src/hard", "modified", NULL));
 }
 
+/* Of what has lost a name first, the one that stays is told all the same. */
+static void unlink_and_chmod(struct world *w)
+{
+    DO(unlink, "src/hard");
+    DO(chmod, "small.txt", 0640);
+}
+
+static void unlink_chmod_check(struct world *w, json_t *report)
+{
+    world_assert_affected(report, "small.txt", "src/hard", NULL);
+    g_assert_true(has_change(report, "small.txt", "metadata", NULL));
+    g_assert_true(has_change(report, "src/hard", "deleted", NULL));
+}
+
+static void unlink_and_write(struct world *w)
+{
+    DO(unlink, "small.txt");
+    WRITE("src/hard", "through the name that stays");
+    DO(unlink, "third");
+}
+
+static void unlink_write_check(struct world *w, json_t *report)
+{
+    world_assert_affected(report, "small.txt", "src/hard", "third", NULL);
+    g_assert_true(has_change(report, "small.txt", "deleted", NULL));
+    g_assert_true(has_change(report, "third", "deleted", NULL));
+    g_assert_true(has_change(report, "src/hard", "modified", NULL));
+}
+
+/* Where the log is elsewhere, a file is kept as a copy when a name of it goes:
+ * that alone is no change of it. */
+static void link_and_unlink(struct world *w)
+{
+    DO(link, "run.sh", "walk.sh");
+    DO(unlink, "run.sh");
+    DO(unlink, "small.txt");
+    DO(unlink, "third");
+}
+
+static void link_unlink_check(struct world *w, json_t *report)
+{
+    world_assert_affected(report, "run.sh", "walk.sh", "small.txt", "third",
+                          NULL);
+    g_assert_cmpint(json_integer_value(json_object_get(report, "affected")), ==,
+                    3);
+    g_assert_true(has_change(report, "walk.sh", "renamed", "run.sh"));
+}
+
+static void link_unlink_and_write(struct world *w)
+{
+    DO(link, "run.sh", "walk.sh");
+    DO(unlink, "run.sh");
+    WRITE("walk.sh", "written");
+    DO(link, "large.bin", "b");
+    WRITE("b", "before");
+    DO(unlink, "large.bin");
+}
+
+static void link_write_check(struct world *w, json_t *report)
+{
+    g_assert_true(has_change(report, "walk.sh", "renamed", "run.sh"));
+    g_assert_true(has_change(report, "walk.sh", "modified", NULL));
+    g_assert_true(has_change(report, "b", "renamed", "large.bin"));
+    g_assert_true(has_change(report, "b", "modified", NULL));
+}
+
 const struct undo_case engine_links_cases[] = {
     { "links/rename-and-link", engine_fill_small, rename_and_link,
       renamed_linked_check },
@@ -136,6 +202,14 @@ const struct undo_case engine_links_cases[] = {
       rename_unlink_check },
     { "links/write-and-unlink", engine_fill_links, write_and_unlink,
       write_unlink_check },
+    { "links/unlink-and-chmod", engine_fill_links, unlink_and_chmod,
+      unlink_chmod_check },
+    { "links/unlink-and-write", engine_fill_links, unlink_and_write,
+      unlink_write_check },
+    { "links/link-and-unlink", engine_fill_links, link_and_unlink,
+      link_unlink_check },
+    { "links/link-unlink-and-write", engine_fill_links, link_unlink_and_write,
+      link_write_check },
 };
 
 const size_t engine_links_cases_count = G_N_ELEMENTS(engine_links_cases);
