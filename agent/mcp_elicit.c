@@ -19,7 +19,8 @@ struct asking {
     json_t *request;    /* what the client is asked; NULL: it was */
     gint64 counts_from; /* monotonic, us */
     bool allow;
-    guint timer; /* it has answered, and its word counts then */
+    enum mcp_denial denial; /* if not */
+    guint timer;            /* it has answered, and its word counts then */
 };
 
 /* Several folders may each want a decision of the same command. The client is
@@ -73,8 +74,9 @@ static gboolean decide(gpointer data)
     bool allow = asking->allow;
 
     asking->timer = 0;
+    elicit->service->denial = asking->denial;
     g_ptr_array_remove(elicit->all, asking);
-    log_info(LOG_SAFEGUARD, "an MCP client's user says of %s: %s", id,
+    log_info(LOG_SAFEGUARD, "%s: by way of an MCP client: %s", id,
              allow ? "allow" : "deny");
     elicit->service->host->decide(elicit->service->host_opaque, id, allow);
     return G_SOURCE_REMOVE;
@@ -110,8 +112,10 @@ static void on_answered(struct mcp_call *call, json_t *answers, void *opaque)
     answer = read_answer(json_object_get(answers, asking->key));
     wait = asking->counts_from - g_get_monotonic_time();
     asking->allow = answer > 0;
+    if (answer < 0)
+        asking->denial = MCP_DENIED_UNANSWERED;
     /* From the main loop: a decision may end the call. */
-    if (answer >= 0)
+    if (answer >= 0 || elicit->grace_ms == 0)
         asking->timer = g_timeout_add((guint)(MAX(wait, 0) / 1000), decide,
                                       asking);
     ask_next(elicit);
@@ -188,9 +192,14 @@ void mcp_elicit_triggered(struct mcp_elicit *elicit, json_t *payload)
     gint64 grace = elicit->grace_ms;
     struct asking *asking;
 
-    if (!call || !id || mcp_call_version(call) < MCP_2025_06_18 ||
-        !mcp_call_can(call, "elicitation"))
+    bool can_ask;
+
+    if (!call || !id)
         return;
+    can_ask = mcp_call_version(call) >= MCP_2025_06_18 &&
+              mcp_call_can(call, "elicitation");
+    if (!can_ask && elicit->grace_ms > 0)
+        return; /* the frontend is asked */
     if (timeout_s > 0)
         grace = MIN(grace, timeout_s * 1000 / GRACE_SHARE);
     if (!running(elicit))
@@ -199,10 +208,15 @@ void mcp_elicit_triggered(struct mcp_elicit *elicit, json_t *payload)
     asking->elicit = elicit;
     asking->safeguard_id = g_strdup(id);
     asking->key = make_key(elicit);
-    asking->request = question(payload, asking->key);
     asking->counts_from = g_get_monotonic_time() + grace * 1000;
     g_ptr_array_add(elicit->all, asking);
-    ask_next(elicit);
+    if (can_ask) {
+        asking->request = question(payload, asking->key);
+        ask_next(elicit);
+    } else {
+        asking->denial = MCP_DENIED_UNASKED;
+        asking->timer = g_idle_add(decide, asking);
+    }
 }
 
 void mcp_elicit_decided(struct mcp_elicit *elicit, json_t *payload)

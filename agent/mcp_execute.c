@@ -119,7 +119,7 @@ static void on_done(json_t *report, const GError *error, json_t *data,
 
     g_clear_handle_id(&run->timer, g_source_remove);
     if (error) {
-        g_autofree char *text = mcp_service_advice(error);
+        g_autofree char *text = mcp_service_advice(job->call, error);
 
         json_object_set_new(result, "error", json_string(text));
         mcp_tools_refuse(job->call, result, "%s", text);

@@ -158,8 +158,12 @@ void mcp_service_take_event(struct mcp_service_state *service, const char *type,
         mcp_news_of_report(service, payload);
         mcp_news_of_history(service);
     } else if (strcmp(type, "event.safeguard_triggered") == 0) {
+        service->denial = MCP_DENIED_BY_USER;
         mcp_elicit_triggered(service->elicit, payload);
     } else if (strcmp(type, "event.safeguard_decided") == 0) {
+        if (g_strcmp0(json_string_value(json_object_get(payload, "reason")),
+                      "timeout") == 0)
+            service->denial = MCP_DENIED_UNANSWERED;
         mcp_elicit_decided(service->elicit, payload);
     } else if (strcmp(type, "event.warning") == 0) {
         mcp_server_log(service->server, "warning", "stepback", payload);
@@ -195,15 +199,23 @@ static const struct {
       "give a path below the working folder, relative to it" },
     { ERROR_NOT_FOUND, "list_directory shows what is there" },
     { ERROR_READ_ONLY_DIRECTORY, "the user has shared this folder to be read" },
-    { ERROR_DENIED,
-      "the user has denied it, and it was taken back; ask before you try "
-      "something like it again" },
 };
 
-char *mcp_service_advice(const GError *error)
+/* By enum mcp_denial. */
+static const char *const denials[] = {
+    "the user has denied it; ask before you try something like it again",
+    "the user has not answered; ask before you try it again",
+    "it needs the user's leave, and this client cannot ask for it "
+    "(elicitation); tell the user what you want to do, and why",
+};
+
+char *mcp_service_advice(const struct mcp_call *call, const GError *error)
 {
     int code = error_code_of(error);
 
+    if (code == ERROR_DENIED)
+        return g_strdup_printf("%s (%s)", error->message,
+                               denials[mcp_service_of(call)->denial]);
     for (size_t i = 0; i < G_N_ELEMENTS(advice); i++) {
         if (advice[i].code == code)
             return g_strdup_printf("%s (%s)", error->message, advice[i].text);
@@ -213,7 +225,7 @@ char *mcp_service_advice(const GError *error)
 
 void mcp_service_refuse(struct mcp_call *call, const GError *error)
 {
-    g_autofree char *text = mcp_service_advice(error);
+    g_autofree char *text = mcp_service_advice(call, error);
 
     mcp_tools_refuse(call, NULL, "%s", text);
 }

@@ -15,6 +15,13 @@
 #include "agent/mcp_server.h"
 #include "agent/mcp_tools.h"
 
+/* Why the last decision of a safeguard was no. */
+enum mcp_denial {
+    MCP_DENIED_BY_USER,
+    MCP_DENIED_UNANSWERED,
+    MCP_DENIED_UNASKED, /* nobody can be asked */
+};
+
 struct mcp_service_state {
     const struct mcp_host *host;
     void *host_opaque;
@@ -22,6 +29,7 @@ struct mcp_service_state {
     struct mcp_queue *queue;
     struct mcp_tools *tools;
     struct mcp_elicit *elicit;
+    enum mcp_denial denial;
 };
 
 /* host is borrowed for its life. grace_ms: how long a frontend has to decide on
@@ -48,7 +56,7 @@ void mcp_service_take_folders(struct mcp_service_state *service);
 struct mcp_service_state *mcp_service_of(const struct mcp_call *call);
 
 /* What went wrong, with what can be done about it: a new string. */
-char *mcp_service_advice(const GError *error);
+char *mcp_service_advice(const struct mcp_call *call, const GError *error);
 /* The same as the result of a tool. */
 void mcp_service_refuse(struct mcp_call *call, const GError *error);
 

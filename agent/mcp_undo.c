@@ -74,7 +74,7 @@ static void on_undone(json_t *payload, const GError *error, json_t *data,
     json_t *result = describe_undo(error ? data : payload);
 
     if (error) {
-        g_autofree char *text = mcp_service_advice(error);
+        g_autofree char *text = mcp_service_advice(job->call, error);
 
         mcp_tools_refuse(job->call, result, "%s", text);
     } else {

@@ -337,12 +337,13 @@ def clients_decide_without_a_frontend(place):
         server = Server(place, "--ask-overwrites=1000", version=version,
                         capabilities={"elicitation": {}})
         client = server.client
-        answers = (({"action": "decline"}, True),
+        answers = (({"action": "decline"}, "has denied"),
+                   ({"action": "cancel"}, "has not answered"),
                    ({"action": "accept", "content": {"decision": "deny"}},
-                    True),
+                    "has denied"),
                    ({"action": "accept", "content": {"decision": "allow"}},
-                    False))
-        for answer, is_error in answers:
+                    None))
+        for answer, refusal in answers:
             id = overwrite(client)
             if version == MODERN:
                 result = client.answer(id)["result"]
@@ -369,9 +370,24 @@ def clients_decide_without_a_frontend(place):
                     lambda m: m.get("method") == "elicitation/create")
                 client.message(id=asked["id"], result=answer)
             result = client.answer(id)["result"]
-            equal(result.get("isError", False), is_error)
+            equal(result.get("isError", False), refusal is not None)
+            contains(result["content"][0]["text"], refusal or "")
         equal(read(place, "big"), b"y")
         equal(server.close(), 0)
+
+
+@test
+def who_cannot_ask_is_refused_at_once(place):
+    """stepback mcp, and a client without elicitation: nobody waits in vain"""
+    write(place, "big", b"x" * 5000)
+    server = Server(place, "--ask-overwrites=1000")
+    started = time.monotonic()
+    result = server.client.answer(overwrite(server.client))["result"]
+    assert time.monotonic() - started < 15  # of 30 s for an answer
+    equal(result["isError"], True)
+    contains(result["content"][0]["text"], "cannot ask")
+    equal(read(place, "big"), b"x" * 5000)
+    equal(server.close(), 0)
 
 
 users_of_clients_are_asked.alone = True
