@@ -17,6 +17,43 @@ enum {
     BOOT_TIMEOUT_MAX_S = 3600,
 };
 
+static const char *const fields[] = {
+    "working_directories",
+    "vm_mode",
+    "backend",
+    "external_modification_policy",
+    "undo",
+    "safeguard",
+    "agent_command",
+    "network_policy",
+    "vm",
+    NULL,
+};
+
+static const char *const vm_fields[] = {
+    "memory_mb", "cpus",   "accel", "image",
+    "kernel",    "initrd", "disk",  "boot_timeout_seconds",
+    NULL,
+};
+
+static const char *const undo_fields[] = {
+    "max_log_size_bytes",
+    "max_single_step_size_bytes",
+    "max_step_count",
+    "min_free_bytes",
+    "durability",
+    "external_modification_policy",
+    NULL,
+};
+
+static const char *const safeguard_fields[] = {
+    "delete_threshold",
+    "overwrite_file_size_threshold",
+    "rename_over_existing",
+    "timeout_seconds",
+    NULL,
+};
+
 static gboolean invalid(GError **error, const char *key, const char *problem)
 {
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD, "the field '%s' %s",
@@ -67,7 +104,8 @@ static gboolean parse_vm(struct session_config *config, json_t *payload,
 
     if (vm && !json_is_object(vm))
         return invalid(error, "vm", "must be an object");
-    if (!message_get_optional_string(vm, "accel", &accel, error) ||
+    if (!message_check_known(vm, vm_fields, error) ||
+        !message_get_optional_string(vm, "accel", &accel, error) ||
         !message_get_optional_string(vm, "image", &image, error) ||
         !parse_size(vm, "memory_mb", SESSION_MEMORY_MIN_MB,
                     SESSION_MEMORY_MAX_MB, &config->memory_mb, error) ||
@@ -110,14 +148,27 @@ static gboolean parse_outside_policy(struct session_config *config,
             ic_outside_policy_check(config->outside_policy, error));
 }
 
-/* An object for the undo engine, which checks it. */
+gboolean session_config_check_limits(json_t *limits, GError **error)
+{
+    return message_check_known(limits, undo_fields, error);
+}
+
+gboolean session_config_check_rules(json_t *rules, GError **error)
+{
+    return message_check_known(rules, safeguard_fields, error);
+}
+
+/* An object for the undo engine, which checks its values. */
 static gboolean parse_object(json_t *payload, const char *key,
+                             gboolean (*check)(json_t *object, GError **error),
                              json_t **ret_object, GError **error)
 {
     json_t *object = json_object_get(payload, key);
 
     if (object && !json_is_object(object))
         return invalid(error, key, "must be an object");
+    if (!check(object, error))
+        return FALSE;
     *ret_object = json_incref(object);
     return TRUE;
 }
@@ -141,15 +192,18 @@ struct session_config *session_config_parse(json_t *payload, GError **error)
 
     config->memory_mb = MEMORY_DEFAULT_MB;
     config->boot_timeout_s = BOOT_TIMEOUT_DEFAULT_S;
-    if (parse_mode(config, payload, error) &&
+    if (message_check_known(payload, fields, error) &&
+        parse_mode(config, payload, error) &&
         parse_backend(config, payload, error) &&
         network_policy_parse(json_object_get(payload, "network_policy"),
                              &config->network, error) &&
         parse_outside_policy(config, payload, error) &&
         parse_vm(config, payload, error) &&
         parse_agent(config, payload, error) &&
-        parse_object(payload, "undo", &config->limits, error) &&
-        parse_object(payload, "safeguard", &config->rules, error) &&
+        parse_object(payload, "undo", session_config_check_limits,
+                     &config->limits, error) &&
+        parse_object(payload, "safeguard", session_config_check_rules,
+                     &config->rules, error) &&
         session_directory_parse_all(payload, config->directories,
                                     &config->n_directories, error))
         return config;

@@ -42,6 +42,11 @@ struct session_config {
     json_t *rules;       /* as for session_guard_configure(), or NULL */
 };
 
+/* Are these all fields of undo.configure, of safeguard.configure? The undo
+ * engine checks what they say. */
+gboolean session_config_check_limits(json_t *limits, GError **error);
+gboolean session_config_check_rules(json_t *rules, GError **error);
+
 /* Read a payload (borrowed). NULL and error: ERROR_MISSING_FIELD,
  * ERROR_INVALID_FIELD, ERROR_TOO_MANY_DIRECTORIES, ERROR_INVALID_DIRECTORY.
  */

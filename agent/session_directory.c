@@ -80,13 +80,16 @@ static gboolean place_log(struct session_directory *directory,
 static gboolean parse_one(struct session_directory *directory, json_t *entry,
                           GError **error)
 {
+    static const char *const fields[] = { "path", "label", "access", "undo_dir",
+                                          NULL };
     const char *path, *label = NULL, *access_mode = "read_write";
     const char *undo_dir = NULL;
 
     if (!json_is_object(entry))
         return invalid(error, "working_directories",
                        "must be a list of objects");
-    if (!message_get_string(entry, "path", &path, error) ||
+    if (!message_check_known(entry, fields, error) ||
+        !message_get_string(entry, "path", &path, error) ||
         !message_get_optional_string(entry, "label", &label, error) ||
         !message_get_optional_string(entry, "access", &access_mode, error) ||
         !message_get_optional_string(entry, "undo_dir", &undo_dir, error))

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/fs_view.h"
+#include "agent/session_config.h"
 #include "common/errors.h"
 #include "common/message.h"
 
@@ -232,8 +233,14 @@ static json_t *engine_payload(json_t *payload)
 static gboolean configure_undo(const struct call *call, json_t *payload,
                                GError **error)
 {
-    session_configure(call->session, get_directory(payload),
-                      engine_payload(payload), call->done, call->opaque);
+    json_t *limits = engine_payload(payload);
+
+    if (!session_config_check_limits(limits, error)) {
+        json_decref(limits);
+        return FALSE;
+    }
+    session_configure(call->session, get_directory(payload), limits, call->done,
+                      call->opaque);
     return TRUE;
 }
 
@@ -264,8 +271,13 @@ static gboolean discard(const struct call *call, json_t *payload,
 static gboolean configure_guard(const struct call *call, json_t *payload,
                                 GError **error)
 {
-    session_guard_configure(call->session, engine_payload(payload), call->done,
-                            call->opaque);
+    json_t *rules = engine_payload(payload);
+
+    if (!session_config_check_rules(rules, error)) {
+        json_decref(rules);
+        return FALSE;
+    }
+    session_guard_configure(call->session, rules, call->done, call->opaque);
     return TRUE;
 }
 

@@ -156,3 +156,23 @@ gboolean message_get_optional_bool(json_t *payload, const char *key,
     *ret_value = json_is_true(member);
     return TRUE;
 }
+
+gboolean message_check_known(json_t *object, const char *const *known,
+                             GError **error)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(object, key, value)
+    {
+        g_autofree char *all = NULL;
+
+        if (g_strv_contains(known, key))
+            continue;
+        all = g_strjoinv(", ", (char **)known);
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "there is no field '%s' here, but %s", key, all);
+        return FALSE;
+    }
+    return TRUE;
+}

@@ -59,4 +59,10 @@ gboolean message_get_optional_int(json_t *payload, const char *key, gint64 min,
 gboolean message_get_optional_bool(json_t *payload, const char *key,
                                    gboolean *ret_value, GError **error);
 
+/* ERROR_INVALID_FIELD if the object (or NULL) has a member that is not in
+ * known, which ends with NULL: for requests in which a misspelt member would
+ * leave unprotected what it was to protect. */
+gboolean message_check_known(json_t *object, const char *const *known,
+                             GError **error);
+
 #endif

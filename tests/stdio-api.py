@@ -165,6 +165,9 @@ def bad_requests_are_refused(place):
             (1004, "action", "safeguard.confirm",
              {"safeguard_id": "x", "action": "maybe"}),
             (1004, "limit", "undo.history", {"limit": "x"}),
+            (1004, "'max_steps'", "undo.configure", {"max_steps": 1}),
+            (1004, "'delete_treshold'", "safeguard.configure",
+             {"delete_treshold": 3}),
             (1003, "working_directories", "session.start", {}),
             (1003, "path", "session.start", {"working_directories": [{}]})):
         number, text = agent.error(type, **payload)
@@ -238,6 +241,16 @@ def bad_sessions_are_refused(place):
                 {"path": place.image, "label": "a"}]}),
             (1004, "access", {"working_directories": [
                 {"path": place.share, "access": "maybe"}]}),
+            (1004, "'acess'", {"working_directories": [
+                {"path": place.share, "acess": "read_only"}]}),
+            (1004, "'network_polcy'", {"working_directories": [folder],
+                                       "network_polcy": "disabled"}),
+            (1004, "'memory'", {"working_directories": [folder],
+                                "vm": {"memory": 512}}),
+            (1004, "'delete_treshold'", {"working_directories": [folder],
+                                         "safeguard": {"delete_treshold": 3}}),
+            (1004, "'max_steps'", {"working_directories": [folder],
+                                   "undo": {"max_steps": 3}}),
             (1004, "must be", {"network_policy": "allowlist"}),
             (1004, "10.0.0.0/8", {"network_policy": {"allow": [
                 "10.1.0.0/8"]}}),
