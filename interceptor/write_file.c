@@ -6,6 +6,8 @@
  * nothing of the path is followed that a client could have made of it. If it
  * fails after its step has begun, the step is taken back.
  */
+#include "interceptor/write_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -19,21 +21,15 @@
 
 enum { DEFAULT_MODE = 0644 };
 
-struct target {
-    struct ic_inode *dir;  /* a reference */
-    struct ic_inode *file; /* a reference; NULL: to be made */
-    char *name;
-};
-
-static void target_clear(struct target *target)
+void write_file_target_clear(struct write_file_target *target)
 {
     ic_inode_unref(target->dir);
     ic_inode_unref(target->file);
     g_free(target->name);
 }
 
-static gboolean fail(GError **error, int code, const char *path,
-                     const char *what)
+gboolean write_file_fail(GError **error, int code, const char *path,
+                         const char *what)
 {
     g_autofree char *shown = g_utf8_make_valid(path, -1);
 
@@ -41,7 +37,7 @@ static gboolean fail(GError **error, int code, const char *path,
     return FALSE;
 }
 
-static gboolean fail_errno(GError **error, const char *path, int rc)
+gboolean write_file_fail_errno(GError **error, const char *path, int rc)
 {
     int code = ERROR_IO_ERROR;
 
@@ -66,7 +62,7 @@ static gboolean fail_errno(GError **error, const char *path, int rc)
     default:
         break;
     }
-    return fail(error, code, path, g_strerror(-rc));
+    return write_file_fail(error, code, path, g_strerror(-rc));
 }
 
 /* ---- the way there ------------------------------------------------------- */
@@ -74,15 +70,15 @@ static gboolean fail_errno(GError **error, const char *path, int rc)
 static gboolean check_path(const char *path, char **parts, GError **error)
 {
     if (path[0] == '/')
-        return fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
-                    "a path is relative to the folder");
+        return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
+                               "a path is relative to the folder");
     for (; *parts; parts++) {
         if (strcmp(*parts, "..") == 0)
-            return fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
-                        "a path must not have .. in it");
+            return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
+                                   "a path must not have .. in it");
         if (!engine_is_name(*parts))
-            return fail(error, ERROR_INVALID_FIELD, path,
-                        "this is no path of a file");
+            return write_file_fail(error, ERROR_INVALID_FIELD, path,
+                                   "this is no path of a file");
     }
     return TRUE;
 }
@@ -96,18 +92,18 @@ static gboolean enter(struct ic *ic, const char *path, const char *name,
     mode_t type;
 
     if (rc < 0)
-        return fail_errno(error, path, rc);
+        return write_file_fail_errno(error, path, rc);
     ic_inode_unref(*dir);
     *dir = next;
     type = ic_inode_type(next);
     if (S_ISLNK(type))
-        return fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
-                    "it leads through a symbolic link");
-    return S_ISDIR(type) ? TRUE : fail_errno(error, path, -ENOTDIR);
+        return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
+                               "it leads through a symbolic link");
+    return S_ISDIR(type) ? TRUE : write_file_fail_errno(error, path, -ENOTDIR);
 }
 
 static gboolean find_file(struct ic *ic, const char *path,
-                          struct target *target, GError **error)
+                          struct write_file_target *target, GError **error)
 {
     int rc = ic_lookup(ic, target->dir, target->name, &target->file, NULL);
     mode_t type;
@@ -115,23 +111,24 @@ static gboolean find_file(struct ic *ic, const char *path,
     if (rc == -ENOENT)
         return TRUE;
     if (rc < 0)
-        return fail_errno(error, path, rc);
+        return write_file_fail_errno(error, path, rc);
     type = ic_inode_type(target->file);
     if (S_ISLNK(type))
-        return fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
-                    "it is a symbolic link");
-    return S_ISREG(type) ||
-           fail(error, ERROR_INVALID_FIELD, path, "it is not a file");
+        return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
+                               "it is a symbolic link");
+    return S_ISREG(type) || write_file_fail(error, ERROR_INVALID_FIELD, path,
+                                            "it is not a file");
 }
 
-static gboolean find_target(struct ic *ic, const char *path,
-                            struct target *target, GError **error)
+gboolean write_file_find(struct ic *ic, const char *path,
+                         struct write_file_target *target, GError **error)
 {
     g_auto(GStrv) parts = g_strsplit(path, "/", -1);
     guint count = g_strv_length(parts);
 
     if (count == 0)
-        return fail(error, ERROR_INVALID_FIELD, path, "the path is empty");
+        return write_file_fail(error, ERROR_INVALID_FIELD, path,
+                               "the path is empty");
     if (!check_path(path, parts, error))
         return FALSE;
     target->dir = ic_inode_ref(ic_root(ic));
@@ -147,7 +144,7 @@ static gboolean find_target(struct ic *ic, const char *path,
 
 /* As the folder's owner: a file of root's in somebody's project would be in
  * the way. */
-static int make_file(struct ic *ic, struct target *target,
+static int make_file(struct ic *ic, struct write_file_target *target,
                      const struct ic_file_write *request, int *ret_fd)
 {
     struct ic_cred cred = { 0 };
@@ -163,7 +160,7 @@ static int make_file(struct ic *ic, struct target *target,
                      &target->file, NULL, ret_fd);
 }
 
-static int open_file(struct ic *ic, struct target *target,
+static int open_file(struct ic *ic, struct write_file_target *target,
                      const struct ic_file_write *request, int *ret_fd)
 {
     struct ic_setattr attr = { .valid = IC_SET_MODE, .mode = request->mode };
@@ -195,7 +192,7 @@ static int write_all(struct ic *ic, struct ic_inode *file, int fd,
     return 0;
 }
 
-static int write_target(struct ic *ic, struct target *target,
+static int write_target(struct ic *ic, struct write_file_target *target,
                         const struct ic_file_write *request)
 {
     fd_auto int fd = -1;
@@ -210,15 +207,15 @@ static int write_target(struct ic *ic, struct target *target,
 
 /* Served without an undo log: the write is all there is. */
 static gboolean run_plain(struct ic *ic, const struct ic_file_write *request,
-                          struct target *target, struct ic_step_info **ret_info,
-                          GError **error)
+                          struct write_file_target *target,
+                          struct ic_step_info **ret_info, GError **error)
 {
     g_autoptr(step_auto) step = step_new(MAX(request->step_id, 0), 0,
                                          IC_STEP_API, NULL, ic->root->ino);
     int rc = write_target(ic, target, request);
 
     if (rc < 0)
-        return fail_errno(error, request->path, rc);
+        return write_file_fail_errno(error, request->path, rc);
     if (ret_info) {
         *ret_info = report_from_step(step);
         (*ret_info)->undoable = false;
@@ -240,7 +237,7 @@ static gboolean close_step(struct ic *ic, int64_t id, const char *path,
     }
     if (info->denied) {
         ic_step_info_free(info);
-        return fail_errno(error, path, -EPERM);
+        return write_file_fail_errno(error, path, -EPERM);
     }
     if (ret_info)
         *ret_info = info;
@@ -250,8 +247,8 @@ static gboolean close_step(struct ic *ic, int64_t id, const char *path,
 }
 
 static gboolean run(struct ic *ic, const struct ic_file_write *request,
-                    struct target *target, struct ic_step_info **ret_info,
-                    GError **error)
+                    struct write_file_target *target,
+                    struct ic_step_info **ret_info, GError **error)
 {
     g_autofree char *command = g_strdup_printf("write_file %s", request->path);
     int64_t id = request->step_id;
@@ -268,7 +265,7 @@ static gboolean run(struct ic *ic, const struct ic_file_write *request,
         g_autoptr(GError) cause = NULL;
 
         if (ic_step_abort(ic, id, &cause))
-            return fail_errno(error, request->path, rc);
+            return write_file_fail_errno(error, request->path, rc);
         g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;
     }
@@ -278,19 +275,19 @@ static gboolean run(struct ic *ic, const struct ic_file_write *request,
 gboolean ic_write_file(struct ic *ic, const struct ic_file_write *request,
                        struct ic_step_info **ret_info, GError **error)
 {
-    struct target target = { 0 };
+    struct write_file_target target = { 0 };
     gboolean ok;
     bool waited;
 
     if (request->set_mode && request->mode > 07777)
-        return fail(error, ERROR_INVALID_FIELD, request->path,
-                    "a mode is a number from 0 to 07777");
+        return write_file_fail(error, ERROR_INVALID_FIELD, request->path,
+                               "a mode is a number from 0 to 07777");
     if (ic->read_only)
-        return fail_errno(error, request->path, -EROFS);
+        return write_file_fail_errno(error, request->path, -EROFS);
     waited = parking_thread_waits(true);
-    ok = find_target(ic, request->path, &target, error) &&
+    ok = write_file_find(ic, request->path, &target, error) &&
          run(ic, request, &target, ret_info, error);
     parking_thread_waits(waited);
-    target_clear(&target);
+    write_file_target_clear(&target);
     return ok;
 }
