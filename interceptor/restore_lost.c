@@ -150,6 +150,18 @@ static void mark_lost(struct restore *r, struct step_inode *inode, bool told)
     inode->flags |= STEP_LOST;
 }
 
+/* Something comes back into a directory that the step did not change: its times
+ * are to stay. */
+static int keep_times(struct restore *r, struct step_inode *dir, int dirfd)
+{
+    struct meta *meta;
+    int rc = dir->flags & STEP_META ? 0 : meta_read(dirfd, &meta);
+
+    return rc < 0 || dir->flags & STEP_META
+               ? rc
+               : step_record_meta(r->step, dir, meta);
+}
+
 /* What was removed and can be made anew comes back by way of a binding, and so
  * does what was moved into a folder that goes; not where something else has its
  * name by now. */
@@ -169,6 +181,9 @@ static int revive(const struct finder *f, struct step_inode *inode)
 
         if (dir < 0 || sys_stat_name(dir, inode->home_name, &st) != -ENOENT)
             return 0;
+        rc = keep_times(r, inode->home, dir);
+        if (rc < 0)
+            return rc;
     }
     return step_record_binding(r->step, inode->home, inode->home_name, inode);
 }
