@@ -6,8 +6,8 @@
  * the user of the client that called, if that client can ask ("elicitation").
  * The frontend's word is final: if there is a frontend, it has a time to
  * decide, and only after that the client's answer counts. Without one, whoever
- * cannot be asked, or does not say yes or no, has said no. Each folder's decision
- * is a question of its own.
+ * cannot be asked, or does not say yes or no, has said no. Each folder's
+ * decision is a question of its own.
  */
 #ifndef AGENT_MCP_ELICIT_H
 #define AGENT_MCP_ELICIT_H
