@@ -11,8 +11,8 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/limits.h"
 #include "interceptor/barriers.h"
+#include "interceptor/limits.h"
 #include "interceptor/outside_note.h"
 #include "interceptor/pack.h"
 #include "interceptor/redo.h"
@@ -152,7 +152,6 @@ bool recover_keep_ambient(struct ic *ic, int dir, const struct step *summary,
                           bool *ret_kept, GError **error)
 {
     g_autoptr(step_auto) step = NULL;
-    int64_t id = summary->id;
 
     *ret_kept = false;
     if (summary->type != IC_STEP_AMBIENT)
@@ -169,9 +168,6 @@ bool recover_keep_ambient(struct ic *ic, int dir, const struct step *summary,
     undo_log_release_reserve(ic->log); /* the disk may be full */
     if (!commit_open(ic, g_steal_pointer(&step), error))
         return false;
-    log_info(LOG_UNDO,
-             "what was changed outside of steps before the last end is step "
-             "%" G_GINT64_FORMAT " now",
-             id);
+    log_info(LOG_UNDO, "what was changed outside of steps before a kill stays");
     return true;
 }
