@@ -218,6 +218,8 @@ void p9_conn_finish(struct p9_request *request, int r)
         request->out = error;
         request->room = sizeof(error);
     }
+    /* If it was the last to hold a fid, the locks go before it is said. */
+    p9_fid_unref(g_steal_pointer(&request->held));
     send_reply(conn, request, r);
     p9_conn_forget(request);
     if (!own)
@@ -259,6 +261,7 @@ void p9_conn_done(struct p9_request *request, int r, uint64_t releases)
         p9_conn_finish(request, r);
         return;
     }
+    p9_request_hold(request);
     kept = detach(request);
     if (kept) {
         kept->out = NULL;
@@ -277,6 +280,7 @@ void p9_conn_done(struct p9_request *request, int r, uint64_t releases)
 
 void p9_conn_pool(struct p9_conn *conn, struct p9_request *request)
 {
+    p9_request_hold(request);
     pthread_mutex_lock(&conn->lock);
     add_tag(conn, request);
     activate(conn, request);

@@ -114,10 +114,18 @@ struct p9_qid p9_request_qid(const struct stat *st)
     };
 }
 
+/* Those that carry data, or are slow, have one fid, at their start. */
+void p9_request_hold(struct p9_request *request)
+{
+    if (!request->held && (request->op->flags & (P9_OP_DATA | P9_OP_SLOW)))
+        request->held = p9_fids_get(request->fids, request->m.fid);
+}
+
 int p9_request_fid(const struct p9_request *request, uint32_t id,
                    struct p9_fid **ret_fid)
 {
-    struct p9_fid *fid = p9_fids_get(request->fids, id);
+    struct p9_fid *fid = request->held ? p9_fid_ref(request->held)
+                                       : p9_fids_get(request->fids, id);
     int r = fid ? ic_inode_use(request->server->ic, fid->inode) : -EBADF;
 
     if (r < 0)

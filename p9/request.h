@@ -42,7 +42,8 @@ struct p9_request {
     uint8_t *out; /* while it is in work */
     size_t room;
 
-    struct p9_fid *held; /* a fid that it has taken from the table, or NULL */
+    struct p9_fid *held;     /* what its fid is, whatever the table says by now;
+                                or NULL */
     struct p9_making making; /* what a parked change had made by then */
 
     struct p9_request *next; /* the pool's */
@@ -84,6 +85,10 @@ void p9_request_run(struct p9_request *request);
 int p9_request_name(const struct p9_string *name, char ret_name[NAME_MAX + 1]);
 
 struct p9_qid p9_request_qid(const struct stat *st);
+
+/* It is done later: what its fid is now, it is then, though a Tclunk that comes
+ * behind it may be done first. Of those with P9_OP_DATA or P9_OP_SLOW. */
+void p9_request_hold(struct p9_request *request);
 
 /* A fid, with a reference of its inode; give both back. 0; -EBADF, or what
  * ic_inode_use() says: then *ret_fid is NULL. */

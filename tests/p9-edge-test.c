@@ -208,6 +208,101 @@ static void test_up(struct fixture *f, gconstpointer option)
     FAILS(EBUSY, p9_remove(f->client, root));
 }
 
+/* ---- a fid that is given back behind requests ---------------------------- */
+
+enum { LARGE = 60000 }; /* not done by the connection's thread */
+
+static size_t append(uint8_t *bytes, size_t size, size_t room,
+                     struct p9_message *m, uint16_t tag)
+{
+    int n;
+
+    m->tag = tag;
+    n = p9_message_encode(m, bytes + size, room - size);
+    g_assert_cmpint(n, >, 0);
+    return size + (size_t)n;
+}
+
+/* The fid's next use has arrived with the request, and must not overtake it. */
+static void clunk_behind(struct fixture *f, struct p9_message *m)
+{
+    struct p9_message clunk = { .type = P9_TCLUNK }, reply;
+    size_t room = 2 * LARGE, size;
+    g_autofree uint8_t *bytes = g_malloc(room);
+
+    clunk.fid = m->fid;
+    size = append(bytes, 0, room, m, 1);
+    size = append(bytes, size, room, &clunk, 2);
+    p9_client_send_bytes(f->client, bytes, size);
+    for (int i = 0; i < 2; i++) {
+        g_assert_true(p9_client_receive(f->client, &reply));
+        if (reply.type == P9_RLERROR)
+            g_test_message("error %u", reply.ecode);
+        g_assert_cmpuint(reply.type, ==,
+                         reply.tag == 1 ? m->type + 1 : P9_RCLUNK);
+    }
+}
+
+static void test_clunk_behind(struct fixture *f, gconstpointer option)
+{
+    g_autofree uint8_t *data = g_malloc0(LARGE);
+    struct p9_message read = { .type = P9_TREAD }, sync = { .type = P9_TFSYNC },
+                      list = { .type = P9_TREADDIR },
+                      write = { .type = P9_TWRITE };
+
+    p9_host_file(f, "file", "text");
+    read.read.offset = list.read.offset = write.write.offset = 0;
+    read.read.count = list.read.count = LARGE;
+    write.write.data = (struct p9_data){ data, LARGE };
+    sync.fsync.datasync = 0;
+    for (int i = 0; i < 100; i++) {
+        write.write.fid = p9_open_fid(f, "file", O_WRONLY);
+        clunk_behind(f, &write);
+        read.read.fid = p9_open_fid(f, "file", O_RDONLY);
+        clunk_behind(f, &read);
+        sync.fsync.fid = p9_open_fid(f, "file", O_RDONLY);
+        clunk_behind(f, &sync);
+        list.read.fid = p9_open_fid(f, "", O_RDONLY);
+        clunk_behind(f, &list);
+    }
+}
+
+/* A write that the engine does not take yet is made all the same. */
+static void test_clunk_behind_parked(struct fixture *f, gconstpointer option)
+{
+    struct p9_message unlink = { .type = P9_TUNLINKAT, .tag = 60001 },
+                      write = { .type = P9_TWRITE, .tag = 60002 }, reply;
+    g_autofree char *text = NULL;
+    json_t *event;
+
+    p9_host_file(f, "file", "text");
+    p9_host_file(f, "other", "text");
+    p9_control(f, "safeguard.configure",
+               json_pack("{s:i}", "delete_threshold", 1));
+    p9_step_open(f, 1);
+    unlink.unlinkat.fid = P9_ROOT;
+    unlink.unlinkat.name = p9_string("other");
+    unlink.unlinkat.flags = 0;
+    p9_client_send(f->client, &unlink);
+    event = control_client_wait_event(f->control, "event.safeguard_triggered");
+    write.write.fid = p9_open_fid(f, "file", O_WRONLY);
+    write.write.offset = 0;
+    write.write.data = (struct p9_data){ (const uint8_t *)"more", 4 };
+    p9_client_send(f->client, &write);
+    OK(p9_clunk(f->client, write.write.fid));
+    p9_control(f, "safeguard.confirm",
+               json_pack("{s:O, s:s}", "safeguard_id",
+                         json_object_get(event, "safeguard_id"), "action",
+                         "allow"));
+    json_decref(event);
+    for (int i = 0; i < 2; i++) {
+        g_assert_true(p9_client_receive(f->client, &reply));
+        g_assert_cmpuint(reply.type, !=, P9_RLERROR);
+    }
+    text = p9_host_read(f, "file");
+    g_assert_cmpstr(text, ==, "more");
+}
+
 /* ---- a new session ------------------------------------------------------- */
 
 static int lock_as(struct fixture *f, uint32_t fid, const char *client)
@@ -252,6 +347,8 @@ int main(int argc, char **argv)
     ADD("create-dir-windows", "--profile=windows", test_create_dir);
 #endif
     ADD("up", NULL, test_up);
+    ADD("clunk-behind", NULL, test_clunk_behind);
+    ADD("clunk-behind-parked", NULL, test_clunk_behind_parked);
     ADD("client-names", NULL, test_client_names);
     return g_test_run();
 }
