@@ -117,6 +117,15 @@ static char *make_place(const char *path, const char *what, GError **error)
     return real;
 }
 
+static gboolean refuse_place(GError **error, const char *path, const char *what,
+                             const char *must, const char *other)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                "%s: %s must %s %s; choose another place for it", path, what,
+                must, other);
+    return FALSE;
+}
+
 /* Clients must not get at it. Before it is made: a refusal leaves nothing. */
 static gboolean check_place(const char *path, const char *share,
                             const char *what, GError **error)
@@ -125,11 +134,28 @@ static gboolean check_place(const char *path, const char *share,
 
     if (!real || !real_path_is_beneath(real, share))
         return TRUE;
-    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "%s: %s must lie outside the shared folder %s; choose another "
-                "place for it",
-                path, what, share);
-    return FALSE;
+    return refuse_place(error, path, what, "lie outside the shared folder",
+                        share);
+}
+
+/* A log's folder holds nothing else, and all of a store's is in reach of who
+ * takes the server over. */
+static gboolean check_store(const struct sandbox_options *options,
+                            const char *share, GError **error)
+{
+    const char *path = options->store_dir, *log = options->undo_dir;
+    g_autofree char *real = path ? real_path_of(path) : NULL;
+    g_autofree char *real_log = log ? real_path_of(log) : NULL;
+
+    if (!check_place(path, share, METADATA, error))
+        return FALSE;
+    if (real_log && real && real_path_is_beneath(real, real_log))
+        return refuse_place(error, path, METADATA, "lie outside the undo log",
+                            log);
+    if (real && real_path_is_beneath(share, real))
+        return refuse_place(error, path, METADATA,
+                            "not lie above the shared folder", share);
+    return TRUE;
 }
 
 static gboolean find_share(const struct sandbox_options *options,
@@ -151,7 +177,7 @@ static gboolean find_places(const struct sandbox_options *options,
 {
     if (!find_share(options, places, error) ||
         !check_place(options->undo_dir, places->share, UNDO_LOG, error) ||
-        !check_place(options->store_dir, places->share, METADATA, error))
+        !check_store(options, places->share, error))
         return FALSE;
     if (options->store_dir &&
         !(places->store_dir = make_place(options->store_dir, METADATA, error)))

@@ -365,13 +365,20 @@ static void test_options(void)
     g_autofree char *socket = g_strconcat("--socket-path=", rig->socket, NULL);
     g_autofree char *inside = g_strconcat("--overlay-dir=", rig->share, "/x/y",
                                           NULL);
+    g_autofree char *log = g_strconcat("--undo-dir=", rig->undo_dir, NULL);
+    g_autofree char *in_log = g_strconcat("--overlay-dir=", rig->undo_dir, "/x",
+                                          NULL);
+    g_autofree char *above = g_strconcat("--overlay-dir=", rig->base, NULL);
     g_autofree char *made = p9_rig_path(rig, "x");
+    g_autofree char *made_in_log = g_build_filename(rig->undo_dir, "x", NULL);
     const char *const cases[][8] = {
         { p9_daemon_path(), share, socket, "--profile=dos" },
         { p9_daemon_path(), share, socket, WINDOWS }, /* where to? */
         { p9_daemon_path(), share, socket, inside },  /* posix keeps nothing */
         { p9_daemon_path(), share, socket, WINDOWS, inside },
         { p9_daemon_path(), share, socket, WINDOWS, inside, "--sandbox=none" },
+        { p9_daemon_path(), share, socket, WINDOWS, log, in_log },
+        { p9_daemon_path(), share, socket, WINDOWS, above },
     };
     static const struct {
         int status;
@@ -382,6 +389,8 @@ static void test_options(void)
         { 2, "keeps nothing" },
         { 1, "must lie outside the shared folder" },
         { 1, "must lie outside the shared folder" },
+        { 1, "must lie outside the undo log" },
+        { 1, "must not lie above the shared folder" },
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -390,6 +399,7 @@ static void test_options(void)
         g_assert_cmpint(status_of(cases[i], &text), ==, answers[i].status);
         g_assert_nonnull(strstr(text, answers[i].text));
         g_assert_false(g_file_test(made, G_FILE_TEST_EXISTS));
+        g_assert_false(g_file_test(made_in_log, G_FILE_TEST_EXISTS));
     }
     p9_rig_free(rig);
 }
