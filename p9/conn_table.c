@@ -194,6 +194,14 @@ static void send_reply(struct p9_conn *conn, struct p9_request *request, int r)
     pthread_mutex_unlock(&conn->lock);
 }
 
+/* With the lock held: another request may have room. */
+static void wake_sleeper(struct p9_conn *conn)
+{
+    if (conn->wants_wake)
+        p9_conn_wake(conn);
+    conn->wants_wake = false;
+}
+
 /* The last that a request does: once nothing is active, the connection may go.
  */
 static void leave(struct p9_conn *conn, bool active, size_t charge)
@@ -201,9 +209,7 @@ static void leave(struct p9_conn *conn, bool active, size_t charge)
     pthread_mutex_lock(&conn->lock);
     if (active)
         deactivate(conn, charge);
-    if (conn->wants_wake)
-        p9_conn_wake(conn);
-    conn->wants_wake = false;
+    wake_sleeper(conn);
     pthread_mutex_unlock(&conn->lock);
 }
 
@@ -243,6 +249,7 @@ static int park(struct p9_request *request, uint64_t releases)
         if (request->active)
             deactivate(conn, request->charge);
         request->active = false;
+        wake_sleeper(conn);
     }
     pthread_mutex_unlock(&conn->lock);
     return r;
