@@ -15,6 +15,7 @@ enum {
     CPUS_MAX = 255,
     BOOT_TIMEOUT_DEFAULT_S = 120,
     BOOT_TIMEOUT_MAX_S = 3600,
+    ANSWER_TIMEOUT_MAX_S = 86400, /* of a safeguard */
 };
 
 static const char *const fields[] = {
@@ -35,6 +36,9 @@ static const char *const vm_fields[] = {
     "kernel",    "initrd", "disk",  "boot_timeout_seconds",
     NULL,
 };
+
+/* The numbers come first. */
+enum { N_UNDO_NUMBERS = 4 };
 
 static const char *const undo_fields[] = {
     "max_log_size_bytes",
@@ -135,30 +139,72 @@ static gboolean parse_mode(struct session_config *config, json_t *payload,
     return TRUE;
 }
 
-static gboolean parse_outside_policy(struct session_config *config,
-                                     json_t *payload, GError **error)
+static gboolean parse_outside_policy(json_t *object,
+                                     enum ic_outside_policy *policy,
+                                     GError **error)
 {
     const char *name = NULL;
 
-    if (!message_get_optional_string(payload, "external_modification_policy",
+    if (!message_get_optional_string(object, "external_modification_policy",
                                      &name, error))
         return FALSE;
-    return !name ||
-           (ic_outside_policy_parse(name, &config->outside_policy, error) &&
-            ic_outside_policy_check(config->outside_policy, error));
+    return !name || (ic_outside_policy_parse(name, policy, error) &&
+                     ic_outside_policy_check(*policy, error));
 }
 
+static gboolean check_durability(json_t *limits, GError **error)
+{
+    const char *name = "process";
+
+    if (!message_get_optional_string(limits, "durability", &name, error))
+        return FALSE;
+    return strcmp(name, "process") == 0 || strcmp(name, "power") == 0 ||
+           invalid(error, "durability", "must be process or power");
+}
+
+/* The engine checks all that as well; but a machine has been started then. */
 gboolean session_config_check_limits(json_t *limits, GError **error)
 {
-    return message_check_known(limits, undo_fields, error);
+    enum ic_outside_policy policy;
+
+    if (!message_check_known(limits, undo_fields, error))
+        return FALSE;
+    for (size_t i = 0; i < N_UNDO_NUMBERS; i++) {
+        gint64 value;
+
+        if (!message_get_optional_int(limits, undo_fields[i], -1, G_MAXINT64,
+                                      &value, error))
+            return FALSE;
+    }
+    return check_durability(limits, error) &&
+           parse_outside_policy(limits, &policy, error);
+}
+
+/* Null switches a rule off. */
+static gboolean check_rule(json_t *rules, const char *key, gint64 max,
+                           GError **error)
+{
+    gint64 value;
+
+    return json_is_null(json_object_get(rules, key)) ||
+           message_get_optional_int(rules, key, 0, max, &value, error);
 }
 
 gboolean session_config_check_rules(json_t *rules, GError **error)
 {
-    return message_check_known(rules, safeguard_fields, error);
+    static const char rename[] = "rename_over_existing";
+    gboolean value;
+
+    return message_check_known(rules, safeguard_fields, error) &&
+           check_rule(rules, "delete_threshold", G_MAXINT64 / 2, error) &&
+           check_rule(rules, "overwrite_file_size_threshold", G_MAXINT64 / 2,
+                      error) &&
+           check_rule(rules, "timeout_seconds", ANSWER_TIMEOUT_MAX_S, error) &&
+           (json_is_null(json_object_get(rules, rename)) ||
+            message_get_optional_bool(rules, rename, &value, error));
 }
 
-/* An object for the undo engine, which checks its values. */
+/* An object for the undo engine. */
 static gboolean parse_object(json_t *payload, const char *key,
                              gboolean (*check)(json_t *object, GError **error),
                              json_t **ret_object, GError **error)
@@ -197,7 +243,7 @@ struct session_config *session_config_parse(json_t *payload, GError **error)
         parse_backend(config, payload, error) &&
         network_policy_parse(json_object_get(payload, "network_policy"),
                              &config->network, error) &&
-        parse_outside_policy(config, payload, error) &&
+        parse_outside_policy(payload, &config->outside_policy, error) &&
         parse_vm(config, payload, error) &&
         parse_agent(config, payload, error) &&
         parse_object(payload, "undo", session_config_check_limits,

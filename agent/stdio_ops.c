@@ -125,7 +125,8 @@ static gboolean get_env(json_t *payload, json_t **ret_env, GError **error)
     if (!ok) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                             "the field 'env' must be an object whose members "
-                            "are strings");
+                            "are strings, with names that are not empty and "
+                            "have no '='");
         return FALSE;
     }
     *ret_env = env;
@@ -271,13 +272,11 @@ static gboolean discard(const struct call *call, json_t *payload,
 static gboolean configure_guard(const struct call *call, json_t *payload,
                                 GError **error)
 {
-    json_t *rules = engine_payload(payload);
-
-    if (!session_config_check_rules(rules, error)) {
-        json_decref(rules);
+    if (!session_config_check_rules(payload, error))
         return FALSE;
-    }
-    session_guard_configure(call->session, rules, call->done, call->opaque);
+    session_guard_configure(call->session,
+                            payload ? json_copy(payload) : json_object(),
+                            call->done, call->opaque);
     return TRUE;
 }
 
@@ -352,32 +351,39 @@ static gboolean tell_folder(const struct call *call, json_t *payload,
 
 static gboolean hello(const struct call *call, json_t *payload, GError **error);
 
-static const struct {
+enum { FIELDS_MAX = 5 };
+
+static const struct operation {
     const char *type;
     gboolean (*carry_out)(const struct call *call, json_t *payload,
                           GError **error);
+    /* All that are known; "" if there is none. Without: it looks at them by
+     * itself, or a newer frontend may say more in it. */
+    const char *fields[FIELDS_MAX];
 } operations[] = {
-    { "protocol.hello", hello },
-    { "session.start", start_session },
-    { "session.stop", stop_session },
-    { "session.reset", reset_session },
-    { "session.status", tell_status },
-    { "session.configure_network", configure_network },
-    { "agent.execute", execute },
-    { "agent.prompt", prompt },
-    { "agent.cancel", cancel },
-    { "undo.rollback", rollback },
-    { "undo.redo", redo },
-    { "undo.preview", preview },
-    { "undo.history", history },
-    { "undo.configure", configure_undo },
-    { "undo.diff", diff },
-    { "undo.discard", discard },
-    { "safeguard.configure", configure_guard },
-    { "safeguard.confirm", confirm_guard },
-    { "fs.list", list },
-    { "fs.read", read_file },
-    { "fs.status", tell_folder },
+    { "protocol.hello", hello, { NULL } },
+    { "session.start", start_session, { NULL } },
+    { "session.stop", stop_session, { "" } },
+    { "session.reset", reset_session, { NULL } },
+    { "session.status", tell_status, { "" } },
+    { "session.configure_network", configure_network, { "network_policy" } },
+    { "agent.execute",
+      execute,
+      { "command", "cwd", "env", "timeout_seconds" } },
+    { "agent.prompt", prompt, { "prompt", "timeout_seconds" } },
+    { "agent.cancel", cancel, { "" } },
+    { "undo.rollback", rollback, { "steps", "force", "directory" } },
+    { "undo.redo", redo, { "steps", "force", "directory" } },
+    { "undo.preview", preview, { "steps", "force", "directory" } },
+    { "undo.history", history, { "limit", "directory" } },
+    { "undo.configure", configure_undo, { NULL } },
+    { "undo.diff", diff, { "step_id", "first", "directory" } },
+    { "undo.discard", discard, { "directory" } },
+    { "safeguard.configure", configure_guard, { NULL } },
+    { "safeguard.confirm", confirm_guard, { "safeguard_id", "action" } },
+    { "fs.list", list, { "path", "limit", "directory" } },
+    { "fs.read", read_file, { "path", "offset", "length", "directory" } },
+    { "fs.status", tell_folder, { "directory" } },
 };
 
 static gboolean hello(const struct call *call, json_t *payload, GError **error)
@@ -414,6 +420,15 @@ static void set_unknown(const char *type, GError **error)
                         text->str);
 }
 
+/* A misspelt field would be one that was left out: no time limit, or all
+ * folders in place of one. */
+static gboolean check_fields(const struct operation *operation, json_t *payload,
+                             GError **error)
+{
+    return !operation->fields[0] ||
+           message_check_known(payload, operation->fields, error);
+}
+
 gboolean stdio_ops_carry_out(struct session *session, const char *type,
                              json_t *payload, reply_done done, void *opaque,
                              GError **error)
@@ -421,8 +436,11 @@ gboolean stdio_ops_carry_out(struct session *session, const char *type,
     const struct call call = { session, done, opaque };
 
     for (size_t i = 0; i < G_N_ELEMENTS(operations); i++) {
-        if (strcmp(type, operations[i].type) == 0)
-            return operations[i].carry_out(&call, payload, error);
+        const struct operation *operation = &operations[i];
+
+        if (strcmp(type, operation->type) == 0)
+            return check_fields(operation, payload, error) &&
+                   operation->carry_out(&call, payload, error);
     }
     set_unknown(type, error);
     return FALSE;

@@ -171,7 +171,9 @@ gboolean message_check_known(json_t *object, const char *const *known,
             continue;
         all = g_strjoinv(", ", (char **)known);
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    "there is no field '%s' here, but %s", key, all);
+                    *all ? "there is no field '%s' here, but %s"
+                         : "there is no field '%s' here, nor another%s",
+                    key, all);
         return FALSE;
     }
     return TRUE;

@@ -183,4 +183,65 @@ def any_child_may_be_killed(place):
     equal(agent.close(), 0)
 
 
+@test
+def misspelt_fields_are_refused(place):
+    """a field that is none is named: with what was meant, more had happened"""
+    agent = Agent(place)
+    agent.start()
+    for wrong, type, payload in (
+            ("timeout", "agent.execute", {"command": "exit 0", "timeout": 1}),
+            ("timeout", "agent.prompt", {"prompt": "x", "timeout": 1}),
+            ("step", "undo.rollback", {"step": 3}),
+            ("dry_run", "undo.rollback", {"dry_run": True}),
+            ("directry", "undo.redo", {"directry": "share"}),
+            ("folder", "undo.preview", {"folder": 0}),
+            ("folder", "undo.discard", {"folder": 0}),
+            ("count", "undo.history", {"count": 3}),
+            ("path", "undo.diff", {"step_id": 1, "path": "x"}),
+            ("directory", "safeguard.configure",
+             {"directory": "share", "delete_threshold": None}),
+            ("id", "safeguard.confirm", {"id": "sg_1_1", "action": "deny"}),
+            ("policy", "session.configure_network",
+             {"policy": "disabled", "network_policy": "open"}),
+            ("force", "session.stop", {"force": True}),
+            ("step_id", "agent.cancel", {"step_id": 7}),
+            ("folder", "fs.list", {"folder": 0}),
+            ("size", "fs.read", {"path": "x", "size": 3})):
+        number, text = agent.error(type, **payload)
+        equal((type, number), (type, 1004))
+        contains(text, "'%s'" % wrong)
+    equal(agent.ask("session.status")["payload"]["state"], "running")
+    equal(agent.close(), 0)
+
+
+@test
+def wrong_values_are_refused_before_the_start(place):
+    """nobody waits for a machine to hear that a number is none"""
+    agent = Agent(place)
+    for field, given in (
+            ("delete_threshold", {"safeguard": {"delete_threshold": "3"}}),
+            ("delete_threshold", {"safeguard": {"delete_threshold": -1}}),
+            ("overwrite_file_size_threshold",
+             {"safeguard": {"overwrite_file_size_threshold": 1.5}}),
+            ("rename_over_existing",
+             {"safeguard": {"rename_over_existing": "yes"}}),
+            ("timeout_seconds", {"safeguard": {"timeout_seconds": 86401}}),
+            ("max_step_count", {"undo": {"max_step_count": "x"}}),
+            ("max_log_size_bytes", {"undo": {"max_log_size_bytes": -2}}),
+            ("durability", {"undo": {"durability": "disk"}}),
+            ("maybe",
+             {"undo": {"external_modification_policy": "maybe"}})):
+        # There is no such image, which would be told next.
+        answer = agent.start(vm={"image": "none"}, **given)
+        equal((field, answer["error"]["number"]), (field, 1004))
+        contains(answer["error"]["message"], "'%s'" % field)
+    equal(agent.start(safeguard={"delete_threshold": None,
+                                 "overwrite_file_size_threshold": None,
+                                 "rename_over_existing": None,
+                                 "timeout_seconds": None},
+                      undo={"max_step_count": -1, "durability": "power"})
+          ["payload"]["state"], "running")
+    equal(agent.close(), 0)
+
+
 main()
