@@ -33,7 +33,7 @@ static void fill_attributes(struct p9_request *request, const struct stat *st)
     struct p9_message *r = &request->r;
 
     r->rgetattr.valid = P9_GETATTR_BASIC;
-    r->rgetattr.qid = p9_request_qid(st);
+    r->rgetattr.qid = p9_request_qid(request, st);
     r->rgetattr.mode = st->st_mode;
     r->rgetattr.uid = st->st_uid;
     r->rgetattr.gid = st->st_gid;

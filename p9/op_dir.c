@@ -14,7 +14,7 @@
 #include "p9/request.h"
 
 struct listing {
-    const struct p9_server *server;
+    const struct p9_request *request;
     const struct p9_fid *fid;
     uint8_t *at;
     size_t left;
@@ -28,12 +28,15 @@ static uint8_t qid_type(unsigned char type)
 }
 
 /* What is above the root is nobody's business. */
-static uint64_t entry_ino(const struct p9_fid *fid,
-                          const struct dir_entry *entry)
+static uint64_t entry_number(const struct listing *listing,
+                             const struct dir_entry *entry)
 {
+    const struct p9_fid *fid = listing->fid;
+    uint64_t ino = entry->ino;
+
     if (fid->inode == fid->root && strcmp(entry->name, "..") == 0)
-        return ic_inode_ino(fid->inode);
-    return entry->ino;
+        ino = ic_inode_ino(fid->inode);
+    return p9_request_number(listing->request, ic_inode_dev(fid->inode), ino);
 }
 
 static void put(struct listing *listing, uint64_t value, size_t size)
@@ -46,7 +49,7 @@ static void put(struct listing *listing, uint64_t value, size_t size)
 /* False: there is no room for it. */
 static bool put_entry(struct listing *listing, const struct dir_entry *entry)
 {
-    const struct p9_server *server = listing->server;
+    const struct p9_server *server = listing->request->server;
     unsigned char type = server->config.profile->entry_type(
         server->profile, listing->fid->fd, entry);
     size_t len = strlen(entry->name);
@@ -55,7 +58,7 @@ static bool put_entry(struct listing *listing, const struct dir_entry *entry)
         return false;
     put(listing, qid_type(type), 1);
     put(listing, 0, 4);
-    put(listing, entry_ino(listing->fid, entry), 8);
+    put(listing, entry_number(listing, entry), 8);
     put(listing, (uint64_t)entry->off, 8);
     put(listing, type, 1);
     put(listing, len, 2);
@@ -87,7 +90,7 @@ int p9_op_readdir(struct p9_request *request)
     struct p9_fid *fid;
     uint8_t *start = request->out + P9_DATA_AT;
     int r = p9_request_fid(request, request->m.read.fid, &fid);
-    struct listing listing = { request->server, fid, start,
+    struct listing listing = { request, fid, start,
                                p9_request_reply_size(request) };
 
     if (r == 0 && fid->kind != P9_FID_DIR)

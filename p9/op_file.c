@@ -102,7 +102,7 @@ static int open_inode(struct p9_request *request, const struct p9_fid *fid,
 
 static int reply_open(struct p9_request *request, const struct stat *st)
 {
-    request->r.rlopen.qid = p9_request_qid(st);
+    request->r.rlopen.qid = p9_request_qid(request, st);
     request->r.rlopen.iounit = request->msize - P9_IO_HEADER;
     return 0;
 }

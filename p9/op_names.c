@@ -18,7 +18,7 @@ static int reply_made(struct p9_request *request, int r,
 {
     if (r < 0)
         return r;
-    request->r.qid = p9_request_qid(&made->st);
+    request->r.qid = p9_request_qid(request, &made->st);
     ic_inode_unref(made->inode);
     return 0;
 }

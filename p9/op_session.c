@@ -89,7 +89,7 @@ int p9_op_attach(struct p9_request *request)
         ic_inode_unref(root);
         return r;
     }
-    request->r.qid = p9_request_qid(&st);
+    request->r.qid = p9_request_qid(request, &st);
     fid = p9_fid_new(request->fids, root, NULL, NULL);
     if (!fid)
         return -ENFILE;

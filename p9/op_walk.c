@@ -89,7 +89,7 @@ static int walk_names(struct p9_request *request, const struct p9_fid *fid,
             : is_here(name) ? stay(request, walk)
                             : step_down(request, name, walk);
         if (r == 0)
-            request->r.rwalk.qids[n] = p9_request_qid(&walk->st);
+            request->r.rwalk.qids[n] = p9_request_qid(request, &walk->st);
     }
     request->r.rwalk.n = n;
     return n > 0 || m->walk.n == 0 ? 0 : r;

@@ -103,14 +103,29 @@ static uint32_t version_of(const struct stat *st)
     return version ? version : 1;
 }
 
-struct p9_qid p9_request_qid(const struct stat *st)
+/* Of what is mounted below, the numbers may be those of files of the share, or
+ * of another mount. Few file systems use the upper bits themselves, and within
+ * one it is still one number each. */
+uint64_t p9_request_number(const struct p9_request *request, dev_t dev,
+                           uint64_t ino)
+{
+    struct ic_inode *root = ic_root(request->server->ic);
+    uint64_t mixed = (uint64_t)dev * 0x9e3779b97f4a7c15u;
+
+    if (dev == ic_inode_dev(root))
+        return ino;
+    return ino ^ (mixed >> 40 << 40 | (uint64_t)1 << 63);
+}
+
+struct p9_qid p9_request_qid(const struct p9_request *request,
+                             const struct stat *st)
 {
     return (struct p9_qid){
         .type = S_ISDIR(st->st_mode)   ? P9_QID_DIR
                 : S_ISLNK(st->st_mode) ? P9_QID_SYMLINK
                                        : P9_QID_FILE,
         .version = version_of(st),
-        .path = st->st_ino,
+        .path = p9_request_number(request, st->st_dev, st->st_ino),
     };
 }
 

@@ -84,7 +84,12 @@ void p9_request_run(struct p9_request *request);
  * '/' in it; -ENAMETOOLONG. */
 int p9_request_name(const struct p9_string *name, char ret_name[NAME_MAX + 1]);
 
-struct p9_qid p9_request_qid(const struct stat *st);
+struct p9_qid p9_request_qid(const struct p9_request *request,
+                             const struct stat *st);
+
+/* What tells an inode of this number on this device from all others. */
+uint64_t p9_request_number(const struct p9_request *request, dev_t dev,
+                           uint64_t ino);
 
 /* It is done later: what its fid is now, it is then, though a Tclunk that comes
  * behind it may be done first. Of those with P9_OP_DATA or P9_OP_SLOW. */

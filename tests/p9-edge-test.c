@@ -6,9 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glib/gstdio.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include "tests/p9_fixture.h"
@@ -174,6 +175,65 @@ static void test_long_target(struct fixture *f, gconstpointer option)
     p9_client_free(client);
 }
 
+/* ---- other file systems ---------------------------------------------------
+ */
+
+static uint64_t number_of(struct fixture *f, const char *path)
+{
+    struct p9_message reply;
+
+    OK(p9_getattr(f->client, p9_fid(f, path), P9_GETATTR_BASIC, &reply));
+    return reply.rgetattr.qid.path;
+}
+
+/* The same, by its folder's listing; the name has four letters. */
+static uint64_t listed_number(struct fixture *f, const char *dir,
+                              const char *name)
+{
+    struct p9_message m = { .type = P9_TREADDIR }, reply;
+    uint64_t number = 0;
+
+    m.read.fid = p9_open_fid(f, dir, O_RDONLY);
+    m.read.offset = 0;
+    m.read.count = 4096;
+    OK(p9_client_call(f->client, &m, &reply));
+    for (uint32_t at = 0; at < reply.data.count;) {
+        const uint8_t *entry = reply.data.at + at;
+
+        if (entry[22] == 4 && memcmp(entry + P9_ENTRY_SIZE, name, 4) == 0)
+            memcpy(&number, entry + 5, sizeof(number));
+        at += P9_ENTRY_SIZE + entry[22];
+    }
+    return GUINT64_FROM_LE(number);
+}
+
+/* Inodes of two file systems may have one number; no two files may. */
+static void test_mounted(struct fixture *f, gconstpointer option)
+{
+    g_autofree char *a = p9_rig_path(f->rig, "a");
+    g_autofree char *b = p9_rig_path(f->rig, "b");
+
+    p9_pause(f);
+    OK(g_mkdir(a, 0755));
+    OK(g_mkdir(b, 0755));
+    if (mount("tmpfs", a, "tmpfs", 0, NULL) == 0 &&
+        mount("tmpfs", b, "tmpfs", 0, NULL) == 0) {
+        p9_host_file(f, "a/file", "a");
+        p9_host_file(f, "b/file", "b");
+        p9_resume(f, option);
+        g_assert_cmphex(number_of(f, "a"), !=, number_of(f, "b"));
+        g_assert_cmphex(number_of(f, "a/file"), !=, number_of(f, "b/file"));
+        g_assert_cmphex(number_of(f, "b/file"), ==,
+                        listed_number(f, "b", "file"));
+        p9_pause(f);
+    } else {
+        g_test_skip("only root can mount");
+    }
+    umount2(a, MNT_DETACH);
+    umount2(b, MNT_DETACH);
+    p9_resume(f, option);
+}
+
 /* ---- names --------------------------------------------------------------- */
 
 static void test_create_dir(struct fixture *f, gconstpointer option)
@@ -210,182 +270,6 @@ static void test_up(struct fixture *f, gconstpointer option)
     FAILS(EBUSY, p9_remove(f->client, root));
 }
 
-/* ---- a fid that is given back behind requests ---------------------------- */
-
-enum { LARGE = 60000 }; /* not done by the connection's thread */
-
-static size_t append(uint8_t *bytes, size_t size, size_t room,
-                     struct p9_message *m, uint16_t tag)
-{
-    int n;
-
-    m->tag = tag;
-    n = p9_message_encode(m, bytes + size, room - size);
-    g_assert_cmpint(n, >, 0);
-    return size + (size_t)n;
-}
-
-/* The fid's next use has arrived with the request, and must not overtake it. */
-static void clunk_behind(struct fixture *f, struct p9_message *m)
-{
-    struct p9_message clunk = { .type = P9_TCLUNK }, reply;
-    size_t room = 2 * LARGE, size;
-    g_autofree uint8_t *bytes = g_malloc(room);
-
-    clunk.fid = m->fid;
-    size = append(bytes, 0, room, m, 1);
-    size = append(bytes, size, room, &clunk, 2);
-    p9_client_send_bytes(f->client, bytes, size);
-    for (int i = 0; i < 2; i++) {
-        g_assert_true(p9_client_receive(f->client, &reply));
-        if (reply.type == P9_RLERROR)
-            g_test_message("error %u", reply.ecode);
-        g_assert_cmpuint(reply.type, ==,
-                         reply.tag == 1 ? m->type + 1 : P9_RCLUNK);
-    }
-}
-
-static void test_clunk_behind(struct fixture *f, gconstpointer option)
-{
-    g_autofree uint8_t *data = g_malloc0(LARGE);
-    struct p9_message read = { .type = P9_TREAD }, sync = { .type = P9_TFSYNC },
-                      list = { .type = P9_TREADDIR },
-                      write = { .type = P9_TWRITE };
-
-    p9_host_file(f, "file", "text");
-    read.read.offset = list.read.offset = write.write.offset = 0;
-    read.read.count = list.read.count = LARGE;
-    write.write.data = (struct p9_data){ data, LARGE };
-    sync.fsync.datasync = 0;
-    for (int i = 0; i < 100; i++) {
-        write.write.fid = p9_open_fid(f, "file", O_WRONLY);
-        clunk_behind(f, &write);
-        read.read.fid = p9_open_fid(f, "file", O_RDONLY);
-        clunk_behind(f, &read);
-        sync.fsync.fid = p9_open_fid(f, "file", O_RDONLY);
-        clunk_behind(f, &sync);
-        list.read.fid = p9_open_fid(f, "", O_RDONLY);
-        clunk_behind(f, &list);
-    }
-}
-
-/* ---- requests that the engine does not take yet ---------------------------
- */
-
-/* A step in which the first deletion waits for a decision. Returns the event.
- */
-static json_t *begin_held_step(struct fixture *f)
-{
-    struct p9_message m = { .type = P9_TUNLINKAT, .tag = 60001 };
-
-    p9_host_file(f, "other", "text");
-    p9_control(
-        f, "safeguard.configure",
-        json_pack("{s:i, s:i}", "delete_threshold", 1, "timeout_ms", 60000));
-    p9_step_open(f, 1);
-    m.unlinkat.fid = P9_ROOT;
-    m.unlinkat.name = p9_string("other");
-    m.unlinkat.flags = 0;
-    p9_client_send(f->client, &m);
-    return control_client_wait_event(f->control, "event.safeguard_triggered");
-}
-
-/* The write is made all the same. */
-static void test_clunk_behind_parked(struct fixture *f, gconstpointer option)
-{
-    struct p9_message write = { .type = P9_TWRITE, .tag = 60002 }, reply;
-    g_autofree char *text = NULL;
-    json_t *event;
-
-    p9_host_file(f, "file", "text");
-    write.write.fid = p9_open_fid(f, "file", O_WRONLY);
-    write.write.offset = 0;
-    write.write.data = (struct p9_data){ (const uint8_t *)"more", 4 };
-    event = begin_held_step(f);
-    p9_client_send(f->client, &write);
-    OK(p9_clunk(f->client, write.write.fid));
-    p9_control(f, "safeguard.confirm",
-               json_pack("{s:O, s:s}", "safeguard_id",
-                         json_object_get(event, "safeguard_id"), "action",
-                         "allow"));
-    json_decref(event);
-    for (int i = 0; i < 2; i++) {
-        g_assert_true(p9_client_receive(f->client, &reply));
-        g_assert_cmpuint(reply.type, !=, P9_RLERROR);
-    }
-    text = p9_host_read(f, "file");
-    g_assert_cmpstr(text, ==, "more");
-}
-
-enum { WRITES = 25, FIRST_TAG = 30000 };
-
-/* A wait, so many writes at once, and what they must not hold up. */
-static void send_writes(struct fixture *f, uint32_t fid, uint16_t n,
-                        const uint8_t *data)
-{
-    size_t room = (WRITES + 1) * (LARGE + 100), size;
-    g_autofree uint8_t *bytes = g_malloc(room);
-    struct p9_message sync = { .type = P9_TFSYNC },
-                      write = { .type = P9_TWRITE },
-                      look = { .type = P9_TGETATTR };
-
-    sync.fsync.fid = write.write.fid = fid;
-    sync.fsync.datasync = 0;
-    write.write.offset = 0;
-    write.write.data = (struct p9_data){ data, LARGE };
-    look.getattr.fid = P9_ROOT;
-    look.getattr.mask = P9_GETATTR_BASIC;
-    size = append(bytes, 0, room, &sync, FIRST_TAG + WRITES);
-    for (uint16_t i = 0; i < n; i++)
-        size = append(bytes, size, room, &write, FIRST_TAG + i);
-    size = append(bytes, size, room, &look, FIRST_TAG + WRITES + 1);
-    p9_client_send_bytes(f->client, bytes, size);
-}
-
-/* With one processor for it and us, a thread that is woken runs before who woke
- * it goes on. */
-static void restart_on_one_cpu(struct fixture *f, const char *option)
-{
-    int cpu = sched_getcpu();
-    cpu_set_t one;
-
-    g_assert_cmpint(cpu, >=, 0);
-    CPU_ZERO(&one);
-    CPU_SET((size_t)cpu, &one);
-    OK(sched_setaffinity(0, sizeof(one), &one));
-    p9_restart(f, option);
-}
-
-/* Writes that wait take no room; once there is some, more is taken, though no
- * request has ended. */
-static void test_room_again(struct fixture *f, gconstpointer option)
-{
-    static const struct timeval patience = { .tv_sec = 20 };
-    g_autofree uint8_t *data = g_malloc0(LARGE);
-    struct p9_message flush = { .type = P9_TFLUSH }, reply;
-    uint32_t fid;
-
-    restart_on_one_cpu(f, option);
-    p9_host_file(f, "file", "");
-    fid = p9_open_fid(f, "file", O_WRONLY);
-    json_decref(begin_held_step(f));
-    OK(setsockopt(f->client->fd, SOL_SOCKET, SO_SNDTIMEO, &patience,
-                  sizeof(patience)));
-    for (int i = 0; i < 1000; i++) {
-        uint16_t n = (uint16_t)(WRITES - i % 5);
-
-        send_writes(f, fid, n, data);
-        for (int j = 0; j < 2; j++) {
-            g_assert_true(p9_client_receive(f->client, &reply));
-            g_assert_cmpuint(reply.type, !=, P9_RLERROR);
-        }
-        for (uint16_t j = 0; j < n; j++) {
-            flush.oldtag = FIRST_TAG + j;
-            OK(p9_client_call(f->client, &flush, NULL));
-        }
-    }
-}
-
 /* ---- a new session ------------------------------------------------------- */
 
 static int lock_as(struct fixture *f, uint32_t fid, const char *client)
@@ -420,20 +304,20 @@ static void test_client_names(struct fixture *f, gconstpointer option)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    /* What a test mounts goes with it. */
+    if (unshare(CLONE_NEWNS) == 0)
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
     ADD("vain-reads", NULL, test_vain_reads);
     ADD("follower", NULL, test_follower);
     ADD("not-valid", NULL, test_not_valid);
     ADD("xattr-gap", NULL, test_xattr_gap);
     ADD("long-target", NULL, test_long_target);
+    ADD("mounted", NULL, test_mounted);
     ADD("create-dir", NULL, test_create_dir);
 #ifdef HAVE_SQLITE
     ADD("create-dir-windows", "--profile=windows", test_create_dir);
 #endif
     ADD("up", NULL, test_up);
-    ADD("clunk-behind", NULL, test_clunk_behind);
-    ADD("clunk-behind-parked", NULL, test_clunk_behind_parked);
     ADD("client-names", NULL, test_client_names);
-    /* The last one: it stays on one processor. */
-    ADD("room-again", "--thread-pool-size=1", test_room_again);
     return g_test_run();
 }
