@@ -3,8 +3,10 @@
  * op_walk - finding inodes.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 
+#include "common/fd.h"
 #include "p9/request.h"
 
 /* Where a walk has come to. */
@@ -31,19 +33,65 @@ static int stay(struct p9_request *request, struct walk *walk)
     return p9_request_stat(request, walk->inode, NULL, &walk->st);
 }
 
+static bool is_it(const struct stat *st, const struct ic_inode *inode)
+{
+    return st->st_ino == ic_inode_ino(inode) &&
+           st->st_dev == ic_inode_dev(inode);
+}
+
+/* Is it the root, or below it? A folder may have been moved away from there. */
+static int check_below(struct ic_inode *dir, const struct ic_inode *root)
+{
+    fd_auto int at = openat(ic_inode_fd(dir), ".",
+                            O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct stat st, above;
+    int r = at < 0 || fstat(at, &st) < 0 ? -errno : 0;
+
+    while (r == 0 && !is_it(&st, root)) {
+        int up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        r = up < 0 || fstat(up, &above) < 0 ? -errno : 0;
+        if (r == 0 && above.st_ino == st.st_ino && above.st_dev == st.st_dev)
+            r = -ENOENT; /* there is nothing above it */
+        fd_close(&at);
+        at = up;
+        st = above;
+    }
+    return r;
+}
+
+static int find_parent(struct ic *ic, struct ic_inode *dir,
+                       const struct ic_inode *root, struct ic_inode **ret_inode)
+{
+    struct ic_inode *parent = NULL;
+    int r;
+
+    if (dir == root) {
+        *ret_inode = ic_inode_ref(dir);
+        return 0;
+    }
+    r = ic_lookup_parent(ic, dir, &parent);
+    if (r < 0)
+        return r;
+    r = root == ic_root(ic) ? 0 : check_below(parent, root);
+    if (r < 0)
+        ic_inode_unref(parent);
+    else
+        *ret_inode = parent;
+    return r;
+}
+
 /* One level up, but not out of what was attached. */
 static int step_up(struct p9_request *request, const struct p9_fid *fid,
                    struct walk *walk)
 {
-    struct ic_inode *parent;
+    struct ic_inode *parent = NULL;
     int r;
 
     if (!S_ISDIR(ic_inode_type(walk->inode)))
         return -ENOTDIR;
-    if (walk->inode == fid->root)
-        parent = ic_inode_ref(walk->inode);
-    else if ((r = ic_lookup_parent(request->server->ic, walk->inode, &parent)) <
-             0)
+    r = find_parent(request->server->ic, walk->inode, fid->root, &parent);
+    if (r < 0)
         return r;
     r = p9_request_stat(request, parent, NULL, &walk->st);
     if (r < 0) {

@@ -44,6 +44,25 @@ static void test_version_again(struct fixture *f, gconstpointer option)
     OK(p9_attach(f->client, P9_ROOT, "", 0));
 }
 
+/* A folder that was moved out of what was attached has nothing above it. */
+static void test_moved_out(struct fixture *f, gconstpointer option)
+{
+    uint32_t inside, up;
+
+    OK(p9_mkdir(f->client, P9_ROOT, "a", 0755));
+    OK(p9_mkdir(f->client, p9_fid(f, "a"), "b", 0755));
+    OK(p9_mkdir(f->client, p9_fid(f, "a/b"), "c", 0755));
+    OK(p9_attach(f->client, 100, "a", 0));
+    OK(p9_walk(f->client, 100, "b/c", &inside));
+    OK(p9_walk(f->client, inside, "../../..", &up));
+    FAILS(ENOENT, p9_walk(f->client, up, "a", &up));
+    OK(p9_renameat(f->client, p9_fid(f, "a"), "b", P9_ROOT, "b"));
+    FAILS(ENOENT, p9_walk(f->client, inside, "..", &up));
+    FAILS(ENOENT, p9_walk(f->client, inside, "../..", &up));
+    OK(p9_renameat(f->client, P9_ROOT, "b", p9_fid(f, "a"), "b"));
+    OK(p9_walk(f->client, inside, "../../b/c", &up));
+}
+
 static void test_attach(struct fixture *f, gconstpointer option)
 {
     g_autofree char *dir = p9_rig_path(f->rig, "a/b");
@@ -259,6 +278,7 @@ int main(int argc, char **argv)
     ADD("version", NULL, test_version);
     ADD("version-again", NULL, test_version_again);
     ADD("attach", NULL, test_attach);
+    ADD("moved-out", NULL, test_moved_out);
     ADD("auth", NULL, test_auth);
     ADD("walk", NULL, test_walk);
     ADD("walk-symlink", NULL, test_walk_symlink);
