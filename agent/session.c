@@ -362,7 +362,7 @@ void session_stop(struct session *session, reply_done done, void *opaque)
 {
     if (session->state == SESSION_STOPPED) {
         reply_post_refusal(done, opaque, ERROR_NO_SESSION,
-                           "there is no session");
+                           session_state_refusal(SESSION_STOPPED));
         return;
     }
     if (session->state == SESSION_STOPPING) {
@@ -452,16 +452,6 @@ void session_get_logs(struct session *session, struct step_logs *ret_logs)
         ret_logs->links[ret_logs->count] = backends_link(backends, i);
         ret_logs->labels[ret_logs->count++] = config->directories[i]->label;
     }
-}
-
-gboolean session_check_running(struct session *session, GError **error)
-{
-    if (session->state == SESSION_RUNNING)
-        return TRUE;
-    g_set_error(error, STEPBACK_ERROR, ERROR_NO_SESSION,
-                "no session runs: its state is %s",
-                session_state_name(session->state));
-    return FALSE;
 }
 
 gboolean session_check_idle(struct session *session, GError **error)

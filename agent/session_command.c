@@ -96,8 +96,13 @@ static gboolean check_free(struct session *session, GError **error)
         return FALSE;
     if (!session->exec && !session->occupied)
         return TRUE;
-    g_set_error(error, STEPBACK_ERROR, ERROR_BUSY, "%s",
-                session->exec ? "a command runs already" : session->occupied);
+    if (session->exec)
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_BUSY,
+                            "a command runs already: wait for its end, or end "
+                            "it with agent.cancel");
+    else
+        g_set_error(error, STEPBACK_ERROR, ERROR_BUSY, "%s; wait for its end",
+                    session->occupied);
     return FALSE;
 }
 

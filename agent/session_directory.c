@@ -87,7 +87,7 @@ static gboolean parse_one(struct session_directory *directory, json_t *entry,
 
     if (!json_is_object(entry))
         return invalid(error, "working_directories",
-                       "must be a list of objects");
+                       "must be a list of objects that have a 'path'");
     if (!message_check_known(entry, fields, error) ||
         !message_get_string(entry, "path", &path, error) ||
         !message_get_optional_string(entry, "label", &label, error) ||
@@ -200,8 +200,9 @@ gboolean session_directory_parse_all(json_t *payload,
         return FALSE;
     }
     if (!json_is_array(list) || json_array_size(list) == 0)
-        return invalid(error, "working_directories",
-                       "must be a list with a folder");
+        return invalid(
+            error, "working_directories",
+            "must be a list with a folder, as [{\"path\":\"/a/b\"}]");
     if (json_array_size(list) > SESSION_MAX_DIRECTORIES) {
         g_set_error(error, STEPBACK_ERROR, ERROR_TOO_MANY_DIRECTORIES,
                     "a session has at most %d working folders, not %zu",

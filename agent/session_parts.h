@@ -58,6 +58,10 @@ struct session {
 
 const char *session_state_name(enum session_state state);
 
+/* Why nothing can be asked in a state other than SESSION_RUNNING, and what
+ * helps. */
+const char *session_state_refusal(enum session_state state);
+
 /* The answer to session_start(). A new reference. */
 json_t *session_describe(const struct session *session);
 

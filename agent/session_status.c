@@ -4,15 +4,41 @@
  */
 #include "agent/session_parts.h"
 
+#include "common/errors.h"
+
 static const char *const state_names[] = {
     [SESSION_STOPPED] = "stopped", [SESSION_STARTING] = "starting",
     [SESSION_RUNNING] = "running", [SESSION_STOPPING] = "stopping",
     [SESSION_BROKEN] = "error",
 };
 
+static const char *const state_refusals[] = {
+    [SESSION_STOPPED] = "no session runs; session.start starts one",
+    [SESSION_STARTING] = "no session runs yet: it is starting; wait for the "
+                         "answer to session.start",
+    [SESSION_STOPPING] = "no session runs any more: it is being stopped; then "
+                         "session.start starts another",
+    [SESSION_BROKEN] = "no session runs: its machine is lost; session.stop "
+                       "ends it, and session.start starts another",
+};
+
 const char *session_state_name(enum session_state state)
 {
     return state_names[state];
+}
+
+const char *session_state_refusal(enum session_state state)
+{
+    return state_refusals[state];
+}
+
+gboolean session_check_running(struct session *session, GError **error)
+{
+    if (session->state == SESSION_RUNNING)
+        return TRUE;
+    g_set_error_literal(error, STEPBACK_ERROR, ERROR_NO_SESSION,
+                        session_state_refusal(session->state));
+    return FALSE;
 }
 
 static json_t *describe_directory(const struct session_directory *directory)
@@ -40,6 +66,12 @@ static json_t *describe_directories(const struct session *session)
     return list;
 }
 
+/* QEMU may not have said so yet. */
+static bool is_held(const struct session *session)
+{
+    return session->questions->len > 0 || machine_is_held(session->machine);
+}
+
 json_t *session_describe(const struct session *session)
 {
     const struct machine *machine = session->machine;
@@ -52,7 +84,7 @@ json_t *session_describe(const struct session *session)
         backend_kind_name(session->config->backend), "vm_mode",
         session->config->persistent ? "persistent" : "ephemeral",
         "working_directories", describe_directories(session), "held",
-        machine_is_held(machine));
+        is_held(session));
 
     json_object_set_new(status, "network_policy",
                         network_policy_to_json(&session->config->network));

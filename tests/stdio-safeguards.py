@@ -12,7 +12,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from mcp_client import LATEST, MODERN, connect  # noqa: E402
-from stdio_client import (contains, done, equal, eventually,  # noqa: E402
+from stdio_client import (Agent, contains, done, equal, eventually,  # noqa: E402
                           main, open_session, sh, snapshot, test)
 
 TRIGGERED = "event.safeguard_triggered"
@@ -165,6 +165,22 @@ def renames_over_files_are_guarded(place):
     equal(agent.response(id)["error"]["number"], 5001)
     agent.ask("undo.rollback")
     equal(snapshot(place.share), before)
+    equal(agent.close(), 0)
+
+
+@test
+def pending_is_held(place):
+    """from the question on the status says "held", also before QEMU does"""
+    place.mounting()
+    fill(place.share)
+    agent = Agent(place, FAKE_QEMU="mute")
+    agent.start(safeguard={"delete_threshold": 3, "timeout_seconds": 60})
+    id = agent.send("agent.execute", command="sh rm f*")
+    event = agent.event(TRIGGERED)
+    equal(held(agent), True)
+    confirm(agent, event, "deny")
+    equal(agent.response(id)["error"]["number"], 5001)
+    equal(held(agent), False)
     equal(agent.close(), 0)
 
 

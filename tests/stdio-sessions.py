@@ -244,4 +244,34 @@ def wrong_values_are_refused_before_the_start(place):
     equal(agent.close(), 0)
 
 
+@test
+def refusals_say_what_helps(place):
+    """what cannot be done now says what is to be done first"""
+    agent = Agent(place)
+    for type, payload in (("agent.execute", {"command": "x"}),
+                          ("undo.history", {}), ("fs.list", {}),
+                          ("safeguard.configure", {}), ("session.stop", {})):
+        number, text = agent.error(type, **payload)
+        equal((type, number), (type, 2000))
+        contains(text, "session.start")
+    contains(agent.error("session.start", working_directories=["/tmp"])[1],
+             "'path'")
+    started = agent.send("session.start", vm={"accel": "tcg"},
+                         working_directories=[{"path": place.share}])
+    contains(agent.error("fs.list")[1], "starting")
+    equal(agent.response(started)["status"], "ok")
+    running = agent.send("agent.execute", command="sleep")
+    agent.event("event.step_started")
+    number, text = agent.error("agent.execute", command="exit 0")
+    equal(number, 6000)
+    contains(text, "agent.cancel")
+    agent.ask("agent.cancel")
+    agent.response(running)
+    agent.ask("agent.execute", command="die")
+    number, text = agent.error("agent.execute", command="exit 0")
+    equal(number, 2000)
+    contains(text, "session.stop")
+    equal(agent.close(), 0)
+
+
 main()
