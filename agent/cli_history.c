@@ -162,9 +162,9 @@ static int history(const struct cli_place *place, int limit, bool json)
     json_t *answer = cli_place_history(place, limit, &error);
 
     if (!answer && is_new(place, &error))
-        answer = json_pack("{s:[], s:[], s:i, s:i, s:n, s:n}", "steps",
+        answer = json_pack("{s:[], s:[], s:i, s:i, s:[], s:n, s:n}", "steps",
                            "barriers", "last_step_id", 0, "redoable", 0,
-                           "open_step", "unfinished");
+                           "redo_steps", "open_step", "unfinished");
     if (!answer)
         return cli_place_failed(place, error, NULL, json);
     if (json)

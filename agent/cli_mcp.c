@@ -185,7 +185,7 @@ static int parse_and_serve(int argc, char **argv, struct mcp_options *options)
         return CLI_USAGE;
     if (options->deletes < 0 || options->overwrites < 0)
         return cli_options_wrong("mcp: --ask-deletes and --ask-overwrites are "
-                                 "numbers above 0");
+                                 "numbers from 0, which asks for nothing");
     if (options->linger < 0 || options->linger > LINGER_MAX_S)
         return cli_options_wrong("mcp: --linger is a number of seconds, at "
                                  "most %d",

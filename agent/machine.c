@@ -116,9 +116,11 @@ static void on_vm_exited(struct vm *vm, void *opaque)
                machine->config->accel == ACCEL_AUTO) {
         fall_back(machine);
     } else {
+        bool kvm = stage == BOOTING && machine->accel == ACCEL_KVM;
         g_autofree char *text = g_strdup_printf(
-            "%s%s%s%s", end,
+            "%s%s%s%s%s", end,
             stage == RUNNING ? "" : ", before the guest was up",
+            kvm ? "; it was to use KVM, and 'auto' would go on with TCG" : "",
             *console ? "; its console ends with:\n" : "", console);
 
         machine_fail_with(machine,

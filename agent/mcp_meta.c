@@ -29,8 +29,8 @@ int mcp_meta_read(struct mcp_call_config *config, const char **ret_problem,
 
     config->capabilities = json_object_get(meta, MCP_META_CAPABILITIES);
     if (!name) {
-        *ret_problem = "'_meta' must have the protocol's version as "
-                       "'" MCP_META_VERSION "'";
+        *ret_problem = "begin with 'initialize'; or, without it, '_meta' must "
+                       "have the protocol's version as '" MCP_META_VERSION "'";
     } else if (!mcp_version_parse(name, &config->version) ||
                config->version < MCP_MODERN) {
         *ret_problem = "this version is not spoken here without 'initialize'";

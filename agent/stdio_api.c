@@ -190,12 +190,12 @@ static const struct session_callbacks session_callbacks = {
 
 /* ---- life ---------------------------------------------------------------- */
 
-/* Where MCP clients connect: a new string. NULL: they cannot, which is no
- * reason not to serve the frontend. */
+/* Where MCP clients connect, whatever folder they are in: a new string. NULL:
+ * they cannot, which is no reason not to serve the frontend. */
 static char *listen_for_mcp(struct stdio_api *api, const char *given)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *path = g_strdup(given);
+    g_autofree char *path = given ? g_canonicalize_filename(given, NULL) : NULL;
 
     if (!path && (api->mcp_dir = runtime_dir_new(&error)))
         path = runtime_dir_path(api->mcp_dir, "mcp.sock");

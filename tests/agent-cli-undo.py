@@ -21,7 +21,8 @@ def no_history(place):
           (0, b"There is nothing to undo.\n"))
     status, out, err = call(place, "history", "--json", "-C", place.share)
     equal(json.loads(out), {"steps": [], "barriers": [], "last_step_id": 0,
-                            "redoable": 0, "open_step": None,
+                            "redoable": 0, "redo_steps": [],
+                            "open_step": None,
                             "unfinished": None})
     status, out, err = call(place, "undo", "-C", place.share)
     equal((status, out), (1, b""))

@@ -69,6 +69,17 @@ def messages_are_json_rpc(place):
         equal(json.loads(line)["component"] != "", True)
 
 
+@test
+def beginnings_are_told(place):
+    """who has not begun hears of "initialize", and not of "_meta" alone"""
+    server = NoMachine(place, opening=False)
+    number, text = server.client.error("tools/list")
+    equal(number, -32602)
+    contains(text, "'initialize'")
+    contains(text, "'_meta'")
+    equal(server.close(), 0)
+
+
 LONG = b"x" * ((4 << 20) + 1)
 
 

@@ -5,10 +5,12 @@ who decides of a safeguard.
 
 Ids such as MC-06 are the test plan's.
 """
+import json
 import os
 import random
 import socket
 import stat
+import subprocess
 import sys
 import threading
 import time
@@ -19,7 +21,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from mcp_client import (LATEST, MODERN, Server, agent_with_client,  # noqa: E402
                         connect, read, write)
 from cli_case import call  # noqa: E402
-from stdio_client import Agent, contains, equal, main, test  # noqa: E402
+from stdio_client import (PROGRAM, Agent, contains, equal,  # noqa: E402
+                          main, test)
 
 
 # ---- the agent's socket -----------------------------------------------------
@@ -188,6 +191,18 @@ def others_are_told_of(place):
     equal(len([m for m in first.seen if m.get("params", {}).get("uri") ==
                history]), 4)
     equal(agent.close(), 0)
+
+
+@test
+def socket_is_named_from_the_root(place):
+    """a relative --mcp-socket is told as what another program can use"""
+    process = subprocess.run([PROGRAM, "agent", "--mcp-socket", "m.sock"],
+                             cwd=place.root, timeout=60,
+                             stdin=subprocess.DEVNULL, capture_output=True,
+                             env=place.environment())
+    equal(json.loads(process.stdout)["payload"]["mcp_socket"],
+          os.path.join(place.root, "m.sock"))
+    equal(os.path.exists(place.root + "/m.sock"), False)
 
 
 # ---- safeguards -------------------------------------------------------------

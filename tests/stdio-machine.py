@@ -83,6 +83,18 @@ def kvm_that_hangs_is_left(place):
 
 
 @test
+def kvm_that_fails_is_told(place):
+    """KVM was asked for and QEMU ends: the error names what goes without"""
+    agent = Agent(place, FAKE_QEMU="exit")
+    for accel, told in (("kvm", True), ("tcg", False)):
+        error = agent.start(vm={"accel": accel})["error"]
+        equal(error["number"], 2003)
+        contains(error["message"], "cannot allocate everything")
+        equal((accel, "auto" in error["message"]), (accel, told))
+    equal(agent.close(), 0)
+
+
+@test
 def a_long_runtime_path_is_survived(place):
     """a runtime folder too long for a socket's address is not used"""
     agent = Agent(place)
