@@ -2,9 +2,9 @@
  *
  * file_locks - see file_locks.h.
  *
- * An owner is made with its first lock and goes when it unlocks all of the
- * file, or with its last close (FLUSH, RELEASE): closing the description gives
- * up what it holds.
+ * An owner is made with its first lock and goes when it has unlocked all that
+ * it held, or with its last close (FLUSH, RELEASE): closing the description
+ * gives up what it holds.
  *
  * A waiter's thread is in F_OFD_SETLKW or flock() and nowhere else. To end it
  * before its time it gets SIGUSR1, whose handler does nothing; again and again,
@@ -22,6 +22,7 @@
 #include "common/fd.h"
 #include "common/proc_fd.h"
 #include "daemon/fd_reserve.h"
+#include "daemon/lock_ranges.h"
 
 enum { SIGNAL = SIGUSR1, SIGNAL_AGAIN_NS = 2000000 };
 
@@ -29,7 +30,8 @@ struct owner {
     uint64_t dev, ino, id;
     bool flock;
     int fd;
-    unsigned refs; /* one is the table's; the others are waiters' */
+    struct lock_ranges held; /* or less: never more is held */
+    unsigned refs;           /* one is the table's; the others are waiters' */
 };
 
 struct waiter {
@@ -75,6 +77,7 @@ static void owner_unref(gpointer data)
     if (--owner->refs > 0)
         return;
     fd_close(&owner->fd);
+    lock_ranges_clear(&owner->held);
     g_free(owner);
 }
 
@@ -181,6 +184,17 @@ static int set_lock(const struct owner *owner, struct flock *lock, bool wait)
     return rc < 0 ? (errno == EACCES ? -EAGAIN : -errno) : 0;
 }
 
+/* It was set. With the lock held. */
+static void note(struct owner *owner, const struct flock *lock)
+{
+    uint64_t first = (uint64_t)lock->l_start;
+
+    lock_ranges_note(&owner->held, first,
+                     lock->l_len ? first + (uint64_t)lock->l_len - 1
+                                 : INT64_MAX,
+                     lock->l_type != F_UNLCK);
+}
+
 /* ---- waiting ------------------------------------------------------------- */
 
 static void do_nothing(int number)
@@ -209,6 +223,8 @@ static void *wait_for_lock(void *data)
     rc = set_lock(waiter->owner, &lock, true);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     pthread_mutex_lock(&locks->lock);
+    if (rc == 0)
+        note(waiter->owner, &waiter->lock);
     waiter->rc = rc;
     waiter->done = true;
     pthread_cond_broadcast(&locks->ended);
@@ -291,6 +307,7 @@ static void end_waiter(struct file_locks *locks, struct waiter *waiter)
     if (waiter->rc == 0) {
         waiter->lock.l_type = F_UNLCK;
         set_lock(waiter->owner, &waiter->lock, false);
+        note(waiter->owner, &waiter->lock);
     }
     g_ptr_array_remove_fast(locks->waiters, waiter);
     pthread_cond_broadcast(&locks->ended);
@@ -314,7 +331,7 @@ static int take_result(struct file_locks *locks, struct waiter *waiter)
     return rc;
 }
 
-/* Who has unlocked all and waits for nothing is no owner any more. */
+/* Who holds nothing any more and waits for nothing is no owner any more. */
 static int unset_locked(struct file_locks *locks, struct ic_inode *inode,
                         const struct file_lock *wanted, struct flock *lock)
 {
@@ -322,8 +339,10 @@ static int unset_locked(struct file_locks *locks, struct ic_inode *inode,
                                      wanted->flock);
     int rc = owner ? set_lock(owner, lock, false) : 0;
 
-    if (rc == 0 && owner && owner->refs == 1 && lock->l_start == 0 &&
-        lock->l_len == 0)
+    if (rc == 0 && owner)
+        note(owner, lock);
+    if (rc == 0 && owner && owner->refs == 1 &&
+        lock_ranges_is_empty(&owner->held))
         g_hash_table_remove(locks->owners, owner);
     return rc;
 }
@@ -343,6 +362,8 @@ static int set_locked(struct file_locks *locks, struct ic_inode *inode,
     rc = get_owner(locks, inode, wanted->owner, wanted->flock, &owner);
     if (rc == 0)
         rc = set_lock(owner, lock, false);
+    if (rc == 0)
+        note(owner, lock);
     if (rc == -EAGAIN && wait)
         rc = start_waiter(locks, owner, lock, unique);
     return rc;

@@ -56,8 +56,7 @@ int file_locks_set(struct file_locks *locks, struct ic_inode *inode,
 int file_locks_test(struct file_locks *locks, struct ic_inode *inode,
                     struct file_lock *lock);
 
-/* Does it hold locks on the inode (not of flock(2)), or wait for one? It may
- * hold none, if it unlocked them in parts. */
+/* Does it hold locks on the inode (not of flock(2)), or wait for one? */
 bool file_locks_has_owner(struct file_locks *locks, struct ic_inode *inode,
                           uint64_t owner);
 

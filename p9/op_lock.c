@@ -105,6 +105,21 @@ static int unlock_whole(struct p9_request *request, struct p9_fid *fid,
     return r;
 }
 
+/* It has unlocked a part, perhaps the last. */
+static void forget_owner(struct p9_request *request, struct p9_fid *fid,
+                         uint64_t owner)
+{
+    bool holds = file_locks_has_owner(request->server->locks, fid->inode,
+                                      owner);
+
+    pthread_mutex_lock(&fid->lock);
+    for (guint i = fid->owners && !holds ? fid->owners->len : 0; i > 0; i--) {
+        if (g_array_index(fid->owners, struct p9_fid_owner, i - 1).id == owner)
+            g_array_remove_index_fast(fid->owners, i - 1);
+    }
+    pthread_mutex_unlock(&fid->lock);
+}
+
 static int set_lock(struct p9_request *request, struct p9_fid *fid)
 {
     const struct p9_message *m = &request->m;
@@ -122,6 +137,8 @@ static int set_lock(struct p9_request *request, struct p9_fid *fid)
     if (r == 0)
         r = file_locks_set(request->server->locks, fid->inode, &lock,
                            request->serial, m->lock.flags & P9_LOCK_WAIT);
+    if (r == 0 && lock.type == F_UNLCK)
+        forget_owner(request, fid, lock.owner);
     return r;
 }
 

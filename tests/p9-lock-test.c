@@ -235,6 +235,75 @@ static void test_many_unlock(struct fixture *f, gconstpointer option)
     expect_free(f, "file");
 }
 
+/* ---- parts of a file ------------------------------------------------------
+ */
+
+static int lock_part(const struct locker *locker, uint8_t type, uint64_t first,
+                     uint64_t end, uint32_t process)
+{
+    struct p9_message m = p9_lock_message(locker->fid, type, 0, first,
+                                          end - first, process);
+    struct p9_message reply;
+    int r = p9_client_call(locker->client, &m, &reply);
+
+    return r < 0 ? r : reply.status;
+}
+
+/* May the other one have this byte? It does not keep it. */
+static bool is_free(const struct locker *other, uint64_t byte)
+{
+    int r = lock_part(other, P9_LOCK_WRITE, byte, byte + 1, 1);
+
+    g_assert_true(r == P9_LOCK_SUCCESS || r == P9_LOCK_BLOCKED);
+    OK(lock_part(other, P9_LOCK_UNLOCK, byte, byte + 1, 1));
+    return r == P9_LOCK_SUCCESS;
+}
+
+static void test_parts(struct fixture *f, gconstpointer option)
+{
+    struct locker locker = { f->client, 0 }, other;
+
+    p9_host_file(f, "file", "");
+    open_locker(&locker, "file");
+    other = new_locker(f, "file");
+    OK(lock_part(&locker, P9_LOCK_WRITE, 10, 40, 1));
+    OK(lock_part(&locker, P9_LOCK_READ, 30, 50, 1));
+    OK(lock_part(&locker, P9_LOCK_UNLOCK, 20, 25, 1));
+    g_assert_true(is_free(&other, 9) && is_free(&other, 20) &&
+                  is_free(&other, 24) && is_free(&other, 50));
+    g_assert_false(is_free(&other, 10) || is_free(&other, 19) ||
+                   is_free(&other, 25) || is_free(&other, 49));
+    OK(lock_part(&locker, P9_LOCK_UNLOCK, 0, 20, 1));
+    OK(lock_part(&locker, P9_LOCK_UNLOCK, 26, 100, 1));
+    g_assert_false(is_free(&other, 25));
+    OK(lock_part(&locker, P9_LOCK_UNLOCK, 25, 26, 1));
+    g_assert_true(is_free(&other, 25));
+    /* More of them than are counted. */
+    for (uint64_t i = 0; i < BY_ONE_FID; i++)
+        OK(lock_part(&locker, P9_LOCK_WRITE, 2 * i, 2 * i + 1, 1));
+    for (uint64_t i = 1; i < BY_ONE_FID; i++)
+        OK(lock_part(&locker, P9_LOCK_UNLOCK, 2 * i, 2 * i + 1, 1));
+    g_assert_false(is_free(&other, 0));
+    OK(lock_part(&locker, P9_LOCK_UNLOCK, 0, 1, 1));
+    expect_free(f, "file");
+    p9_client_free(other.client);
+}
+
+/* Who holds nothing any more takes no place, however it came to that. */
+static void test_many_unlock_parts(struct fixture *f, gconstpointer option)
+{
+    struct locker locker = { f->client, 0 };
+
+    p9_host_file(f, "file", "");
+    open_locker(&locker, "file");
+    for (uint32_t process = 1; process <= BY_ONE_FID; process++) {
+        OK(lock_part(&locker, P9_LOCK_WRITE, 5, 30, process));
+        OK(lock_part(&locker, P9_LOCK_UNLOCK, 10, 30, process));
+        OK(lock_part(&locker, P9_LOCK_UNLOCK, 0, 10, process));
+    }
+    expect_free(f, "file");
+}
+
 #define ADD(name, option, function) P9_ADD("p9-lock", name, option, function)
 
 int main(int argc, char **argv)
@@ -246,5 +315,7 @@ int main(int argc, char **argv)
     ADD("flock", NULL, test_flock);
     ADD("child-closes", NULL, test_child_closes);
     ADD("many-unlock", NULL, test_many_unlock);
+    ADD("parts", NULL, test_parts);
+    ADD("many-unlock-parts", NULL, test_many_unlock_parts);
     return g_test_run();
 }
