@@ -82,7 +82,7 @@ static bool is_for_pool(const struct p9_conn *conn,
     if (!(request->op->flags & P9_OP_DATA) ||
         MAX(request->size, p9_request_reply_size(request)) < BIG_DATA)
         return false;
-    return has_more_input(conn);
+    return has_more_input(conn) && !p9_request_is_attribute(request);
 }
 
 /* Do a request here, or have it done. request is the connection's own, or on

@@ -136,6 +136,16 @@ void p9_request_hold(struct p9_request *request)
         request->held = p9_fids_get(request->fids, request->m.fid);
 }
 
+bool p9_request_is_attribute(const struct p9_request *request)
+{
+    struct p9_fid *fid = p9_fids_get(request->fids, request->m.fid);
+    bool is = fid && (fid->kind == P9_FID_XATTR_READ ||
+                      fid->kind == P9_FID_XATTR_WRITE);
+
+    p9_fid_unref(fid);
+    return is;
+}
+
 int p9_request_fid(const struct p9_request *request, uint32_t id,
                    struct p9_fid **ret_fid)
 {

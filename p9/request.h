@@ -95,6 +95,10 @@ uint64_t p9_request_number(const struct p9_request *request, dev_t dev,
  * behind it may be done first. Of those with P9_OP_DATA or P9_OP_SLOW. */
 void p9_request_hold(struct p9_request *request);
 
+/* Is the fid of one with P9_OP_DATA an attribute's? That is in memory, and must
+ * be whole before the Tclunk that sets it. */
+bool p9_request_is_attribute(const struct p9_request *request);
+
 /* A fid, with a reference of its inode; give both back. 0; -EBADF, or what
  * ic_inode_use() says: then *ret_fid is NULL. */
 int p9_request_fid(const struct p9_request *request, uint32_t id,

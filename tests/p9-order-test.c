@@ -72,6 +72,37 @@ static void test_clunk_behind(struct fixture *f, gconstpointer option)
     }
 }
 
+/* What an attribute is set to is there when it is set. (Whether the file system
+ * takes so much is another matter.) */
+static void test_clunk_behind_attribute(struct fixture *f, gconstpointer option)
+{
+    g_autofree uint8_t *data = g_malloc0(LARGE), *bytes = g_malloc(2 * LARGE);
+    struct p9_message create = { .type = P9_TXATTRCREATE }, reply;
+    struct p9_message write = { .type = P9_TWRITE },
+                      clunk = { .type = P9_TCLUNK };
+    size_t size;
+
+    p9_host_file(f, "file", "text");
+    create.xattrcreate.name = p9_string("user.large");
+    create.xattrcreate.size = LARGE;
+    create.xattrcreate.flags = 0;
+    write.write.offset = 0;
+    write.write.data = (struct p9_data){ data, LARGE };
+    for (int i = 0; i < 100; i++) {
+        clunk.fid = p9_fid(f, "file");
+        create.xattrcreate.fid = write.write.fid = clunk.fid;
+        OK(p9_client_call(f->client, &create, NULL));
+        size = append(bytes, 0, 2 * LARGE, &write, 1);
+        size = append(bytes, size, 2 * LARGE, &clunk, 2);
+        p9_client_send_bytes(f->client, bytes, size);
+        for (int j = 0; j < 2; j++) {
+            g_assert_true(p9_client_receive(f->client, &reply));
+            g_assert_true(reply.type != P9_RLERROR ||
+                          (reply.tag == 2 && reply.ecode != EINVAL));
+        }
+    }
+}
+
 /* ---- requests that the engine does not take yet ---------------------------
  */
 
@@ -195,6 +226,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     ADD("clunk-behind", NULL, test_clunk_behind);
+    ADD("clunk-behind-attribute", NULL, test_clunk_behind_attribute);
     ADD("clunk-behind-parked", NULL, test_clunk_behind_parked);
     /* The last one: it stays on one processor. */
     ADD("room-again", "--thread-pool-size=1", test_room_again);
