@@ -81,6 +81,7 @@ class P9(vm.Roundtrip):
     def session(self):
         session = super().session()
         session["backend"] = "9p"
+        session["network_policy"] = "open"
         session["working_directories"].append(
             {"path": self.library, "label": "library", "access": "read_only"})
         return session
@@ -91,6 +92,8 @@ class P9(vm.Roundtrip):
         check(status["backend"] == "9p", status)
         self.guest = [folder["guest_path"]
                       for folder in status["working_directories"]]
+        result, _ = self.execute("ip route | grep '^default via'")
+        check(result["exit_code"] == 0, "no network for the first command")
         result, _ = self.execute("grep -c ' 9p ' /proc/mounts")
         check(result["exit_code"] == 0, "not mounted")
 
