@@ -306,7 +306,7 @@ static gboolean load(struct ic *ic, int dir, struct step **ret_step,
     if (rc == 0 && (step->damaged || !step->end))
         rc = -EBADMSG;
     if (rc < 0)
-        return steps_fail(error, ERROR_PREIMAGE_CORRUPT,
+        return steps_fail(error, rollback_record_code(rc),
                           "redo: the record of the step cannot be read", rc);
     *ret_step = g_steal_pointer(&step);
     return TRUE;

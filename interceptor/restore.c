@@ -272,9 +272,8 @@ static gboolean drop_lost(struct restore *r, GError **error)
     /* A folder that the step has closed to its owner, who is not root: nobody
      * has taken away what cannot be looked at. It is opened when the turn of
      * what is in it comes (restore_relax()). */
-    if (rc == -EACCES)
-        rc = 0;
-    restore_drop_lost(r);
+    if (rc == 0 || rc == -EACCES)
+        rc = restore_drop_lost(r);
     return rc == 0 || fail(error, ERROR_IO_ERROR, "undo log", rc);
 }
 

@@ -45,35 +45,50 @@ static int enter(struct finder *f, const struct step_inode *top)
     return 0;
 }
 
-static const struct step_inode *find_top(const struct finder *f,
-                                         const struct step_inode *home)
+/* The uppermost folder in the log that home is in. 1, 0 or -errno. */
+static int find_top(const struct finder *f, const struct step_inode *home,
+                    const struct step_inode **ret_top)
 {
-    const struct step_inode *top = g_hash_table_lookup(f->inside, home);
+    *ret_top = g_hash_table_lookup(f->inside, home);
+    if (*ret_top)
+        return 1;
+    *ret_top = home;
+    return restore_is_kept(f->r, home);
+}
 
-    return top ? top : restore_is_kept(f->r, home) > 0 ? home : NULL;
+static int gone_or(int rc)
+{
+    return rc == -ENOENT || rc == -ESTALE ? 0 : rc;
 }
 
 /* A folder that was put aside has in it what it had; each comes back with it.
- * Asked for folders first. */
-static bool is_inside(struct finder *f, struct step_inode *inode)
+ * Asked for folders first. 1, 0 or -errno. */
+static int is_inside(struct finder *f, struct step_inode *inode)
 {
-    const struct step_inode *top = inode->home && !inode->names
-                                       ? find_top(f, inode->home)
-                                       : NULL;
+    const struct step_inode *top;
     struct stat st;
-    int dir;
+    int rc;
 
-    if (!top || enter(f, top) < 0)
-        return false;
-    dir = walker_go(&f->walker, inode->home);
-    if (dir < 0 || sys_stat_name(dir, inode->home_name, &st) < 0 ||
-        !step_is_now(inode, st.st_ino))
-        return false;
+    if (!inode->home || inode->names)
+        return 0;
+    rc = find_top(f, inode->home, &top);
+    if (rc <= 0)
+        return rc;
+    rc = enter(f, top);
+    if (rc == 0)
+        rc = walker_go(&f->walker, inode->home);
+    if (rc >= 0)
+        rc = sys_stat_name(rc, inode->home_name, &st);
+    if (rc < 0 || !step_is_now(inode, st.st_ino))
+        return gone_or(rc);
     g_hash_table_insert(f->inside, inode, (gpointer)top);
-    return true;
+    return 1;
 }
 
 /* ---- is it lost? --------------------------------------------------------- */
+
+/* Each says 1, 0 or -errno: what cannot be looked at is neither lost nor there,
+ * and the rollback is to be tried again. */
 
 /* Can a name bring it back? */
 static int can_attach(const struct finder *f, const struct step_inode *inode)
@@ -83,38 +98,49 @@ static int can_attach(const struct finder *f, const struct step_inode *inode)
                : restore_can_find(f->r, inode);
 }
 
-static bool is_lost(struct finder *f, struct step_inode *inode)
+static int is_lost(struct finder *f, struct step_inode *inode)
 {
-    if (inode == f->r->step->root ||
-        g_hash_table_contains(f->survey->inodes, inode) || is_inside(f, inode))
-        return false;
-    return restore_is_kept(f->r, inode) == 0 &&
-           !(inode->names && can_attach(f, inode) != 0);
+    int found = inode == f->r->step->root ||
+                g_hash_table_contains(f->survey->inodes, inode);
+
+    if (found == 0)
+        found = is_inside(f, inode);
+    if (found == 0)
+        found = restore_is_kept(f->r, inode);
+    if (found == 0 && inode->names)
+        found = can_attach(f, inode);
+    return found < 0 ? found : !found;
 }
 
 /* A file to which a link in the log leads is restored there. */
-static bool is_linked(struct restore *r, const struct step_inode *inode)
+static int is_linked(struct restore *r, const struct step_inode *inode)
 {
     struct stat st;
+    int rc = inode->flags & STEP_RETIRED
+                 ? -ENOENT
+                 : sys_stat_name(r->blobs, step_inode_blob(inode->ino).text,
+                                 &st);
 
-    return !(inode->flags & STEP_RETIRED) &&
-           sys_stat_name(r->blobs, step_inode_blob(inode->ino).text, &st) ==
-               0 &&
-           st.st_ino == inode->ino && !S_ISDIR(st.st_mode);
+    return rc < 0 ? gone_or(rc)
+                  : st.st_ino == inode->ino && !S_ISDIR(st.st_mode);
 }
 
 /* Are all the folders lost in which it had a name? What is still there stays
  * where it is, then: there is no place for it. */
-static bool has_no_place(struct restore *r, const struct step_inode *inode)
+static int has_no_place(struct restore *r, const struct step_inode *inode)
 {
+    int linked;
+
     for (guint i = 0; inode->names && i < inode->names->len; i++) {
         const struct step_binding *binding = g_ptr_array_index(inode->names, i);
 
         if (!(binding->dir->flags & STEP_LOST))
-            return false;
+            return 0;
     }
-    return inode->home && inode->home->flags & STEP_LOST &&
-           !is_linked(r, inode);
+    if (!inode->home || !(inode->home->flags & STEP_LOST))
+        return 0;
+    linked = is_linked(r, inode);
+    return linked < 0 ? linked : !linked;
 }
 
 /* Does the record say anything that would have to be restored? */
@@ -179,8 +205,11 @@ static int revive(const struct finder *f, struct step_inode *inode)
     if (g_hash_table_contains(f->survey->inodes, inode->home)) {
         fd_auto int dir = restore_open_dir(r, inode->home);
 
-        if (dir < 0 || sys_stat_name(dir, inode->home_name, &st) != -ENOENT)
-            return 0;
+        if (dir < 0)
+            return gone_or(dir);
+        rc = sys_stat_name(dir, inode->home_name, &st);
+        if (rc != -ENOENT)
+            return rc;
         rc = keep_times(r, inode->home, dir);
         if (rc < 0)
             return rc;
@@ -225,18 +254,18 @@ static int find_one(struct finder *f, struct step_inode *inode)
 
     if (inode->flags & STEP_RETIRED || !is_needed(inode))
         return 0;
-    if (inode->flags & STEP_LOST) { /* step_load() has found out */
+    /* step_load() may have found out. */
+    rc = inode->flags & STEP_LOST ? 1 : has_no_place(r, inode);
+    if (rc > 0)
         mark_lost(r, inode, false);
-        return 0;
-    }
-    if (has_no_place(r, inode)) {
-        mark_lost(r, inode, false);
-        return 0;
-    }
-    if (!is_lost(f, inode))
-        return 0;
+    if (rc == 0)
+        rc = is_lost(f, inode);
+    if (rc <= 0 || inode->flags & STEP_LOST)
+        return MIN(rc, 0);
     rc = revive(f, inode);
-    if (rc < 0 || !is_lost(f, inode))
+    if (rc == 0)
+        rc = is_lost(f, inode);
+    if (rc <= 0)
         return rc;
     rc = step_record_lost(r->step, inode);
     if (rc == 0 && matters(inode))
@@ -280,18 +309,22 @@ int restore_find_lost(struct restore *r)
     return rc;
 }
 
-/* The records of what is lost say the rest. */
-static bool spread(struct restore *r, GPtrArray *inodes)
+/* The records of what is lost say the rest. 1: more is lost; 0 or -errno. */
+static int spread(struct restore *r, GPtrArray *inodes)
 {
-    bool any = false;
+    int any = 0;
 
     for (guint i = 0; i < inodes->len; i++) {
         struct step_inode *inode = g_ptr_array_index(inodes, i);
 
-        if (inode->flags & STEP_LOST || !has_no_place(r, inode))
+        int rc = inode->flags & STEP_LOST ? 0 : has_no_place(r, inode);
+
+        if (rc < 0)
+            return rc;
+        if (rc == 0)
             continue;
         mark_lost(r, inode, r->staging >= 0);
-        any = true;
+        any = 1;
     }
     return any;
 }
@@ -322,15 +355,19 @@ static bool is_marked(GPtrArray *inodes)
     return false;
 }
 
-void restore_drop_lost(struct restore *r)
+int restore_drop_lost(struct restore *r)
 {
     g_autoptr(GPtrArray) inodes = sorted_inodes(r);
+    int rc;
 
     r->any_lost = is_marked(inodes);
     if (!r->any_lost)
-        return;
-    while (spread(r, inodes))
-        ;
+        return 0;
+    do {
+        rc = spread(r, inodes);
+    } while (rc > 0);
+    if (rc < 0)
+        return rc;
     for (guint i = 0; i < inodes->len; i++) {
         struct step_inode *inode = g_ptr_array_index(inodes, i);
 
@@ -340,4 +377,5 @@ void restore_drop_lost(struct restore *r)
             inode->flags &= ~(unsigned)(STEP_META | STEP_DATA);
     }
     g_hash_table_foreach_remove(r->step->bindings, binding_is_lost, NULL);
+    return 0;
 }

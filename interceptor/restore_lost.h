@@ -20,7 +20,8 @@
  */
 int restore_find_lost(struct restore *r);
 
-/* Take what is lost out of the step's tables. */
-void restore_drop_lost(struct restore *r);
+/* Take what is lost out of the step's tables. 0 or -errno: it cannot be told,
+ * and the tables are as they were. */
+int restore_drop_lost(struct restore *r);
 
 #endif

@@ -27,6 +27,11 @@ gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
 gboolean rollback_check_steps(struct ic *ic, unsigned steps, bool force,
                               GError **error);
 
+/* The error's code for a step's record that cannot be read: -errno. It is
+ * damaged (ERROR_PREIMAGE_CORRUPT), and to be passed by, or cannot be read now
+ * (ERROR_IO_ERROR). */
+int rollback_record_code(int rc);
+
 /* Read a step's record from its folder. damaged_too: also if it has bad lines;
  * what they say is then not restored. */
 gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,

@@ -49,6 +49,11 @@ void rollback_set_unprotected(int64_t id, GError **error)
                 id);
 }
 
+int rollback_record_code(int rc)
+{
+    return undo_log_is_damage(rc) ? ERROR_PREIMAGE_CORRUPT : ERROR_IO_ERROR;
+}
+
 gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
                             struct step **ret_step, GError **error)
 {
@@ -56,7 +61,7 @@ gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
     int rc = dir < 0 ? dir : step_load(dir, undo_log_alias, ic->log, &step);
 
     if (rc < 0)
-        return steps_fail(error, ERROR_PREIMAGE_CORRUPT,
+        return steps_fail(error, rollback_record_code(rc),
                           "the record of the step cannot be read", rc);
     if (step->unprotected) {
         rollback_set_unprotected(step->id, error);
@@ -99,26 +104,27 @@ static bool has_lost(struct step *step)
 static bool is_left(struct step *step, bool lost, int blobs, const char *name)
 {
     struct stat st;
+    int rc;
 
     if (restore_is_edited(name))
         return true;
-    return name[0] == 'i' &&
-           (lost ||
-            !step_find_inode(step, g_ascii_strtoull(name + 1, NULL, 10))) &&
-           sys_stat_name(blobs, name, &st) == 0 &&
-           (S_ISDIR(st.st_mode) || st.st_nlink == 1);
+    if (name[0] != 'i' ||
+        (!lost && step_find_inode(step, g_ascii_strtoull(name + 1, NULL, 10))))
+        return false;
+    rc = sys_stat_name(blobs, name, &st);
+    return rc == 0 ? S_ISDIR(st.st_mode) || st.st_nlink == 1 : rc != -ENOENT;
 }
 
 /* Does the log alone hold what others had written, or an inode that was not put
- * back? Lines of the record
- * are missing then, or its folder is lost (restore_lost.h). */
+ * back? Lines of the record are missing then, or its folder is lost
+ * (restore_lost.h). What cannot be looked at may be that. */
 static bool has_left(struct step *step, int blobs)
 {
     bool lost = has_lost(step);
     int fd = sys_openat(blobs, ".", O_RDONLY | O_DIRECTORY, 0);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
-    bool found = false;
+    bool found = !dir && fd != -ENOENT;
 
     while (dir && !found && (entry = readdir(dir)))
         found = is_left(step, lost, fd, entry->d_name);

@@ -161,6 +161,10 @@ int undo_log_evict(struct undo_log *log, struct undo_log_entry *ret_entry);
 int undo_log_free_bytes(struct undo_log *log, int64_t *ret_free,
                         int64_t *ret_total);
 
+/* Does this -errno of reading a record say that it is damaged? Else another try
+ * may do better. */
+bool undo_log_is_damage(int rc);
+
 /* steps/<id>, opened: the caller's fd, or -errno. */
 int undo_log_open_step(struct undo_log *log, int64_t id);
 

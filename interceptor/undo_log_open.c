@@ -230,7 +230,7 @@ static void take_damaged(struct undo_log *log, struct undo_log_entry *entry)
                      : undo_log_next_seq(log);
 }
 
-static bool is_damage(int rc)
+bool undo_log_is_damage(int rc)
 {
     return rc == -EBADMSG || rc == -ENODATA || rc == -ENOENT ||
            rc == -ENOTDIR || rc == -ELOOP || rc == -EFBIG;
@@ -249,7 +249,7 @@ static int take_step(struct undo_log *log, const char *name)
     }
     rc = read_entry(log, &found);
     /* Not readable now, that is all: another start may do better. */
-    if (rc < 0 && !is_damage(rc))
+    if (rc < 0 && !undo_log_is_damage(rc))
         return rc;
     if (rc < 0) {
         log_warn(LOG_UNDO, "steps/%s in the undo log is not readable: %s", name,
