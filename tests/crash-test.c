@@ -5,6 +5,8 @@
  * /crash/kill     SIGKILL before each call that changes something, and after
  *                 half of each write
  * /crash/twice    ... and once more at each point of the recovery
+ * /crash/recovery-errors
+ *                 ... and each call of the recovery fails
  * /crash/full     SIGKILL before each call of an undo or redo that finds the
  *                 disk full, with room again at the next start
  * /crash/CR-02-CR-03-errors
@@ -214,6 +216,34 @@ static void fail_everywhere(struct crash *c)
     }
 }
 
+/* ---- errors in the recovery ---------------------------------------------- */
+
+/* What the engine cannot read at its start is there at the next. */
+static void fail_recovery(struct crash *c, unsigned point, size_t kind)
+{
+    struct crash_points points = crash_choose_points(c, 3);
+    struct fault_plan plans[2] = { { FAULT_KILL_BEFORE, point },
+                                   { errors[kind].action, points.first,
+                                     errors[kind].error } };
+
+    while (goes_on(c) && crash_round(c, plans, 2))
+        plans[1].point += points.stride;
+    g_test_message("killed at %u, then %s, %d, up to %u of the recovery", point,
+                   g_strerror(errors[kind].error), (int)errors[kind].action,
+                   plans[1].point - points.stride);
+}
+
+static void fail_recoveries(struct crash *c)
+{
+    enum { CHOSEN = 2 };
+    unsigned points = measure(c);
+
+    for (size_t kind = 0; kind < G_N_ELEMENTS(errors); kind++) {
+        for (unsigned i = 0; i < CHOSEN && goes_on(c); i++)
+            fail_recovery(c, MAX(points * (2 * i + 1) / (2 * CHOSEN), 1), kind);
+    }
+}
+
 /* ---- all of it ----------------------------------------------------------- */
 
 struct run {
@@ -265,6 +295,7 @@ static void add_acts(const struct crash_tree *tree,
             continue;
         add("twice", kill_twice, &run);
         add("CR-02-CR-03-errors", fail_everywhere, &run);
+        add("recovery-errors", fail_recoveries, &run);
         if (run.act->fills)
             add("full", kill_full, &run);
     }

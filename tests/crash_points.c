@@ -25,7 +25,7 @@ struct crash_points crash_choose_points(const struct crash *c, unsigned factor)
     unsigned stride = number_from("STEPBACK_CRASH_STRIDE", 1);
 
     stride *= stride > 1 ? factor : 1;
-    stride *= MAX(c->tree->sparse, 1);
+    stride *= c ? MAX(c->tree->sparse, 1) : 1;
     return (struct crash_points){ 1 + crash_seed() % stride, stride };
 }
 

@@ -13,7 +13,8 @@ struct crash_points {
     unsigned first, stride;
 };
 
-/* If not all, then so many times fewer. */
+/* If not all, then so many times fewer; and fewer of a sparse tree (c may be
+ * NULL). */
 struct crash_points crash_choose_points(const struct crash *c, unsigned factor);
 unsigned crash_seed(void);
 
