@@ -388,6 +388,7 @@ static void on_ended(struct jsonl_channel *channel, void *opaque)
     connection->ended = true;
     connection->linger = g_timeout_add_seconds(
         mcp_server_linger(connection->server), on_lingered, connection);
+    mcp_questions_end(connection->questions);
     finish_if_done(connection);
 }
 

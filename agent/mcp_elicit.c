@@ -151,6 +151,13 @@ static json_t *question(json_t *payload, const char *key)
                      "params", params);
 }
 
+/* From the main loop: a decision may end the call. */
+static void deny_unasked(struct asking *asking)
+{
+    asking->denial = MCP_DENIED_UNASKED;
+    asking->timer = g_idle_add(decide, asking);
+}
+
 static void ask_next(struct mcp_elicit *elicit)
 {
     struct mcp_call *call = running(elicit);
@@ -158,10 +165,13 @@ static void ask_next(struct mcp_elicit *elicit)
     for (guint i = 0; call && !elicit->asked && i < elicit->all->len; i++) {
         struct asking *asking = g_ptr_array_index(elicit->all, i);
 
-        if (asking->request &&
-            mcp_call_ask(call, g_steal_pointer(&asking->request), on_answered,
+        if (!asking->request)
+            continue;
+        if (mcp_call_ask(call, g_steal_pointer(&asking->request), on_answered,
                          elicit))
             elicit->asked = asking;
+        else if (elicit->grace_ms == 0) /* else the frontend is asked */
+            deny_unasked(asking);
     }
 }
 
@@ -191,7 +201,6 @@ void mcp_elicit_triggered(struct mcp_elicit *elicit, json_t *payload)
         json_object_get(payload, "timeout_seconds"));
     gint64 grace = elicit->grace_ms;
     struct asking *asking;
-
     bool can_ask;
 
     if (!call || !id)
@@ -214,8 +223,7 @@ void mcp_elicit_triggered(struct mcp_elicit *elicit, json_t *payload)
         asking->request = question(payload, asking->key);
         ask_next(elicit);
     } else {
-        asking->denial = MCP_DENIED_UNASKED;
-        asking->timer = g_idle_add(decide, asking);
+        deny_unasked(asking);
     }
 }
 

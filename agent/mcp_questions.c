@@ -87,3 +87,23 @@ bool mcp_questions_answer(struct mcp_questions *questions, json_t *id,
     question_free(question);
     return true;
 }
+
+void mcp_questions_end(struct mcp_questions *questions)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    /* An answer may withdraw others. */
+    for (;;) {
+        g_autofree char *id = NULL;
+        struct question *question;
+
+        g_hash_table_iter_init(&iter, questions->asked);
+        if (!g_hash_table_iter_next(&iter, (gpointer *)&id, &value))
+            return;
+        question = value;
+        g_hash_table_iter_steal(&iter);
+        mcp_call_take_answer(question->call, question->key, NULL);
+        question_free(question);
+    }
+}

@@ -36,4 +36,7 @@ void mcp_questions_remove(struct mcp_questions *questions,
 bool mcp_questions_answer(struct mcp_questions *questions, json_t *id,
                           json_t *result);
 
+/* The client answers nothing any more: all that is left gets NULL. */
+void mcp_questions_end(struct mcp_questions *questions);
+
 #endif

@@ -405,6 +405,28 @@ def who_cannot_ask_is_refused_at_once(place):
     equal(server.close(), 0)
 
 
+@test
+def who_has_ended_is_not_waited_for(place):
+    """stepback mcp: no answer can come after the end of the input"""
+    write(place, "big", b"x" * 5000)
+    for asked_before in (True, False):
+        server = Server(place, "--ask-overwrites=1000",
+                        capabilities={"elicitation": {}})
+        client = server.client
+        id = overwrite(client)
+        if asked_before:
+            client.until(lambda m: m.get("method") == "elicitation/create")
+        started = time.monotonic()
+        server.process.stdin.close()
+        result = client.answer(id)["result"]
+        assert time.monotonic() - started < 15  # of 30 s for an answer
+        equal(result["isError"], True)
+        contains(result["content"][0]["text"],
+                 "has not answered" if asked_before else "cannot ask")
+        equal(read(place, "big"), b"x" * 5000)
+        equal(server.process.wait(20), 0)
+
+
 users_of_clients_are_asked.alone = True
 
 
