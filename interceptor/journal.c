@@ -242,6 +242,29 @@ int journal_read(int dirfd, const char *name,
     return rc;
 }
 
+int journal_find(int dirfd, const char *name, bool (*is_it)(json_t *record),
+                 int64_t *ret_size)
+{
+    g_autofree char *text = NULL;
+    const char *newline;
+    size_t len, start = 0;
+    int rc = fd_read_file(dirfd, name, JOURNAL_MAX_FILE, &text, &len);
+    bool found = false;
+
+    if (rc < 0)
+        return rc;
+    while (!found && (newline = memchr(text + start, '\n', len - start))) {
+        size_t end = (size_t)(newline - text);
+        json_t *parsed = parse(text + start, end - start);
+
+        found = parsed && is_it(parsed);
+        json_decref(parsed);
+        start = end + 1;
+    }
+    *ret_size = (int64_t)start;
+    return found ? 0 : -ENODATA;
+}
+
 static int deliver_line(const char *line, size_t len,
                         int (*record)(json_t *record, void *opaque),
                         void *opaque)

@@ -75,6 +75,11 @@ int journal_read(int dirfd, const char *name,
                  int (*record)(json_t *record, void *opaque), void *opaque,
                  bool *ret_damaged);
 
+/* Where the first record ends for which it says true, in *ret_size (bytes from
+ * the start). 0 or -errno; -ENODATA: there is none. */
+int journal_find(int dirfd, const char *name, bool (*is_it)(json_t *record),
+                 int64_t *ret_size);
+
 /* As journal_read(), but of the first and the last whole line alone. -ENODATA
  * if there is no whole line. */
 int journal_read_ends(int dirfd, const char *name,

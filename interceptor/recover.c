@@ -261,18 +261,20 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
 }
 
 /* A rollback was done but for keeping its inverse. */
-static void recover_inverse(struct ic *ic)
+static bool recover_inverse(struct ic *ic, GError **error)
 {
     struct redo_target target;
-    int rc;
+    int rc = redo_find(ic, 0, &target);
 
-    redo_find(ic, 0, &target);
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     if (target.dir < 0)
-        return;
+        return true;
     rc = undo_log_keep_inverse(ic->log, target.seq);
     if (rc < 0)
         log_warn(LOG_UNDO, "undo log: %s", g_strerror(-rc));
     redo_close(&target);
+    return true;
 }
 
 bool rollback_recover(struct ic *ic, GError **error)
@@ -284,7 +286,7 @@ bool rollback_recover(struct ic *ic, GError **error)
     if (dir >= 0)
         ok = recover_wal(ic, dir, error);
     else if (dir == -ENOENT)
-        recover_inverse(ic);
+        ok = recover_inverse(ic, error);
     else
         ok = steps_fail(error, ERROR_IO_ERROR, "undo log", dir);
     undo_log_empty_trash(ic->log);

@@ -25,29 +25,41 @@
 /* A rollback of a committed step has its inverse, or a mark, before it changes
  * anything (redo.h); one of an open step that an earlier version began has a
  * staging folder. */
-static bool is_being_undone(struct ic *ic, int dir, const struct step *step)
+static int is_being_undone(struct ic *ic, int dir, const struct step *step)
 {
     struct redo_target target;
     struct stat st;
     bool found;
+    int rc;
 
-    if (step->inverse || step->staging ||
-        sys_stat_name(dir, STEP_STAGING, &st) != -ENOENT)
-        return true;
-    redo_find(ic, step->id, &target);
+    if (step->inverse || step->staging)
+        return 1;
+    rc = sys_stat_name(dir, STEP_STAGING, &st);
+    if (rc != -ENOENT)
+        return rc == 0 ? 1 : rc;
+    rc = redo_find(ic, step->id, &target);
+    if (rc < 0)
+        return rc;
     found = target.dir >= 0;
     redo_close(&target);
-    return found || step_is_marked(dir, STEP_MARK_NO_REDO);
+    return found ? 1 : step_is_marked(dir, STEP_MARK_NO_REDO);
 }
 
-static struct step *load(struct ic *ic, int dir)
+/* *ret_step: NULL if it is not. 0, or -errno: it cannot be told now. */
+static int load(struct ic *ic, int dir, struct step **ret_step)
 {
     g_autoptr(step_auto) step = NULL;
+    int rc = step_load(dir, undo_log_alias, ic->log, &step);
 
-    if (step_load(dir, undo_log_alias, ic->log, &step) < 0 || step->damaged ||
-        step->unprotected || is_being_undone(ic, dir, step))
-        return NULL;
-    return g_steal_pointer(&step);
+    *ret_step = NULL;
+    if (rc < 0)
+        return undo_log_is_damage(rc) ? 0 : rc;
+    if (step->damaged || step->unprotected)
+        return 0;
+    rc = is_being_undone(ic, dir, step);
+    if (rc == 0)
+        *ret_step = g_steal_pointer(&step);
+    return MIN(rc, 0);
 }
 
 /* ---- committing ---------------------------------------------------------- */
@@ -118,7 +130,7 @@ static struct ic_barrier *find_foreign(struct ic *ic, int dir,
 
     if (survey_make(step, ic->root->fd, false, &survey) == 0)
         barrier = outside_find_late(ic, survey);
-    if (step_is_marked(dir, STEP_MARK_FOREIGN)) {
+    if (step_is_marked(dir, STEP_MARK_FOREIGN) != 0) {
         if (!barrier)
             barrier = barrier_new(g_get_real_time(), false);
         barrier->more++;
@@ -152,11 +164,14 @@ bool recover_keep_ambient(struct ic *ic, int dir, const struct step *summary,
                           bool *ret_kept, GError **error)
 {
     g_autoptr(step_auto) step = NULL;
+    int rc;
 
     *ret_kept = false;
     if (summary->type != IC_STEP_AMBIENT)
         return true;
-    step = load(ic, dir);
+    rc = load(ic, dir, &step);
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     if (!step)
         return true;
     *ret_kept = true;

@@ -39,22 +39,30 @@ void redo_drop(struct ic *ic, struct redo_target *target)
                            "next start");
 }
 
-/* Complete, if it has an end record anywhere: post states may follow it. */
-static bool is_complete(struct ic *ic, struct redo_target *target, int64_t id)
+/* What cannot be looked at may be there: -errno. */
+static int none_or(int rc)
+{
+    return undo_log_is_damage(rc) ? 0 : rc;
+}
+
+/* Complete, if it has an end record anywhere: post states may follow it. 1, 0
+ * or -errno. */
+static int is_complete(struct ic *ic, struct redo_target *target, int64_t id)
 {
     g_autoptr(step_auto) step = NULL;
+    int rc = step_load(target->dir, undo_log_alias, ic->log, &step);
 
-    if (target->dir < 0 ||
-        step_load(target->dir, undo_log_alias, ic->log, &step) < 0 ||
-        !step->end || (id && step->id != id))
-        return false;
+    if (rc < 0)
+        return none_or(rc);
+    if (!step->end || (id && step->id != id))
+        return 0;
     target->seq = step->seq;
     /* What is made anew is noted as of the inverse's time, after a crash too
      * (undo_log.h, "at"). */
     undo_log_use(ic->log, 0, target->seq);
     target->blobs = sys_openat(target->dir, STEP_BLOBS,
                                O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    return target->blobs >= 0;
+    return target->blobs >= 0 ? 1 : none_or(target->blobs);
 }
 
 /* A link that it has got changed the ctime of its inode, and nothing is noted
@@ -88,12 +96,19 @@ static void drop_unfinished(struct ic *ic, struct redo_target *target)
     redo_drop(ic, target);
 }
 
-void redo_find(struct ic *ic, int64_t id, struct redo_target *ret_target)
+int redo_find(struct ic *ic, int64_t id, struct redo_target *ret_target)
 {
+    int rc;
+
     *ret_target = REDO_TARGET_NONE;
     ret_target->dir = undo_log_open_inverse(ic->log);
-    if (!is_complete(ic, ret_target, id))
+    rc = ret_target->dir < 0 ? none_or(ret_target->dir)
+                             : is_complete(ic, ret_target, id);
+    if (rc == 0)
         drop_unfinished(ic, ret_target);
+    else if (rc < 0)
+        redo_close(ret_target);
+    return MIN(rc, 0);
 }
 
 static int make(struct ic *ic, struct redo_target *target,
@@ -157,18 +172,29 @@ static int write_post_state(struct ic *ic, struct step *step)
     return journal_append(step->journal, end);
 }
 
-/* Without it an edit from outside may go unseen; so there is no redo then. */
+static bool is_end(json_t *record)
+{
+    const char *type = json_string_value(json_object_get(record, "t"));
+
+    return g_strcmp0(type, "end") == 0;
+}
+
+/* Without it an edit from outside may go unseen; so there is no redo then. What
+ * an earlier attempt has left after the first end record goes. */
 static int add_post_state(struct ic *ic, const struct redo_target *target)
 {
     g_autoptr(step_auto) step = NULL;
     int rc = step_load(target->dir, undo_log_alias, ic->log, &step);
-    int64_t size;
+    int64_t size = 0;
 
     if (rc == 0)
+        rc = journal_find(target->dir, STEP_MANIFEST, is_end, &size);
+    if (rc == 0)
         rc = journal_open(target->dir, STEP_MANIFEST, &step->journal);
+    if (rc == 0 && size < journal_size(step->journal))
+        rc = journal_truncate(step->journal, size);
     if (rc < 0)
-        return rc;
-    size = journal_size(step->journal);
+        return -ENOTRECOVERABLE;
     rc = write_post_state(ic, step);
     /* The end record has to be the last. */
     if (rc < 0 && journal_truncate(step->journal, size) < 0)
@@ -247,7 +273,7 @@ static int commit(struct ic *ic, int dir, struct step *step,
     rc = add_post_state(ic, target);
     verify_note_undone(ic->log, step, ic->root->fd, blobs);
     if (rc == -ENOTRECOVERABLE)
-        return rc;
+        return -EIO;
     if (rc < 0) /* a full disk; outside edits of the step are not found */
         log_warn(LOG_UNDO, "redo: %s", g_strerror(-rc));
     rc = undo_log_commit_inverse(ic->log, &entry);
@@ -325,7 +351,9 @@ gboolean redo_finish(struct ic *ic, const struct step *summary,
         rc = undo_log_finish_redo(ic->log); /* all but this was done */
         return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     }
-    redo_find(ic, summary->id, &target);
+    rc = redo_find(ic, summary->id, &target);
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     if (target.dir >= 0) {
         fd_auto int dir = undo_log_open_wal(ic->log);
         g_autoptr(step_auto) step = NULL;

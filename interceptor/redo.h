@@ -5,8 +5,8 @@
  * R1  An inverse is complete before the rollback that it is for changes
  *     anything. Found incomplete, nothing was changed.
  * R2  A rollback goes on without an inverse if there is no room for it; a redo
- *     does not, since without it the step would be gone from the history. Such a
- *     rollback is marked (step_mark.h) before it changes anything, lest what
+ *     does not, since without it the step would be gone from the history. Such
+ * a rollback is marked (step_mark.h) before it changes anything, lest what
  *     finishes it after a kill take the half of it for the step's work and make
  *     an inverse of that.
  * R3  Inverses are valid for the tree that the rollback left: the first change
@@ -30,8 +30,8 @@ struct redo_target {
 
 /* The inverse that an interrupted rollback of step id (0: of any) has left, if
  * it is complete; else what there is of it is dropped, and the target is none.
- */
-void redo_find(struct ic *ic, int64_t id, struct redo_target *ret_target);
+ * -errno: it cannot be told now; the target is none, and nothing is dropped. */
+int redo_find(struct ic *ic, int64_t id, struct redo_target *ret_target);
 
 /* After restore_check(): make the inverse of the step, whose blobs/ is given.
  * max_bytes: of content that is to be copied; 0: no limit. 0 or -errno. */
@@ -46,9 +46,9 @@ void redo_set_keep(struct restore *restore, const struct redo_target *target);
 void redo_drop(struct ic *ic, struct redo_target *target);
 
 /* The rollback of a committed step is done: redo/ gets its inverse, with what
- * the rollback left noted. If there is none, or inodes that others took away had
- * to be made anew, by whose old numbers all in redo/ would look for them, redo/
- * is dropped. */
+ * the rollback left noted. If there is none, or inodes that others took away
+ * had to be made anew, by whose old numbers all in redo/ would look for them,
+ * redo/ is dropped. */
 void redo_keep(struct ic *ic, struct redo_target *target,
                const struct restore *restore);
 

@@ -236,12 +236,18 @@ static void make_redo(struct ic *ic, struct step *step, int dir,
 static int prepare_redo(struct ic *ic, struct step *step, int dir,
                         struct restore *restore, struct redo_target *target)
 {
-    redo_find(ic, step->id, target); /* of a rollback that was interrupted */
+    /* Of a rollback that was interrupted. */
+    int rc = redo_find(ic, step->id, target);
+    int forbidden = step_is_marked(dir, STEP_MARK_NO_REDO);
+
+    if (rc < 0 || forbidden < 0) {
+        redo_close(target);
+        return rc < 0 ? rc : forbidden;
+    }
     if (restore_has_lost(restore)) {
         /* What is left out would be missing in going to and fro, too. */
         redo_drop(ic, target);
-    } else if (target->dir < 0 && step->end &&
-               !step_is_marked(dir, STEP_MARK_NO_REDO)) {
+    } else if (target->dir < 0 && step->end && !forbidden) {
         make_redo(ic, step, dir, restore, target);
     }
     redo_set_keep(restore, target);
@@ -252,7 +258,7 @@ static int prepare_redo(struct ic *ic, struct step *step, int dir,
 static bool has_foreign(struct ic *ic, const struct step *step, int dir,
                         const struct survey *survey)
 {
-    bool marked = step_is_marked(dir, STEP_MARK_FOREIGN);
+    bool marked = step_is_marked(dir, STEP_MARK_FOREIGN) != 0;
     bool later = outside_came_later(ic, survey);
 
     if (!marked && (later || ic->unkept->len > 0) &&
@@ -307,7 +313,7 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
     if (rc < 0)
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     if (!(flags & ROLLBACK_CROSS)) {
-        marked = step_is_marked(dir, STEP_MARK_FOREIGN);
+        marked = step_is_marked(dir, STEP_MARK_FOREIGN) != 0;
         find_edited(ic, step, restore, marked);
         keep = keep_foreign(ic, step, dir, restore, &target, blobs);
     }

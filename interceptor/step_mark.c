@@ -4,6 +4,7 @@
  */
 #include "interceptor/step_mark.h"
 
+#include <errno.h>
 #include <fcntl.h>
 
 #include "common/fd.h"
@@ -22,9 +23,10 @@ int step_mark(int dir, enum step_mark mark, bool sync)
     return rc < 0 || !sync ? rc : sys_fsync(record);
 }
 
-bool step_is_marked(int dir, enum step_mark mark)
+int step_is_marked(int dir, enum step_mark mark)
 {
     struct stat st;
+    int rc = sys_stat_name(dir, STEP_MANIFEST, &st);
 
-    return sys_stat_name(dir, STEP_MANIFEST, &st) == 0 && st.st_mode & mark;
+    return rc == 0 ? (st.st_mode & mark) != 0 : rc == -ENOENT ? 0 : rc;
 }

@@ -22,6 +22,8 @@ enum step_mark {
 
 /* dir: of the step. sync: it must outlive a power cut. 0 or -errno. */
 int step_mark(int dir, enum step_mark mark, bool sync);
-bool step_is_marked(int dir, enum step_mark mark);
+
+/* 1, 0 or -errno. */
+int step_is_marked(int dir, enum step_mark mark);
 
 #endif

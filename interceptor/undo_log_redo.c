@@ -29,7 +29,7 @@ int undo_log_find_redos(struct undo_log *log)
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
 
-    log->has_inverse = sys_stat_name(log->wal, INVERSE, &st) == 0;
+    log->has_inverse = sys_stat_name(log->wal, INVERSE, &st) != -ENOENT;
     if (!dir)
         return fd == -ENOENT ? 0 : fd < 0 ? fd : -errno;
     while ((entry = readdir(dir))) {

@@ -17,12 +17,14 @@
  * another filesystem; of trees that are large, or changed at random, only the
  * first. STEPBACK_CRASH_STRIDE=N takes every Nth point only, and of the errors,
  * which are many, every 3Nth; STEPBACK_CRASH_SEED=S chooses others.
- * STEPBACK_CRASH_POINTS=A,B,C lets /crash/twice make that round alone.
+ * STEPBACK_CRASH_POINTS=A,B,C lets /crash/twice make that round alone, and
+ * KILL,POINT,FAULT,ERRNO of a report /crash/recovery-errors.
  * STEPBACK_CRASH_FULL=1 runs all combinations of the errors. Without a stride
  * the errors take hours: run several acts at once, by -p.
  */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -233,11 +235,33 @@ static void fail_recovery(struct crash *c, unsigned point, size_t kind)
                    plans[1].point - points.stride);
 }
 
+/* The round of a report alone. */
+static void fail_again(struct crash *c, const char *numbers)
+{
+    struct fault_plan plans[2] = { { FAULT_KILL_BEFORE, 0, 0 } };
+    int action;
+
+    if (sscanf(numbers, "%u,%u,%d,%d", &plans[0].point, &plans[1].point,
+               &action, &plans[1].error) != 4) {
+        g_test_message("STEPBACK_CRASH_POINTS=KILL,POINT,FAULT,ERRNO");
+        g_test_fail();
+        return;
+    }
+    plans[1].action = (enum fault_action)action;
+    crash_round(c, plans, 2);
+}
+
 static void fail_recoveries(struct crash *c)
 {
     enum { CHOSEN = 2 };
-    unsigned points = measure(c);
+    const char *again = g_getenv("STEPBACK_CRASH_POINTS");
+    unsigned points;
 
+    if (again) {
+        fail_again(c, again);
+        return;
+    }
+    points = measure(c);
     for (size_t kind = 0; kind < G_N_ELEMENTS(errors); kind++) {
         for (unsigned i = 0; i < CHOSEN && goes_on(c); i++)
             fail_recovery(c, MAX(points * (2 * i + 1) / (2 * CHOSEN), 1), kind);
