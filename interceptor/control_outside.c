@@ -34,22 +34,18 @@ typedef gboolean go_back(struct ic *ic, unsigned steps, bool force,
                          struct ic_rollback_result **ret_result,
                          GError **error);
 
-static json_t *carry_out(struct ic *ic, go_back *go, json_t *payload,
-                         json_t **ret_data, GError **error)
-{
-    struct ic_rollback_result *result;
-    json_t *answer;
-    gboolean force = FALSE, ok;
-    gint64 steps = 1;
+/* ic_rollback_to() or ic_preview_to(). */
+typedef gboolean go_back_to(struct ic *ic, int64_t id, bool force,
+                            struct ic_rollback_result **ret_result,
+                            GError **error);
 
-    if (!message_get_optional_int(payload, "steps", 1, MAX_STEPS, &steps,
-                                  error) ||
-        !message_get_optional_bool(payload, "force", &force, error))
-        return NULL;
-    ok = go(ic, (unsigned)steps, force, &result, error);
-    answer = json_pack("{s:o, s:o}", "steps",
-                       report_list_to_json(result->steps), "barriers",
-                       barriers_to_json(result->barriers));
+/* Takes the result. */
+static json_t *answer_of(struct ic_rollback_result *result, gboolean ok,
+                         json_t **ret_data)
+{
+    json_t *answer = json_pack("{s:o, s:o}", "steps",
+                               report_list_to_json(result->steps), "barriers",
+                               barriers_to_json(result->barriers));
     if (ok) {
         json_object_set_new(answer, "warnings",
                             texts_to_json(result->warnings));
@@ -61,10 +57,52 @@ static json_t *carry_out(struct ic *ic, go_back *go, json_t *payload,
     return ok ? answer : NULL;
 }
 
+static json_t *carry_out(struct ic *ic, go_back *go, json_t *payload,
+                         json_t **ret_data, GError **error)
+{
+    struct ic_rollback_result *result;
+    gboolean force = FALSE, ok;
+    gint64 steps = 1;
+
+    if (!message_get_optional_int(payload, "steps", 1, MAX_STEPS, &steps,
+                                  error) ||
+        !message_get_optional_bool(payload, "force", &force, error))
+        return NULL;
+    ok = go(ic, (unsigned)steps, force, &result, error);
+    return answer_of(result, ok, ret_data);
+}
+
+static json_t *carry_out_to(struct ic *ic, go_back_to *go, json_t *payload,
+                            json_t **ret_data, GError **error)
+{
+    struct ic_rollback_result *result;
+    gboolean force = FALSE, ok;
+    gint64 id;
+
+    if (json_object_get(payload, "steps")) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "say 'steps' or 'down_to', not both");
+        return NULL;
+    }
+    if (!message_get_int(payload, "down_to", -STEP_MAX_NUMBER, STEP_MAX_NUMBER,
+                         &id, error) ||
+        !message_get_optional_bool(payload, "force", &force, error))
+        return NULL;
+    ok = go(ic, id, force, &result, error);
+    return answer_of(result, ok, ret_data);
+}
+
+static bool is_named(json_t *payload)
+{
+    return json_object_get(payload, "down_to") != NULL;
+}
+
 json_t *control_outside_rollback(struct ic *ic, json_t *payload,
                                  json_t **ret_data, GError **error)
 {
-    return carry_out(ic, ic_rollback_steps, payload, ret_data, error);
+    return is_named(payload)
+               ? carry_out_to(ic, ic_rollback_to, payload, ret_data, error)
+               : carry_out(ic, ic_rollback_steps, payload, ret_data, error);
 }
 
 json_t *control_outside_redo(struct ic *ic, json_t *payload, json_t **ret_data,
@@ -76,7 +114,9 @@ json_t *control_outside_redo(struct ic *ic, json_t *payload, json_t **ret_data,
 json_t *control_outside_preview(struct ic *ic, json_t *payload,
                                 json_t **ret_data, GError **error)
 {
-    return carry_out(ic, ic_preview, payload, ret_data, error);
+    return is_named(payload)
+               ? carry_out_to(ic, ic_preview_to, payload, ret_data, error)
+               : carry_out(ic, ic_preview, payload, ret_data, error);
 }
 
 /* ---- telling the others ---------------------------------------------------

@@ -673,6 +673,12 @@ gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
                            struct ic_rollback_result **ret_result,
                            GError **error);
 
+/* The same for step id and all that are newer, however many these are by now:
+ * a step of changes outside of steps may have come in between.
+ * ERROR_NOTHING_TO_UNDO: it is not in the history. */
+gboolean ic_rollback_to(struct ic *ic, int64_t id, bool force,
+                        struct ic_rollback_result **ret_result, GError **error);
+
 /* What ic_rollback_steps() would do, without doing it (but an open ambient step
  * is closed): ->steps are those that would be taken back, newest first, with
  * the changes that this would make, e.g. IC_CREATED for a file that the step
@@ -683,6 +689,8 @@ gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
  * touched, for which the newest alone can be compared. */
 gboolean ic_preview(struct ic *ic, unsigned steps, bool force,
                     struct ic_rollback_result **ret_result, GError **error);
+gboolean ic_preview_to(struct ic *ic, int64_t id, bool force,
+                       struct ic_rollback_result **ret_result, GError **error);
 
 /* How a file was. */
 struct ic_version {

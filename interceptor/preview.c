@@ -95,17 +95,19 @@ static gboolean preview_unfinished(struct ic *ic,
     return TRUE;
 }
 
-static gboolean preview_locked(struct ic *ic, unsigned steps, bool force,
+static gboolean preview_locked(struct ic *ic,
+                               const struct rollback_extent *extent, bool force,
                                struct ic_rollback_result *result,
                                GError **error)
 {
-    unsigned first = ic->broken ? 1 : 0;
+    unsigned first = ic->broken ? 1 : 0, steps;
     const struct undo_log_entry *entries;
     g_autoptr(GError) cause = NULL;
     size_t count;
 
     if (!steps_check_none(ic, error) ||
         !steps_close_ambient_locked(ic, error) ||
+        !rollback_count_steps(ic, extent, &steps, error) ||
         !rollback_check_steps(ic, steps, force, error) ||
         (first && !preview_unfinished(ic, result, error)))
         return FALSE;
@@ -124,8 +126,9 @@ static gboolean preview_locked(struct ic *ic, unsigned steps, bool force,
     return FALSE;
 }
 
-gboolean ic_preview(struct ic *ic, unsigned steps, bool force,
-                    struct ic_rollback_result **ret_result, GError **error)
+static gboolean preview(struct ic *ic, const struct rollback_extent *extent,
+                        bool force, struct ic_rollback_result **ret_result,
+                        GError **error)
 {
     gboolean ok;
 
@@ -133,7 +136,23 @@ gboolean ic_preview(struct ic *ic, unsigned steps, bool force,
     watch_sync(ic->watch);
     rollback_lock_gate(ic);
     ok = steps_check_log(ic, error) &&
-         preview_locked(ic, steps, force, *ret_result, error);
+         preview_locked(ic, extent, force, *ret_result, error);
     rollback_unlock_gate(ic);
     return ok;
+}
+
+gboolean ic_preview(struct ic *ic, unsigned steps, bool force,
+                    struct ic_rollback_result **ret_result, GError **error)
+{
+    const struct rollback_extent extent = { .steps = steps };
+
+    return preview(ic, &extent, force, ret_result, error);
+}
+
+gboolean ic_preview_to(struct ic *ic, int64_t id, bool force,
+                       struct ic_rollback_result **ret_result, GError **error)
+{
+    const struct rollback_extent extent = { .down_to = id };
+
+    return preview(ic, &extent, force, ret_result, error);
 }

@@ -286,16 +286,40 @@ void rollback_tell_part(const struct ic_rollback_result *result, unsigned steps,
                        text->str);
 }
 
-static gboolean rollback_locked(struct ic *ic, unsigned steps, bool force,
-                                struct ic_rollback_result *result,
+gboolean rollback_count_steps(struct ic *ic,
+                              const struct rollback_extent *extent,
+                              unsigned *ret_steps, GError **error)
+{
+    size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+
+    *ret_steps = extent->steps;
+    if (!extent->down_to)
+        return TRUE;
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].id == extent->down_to) {
+            *ret_steps = (unsigned)(count - i) + (ic->broken ? 1 : 0);
+            return TRUE;
+        }
+    }
+    g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
+                "step %" G_GINT64_FORMAT " is not in the history",
+                extent->down_to);
+    return FALSE;
+}
+
+static gboolean rollback_locked(struct ic *ic,
+                                const struct rollback_extent *extent,
+                                bool force, struct ic_rollback_result *result,
                                 GError **error)
 {
-    unsigned first = ic->broken ? 1 : 0;
+    unsigned first = ic->broken ? 1 : 0, steps;
     const struct undo_log_entry *entries;
     size_t count;
 
     if (!steps_check_none(ic, error) ||
         !steps_close_ambient_locked(ic, error) ||
+        !rollback_count_steps(ic, extent, &steps, error) ||
         !rollback_check_steps(ic, steps, force, error))
         return FALSE;
     entries = undo_log_entries(ic->log, &count);
@@ -318,9 +342,9 @@ static gboolean rollback_locked(struct ic *ic, unsigned steps, bool force,
     return TRUE;
 }
 
-gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
-                           struct ic_rollback_result **ret_result,
-                           GError **error)
+static gboolean roll_back(struct ic *ic, const struct rollback_extent *extent,
+                          bool force, struct ic_rollback_result **ret_result,
+                          GError **error)
 {
     gboolean ok;
 
@@ -329,10 +353,27 @@ gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
     rollback_lock_gate(ic);
     packer_pause(ic->packer);
     ok = steps_check_log(ic, error) &&
-         rollback_locked(ic, steps, force, *ret_result, error);
+         rollback_locked(ic, extent, force, *ret_result, error);
     packer_resume(ic->packer);
     rollback_unlock_gate(ic);
     return ok;
+}
+
+gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
+                           struct ic_rollback_result **ret_result,
+                           GError **error)
+{
+    const struct rollback_extent extent = { .steps = steps };
+
+    return roll_back(ic, &extent, force, ret_result, error);
+}
+
+gboolean ic_rollback_to(struct ic *ic, int64_t id, bool force,
+                        struct ic_rollback_result **ret_result, GError **error)
+{
+    const struct rollback_extent extent = { .down_to = id };
+
+    return roll_back(ic, &extent, force, ret_result, error);
 }
 
 gboolean ic_rollback(struct ic *ic, unsigned steps, bool force,

@@ -22,6 +22,19 @@ bool rollback_leave_unfinished(struct ic *ic);
 gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
                            GError **error);
 
+/* What is to be taken back: so many of the newest steps, or, if down_to is not
+ * 0, the one with this id and all that are newer. */
+struct rollback_extent {
+    unsigned steps;
+    int64_t down_to;
+};
+
+/* How many these are, an unfinished rollback being one of them.
+ * ERROR_NOTHING_TO_UNDO: there is no such step. */
+gboolean rollback_count_steps(struct ic *ic,
+                              const struct rollback_extent *extent,
+                              unsigned *ret_steps, GError **error);
+
 /* Are there so many steps that can be taken back? Else ERROR_NOTHING_TO_UNDO
  * or why not. */
 gboolean rollback_check_steps(struct ic *ic, unsigned steps, bool force,

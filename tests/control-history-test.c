@@ -11,6 +11,7 @@
 #include <glib.h>
 #include <jansson.h>
 
+#include "common/errors.h"
 #include "interceptor/interceptor.h"
 #include "tests/control_client.h"
 #include "tests/engine_cases.h"
@@ -232,6 +233,35 @@ static void who_does_not_read_is_not_waited_for(struct fixture *f,
     g_assert_cmpuint(got, <, QUEUE + SOCKET);
 }
 
+/* rollback with "down_to": a step by its id, whatever has come since. */
+static void what_came_later_goes_with_it(struct fixture *f, gconstpointer data)
+{
+    struct world *w = f->world;
+    g_autoptr(GPtrArray) first = NULL, later = NULL;
+    int64_t id;
+
+    make(f, "one");
+    first = world_snapshot(w);
+    id = make(f, "two");
+    CREATE("outside of steps", "text");
+    later = world_snapshot(w);
+    world_refused(w, "rollback", json_pack("{s:I}", "down_to", id + 1),
+                  ERROR_NOTHING_TO_UNDO);
+    world_refused(w, "rollback",
+                  json_pack("{s:I, s:i}", "down_to", id, "steps", 1),
+                  ERROR_INVALID_FIELD);
+    world_refused(w, "rollback", json_pack("{s:s}", "down_to", "2"),
+                  ERROR_INVALID_FIELD);
+    world_assert_equal(w, later);
+    json_decref(
+        world_request(w, "rollback", json_pack("{s:I}", "down_to", id)));
+    world_assert_equal(w, first);
+    json_decref(expect(f, "rollback", (int64_t)-1, id, (int64_t)0));
+    g_assert_cmpuint(world_history_count(w), ==, 1);
+    world_refused(w, "rollback", json_pack("{s:I}", "down_to", id),
+                  ERROR_NOTHING_TO_UNDO);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -242,6 +272,7 @@ int main(int argc, char **argv)
         { "/control-history/gone", also_of_who_is_gone },
         { "/control-history/nothing", what_changes_nothing_is_not_told },
         { "/control-history/part", a_part_is_told },
+        { "/control-history/down-to", what_came_later_goes_with_it },
         { "/control-history/bounded", an_event_is_bounded },
         { "/control-history/silent", who_does_not_read_is_not_waited_for },
     };
