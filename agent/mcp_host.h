@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #include "agent/reply.h"
+#include "agent/undo_extent.h"
 
 struct mcp_command {
     const char *command, *cwd; /* cwd: NULL for the working folder */
@@ -40,8 +41,9 @@ struct mcp_host {
                        reply_done done, void *opaque);
     void (*history)(void *host, json_t *directory, unsigned limit,
                     reply_done done, void *opaque);
-    void (*rollback)(void *host, json_t *directory, unsigned steps, bool force,
-                     reply_done done, void *opaque);
+    void (*rollback)(void *host, json_t *directory,
+                     const struct undo_extent *extent, reply_done done,
+                     void *opaque);
     /* "state", "running_step" and more: a new object. */
     json_t *(*status)(void *host);
     /* The folder, borrowed until the next of these calls; -1 and error. */

@@ -34,7 +34,7 @@ struct operation {
     char *command, *cwd;
     json_t *env, *directory, *file;
     unsigned timeout_seconds, count;
-    bool force;
+    struct undo_extent extent;
 };
 
 struct mcp_session {
@@ -299,18 +299,17 @@ static void host_history(void *opaque, json_t *directory, unsigned limit,
 static void run_rollback(struct operation *operation)
 {
     session_rollback(operation->host->session, operation->directory,
-                     operation->count, operation->force, on_answered,
-                     operation);
+                     &operation->extent, on_answered, operation);
 }
 
-static void host_rollback(void *opaque, json_t *directory, unsigned steps,
-                          bool force, reply_done done, void *done_opaque)
+static void host_rollback(void *opaque, json_t *directory,
+                          const struct undo_extent *extent, reply_done done,
+                          void *done_opaque)
 {
     struct operation *operation = operation_new(opaque, run_rollback, directory,
                                                 done, done_opaque);
 
-    operation->count = steps;
-    operation->force = force;
+    operation->extent = *extent;
     carry_out(operation);
 }
 

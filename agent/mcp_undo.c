@@ -83,66 +83,20 @@ static void on_undone(json_t *payload, const GError *error, json_t *data,
     mcp_queue_end(job);
 }
 
-static void roll_back(struct mcp_job *job, unsigned steps)
-{
-    struct mcp_service_state *service = mcp_service_of(job->call);
-    bool force = json_is_true(json_object_get(job->arguments, "force"));
-
-    service->host->rollback(service->host_opaque,
-                            json_object_get(job->arguments, "directory"), steps,
-                            force, on_undone, job);
-}
-
-/* How many steps are to go, so that this one is the last of them; 0: it is not
- * in the history. */
-static unsigned count_steps(json_t *steps, json_int_t id)
-{
-    json_t *step;
-    size_t i;
-
-    json_array_foreach(steps, i, step)
-    {
-        if (json_integer_value(json_object_get(step, "step_id")) == id)
-            return (unsigned)i + 1;
-    }
-    return 0;
-}
-
-static void on_found(json_t *payload, const GError *error, json_t *data,
-                     void *opaque)
-{
-    struct mcp_job *job = opaque;
-    json_int_t id = json_integer_value(
-        json_object_get(job->arguments, "step_id"));
-    unsigned steps = error ? 0
-                           : count_steps(json_object_get(payload, "steps"), id);
-
-    if (steps > 0 && !job->cancelled) {
-        roll_back(job, steps);
-        return;
-    }
-    if (error)
-        mcp_service_refuse(job->call, error);
-    else
-        mcp_tools_refuse(job->call, NULL,
-                         "the history has no step %" JSON_INTEGER_FORMAT
-                         ": it changed nothing, or was taken back, or is too "
-                         "old; get_undo_history lists the steps that there are",
-                         id);
-    mcp_queue_end(job);
-}
-
 static void start_undo(struct mcp_job *job)
 {
     struct mcp_service_state *service = mcp_service_of(job->call);
     json_t *steps = json_object_get(job->arguments, "steps");
+    const struct undo_extent extent = {
+        .steps = steps ? (unsigned)json_integer_value(steps) : 1,
+        .step_id = json_integer_value(
+            json_object_get(job->arguments, "step_id")),
+        .force = json_is_true(json_object_get(job->arguments, "force")),
+    };
 
-    if (json_object_get(job->arguments, "step_id"))
-        service->host->history(service->host_opaque,
-                               json_object_get(job->arguments, "directory"),
-                               HISTORY_MAX, on_found, job);
-    else
-        roll_back(job, steps ? (unsigned)json_integer_value(steps) : 1);
+    service->host->rollback(service->host_opaque,
+                            json_object_get(job->arguments, "directory"),
+                            &extent, on_undone, job);
 }
 
 void mcp_tool_undo(struct mcp_call *call, json_t *arguments)

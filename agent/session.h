@@ -23,6 +23,7 @@
 #include <stdbool.h>
 
 #include "agent/reply.h"
+#include "agent/undo_extent.h"
 #include "agent/session_config.h"
 
 struct session;
@@ -123,12 +124,14 @@ void session_configure_network(struct session *session,
  */
 
 void session_rollback(struct session *session, json_t *directory,
-                      unsigned steps, bool force, reply_done done,
+                      const struct undo_extent *extent, reply_done done,
                       void *opaque);
-void session_redo(struct session *session, json_t *directory, unsigned steps,
-                  bool force, reply_done done, void *opaque);
-void session_preview(struct session *session, json_t *directory, unsigned steps,
-                     bool force, reply_done done, void *opaque);
+void session_redo(struct session *session, json_t *directory,
+                  const struct undo_extent *extent, reply_done done,
+                  void *opaque);
+void session_preview(struct session *session, json_t *directory,
+                     const struct undo_extent *extent, reply_done done,
+                     void *opaque);
 void session_history(struct session *session, json_t *directory, unsigned limit,
                      reply_done done, void *opaque);
 

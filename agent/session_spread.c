@@ -17,6 +17,8 @@ const char *session_spread_label(const struct session_spread *spread,
     return spread->session->config->directories[spread->folders[i]]->label;
 }
 
+enum { HISTORY_ALL = 1000000 }; /* what a daemon takes as a limit */
+
 /* ---- life ---------------------------------------------------------------- */
 
 static void spread_free(struct session_spread *spread)
@@ -24,6 +26,7 @@ static void spread_free(struct session_spread *spread)
     for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++) {
         json_decref(spread->lists[i]);
         json_decref(spread->redos[i]);
+        json_decref(spread->planned[i]);
     }
     json_decref(spread->payload);
     json_decref(spread->barriers);
@@ -181,12 +184,25 @@ static void on_answer(json_t *payload, const GError *error, json_t *data,
     ask_next(spread);
 }
 
+/* By its id, as another step may come before it is asked for. */
+static json_t *planned_payload(const struct session_spread *spread)
+{
+    json_t *ids = spread->planned[spread->next];
+    json_t *oldest = json_array_get(ids, json_array_size(ids) - 1);
+
+    return json_pack("{s:O, s:b}", "down_to", oldest, "force", spread->force);
+}
+
 static json_t *next_payload(const struct session_spread *spread)
 {
     if (spread->payload)
         return json_incref(spread->payload);
     if (strcmp(spread->phase, "history") == 0)
-        return json_pack("{s:I}", "limit", (json_int_t)spread->steps);
+        return json_pack(
+            "{s:I}", "limit",
+            (json_int_t)(spread->step_id ? HISTORY_ALL : spread->steps));
+    if (strcmp(spread->phase, "redo") != 0 && spread->planned[spread->next])
+        return planned_payload(spread);
     return json_pack("{s:I, s:b}", "steps",
                      (json_int_t)spread->counts[spread->next], "force",
                      spread->force);

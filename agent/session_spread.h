@@ -33,6 +33,7 @@ struct session_spread {
     const char *phase; /* what is asked of them now */
     json_t *payload;   /* for all the same; or NULL: by counts and force */
     unsigned steps;
+    gint64 step_id; /* in place of steps; 0: none */
     bool force;
     bool occupies; /* the session */
 
@@ -40,6 +41,12 @@ struct session_spread {
     unsigned n;
     unsigned counts[SESSION_MAX_DIRECTORIES]; /* steps to go, in each */
     unsigned next;                            /* of the folders: who is asked */
+
+    /* Of what goes back over several folders: the ids of each one's next steps,
+     * as its history had them (NULL: none), and how often that was found out.
+     */
+    json_t *planned[SESSION_MAX_DIRECTORIES];
+    unsigned plans;
 
     /* The answers of this phase: "steps"; of a history "redo_steps" and
      * "redoable", too. */

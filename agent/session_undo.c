@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "agent/redo_units.h"
+#include "agent/session_plan.h"
 #include "agent/step_merge.h"
 #include "common/errors.h"
 
@@ -71,20 +72,12 @@ static void begin_redo(struct session_spread *spread)
 
 static void begin_preview(struct session_spread *spread)
 {
-    json_t *units = step_merge_lists(spread->lists, spread->n, spread->steps,
-                                     false, spread->counts);
-    size_t found = json_array_size(units);
-    g_autoptr(GError) error = NULL;
+    g_autoptr(GError) error = session_plan_make(spread);
 
-    json_decref(units);
-    if (found == spread->steps) {
+    if (error)
+        session_spread_finish(spread, NULL, error, NULL);
+    else
         session_spread_begin(spread, "preview");
-        return;
-    }
-    error = g_error_new(STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
-                        "there are %zu steps to undo, not %u", found,
-                        spread->steps);
-    session_spread_finish(spread, NULL, error, NULL);
 }
 
 /* ---- the end ------------------------------------------------------------- */
@@ -294,6 +287,9 @@ static void on_answered(struct session_spread *spread)
         begin_preview(spread);
     else if (planning && is_type(spread, "redo"))
         begin_redo(spread);
+    else if (strcmp(spread->phase, "preview") == 0 &&
+             !session_plan_holds(spread))
+        session_spread_begin(spread, "history");
     else if (strcmp(spread->phase, spread->type) != 0)
         session_spread_begin(spread, spread->type);
     else if (is_type(spread, "history"))
@@ -318,34 +314,49 @@ static struct session_spread *ask(struct session *session, const char *type,
 }
 
 /* Of several folders' steps it is not known yet which are the newest. */
-static void move(struct session_spread *spread, unsigned steps, bool force)
+static void move(struct session_spread *spread,
+                 const struct undo_extent *extent)
 {
+    bool counted = spread && spread->n == 1 && extent->step_id == 0;
+
     if (!spread)
         return;
-    spread->steps = steps;
-    spread->force = force;
-    if (spread->n == 1)
-        spread->counts[0] = steps;
+    if (extent->step_id < 0 && spread->n > 1) {
+        session_spread_refuse(
+            spread, g_error_new_literal(
+                        STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                        "each folder has its own steps with ids below 0: name "
+                        "the directory, too"));
+        return;
+    }
+    spread->steps = extent->steps;
+    spread->step_id = extent->step_id;
+    spread->force = extent->force;
+    if (counted)
+        spread->counts[0] = extent->steps;
     session_spread_occupy(spread);
-    session_spread_begin(spread, spread->n == 1 ? spread->type : "history");
+    session_spread_begin(spread, counted ? spread->type : "history");
 }
 
 void session_rollback(struct session *session, json_t *directory,
-                      unsigned steps, bool force, reply_done done, void *opaque)
+                      const struct undo_extent *extent, reply_done done,
+                      void *opaque)
 {
-    move(ask(session, "rollback", directory, NULL, done, opaque), steps, force);
+    move(ask(session, "rollback", directory, NULL, done, opaque), extent);
 }
 
-void session_preview(struct session *session, json_t *directory, unsigned steps,
-                     bool force, reply_done done, void *opaque)
+void session_preview(struct session *session, json_t *directory,
+                     const struct undo_extent *extent, reply_done done,
+                     void *opaque)
 {
-    move(ask(session, "preview", directory, NULL, done, opaque), steps, force);
+    move(ask(session, "preview", directory, NULL, done, opaque), extent);
 }
 
-void session_redo(struct session *session, json_t *directory, unsigned steps,
-                  bool force, reply_done done, void *opaque)
+void session_redo(struct session *session, json_t *directory,
+                  const struct undo_extent *extent, reply_done done,
+                  void *opaque)
 {
-    move(ask(session, "redo", directory, NULL, done, opaque), steps, force);
+    move(ask(session, "redo", directory, NULL, done, opaque), extent);
 }
 
 void session_history(struct session *session, json_t *directory, unsigned limit,

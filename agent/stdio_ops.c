@@ -174,21 +174,48 @@ static json_t *get_directory(json_t *payload)
     return json_object_get(payload, "directory");
 }
 
-typedef void go_back(struct session *session, json_t *directory, unsigned steps,
-                     bool force, reply_done done, void *opaque);
+typedef void go_back(struct session *session, json_t *directory,
+                     const struct undo_extent *extent, reply_done done,
+                     void *opaque);
+
+static gboolean get_extent(json_t *payload, struct undo_extent *ret_extent,
+                           GError **error)
+{
+    gboolean force = FALSE;
+    gint64 steps = 1, id = 0;
+
+    if (!message_get_optional_int(payload, "steps", 1, ROLLBACK_MAX, &steps,
+                                  error) ||
+        !message_get_optional_int(payload, "step_id", G_MININT64, G_MAXINT64,
+                                  &id, error) ||
+        !message_get_optional_bool(payload, "force", &force, error))
+        return FALSE;
+    if (json_object_get(payload, "step_id") &&
+        (json_object_get(payload, "steps") || id == 0)) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            id == 0 ? "no step has the id 0"
+                                    : "give either 'steps' or 'step_id', not "
+                                      "both");
+        return FALSE;
+    }
+    *ret_extent = (struct undo_extent){ (unsigned)steps, id, force };
+    return TRUE;
+}
 
 static gboolean go(const struct call *call, json_t *payload, go_back *way,
                    GError **error)
 {
-    gboolean force = FALSE;
-    gint64 steps = 1;
+    struct undo_extent extent;
 
-    if (!message_get_optional_int(payload, "steps", 1, ROLLBACK_MAX, &steps,
-                                  error) ||
-        !message_get_optional_bool(payload, "force", &force, error))
+    if (!get_extent(payload, &extent, error))
         return FALSE;
-    way(call->session, get_directory(payload), (unsigned)steps, force,
-        call->done, call->opaque);
+    if (way == session_redo && extent.step_id != 0) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "what is brought back is counted: give 'steps'");
+        return FALSE;
+    }
+    way(call->session, get_directory(payload), &extent, call->done,
+        call->opaque);
     return TRUE;
 }
 

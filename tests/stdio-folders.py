@@ -14,8 +14,8 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cli_case import call  # noqa: E402
-from stdio_client import (Agent, contains, done, equal, main,  # noqa: E402
-                          open_session, sh, snapshot, test)
+from stdio_client import (Agent, contains, done, equal, eventually,  # noqa: E402
+                          main, open_session, sh, snapshot, test)
 
 def changes(report):
     return [(c["directory"], c["path"], c["change"])
@@ -340,6 +340,52 @@ def all_go_back_or_none(place):
     answer = agent.ask("undo.rollback", force=True)["payload"]
     equal([s["step_id"] for s in answer["steps"]], [1])
     equal(snapshot(a, b), before)
+    equal(agent.close(), 0)
+
+
+@test
+def what_comes_in_between_is_seen(place):
+    """undo over folders: what one of them got since the last step counts"""
+    agent = open_session(place, "a", "b")
+    a, b = place.root + "/a", place.root + "/b"
+    before = snapshot(a, b)
+    # The step is ended while this still waits, so it is an ambient step's,
+    # which is open when undo is asked for.
+    done(agent, "echo 1 > f; echo 1 > /mnt/working/1/f")
+    after = snapshot(a, b)
+    done(agent, "(sleep 2.5; echo 2 > late) > /dev/null 2>&1 &")
+    while not os.path.exists(a + "/late"):
+        time.sleep(0.05)
+    answer = agent.ask("undo.rollback")["payload"]
+    equal([(s["type"], s["step_id"] < 0) for s in answer["steps"]],
+          [("ambient", True)])
+    equal(snapshot(a, b), after)
+    equal([s["step_id"] for s in
+           agent.ask("undo.rollback")["payload"]["steps"]], [1])
+    equal(snapshot(a, b), before)
+    equal(agent.close(), 0)
+
+
+@test
+def a_writer_does_not_split_an_undo(place):
+    """undo over folders, while somebody in the guest writes without end"""
+    agent = open_session(place, "a", "b")
+    a, b = place.root + "/a", place.root + "/b"
+    done(agent, "echo 1 > f; echo 1 > /mnt/working/1/f; (for i in $(seq 1000);"
+         " do echo $i > log; sleep 0.005; done) > /dev/null 2>&1 &")
+    assert eventually(lambda: os.path.exists(a + "/log"), 10)
+    would = agent.ask("undo.preview", step_id=1)["payload"]["steps"]
+    answer = agent.ask("undo.rollback", step_id=1)["payload"]
+    equal((os.path.exists(a + "/f"), os.path.exists(b + "/f")), (False, False))
+    for steps in (would, answer["steps"]):
+        equal((steps[0]["type"], steps[-1]["step_id"]), ("ambient", 1))
+        equal([d["directory"] for d in steps[-1]["directories"]], ["a", "b"])
+    code, text = agent.error("undo.rollback", step_id=1)
+    equal(code, 3000)
+    contains(text, "no step 1")
+    code, text = agent.error("undo.rollback", step_id=-1)
+    equal(code, 1004)
+    contains(text, "name the directory")
     equal(agent.close(), 0)
 
 

@@ -14,6 +14,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from mcp_client import connect  # noqa: E402
 from stdio_client import (Agent, Skip, contains, done,  # noqa: E402
                           equal, eventually, main, open_session, sh, snapshot, test)
 
@@ -85,6 +86,28 @@ def late_writes_belong_to_the_step(place):
 
 
 late_writes_belong_to_the_step.alone = True
+
+
+@test
+def a_step_is_named(place):
+    """undo by a step's id: what came later goes with it, whoever asks"""
+    agent = open_session(place)
+    client = connect(events(agent, "event.ready")[0]["mcp_socket"])
+    before = snapshot(place.share)
+    for way in (lambda id: agent.ask("undo.rollback", step_id=id)["payload"],
+                lambda id: client.tool("undo", step_id=id)):
+        id = done(agent, "echo x > f")["step_id"]
+        # The step is ended while this still waits.
+        done(agent, "(sleep 2.5; echo x > late) > /dev/null 2>&1 &")
+        assert eventually(lambda: os.path.exists(place.share + "/late"), 10)
+        equal([s["type"] for s in way(id)["steps"]], ["ambient", "command"])
+        equal(snapshot(place.share), before)
+    for wrong in ({"step_id": 0}, {"step_id": 1, "steps": 1}, {"step_id": "1"}):
+        equal(agent.error("undo.rollback", **wrong)[0], 1004)
+    equal(agent.error("undo.rollback", step_id=1)[0], 3000)
+    equal(agent.error("undo.redo", step_id=1)[0], 1004)
+    contains(client.refusal("undo", step_id=1), "no step 1")
+    equal(agent.close(), 0)
 
 
 @test
