@@ -290,6 +290,10 @@ static char *remedy(const struct cli_place *place, const GError *error)
     case ERROR_PREIMAGE_CORRUPT:
         return g_strdup("To undo what is left of the step, or to pass it by, "
                         "add --force.");
+    case ERROR_STEP_ACTIVE:
+        return g_strdup("What runs in the folder (stepback run, an agent's or "
+                        "an assistant's session) has a command under way: wait "
+                        "for its end, or stop the command.");
     case ERROR_NOTHING_TO_UNDO:
         if (!place->undo_dir)
             above = cli_place_above(place->dir ? place->dir : ".");

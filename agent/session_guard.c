@@ -85,6 +85,17 @@ static void on_triggered(struct session *session, unsigned index,
         session_guard_deny_all(session);
 }
 
+/* To the daemon the denial of a command that is stopped anyway is somebody's
+ * answer. */
+static void correct_reason(const struct session *session, json_t *payload)
+{
+    json_t *reason = json_object_get(payload, "reason");
+
+    if (session->exec && exec_is_stopping(session->exec) &&
+        g_strcmp0(json_string_value(reason), "confirmed") == 0)
+        json_object_set_new(payload, "reason", json_string("aborted"));
+}
+
 static void on_decided(struct session *session, unsigned index,
                        const char *daemon_id, json_t *payload)
 {
@@ -96,6 +107,8 @@ static void on_decided(struct session *session, unsigned index,
     json_object_set_new(payload, "safeguard_id", json_string(id));
     if (question)
         g_ptr_array_remove(session->questions, question);
+    if (denied)
+        correct_reason(session, payload);
     if (denied && session->exec) {
         exec_deny(session->exec,
                   backends_link(machine_backends(session->machine), index));

@@ -69,6 +69,9 @@ def open_steps(place):
         out = call(place, "history", "-C", place.share)[1].decode()
         contains(out.splitlines()[0], "    1  (a step that is not over yet)")
         equal(len(out.splitlines()), 2)
+        status, out, err = call(place, "undo", "-C", place.share)
+        equal((status, out), (1, b""))
+        contains(err, "stop the command")
     finally:
         daemon.end(signal.SIGKILL)
 

@@ -409,6 +409,8 @@ def cancelled_is_denied(place):
     id = agent.send("agent.execute", command="sh rm f*")
     agent.event(TRIGGERED)
     equal(agent.ask("agent.cancel")["payload"], {"cancelled": True})
+    # Nobody has confirmed that.
+    equal(agent.first(DECIDED)["reason"], "aborted")
     equal(agent.response(id)["error"]["number"], 6001)
     equal((snapshot(place.share), held(agent)), (before, False))
     id = agent.send("agent.execute", command="sh rm f*")
