@@ -70,8 +70,12 @@ char *cli_summary_step(json_t *report, const char *undo_hint)
     g_autofree char *changes = describe_changes(report);
 
     if (member(report, "affected") == 0 &&
-        !json_is_true(json_object_get(report, "unprotected")))
-        return g_steal_pointer(&changes);
+        !json_is_true(json_object_get(report, "unprotected"))) {
+        if (!json_is_true(json_object_get(report, "undoable")))
+            return g_steal_pointer(&changes);
+        return g_strdup_printf("%s but a folder's times; undo with: %s",
+                               changes, undo_hint);
+    }
     if (!json_is_true(json_object_get(report, "undoable")))
         return g_strdup_printf("%s; this cannot be undone", changes);
     return g_strdup_printf("%s; undo with: %s", changes, undo_hint);

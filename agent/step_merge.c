@@ -113,7 +113,7 @@ json_t *step_merge_reports(json_t *reports)
     json_t *merged = json_copy(json_array_get(reports, 0)), *report;
     json_t *changes = json_array(), *paths = json_array();
     json_t *counts = json_object(), *parts = json_array();
-    bool undoable = true, changed = false;
+    bool undoable = true, kept = false;
     json_int_t affected = 0;
     size_t i;
 
@@ -126,13 +126,14 @@ json_t *step_merge_reports(json_t *reports)
         if (add_some(changes, json_object_get(report, "changes")))
             json_object_set_new(merged, "truncated", json_true());
         add_some(paths, json_object_get(report, "affected_paths"));
+        /* One that has changed times alone is in the history, too. */
+        kept = kept || get_bool(report, "undoable");
         if (has_changed(report)) {
-            changed = true;
             undoable = undoable && get_bool(report, "undoable");
             json_array_append_new(parts, describe_part(report));
         }
     }
-    json_object_set_new(merged, "undoable", json_boolean(changed && undoable));
+    json_object_set_new(merged, "undoable", json_boolean(kept && undoable));
     json_object_set_new(merged, "affected", json_integer(affected));
     json_object_set_new(merged, "counts", counts);
     json_object_set_new(merged, "changes", changes);

@@ -447,4 +447,21 @@ def limits_are_kept_and_told(place):
     equal(agent.close(), 0)
 
 
+@test
+def times_alone_are_a_step(place):
+    """what undo would count is "undoable" in the report, and nothing else"""
+    agent = open_session(place)
+    for command, kept in (("true", False), ("touch z; rm z", True),
+                          ("touch z", True)):
+        report = done(agent, command)
+        ids = [step["step_id"] for step in
+               agent.ask("undo.history")["payload"]["steps"]]
+        equal((command, report["step_id"] in ids, report["undoable"]),
+              (command, kept, kept))
+    listed = {step["step_id"]: step["undoable"] for step in
+              agent.ask("undo.history")["payload"]["steps"]}
+    equal(set(listed.values()), {True})
+    equal(agent.close(), 0)
+
+
 main(mounts=True)
