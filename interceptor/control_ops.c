@@ -77,7 +77,7 @@ static json_t *handle_step_abort(struct ic *ic, json_t *payload, GError **error)
 
 static json_t *list_without_changes(const GPtrArray *infos)
 {
-    json_t *list = report_list_to_json(infos), *report;
+    json_t *list = control_outside_reports(infos), *report;
     size_t i;
 
     json_array_foreach(list, i, report)
@@ -100,7 +100,7 @@ static json_t *handle_history(struct ic *ic, json_t *payload, GError **error)
     if (!redos)
         return NULL;
     return json_pack(
-        "{s:o, s:o, s:I, s:i, s:o}", "steps", report_list_to_json(infos),
+        "{s:o, s:o, s:I, s:i, s:o}", "steps", control_outside_reports(infos),
         "barriers", control_outside_barriers(ic), "last_step_id",
         (json_int_t)ic_last_step_id(ic), "redoable", (int)ic_redoable(ic),
         "redo_steps", list_without_changes(redos));

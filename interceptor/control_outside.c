@@ -13,7 +13,8 @@
 
 enum {
     MAX_STEPS = 1000000,
-    EVENT_MAX = 1 << 20, /* bytes of an event's reports */
+    EVENT_MAX = 1 << 20,  /* bytes of an event's reports */
+    ANSWER_MAX = 8 << 20, /* of an answer's */
 };
 
 static json_t *texts_to_json(GPtrArray *texts)
@@ -28,6 +29,54 @@ static json_t *texts_to_json(GPtrArray *texts)
     }
     return list;
 }
+
+/* ---- many reports ---------------------------------------------------------
+ */
+
+static json_t *without_details(json_t *report)
+{
+    json_t *brief = json_copy(report);
+
+    json_object_del(brief, "command");
+    json_object_set_new(brief, "changes", json_array());
+    json_object_set_new(brief, "affected_paths", json_array());
+    json_object_set_new(brief, "truncated", json_true());
+    return brief;
+}
+
+/* False, and nothing is taken (report is), if there is no room for it. */
+static bool add_report(json_t *list, json_t *report, size_t *room)
+{
+    size_t size = json_dumpb(report, NULL, 0, JSON_COMPACT) + 1;
+
+    if (size > *room) {
+        json_decref(report);
+        return false;
+    }
+    *room -= size;
+    json_array_append_new(list, report);
+    return true;
+}
+
+json_t *control_outside_reports(const GPtrArray *infos)
+{
+    json_t *list = json_array();
+    size_t room = ANSWER_MAX;
+
+    for (guint i = 0; i < infos->len; i++) {
+        json_t *report = report_to_json(g_ptr_array_index(infos, i));
+        json_t *brief = without_details(report);
+
+        if (add_report(list, report, &room))
+            json_decref(brief);
+        else
+            json_array_append_new(list, brief);
+    }
+    return list;
+}
+
+/* ---- back and forth -------------------------------------------------------
+ */
 
 /* ic_rollback_steps(), ic_redo() or ic_preview(). */
 typedef gboolean go_back(struct ic *ic, unsigned steps, bool force,
@@ -44,8 +93,8 @@ static json_t *answer_of(struct ic_rollback_result *result, gboolean ok,
                          json_t **ret_data)
 {
     json_t *answer = json_pack("{s:o, s:o}", "steps",
-                               report_list_to_json(result->steps), "barriers",
-                               barriers_to_json(result->barriers));
+                               control_outside_reports(result->steps),
+                               "barriers", barriers_to_json(result->barriers));
     if (ok) {
         json_object_set_new(answer, "warnings",
                             texts_to_json(result->warnings));
@@ -121,31 +170,6 @@ json_t *control_outside_preview(struct ic *ic, json_t *payload,
 
 /* ---- telling the others ---------------------------------------------------
  */
-
-static json_t *without_details(json_t *report)
-{
-    json_t *brief = json_copy(report);
-
-    json_object_del(brief, "command");
-    json_object_set_new(brief, "changes", json_array());
-    json_object_set_new(brief, "affected_paths", json_array());
-    json_object_set_new(brief, "truncated", json_true());
-    return brief;
-}
-
-/* False, and nothing is taken (report is), if there is no room for it. */
-static bool add_report(json_t *list, json_t *report, size_t *room)
-{
-    size_t size = json_dumpb(report, NULL, 0, JSON_COMPACT) + 1;
-
-    if (size > *room) {
-        json_decref(report);
-        return false;
-    }
-    *room -= size;
-    json_array_append_new(list, report);
-    return true;
-}
 
 /* Each client's queue has to hold it, and there may be a million steps with a
  * thousand changes each. False if these are not all. */

@@ -10,6 +10,10 @@
 
 #include "interceptor/interceptor.h"
 
+/* A new list of reports, for an answer: beyond 8 MiB they come without
+ * "command", "changes" and "affected_paths", and are "truncated". */
+json_t *control_outside_reports(const GPtrArray *infos);
+
 /* "rollback". The answer: {"steps":[reports],"warnings":[texts],"barriers":
  * [those crossed]}. On error *ret_data, the error's data: {"steps": those that
  * were taken back before it, "barriers": those in the way, "paths": theirs}. */

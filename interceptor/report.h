@@ -50,9 +50,6 @@ void report_turn_round(struct ic_step_info *info);
 /* A member of its "changes". A new reference. */
 json_t *report_change_to_json(const struct ic_change *change);
 
-/* A new array of the reports of these struct ic_step_info. */
-json_t *report_list_to_json(const GPtrArray *infos);
-
 /* Microseconds since the epoch as RFC 3339, UTC. A new reference. */
 json_t *report_time_to_json(int64_t us);
 

@@ -205,13 +205,3 @@ json_t *report_to_json(const struct ic_step_info *info)
             report, json_pack("{s:b, s:s}", "aborted", 1, "reason", "denied"));
     return report;
 }
-
-json_t *report_list_to_json(const GPtrArray *infos)
-{
-    json_t *list = json_array();
-
-    for (guint i = 0; i < infos->len; i++)
-        json_array_append_new(list,
-                              report_to_json(g_ptr_array_index(infos, i)));
-    return list;
-}

@@ -212,6 +212,49 @@ static void an_event_is_bounded(struct fixture *f, gconstpointer data)
     json_decref(payload);
 }
 
+/* Steps as large as a guest can make them. */
+static void make_large(struct fixture *f, unsigned steps)
+{
+    enum { FILES = 1000, NAME = 240 };
+    struct world *w = f->world;
+    g_autofree char *name = g_strnfill(NAME, '\1'); /* six bytes each in JSON */
+
+    for (unsigned i = 0; i < steps; i++) {
+        int64_t id = world_step(w);
+
+        for (unsigned j = 0; j < FILES; j++) {
+            g_autofree char *path = g_strdup_printf("%s%u-%u", name, i, j);
+
+            CREATE(path, "");
+        }
+        json_decref(world_close_step(w, id));
+    }
+}
+
+/* An answer that nobody can take helps nobody. */
+static void answers_are_bounded(struct fixture *f, gconstpointer data)
+{
+    enum { STEPS = 4, ANSWER_MAX = 9 << 20 };
+    static const char *const types[] = { "history", "preview", "rollback",
+                                         "redo" };
+
+    make_large(f, STEPS);
+    for (size_t i = 0; i < G_N_ELEMENTS(types); i++) {
+        const char *member = i == 0 ? "limit" : "steps";
+        json_t *answer = world_request(f->world, types[i],
+                                       json_pack("{s:i}", member, STEPS));
+        json_t *steps = json_object_get(answer, "steps");
+        json_t *last = json_array_get(steps, STEPS - 1);
+
+        g_assert_cmpuint(json_array_size(steps), ==, STEPS);
+        g_assert_cmpuint(json_dumpb(answer, NULL, 0, 0), <, ANSWER_MAX);
+        g_assert_cmpint(json_integer_value(json_object_get(last, "affected")),
+                        ==, 1000);
+        g_assert_true(json_is_true(json_object_get(last, "truncated")));
+        json_decref(answer);
+    }
+}
+
 /* Nothing is kept without bound for a client that does not read. */
 static void who_does_not_read_is_not_waited_for(struct fixture *f,
                                                 gconstpointer data)
@@ -274,6 +317,7 @@ int main(int argc, char **argv)
         { "/control-history/part", a_part_is_told },
         { "/control-history/down-to", what_came_later_goes_with_it },
         { "/control-history/bounded", an_event_is_bounded },
+        { "/control-history/answers", answers_are_bounded },
         { "/control-history/silent", who_does_not_read_is_not_waited_for },
     };
 
