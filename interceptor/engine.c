@@ -337,9 +337,10 @@ static bool recover(struct ic *ic, bool keep_unfinished, GError **error)
         return true;
     if (!keep_unfinished) {
         g_set_error(error, cause->domain, cause->code,
-                    "%s: an interrupted step cannot be taken back: %s; "
-                    "'stepback undo --discard' (ic_discard() after opening "
-                    "with keep_unfinished) gives it up",
+                    "%s: what was interrupted cannot be finished or taken "
+                    "back: %s; try again, or give it up with 'stepback undo "
+                    "--discard' (ic_discard() after opening with "
+                    "keep_unfinished)",
                     ic->share, cause->message);
         return false;
     }

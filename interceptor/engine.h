@@ -72,6 +72,7 @@ struct ic {
     struct wal wal;          /* .step is NULL while no step is open */
     uint64_t last_epoch;
     int broken; /* -errno: a rollback stopped half-way, no change may be made */
+    int uncounted; /* -errno: why held is not right, at the start; or 0 */
 
     struct ic_step_info *recovered; /* or NULL */
     struct control *control;        /* or NULL */

@@ -132,14 +132,18 @@ int held_links_change_all(struct held_links *held, int blobs, int delta)
     int fd = sys_openat(blobs, ".", O_RDONLY | O_DIRECTORY, 0);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
+    int rc = 0;
 
     if (!dir)
         return fd < 0 ? fd : -errno;
     while ((entry = readdir(dir))) {
-        if (entry->d_name[0] == 'i')
-            held_links_change_kept(
-                held, fd, strtoull(entry->d_name + 1, NULL, 10), delta);
+        uint64_t ino = strtoull(entry->d_name + 1, NULL, 10);
+        int failed = entry->d_name[0] == 'i'
+                         ? held_links_change_kept(held, fd, ino, delta)
+                         : 0;
+
+        rc = rc < 0 ? rc : failed;
     }
     closedir(dir);
-    return 0;
+    return rc;
 }

@@ -33,7 +33,8 @@ void held_links_change(struct held_links *held, uint64_t ino, int delta);
 int held_links_change_kept(struct held_links *held, int blobs, uint64_t ino,
                            int delta);
 
-/* For all kept inodes, "i<ino>", in a blobs folder. 0 or -errno. */
+/* For all kept inodes, "i<ino>", in a blobs folder. 0, or the first -errno; the
+ * others are counted. */
 int held_links_change_all(struct held_links *held, int blobs, int delta);
 
 /* How many links the log holds; for inode_table_new(). */

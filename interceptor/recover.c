@@ -23,9 +23,19 @@
 
 /* ---- links --------------------------------------------------------------- */
 
+/* What is not there holds none; and into a folder that was closed to its owner,
+ * who is not root, he will not be able to look later either. */
+static void note_trouble(struct ic *ic, int rc)
+{
+    if (rc < 0 && !undo_log_is_damage(rc) && rc != -EACCES)
+        ic->uncounted = rc;
+}
+
 static void count_links(int blobs, void *opaque)
 {
-    held_links_change_all(opaque, blobs, 1);
+    struct ic *ic = opaque;
+
+    note_trouble(ic, held_links_change_all(ic->held, blobs, 1));
 }
 
 static int forget_link(int blobs, uint64_t ino, void *opaque)
@@ -36,17 +46,21 @@ static int forget_link(int blobs, uint64_t ino, void *opaque)
 static void count_folder(struct ic *ic, int folder)
 {
     fd_auto int blobs = folder < 0
-                            ? -1
+                            ? folder
                             : sys_openat(folder, STEP_BLOBS,
                                          O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
                                          0);
 
     if (blobs >= 0)
-        count_links(blobs, ic->held);
+        count_links(blobs, ic);
+    else
+        note_trouble(ic, blobs);
 }
 
-/* Every link that the log holds, also those that are on their way out. */
-static void count_all_links(struct ic *ic, int wal)
+/* Every link that the log holds, also those that are on their way out. 0, or
+ * -errno: some were not counted, and what is removed would look as if it had
+ * another name. */
+static int count_all_links(struct ic *ic, int wal)
 {
     size_t count;
     const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
@@ -58,8 +72,9 @@ static void count_all_links(struct ic *ic, int wal)
     }
     count_folder(ic, wal);
     redo_each(ic, count_folder);
-    undo_log_each_trash(ic->log, count_links, ic->held);
+    undo_log_each_trash(ic->log, count_links, ic);
     undo_log_on_forget(ic->log, forget_link, ic->held);
+    return ic->uncounted;
 }
 
 /* ---- recovery ------------------------------------------------------------ */
@@ -280,10 +295,12 @@ static bool recover_inverse(struct ic *ic, GError **error)
 bool rollback_recover(struct ic *ic, GError **error)
 {
     fd_auto int dir = undo_log_open_wal(ic->log);
+    int rc = count_all_links(ic, dir);
     bool ok = true;
 
-    count_all_links(ic, dir);
-    if (dir >= 0)
+    if (rc < 0)
+        ok = steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    else if (dir >= 0)
         ok = recover_wal(ic, dir, error);
     else if (dir == -ENOENT)
         ok = recover_inverse(ic, error);

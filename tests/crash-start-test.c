@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * crash-start-test - a start at which something cannot be looked at fails, or
+ * the engine then knows all that it has to.
+ *
+ * Each look of it fails in turn, once, as where a process may open no more
+ * files. What the log has is all there afterwards.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "interceptor/engine.h"
+#include "interceptor/fault.h"
+#include "tests/world.h"
+
+enum { STARTED, NOT_STARTED, WRONG };
+
+/* "kept" has a name in the log, and one in the folder; of the two steps the
+ * newer one can be redone. */
+static struct world *prepare(const struct world_backend *backend)
+{
+    struct world *w = world_new(backend);
+    const struct world_backend *b = backend;
+    struct ic *ic;
+
+    world_host_file(w, "kept", "text");
+    world_host_file(w, "gone", "text");
+    g_assert_true(world_folder_open(w, NULL));
+    ic = world_folder_ic(w);
+    g_assert_cmpint(b->link(w, "kept", "second"), ==, 0);
+    g_assert_true(ic_step_open(ic, 1, IC_STEP_COMMAND, "", NULL));
+    g_assert_cmpint(b->unlink(w, "gone"), ==, 0);
+    g_assert_cmpint(b->unlink(w, "second"), ==, 0);
+    g_assert_true(ic_step_close(ic, 1, 0, 0, 0, NULL, NULL));
+    g_assert_true(ic_step_open(ic, 2, IC_STEP_COMMAND, "", NULL));
+    g_assert_cmpint(b->mkdir(w, "new", 0755), ==, 0);
+    g_assert_true(ic_step_close(ic, 2, 0, 0, 0, NULL, NULL));
+    g_assert_true(ic_rollback(ic, 1, false, NULL, NULL));
+    b->stop(w);
+    return w;
+}
+
+static bool knows_all(struct world *w)
+{
+    struct ic *ic = world_folder_ic(w);
+    g_autoptr(GPtrArray) steps = ic_history(ic, 10, NULL);
+    struct stat st;
+
+    return steps && steps->len == 2 && ic_redoable(ic) == 1 &&
+           w->backend->stat(w, "kept", &st) == 0 && st.st_nlink == 1;
+}
+
+/* In a process of its own: how it ended. */
+static int start(struct world *w, struct fault_board *board, unsigned point)
+{
+    const struct fault_plan plan = { FAULT_LOOK_ERRNO, point, EMFILE };
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) {
+        bool ok;
+
+        fault_use(board);
+        fault_set(board, &plan);
+        ok = world_folder_open(w, NULL);
+        fault_set(board, NULL);
+        _exit(!ok ? NOT_STARTED : knows_all(w) ? STARTED : WRONG);
+    }
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    g_assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void every_look_fails(gconstpointer data)
+{
+    const struct world_backend *backend = data;
+    struct fault_board *board = mmap(NULL, sizeof(*board),
+                                     PROT_READ | PROT_WRITE,
+                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    unsigned ended[WRONG] = { 0 }, point = 1;
+
+    if (backend->log_elsewhere && access("/dev/shm", W_OK) < 0) {
+        g_test_skip("there is no /dev/shm");
+        return;
+    }
+    g_assert_true(board != MAP_FAILED);
+    do {
+        struct world *w = prepare(backend);
+        int end = start(w, board, point);
+
+        if (end == WRONG) {
+            g_test_message("look %u: %s %s", point, board->call, board->name);
+            g_test_fail();
+        } else {
+            ended[end]++;
+        }
+        g_assert_true(world_folder_open(w, NULL));
+        g_assert_true(knows_all(w));
+        backend->stop(w);
+        world_free(w);
+        point++;
+    } while (board->fired);
+    g_test_message("%u looks: %u starts, %u failed", point, ended[STARTED],
+                   ended[NOT_STARTED]);
+    g_assert_cmpuint(ended[NOT_STARTED], >=, 1);
+    munmap(board, sizeof(*board));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    log_set_level(g_test_verbose() ? LOG_LEVEL_INFO : LOG_LEVEL_NONE);
+    g_test_add_data_func("/crash-start/folder", &world_folder,
+                         every_look_fails);
+    g_test_add_data_func("/crash-start/folder-copy", &world_folder_copy,
+                         every_look_fails);
+    return g_test_run();
+}
