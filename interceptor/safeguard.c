@@ -271,6 +271,7 @@ gboolean safeguard_close_denied_locked(struct ic *ic,
     }
     info->denied = true;
     info->undoable = false;
+    info->ended_us = g_get_real_time();
     if (ret_info)
         *ret_info = info;
     else

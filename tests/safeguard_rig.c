@@ -111,6 +111,8 @@ void rig_close_denied(struct world *w, int64_t step, GPtrArray *before)
     g_assert_false(json_is_true(json_object_get(report, "undoable")));
     g_assert_cmpstr(json_string_value(json_object_get(report, "reason")), ==,
                     "denied");
+    g_assert_cmpstr(json_string_value(json_object_get(report, "ended")), >,
+                    json_string_value(json_object_get(report, "started")));
     json_decref(report);
     g_assert_cmpuint(world_history_count(w), ==, 0);
     world_assert_equal(w, before);
