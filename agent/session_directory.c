@@ -142,6 +142,26 @@ static gboolean label_all(struct session_directory **directories,
     return TRUE;
 }
 
+/* The daemon checks it as well; but other programs run by then. */
+static gboolean check_own_log(const struct session_directory *directory,
+                              GError **error)
+{
+    const char *log = directory->undo_dir;
+    g_autofree char *problem = NULL;
+
+    if (log && real_path_is_beneath(log, directory->path))
+        problem = g_strdup_printf("its undo log, %s, must lie outside the "
+                                  "shared folder, as the guest could change "
+                                  "it there; choose another place "
+                                  "(\"undo_dir\")",
+                                  log);
+    else if (log && real_path_is_beneath(directory->path, log))
+        problem = g_strdup_printf("it lies in its own undo log, %s; choose "
+                                  "another place for that (\"undo_dir\")",
+                                  log);
+    return !problem || invalid_directory(directory->path, problem, error);
+}
+
 static gboolean check_apart(const struct session_directory *one,
                             const struct session_directory *other,
                             GError **error)
@@ -167,6 +187,8 @@ static gboolean check_all_apart(struct session_directory *const *directories,
                                 unsigned count, GError **error)
 {
     for (unsigned i = 0; i < count; i++) {
+        if (!check_own_log(directories[i], error))
+            return FALSE;
         for (unsigned j = 0; j < count; j++) {
             if (i != j && !check_apart(directories[i], directories[j], error))
                 return FALSE;

@@ -92,8 +92,15 @@ def logs_lie_apart(place):
           {"path": b, "undo_dir": place.root + "/d/../c/d"})
     os.mkdir(log + "/folder")
     check("undo log", {"path": a, "undo_dir": log}, {"path": log + "/folder"})
+    # Its own folder is no place either, nor what is above it.
+    for own in (a, a + "/log", link + "/../a/x/y"):
+        check("undo_dir", {"path": a, "undo_dir": own})
+        check("must lie outside", {"path": a, "undo_dir": own}, {"path": b})
+    check("lies in its own undo log", {"path": a, "undo_dir": place.root})
+    equal((os.listdir(a), place.sessions()), ([], []))
     # The default place, too.
     os.symlink(b, place.root + "/.stepback")
+    check("must lie outside", {"path": b})
     check("another working folder", {"path": a},
           {"path": b, "undo_dir": place.root + "/log-b"})
     equal((os.listdir(b), os.listdir(log)), (["out"], ["folder"]))
