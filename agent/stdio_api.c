@@ -119,6 +119,16 @@ static void dispatch(struct stdio_api *api, const char *id, const char *type,
     log_set_request(NULL);
 }
 
+/* As in a payload (stdio_ops.c): a newer frontend may say more in its hello. */
+static gboolean check_members(json_t *message, const char *type, GError **error)
+{
+    static const char *const members[] = { "type", "request_id", "payload",
+                                           NULL };
+
+    return strcmp(type, "protocol.hello") == 0 ||
+           message_check_known(message, members, error);
+}
+
 static void on_request(struct stdio_api *api, json_t *message)
 {
     json_t *payload = json_object_get(message, "payload");
@@ -135,6 +145,8 @@ static void on_request(struct stdio_api *api, json_t *message)
     } else if (payload && !json_is_object(payload)) {
         send_refusal(api, id, ERROR_INVALID_FIELD,
                      "the field 'payload' must be an object");
+    } else if (!check_members(message, type, &error)) {
+        send_error(api, id, error, NULL);
     } else {
         dispatch(api, id, type, payload);
     }

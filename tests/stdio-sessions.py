@@ -210,6 +210,17 @@ def misspelt_fields_are_refused(place):
         number, text = agent.error(type, **payload)
         equal((type, number), (type, 1004))
         contains(text, "'%s'" % wrong)
+    # Beside the payload, too: there a whole payload is left out.
+    for type, wrong in (("session.reset", "payloads"),
+                        ("agent.cancel", "directory"), ("no.such", "")):
+        agent.write(json.dumps({"type": type, "request_id": "w",
+                                "payload": {}, wrong: {}}).encode() + b"\n")
+        answer = agent.until(lambda m: m.get("request_id") == "w")
+        equal((type, answer["error"]["number"]), (type, 1004))
+        contains(answer["error"]["message"], "'%s'" % wrong)
+    agent.write(b'{"type":"protocol.hello","request_id":"h","new":1,'
+                b'"payload":{"protocol_version":1,"new":1}}\n')
+    equal(agent.until(lambda m: m.get("request_id") == "h")["status"], "ok")
     equal(agent.ask("session.status")["payload"]["state"], "running")
     equal(agent.close(), 0)
 
