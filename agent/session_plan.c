@@ -56,6 +56,17 @@ static GError *find_step(struct session_spread *spread)
                              spread->step_id);
 }
 
+static GError *too_few(size_t found, unsigned wanted)
+{
+    if (found == 0)
+        return g_error_new_literal(STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
+                                   "there is nothing to undo");
+    return g_error_new(STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
+                       found == 1 ? "there is %zu step to undo, not %u"
+                                  : "there are %zu steps to undo, not %u",
+                       found, wanted);
+}
+
 GError *session_plan_make(struct session_spread *spread)
 {
     GError *error = spread->step_id ? find_step(spread) : NULL;
@@ -69,11 +80,7 @@ GError *session_plan_make(struct session_spread *spread)
     found = json_array_size(units);
     json_decref(units);
     note_plan(spread);
-    return found == spread->steps
-               ? NULL
-               : g_error_new(STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
-                             "there are %zu steps to undo, not %u", found,
-                             spread->steps);
+    return found == spread->steps ? NULL : too_few(found, spread->steps);
 }
 
 /* The preview went down to what was planned: it is longer, if more has come. */

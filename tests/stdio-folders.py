@@ -144,18 +144,27 @@ def one_step_spans_all_folders(place):
     seen = agent.ask("undo.preview", steps=3)["payload"]["steps"]
     equal([s["step_id"] for s in seen], [3, 2, 1])
     equal(snapshot(a, b, c), after)
+    equal(agent.error("undo.preview", steps=5),
+          (3000, "there are 3 steps to undo, not 5"))
     # The newest two are in two folders, one in each.
     steps = agent.ask("undo.rollback", steps=2)["payload"]["steps"]
     equal([s["step_id"] for s in steps], [3, 2])
     equal((os.listdir(a), os.listdir(b)), (["one"], ["two"]))
+    equal(agent.error("undo.rollback", steps=3),
+          (3000, "there is 1 step to undo, not 3"))
     agent.ask("undo.rollback")
     equal(snapshot(a, b, c), before)
-    equal(agent.error("undo.rollback")[0], 3000)
+    equal(agent.error("undo.rollback"), (3000, "there is nothing to undo"))
     equal(agent.ask("undo.history")["payload"]["redoable"], 3)
+    equal(agent.error("undo.redo", steps=4),
+          (3007, "there are 3 steps to bring back, not 4"))
     equal([s["step_id"] for s in
            agent.ask("undo.redo", steps=3)["payload"]["steps"]], [1, 2, 3])
     equal(snapshot(a, b, c), after)
-    equal(agent.error("undo.redo")[0], 3007)
+    equal(agent.error("undo.redo"), (3007, "there is nothing to bring back"))
+    agent.ask("undo.rollback")
+    equal(agent.error("undo.redo", steps=2),
+          (3007, "there is 1 step to bring back, not 2"))
     equal(agent.close(), 0)
 
 
@@ -188,7 +197,7 @@ def redo_is_whole_or_says_why(place):
     agent.ask("undo.redo", steps=2)
     equal(snapshot(a, b), after)
     number, text = agent.error("undo.redo")
-    equal((number, "there are 0 steps" in text), (3007, True))
+    equal((number, text), (3007, "there is nothing to bring back"))
     # Something in the guest, of no command, writes in one of the folders.
     agent.ask("undo.rollback", steps=2)
     equal(redoable(agent), (2, {"a": 2, "b": 1}))
