@@ -60,6 +60,14 @@ static json_t *network_value(const struct cli_machine *machine)
     return json_pack("{s:o, s:b}", "allow", allow, "dns", dns);
 }
 
+/* Of a list that is refused: was nothing meant, or what else is on it? */
+static bool has_none(const char *list)
+{
+    g_auto(GStrv) words = g_strsplit(list, ",", -1);
+
+    return g_strv_contains((const char *const *)words, "none");
+}
+
 static bool check_network(const struct cli_machine *machine,
                           const char *command)
 {
@@ -71,6 +79,10 @@ static bool check_network(const struct cli_machine *machine,
     json_decref(value);
     if (ok && machine->no_network && machine->network)
         cli_options_wrong("%s: --no-network and --network exclude each other",
+                          command);
+    else if (!ok && has_none(machine->network))
+        cli_options_wrong("%s: --network: 'none' stands alone; what is on a "
+                          "list without it is all that the guest may reach",
                           command);
     else if (!ok)
         cli_options_wrong("%s: --network: %s", command, error->message);

@@ -49,6 +49,9 @@ def usage(place):
     contains(call(place, "run", "--memory", "1", "--", "x")[2], "--memory")
     contains(call(place, "run", "--network", "10.1.0.0/8", "--", "x")[2],
              "the network is 10.0.0.0/8")
+    for network in ("none,dns", "1.2.3.4,none", "open,none"):
+        contains(call(place, "run", "--network", network, "--", "x")[2],
+                 "--network: 'none' stands alone")
     contains(call(place, "image", "build", "--bogus")[2],
              "stepback image build: unknown option --bogus")
     for words in (("--help",), ("--version",), ("-V",), ("help",),
