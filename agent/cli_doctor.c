@@ -8,6 +8,7 @@
 #include <glib.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "agent/accel.h"
@@ -83,14 +84,16 @@ static enum verdict check_network(void)
 
 static enum verdict check_image(void)
 {
+    static const char remedy[] = CLI_PROGRAM " image build";
     g_autoptr(GError) error = NULL;
     struct guest_image *image = guest_image_find(GUEST_IMAGE_DEFAULT, NULL,
                                                  NULL, NULL, &error);
     enum verdict verdict;
 
+    /* Most of what can be wrong with an image says it by itself. */
     if (!image)
         return tell(MISSING, "guest image", g_strdup(error->message),
-                    CLI_PROGRAM " image build");
+                    strstr(error->message, remedy) ? NULL : remedy);
     verdict = tell(GOOD, "guest image", g_strdup(image->kernel), NULL);
     guest_image_free(image);
     return verdict;

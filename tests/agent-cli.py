@@ -392,6 +392,7 @@ def doctor(place):
     for part in ("apt-get install", "stepback image build", "make install",
                  "stepback-virtiofsd is", "stepback-9pd is", "stepback-net is"):
         contains(out.decode(), part)
+    equal(out.count(b"stepback image build"), 1)
     status, out, err = call(place, "doctor", STEPBACK_QEMU="/nonexist")
     equal(status, 1)
     contains(out.decode(), "STEPBACK_QEMU names /nonexist")
