@@ -6,7 +6,7 @@
  *     ./a.out FOLDER LOG-FOLDER
  *
  * A line on stdin is a request, and a step of its own; a line on stdout says
- * how it went:   put PATH TEXT | rm PATH | mv FROM TO | mkdir PATH | undo
+ * how it went.
  *
  * It serves one user, whoever runs it, and that user's rights are all that is
  * asked. A server for several must check itself what each may do; the library
@@ -20,6 +20,8 @@
 #include <unistd.h>
 
 #include <stepback/interceptor.h>
+
+#define REQUESTS "put PATH TEXT | rm PATH | mv FROM TO | mkdir PATH | undo"
 
 static struct ic_cred user = { .umask = 022 }; /* owns what is made */
 
@@ -60,12 +62,13 @@ static int put(struct ic *ic, struct ic_inode *dir, char *name, char *text)
     return n < 0 ? (int)n : (size_t)n < iov.iov_len ? -EIO : 0;
 }
 
-/* Returns 0 or -errno, as the calls that change the share do. */
+/* Returns 0 or -errno, as the calls that change the share do; -EBADRQC: this is
+ * none of REQUESTS. */
 static int carry_out(struct ic *ic, const char *verb, char *path, char *rest)
 {
     struct ic_inode *dir, *other;
     char *name, *new_name;
-    int rc = path ? find(ic, path, &dir, &name) : -EINVAL;
+    int rc = path ? find(ic, path, &dir, &name) : -EBADRQC;
 
     if (rc < 0)
         return rc;
@@ -84,7 +87,7 @@ static int carry_out(struct ic *ic, const char *verb, char *path, char *rest)
             ic_inode_unref(other);
         }
     } else {
-        rc = -EINVAL;
+        rc = -EBADRQC;
     }
     ic_inode_unref(dir);
     return rc;
@@ -106,7 +109,9 @@ static gboolean serve(struct ic *ic, char *line, GError **error)
     if (rc == 0)
         return ic_step_close(ic, id, 0, 0, 0, NULL, error);
     if (ic_step_abort(ic, id, error))
-        g_set_error_literal(error, G_FILE_ERROR, 0, g_strerror(-rc));
+        g_set_error_literal(error, G_FILE_ERROR, 0,
+                            rc == -EBADRQC ? "a request is " REQUESTS
+                                           : g_strerror(-rc));
     return FALSE;
 }
 
