@@ -343,6 +343,16 @@ static json_t *describe_known(const char *data, size_t len)
     return json_pack("{s:I, s:s}", "size", (json_int_t)len, "sha256", sha256);
 }
 
+static void set_command(struct mcp_job *job, json_t *payload)
+{
+    struct mcp_place place = mcp_service_place(mcp_service_of(job->call),
+                                               job->arguments);
+    g_autofree char *path = plain_path(place.path);
+
+    json_object_set_new(payload, "command", json_sprintf("edit_file %s", path));
+    json_decref(place.directory);
+}
+
 static void start_edit(struct mcp_job *job)
 {
     const char *old = json_string_value(
@@ -370,6 +380,7 @@ static void start_edit(struct mcp_job *job)
     payload = json_object();
     json_bytes_set(payload, "content", text->str, text->len);
     json_object_set_new(payload, "replaces", describe_known(data, len));
+    set_command(job, payload);
     send_write(job, payload, (json_int_t)text->len, count);
 }
 

@@ -174,7 +174,9 @@ static json_t *handle_write_file(struct ic *ic, json_t *payload, GError **error)
     if (!message_get_string(payload, "path", &request.path, error) ||
         !message_get_optional_int(payload, "mode", 0, 07777, &mode, error) ||
         !message_get_optional_int(payload, "step_id", 1, G_MAXINT64, &id,
-                                  error))
+                                  error) ||
+        !message_get_optional_string(payload, "command", &request.command,
+                                     error))
         return NULL;
     content = json_bytes_get(payload, "content", &request.len);
     if (!content || strlen(request.path) !=

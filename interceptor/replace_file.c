@@ -162,8 +162,7 @@ static gboolean replace_in_step(struct replacement *r, int64_t id,
 static gboolean replace(struct replacement *r, struct ic_step_info **ret_info,
                         GError **error)
 {
-    g_autofree char *command = g_strdup_printf("write_file %s",
-                                               r->request->path);
+    g_autofree char *command = write_file_command(r->request);
     int64_t id = r->request->step_id;
 
     if (!r->target.file)

@@ -246,11 +246,17 @@ static gboolean close_step(struct ic *ic, int64_t id, const char *path,
     return TRUE;
 }
 
+char *write_file_command(const struct ic_file_write *request)
+{
+    return request->command ? g_strdup(request->command)
+                            : g_strdup_printf("write_file %s", request->path);
+}
+
 static gboolean run(struct ic *ic, const struct ic_file_write *request,
                     struct write_file_target *target,
                     struct ic_step_info **ret_info, GError **error)
 {
-    g_autofree char *command = g_strdup_printf("write_file %s", request->path);
+    g_autofree char *command = write_file_command(request);
     int64_t id = request->step_id;
     int rc;
 

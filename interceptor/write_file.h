@@ -20,6 +20,9 @@ gboolean write_file_find(struct ic *ic, const char *path,
                          struct write_file_target *target, GError **error);
 void write_file_target_clear(struct write_file_target *target);
 
+/* The step's text for the history: a new string. */
+char *write_file_command(const struct ic_file_write *request);
+
 /* Both return FALSE. rc: -errno. */
 gboolean write_file_fail(GError **error, int code, const char *path,
                          const char *what);

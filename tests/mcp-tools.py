@@ -123,6 +123,8 @@ def edits_are_exact(place):
     result = client.tool("edit_file", path="/mnt/working/file", old_text="one",
                          new_text="1")
     equal((result["replacements"], result["step_id"]), (1, 1))
+    equal(client.tool("get_undo_history")["steps"][0]["command"],
+          "edit_file file")
     contains(client.refusal("edit_file", path="file", old_text="two",
                             new_text="2"), "2 times")
     result = client.tool("edit_file", path="file", old_text="two",
