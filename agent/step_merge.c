@@ -72,10 +72,11 @@ static bool add_some(json_t *into, json_t *list)
     return false;
 }
 
+/* One that has changed times alone is in the history, too. */
 static bool has_changed(json_t *report)
 {
-    return get_int(report, "affected") > 0 || get_bool(report, "unprotected") ||
-           get_bool(report, "damaged");
+    return get_int(report, "affected") > 0 || get_bool(report, "undoable") ||
+           get_bool(report, "unprotected") || get_bool(report, "damaged");
 }
 
 /* What is true of the whole if it is of a part. */
@@ -108,7 +109,9 @@ static json_t *describe_part(json_t *report)
     return part;
 }
 
-json_t *step_merge_reports(json_t *reports)
+/* listed: they are of logs' lists, so each has its part, whatever it says: who
+ * goes back or forth must know of all logs that go along. */
+static json_t *merge(json_t *reports, bool listed)
 {
     json_t *merged = json_copy(json_array_get(reports, 0)), *report;
     json_t *changes = json_array(), *paths = json_array();
@@ -126,12 +129,11 @@ json_t *step_merge_reports(json_t *reports)
         if (add_some(changes, json_object_get(report, "changes")))
             json_object_set_new(merged, "truncated", json_true());
         add_some(paths, json_object_get(report, "affected_paths"));
-        /* One that has changed times alone is in the history, too. */
         kept = kept || get_bool(report, "undoable");
-        if (has_changed(report)) {
+        if (has_changed(report))
             undoable = undoable && get_bool(report, "undoable");
+        if (listed || has_changed(report))
             json_array_append_new(parts, describe_part(report));
-        }
     }
     json_object_set_new(merged, "undoable", json_boolean(kept && undoable));
     json_object_set_new(merged, "affected", json_integer(affected));
@@ -140,6 +142,11 @@ json_t *step_merge_reports(json_t *reports)
     json_object_set_new(merged, "affected_paths", paths);
     json_object_set_new(merged, "directories", parts);
     return merged;
+}
+
+json_t *step_merge_reports(json_t *reports)
+{
+    return merge(reports, false);
 }
 
 /* ---- several logs -------------------------------------------------------- */
@@ -199,7 +206,7 @@ static json_t *take(struct head *heads, unsigned n, json_t *chosen,
         if (counts)
             counts[i]++;
     }
-    merged = step_merge_reports(reports);
+    merged = merge(reports, true);
     json_decref(reports);
     return merged;
 }

@@ -21,8 +21,8 @@ void step_merge_label(json_t *report, const char *label);
 void step_merge_label_all(json_t *list, const char *label);
 
 /* One report of one step's labelled ones (a list, borrowed), with
- * "directories": which were changed. What can be undone in one folder and not
- * in another cannot be undone. A new reference. */
+ * "directories": in whose history it is. What can be undone in one folder and
+ * not in another cannot be undone. A new reference. */
 json_t *step_merge_reports(json_t *reports);
 
 /* The steps of several logs (each a list of labelled reports; NULL: none) as

@@ -217,6 +217,31 @@ def redo_is_whole_or_says_why(place):
 
 
 @test
+def times_alone_come_back_too(place):
+    """steps that left only a folder's times are undone and redone in order"""
+    agent = open_session(place, "a", "b")
+    a, b = place.root + "/a", place.root + "/b"
+    before = snapshot(a, b)
+    report = done(agent, "touch x; rm x; echo 1 > /mnt/working/1/f")
+    equal(report["directories"], [
+        {"directory": "a", "affected": 0, "undoable": True},
+        {"directory": "b", "affected": 1, "undoable": True}])
+    done(agent, "touch x; rm x")
+    done(agent, "echo 2 > f")
+    after = snapshot(a, b)
+    agent.ask("undo.rollback", steps=3)
+    equal(snapshot(a, b), before)
+    equal(redoable(agent), (3, {"a": 3, "b": 1}))
+    for left, in_b in ((2, 0), (1, 0), (0, 0)):
+        equal([s["step_id"] for s in
+               agent.ask("undo.redo")["payload"]["steps"]], [3 - left])
+        equal(redoable(agent), (left, {"a": left, "b": in_b}))
+    equal(snapshot(a, b), after)
+    equal(agent.error("undo.redo")[0], 3007)
+    equal(agent.close(), 0)
+
+
+@test
 def one_folder_goes_back_alone(place):
     """undo with a directory: that folder's steps, whatever else they changed"""
     agent = open_session(place, "a", "b")
