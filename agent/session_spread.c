@@ -82,8 +82,6 @@ void session_spread_refuse(struct session_spread *spread, GError *error)
 
 void session_spread_occupy(struct session_spread *spread)
 {
-    if (spread->n == 1)
-        return;
     spread->occupies = true;
     spread->session->occupied = "steps are being taken back or brought back";
 }

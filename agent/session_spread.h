@@ -6,8 +6,8 @@
  * have answered, or one has refused, its owner goes on: with another phase, or
  * by session_spread_finish(), which frees it.
  *
- * One daemon carries out its requests in their order; between the requests to
- * several nobody else may change what they find (session_spread_occupy()).
+ * One daemon carries out its requests in their order; between several requests,
+ * nobody else may change what they find (session_spread_occupy()).
  */
 #ifndef AGENT_SESSION_SPREAD_H
 #define AGENT_SESSION_SPREAD_H
@@ -63,7 +63,7 @@ session_spread_new(struct session *session, const char *type,
                    const struct session_spread_owner *owner, json_t *directory,
                    json_t *payload, reply_done done, void *opaque);
 
-/* Keep others out until the end, if there are several folders. */
+/* Keep others out until the end: it takes several requests. */
 void session_spread_occupy(struct session_spread *spread);
 
 /* Ask them all: "history" for so many steps, or another type with the payload,

@@ -343,7 +343,8 @@ static void move(struct session_spread *spread,
     spread->force = extent->force;
     if (counted)
         spread->counts[0] = extent->steps;
-    session_spread_occupy(spread);
+    if (!counted)
+        session_spread_occupy(spread);
     session_spread_begin(spread, counted ? spread->type : "history");
 }
 

@@ -111,6 +111,24 @@ def a_step_is_named(place):
 
 
 @test
+def what_follows_waits_for_a_named_step(place):
+    """what is asked right after an undo to a step does not get before it"""
+    agent = open_session(place)
+    for i in range(2):
+        done(agent, "echo %d > f%d" % (i, i))
+    undo = agent.send("undo.rollback", step_id=2)
+    execute = agent.send("agent.execute", command="sh echo x > new")
+    equal([s["step_id"] for s in agent.response(undo)["payload"]["steps"]],
+          [2])
+    equal(agent.response(execute)["error"]["number"], 6000)
+    equal(os.listdir(place.share), ["f0"])
+    agent.send("undo.preview", step_id=1)
+    stop = agent.send("session.stop")
+    equal(agent.response(stop)["status"], "ok")
+    equal(agent.close(), 0)
+
+
+@test
 def writes_without_end_do_not_hold_a_step(place):
     """CC-11, CC-12: after 2 s it closes; what comes later is an ambient step"""
     agent = open_session(place)
