@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/mcp_service.h"
+#include "common/json_bytes.h"
 #include "common/log.h"
 
 /* Of the time that a decision has; the rest is for the frontend's part. */
@@ -121,25 +122,50 @@ static void on_answered(struct mcp_call *call, json_t *answers, void *opaque)
     ask_next(elicit);
 }
 
+/* The guest gives files their names: none of them may begin a line, or turn one
+ * round, in what a person is asked. */
+static void append_shown(GString *text, const char *bytes)
+{
+    g_autofree char *valid = g_utf8_make_valid(bytes, -1);
+
+    for (const char *p = valid; *p; p = g_utf8_next_char(p)) {
+        gunichar c = g_utf8_get_char(p);
+
+        g_string_append_unichar(text, g_unichar_isprint(c) ? c : 0xfffd);
+    }
+}
+
+static void append_paths(GString *text, json_t *paths)
+{
+    json_t *path;
+    size_t i;
+
+    json_array_foreach(paths, i, path)
+    {
+        size_t len;
+        g_autofree char *bytes = json_is_string(path)
+                                     ? g_strdup(json_string_value(path))
+                                     : json_bytes_get(path, "path", &len);
+
+        g_string_append(text, "\n  ");
+        append_shown(text, bytes ? bytes : "");
+    }
+}
+
 static json_t *question(json_t *payload, const char *key)
 {
     const char *message = json_string_value(
         json_object_get(payload, "message"));
     const char *folder = json_string_value(
         json_object_get(payload, "directory"));
-    g_autoptr(GString) text = g_string_new(
-        message ? message : "A command is about to destroy much.");
-    json_t *paths = json_object_get(payload, "sample_paths"), *path;
+    g_autoptr(GString) text = g_string_new(NULL);
     json_t *params;
-    size_t i;
 
+    append_shown(text,
+                 message ? message : "A command is about to destroy much.");
     if (folder)
         g_string_append_printf(text, "\nThe folder: %s", folder);
-    json_array_foreach(paths, i, path)
-    {
-        if (json_is_string(path))
-            g_string_append_printf(text, "\n  %s", json_string_value(path));
-    }
+    append_paths(text, json_object_get(payload, "sample_paths"));
     g_string_append(text, "\nMay it go on? If not, it is stopped and what it "
                           "did is taken back.");
     params = json_pack("{s:s, s:{s:s, s:{s:{s:s, s:s, s:[s, s]}}, s:[s]}}",
