@@ -101,11 +101,16 @@ static void start_undo(struct mcp_job *job)
 
 void mcp_tool_undo(struct mcp_call *call, json_t *arguments)
 {
-    if (json_object_get(arguments, "steps") &&
-        json_object_get(arguments, "step_id"))
+    json_t *id = json_object_get(arguments, "step_id");
+
+    if (json_object_get(arguments, "steps") && id)
         mcp_tools_refuse(call, NULL,
                          "undo: give either 'steps' or 'step_id', "
                          "not both");
+    else if (id && json_integer_value(id) == 0)
+        mcp_tools_refuse(call, NULL,
+                         "undo: no step has the id 0: it is that of a command "
+                         "which was not run");
     else
         mcp_queue_add(mcp_service_of(call)->queue, call, arguments, start_undo,
                       NULL);

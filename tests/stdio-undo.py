@@ -107,6 +107,10 @@ def a_step_is_named(place):
     equal(agent.error("undo.rollback", step_id=1)[0], 3000)
     equal(agent.error("undo.redo", step_id=1)[0], 1004)
     contains(client.refusal("undo", step_id=1), "no step 1")
+    # A command that was never run has this id in its report.
+    done(agent, "echo x > f")
+    contains(client.refusal("undo", step_id=0), "id 0")
+    equal(os.listdir(place.share), ["f"])
     equal(agent.close(), 0)
 
 
