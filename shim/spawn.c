@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "shim/wire.h"
@@ -169,6 +170,19 @@ static void write_script(const char *text, char *path, size_t size)
              hold_text("the script", text, strlen(text)));
 }
 
+/* The init has asked for an address, and removes the file when it has one. */
+static void wait_for_network(void)
+{
+    enum { STEP_MS = 10, MOST_MS = 3000 };
+    const struct timespec pause = { .tv_nsec = STEP_MS * 1000 * 1000 };
+
+    for (int waited = 0; waited < MOST_MS; waited += STEP_MS) {
+        if (access("/run/stepback-network-pending", F_OK) < 0)
+            return;
+        nanosleep(&pause, NULL);
+    }
+}
+
 void spawn_exec(const struct spawn_request *request, int out, int err)
 {
     char *const *env = build_env(request->env);
@@ -178,6 +192,7 @@ void spawn_exec(const struct spawn_request *request, int out, int err)
     connect_streams(request, out, err);
     reset_signals();
     umask(022);
+    wait_for_network();
     if (chdir(request->cwd) < 0)
         give_up(126, "enter", request->cwd);
     if (strlen(request->text) < MAX_ARGUMENT) {
