@@ -120,15 +120,16 @@ def what_follows_waits_for_a_named_step(place):
     agent = open_session(place)
     for i in range(2):
         done(agent, "echo %d > f%d" % (i, i))
-    undo = agent.send("undo.rollback", step_id=2)
-    execute = agent.send("agent.execute", command="sh echo x > new")
+    undo, execute = agent.send_all(
+        ("undo.rollback", {"step_id": 2}),
+        ("agent.execute", {"command": "sh echo x > new"}))
     equal([s["step_id"] for s in agent.response(undo)["payload"]["steps"]],
           [2])
     equal(agent.response(execute)["error"]["number"], 6000)
     equal(os.listdir(place.share), ["f0"])
-    agent.send("undo.preview", step_id=1)
-    stop = agent.send("session.stop")
-    equal(agent.response(stop)["status"], "ok")
+    ids = agent.send_all(("undo.preview", {"step_id": 1}),
+                         ("session.stop", {}))
+    equal(agent.response(ids[1])["status"], "ok")
     equal(agent.close(), 0)
 
 

@@ -134,12 +134,20 @@ class Agent:
         self.process.stdin.flush()
 
     def send(self, type, **payload):
-        self.last_id += 1
-        id = "r%d" % self.last_id
-        request = {"type": type, "request_id": id, "payload": payload}
-        self.requests[id] = request
-        self.write(json.dumps(request).encode() + b"\n")
-        return id
+        return self.send_all((type, payload))[0]
+
+    def send_all(self, *requests):
+        """In one write, so that none is carried out before all have come."""
+        lines, ids = b"", []
+        for type, payload in requests:
+            self.last_id += 1
+            ids.append("r%d" % self.last_id)
+            request = {"type": type, "request_id": ids[-1],
+                       "payload": payload}
+            self.requests[ids[-1]] = request
+            lines += json.dumps(request).encode() + b"\n"
+        self.write(lines)
+        return ids
 
     def check(self, message):
         """Each line has the form that its schema says; and so had the request,
