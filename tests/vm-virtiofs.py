@@ -10,6 +10,7 @@ another kernel and its initrd (with a comma between), STEPBACK_VM_FILES how many
 files are cloned, and words on the command line some of the cases. TAP on standard
 output.
 """
+import contextlib
 import json
 import os
 import shlex
@@ -84,7 +85,8 @@ class Daemon:
 
     def start(self):
         for path in (self.socket, self.control_socket):
-            if os.path.exists(path):
+            # One that was killed has them removed, in its own time.
+            with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
         self.process = subprocess.Popen(
             [DAEMON, "--socket-path", self.socket, "--shared-dir", self.share,
