@@ -100,11 +100,12 @@ static void history(void *host, json_t *directory, unsigned limit,
                 done, opaque);
 }
 
-static void rollback(void *host, json_t *directory, unsigned steps, bool force,
-                     reply_done done, void *opaque)
+static void rollback(void *host, json_t *directory,
+                     const struct undo_extent *extent, reply_done done,
+                     void *opaque)
 {
-    answer_soon(force ? json_pack("{s:[o]}", "steps", report()) : NULL, done,
-                opaque);
+    answer_soon(extent->force ? json_pack("{s:[o]}", "steps", report()) : NULL,
+                done, opaque);
 }
 
 static json_t *status(void *host)
