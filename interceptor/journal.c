@@ -215,6 +215,22 @@ static json_t *parse(const char *line, size_t len)
     return record;
 }
 
+/* The line at *start: a new reference, NULL if it is bad. *start: of the next.
+ * False: there is none, or it is torn: its change was never made (J1). */
+static bool read_line(const char *text, size_t len, size_t *start,
+                      json_t **ret_record)
+{
+    const char *line = text + *start;
+    const char *newline = *start < len ? memchr(line, '\n', len - *start)
+                                       : NULL;
+
+    if (!newline)
+        return false;
+    *ret_record = parse(line, (size_t)(newline - line));
+    *start += (size_t)(newline - line) + 1;
+    return true;
+}
+
 int journal_read(int dirfd, const char *name,
                  int (*record)(json_t *record, void *opaque), void *opaque,
                  bool *ret_damaged)
@@ -222,22 +238,14 @@ int journal_read(int dirfd, const char *name,
     g_autofree char *text = NULL;
     size_t len, start = 0;
     int rc = fd_read_file(dirfd, name, JOURNAL_MAX_FILE, &text, &len);
+    json_t *parsed;
 
-    if (rc < 0)
-        return rc;
-    while (rc == 0 && start < len) {
-        const char *newline = memchr(text + start, '\n', len - start);
-        json_t *parsed;
-
-        if (!newline)
-            break; /* torn: its change was never made (J1) */
-        parsed = parse(text + start, (size_t)(newline - text) - start);
+    while (rc == 0 && read_line(text, len, &start, &parsed)) {
         if (parsed)
             rc = record(parsed, opaque);
         else
             *ret_damaged = true;
         json_decref(parsed);
-        start = (size_t)(newline - text) + 1;
     }
     return rc;
 }
@@ -246,20 +254,16 @@ int journal_find(int dirfd, const char *name, bool (*is_it)(json_t *record),
                  int64_t *ret_size)
 {
     g_autofree char *text = NULL;
-    const char *newline;
     size_t len, start = 0;
     int rc = fd_read_file(dirfd, name, JOURNAL_MAX_FILE, &text, &len);
     bool found = false;
+    json_t *parsed;
 
     if (rc < 0)
         return rc;
-    while (!found && (newline = memchr(text + start, '\n', len - start))) {
-        size_t end = (size_t)(newline - text);
-        json_t *parsed = parse(text + start, end - start);
-
+    while (!found && read_line(text, len, &start, &parsed)) {
         found = parsed && is_it(parsed);
         json_decref(parsed);
-        start = end + 1;
     }
     *ret_size = (int64_t)start;
     return found ? 0 : -ENODATA;
