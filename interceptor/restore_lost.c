@@ -276,11 +276,16 @@ static int find_one(struct finder *f, struct step_inode *inode)
 static int find_all(struct finder *f)
 {
     g_autoptr(GPtrArray) inodes = sorted_inodes(f->r);
-    int rc = 0;
+    int rc = 0, closed = 0;
 
-    for (guint i = 0; rc == 0 && i < inodes->len; i++)
+    for (guint i = 0; rc == 0 && i < inodes->len; i++) {
         rc = find_one(f, g_ptr_array_index(inodes, i));
-    return rc;
+        if (rc == -EACCES) { /* the others may be lost all the same */
+            closed = rc;
+            rc = 0;
+        }
+    }
+    return rc < 0 ? rc : closed;
 }
 
 int restore_find_lost(struct restore *r)
