@@ -130,6 +130,8 @@ static bool has_left(struct step *step, int blobs)
         found = is_left(step, lost, fd, entry->d_name);
     if (dir)
         closedir(dir);
+    else
+        fd_close(&fd);
     return found;
 }
 
