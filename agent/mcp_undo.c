@@ -4,7 +4,7 @@
  */
 #include "agent/mcp_service.h"
 
-enum { HISTORY_DEFAULT = 20, HISTORY_MAX = 1000 };
+enum { HISTORY_DEFAULT = 20 };
 
 /* ---- history ------------------------------------------------------------- */
 

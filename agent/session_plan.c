@@ -7,7 +7,6 @@
 #include <limits.h>
 
 #include "agent/step_merge.h"
-#include "common/errors.h"
 
 enum { MAX_PLANS = 3 };
 
@@ -56,15 +55,16 @@ static GError *find_step(struct session_spread *spread)
                              spread->step_id);
 }
 
-static GError *too_few(size_t found, unsigned wanted)
+GError *session_plan_too_few(enum error_code code, size_t found,
+                             unsigned wanted, const char *what)
 {
     if (found == 0)
-        return g_error_new_literal(STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
-                                   "there is nothing to undo");
-    return g_error_new(STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
-                       found == 1 ? "there is %zu step to undo, not %u"
-                                  : "there are %zu steps to undo, not %u",
-                       found, wanted);
+        return g_error_new(STEPBACK_ERROR, code, "there is nothing to %s",
+                           what);
+    return g_error_new(STEPBACK_ERROR, code,
+                       found == 1 ? "there is %zu step to %s, not %u"
+                                  : "there are %zu steps to %s, not %u",
+                       found, what, wanted);
 }
 
 GError *session_plan_make(struct session_spread *spread)
@@ -80,7 +80,10 @@ GError *session_plan_make(struct session_spread *spread)
     found = json_array_size(units);
     json_decref(units);
     note_plan(spread);
-    return found == spread->steps ? NULL : too_few(found, spread->steps);
+    return found == spread->steps
+               ? NULL
+               : session_plan_too_few(ERROR_NOTHING_TO_UNDO, found,
+                                      spread->steps, "undo");
 }
 
 /* The preview went down to what was planned: it is longer, if more has come. */

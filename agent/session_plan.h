@@ -13,10 +13,15 @@
 #define AGENT_SESSION_PLAN_H
 
 #include "agent/session_spread.h"
+#include "common/errors.h"
 
 /* After a history of all: sets counts, and notes the steps. NULL, or why there
  * are not so many. */
 GError *session_plan_make(struct session_spread *spread);
+
+/* There are so many steps to undo, or to bring back. A new error. */
+GError *session_plan_too_few(enum error_code code, size_t found,
+                             unsigned wanted, const char *what);
 
 /* After the preview, also where there was no plan. */
 bool session_plan_holds(const struct session_spread *spread);

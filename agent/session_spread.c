@@ -199,7 +199,7 @@ static json_t *next_payload(const struct session_spread *spread)
         return json_pack(
             "{s:I}", "limit",
             (json_int_t)(spread->step_id ? HISTORY_ALL : spread->steps));
-    if (strcmp(spread->phase, "redo") != 0 && spread->planned[spread->next])
+    if (spread->planned[spread->next])
         return planned_payload(spread);
     return json_pack("{s:I, s:b}", "steps",
                      (json_int_t)spread->counts[spread->next], "force",

@@ -36,17 +36,6 @@ static json_t *describe_redoable(const struct session_spread *spread)
     return all;
 }
 
-static GError *too_few(unsigned units, unsigned wanted)
-{
-    if (units == 0)
-        return g_error_new_literal(STEPBACK_ERROR, ERROR_NOTHING_TO_REDO,
-                                   "there is nothing to bring back");
-    return g_error_new(STEPBACK_ERROR, ERROR_NOTHING_TO_REDO,
-                       units == 1 ? "there is %u step to bring back, not %u"
-                                  : "there are %u steps to bring back, not %u",
-                       units, wanted);
-}
-
 static GError *plan_redo(struct session_spread *spread)
 {
     unsigned units = redo_units_count(spread, spread->steps, spread->counts);
@@ -54,7 +43,8 @@ static GError *plan_redo(struct session_spread *spread)
     if (units == spread->steps)
         return NULL;
     if (!redo_units_has_others(spread, spread->counts))
-        return too_few(units, spread->steps);
+        return session_plan_too_few(ERROR_NOTHING_TO_REDO, units, spread->steps,
+                                    "bring back");
     return g_error_new(STEPBACK_ERROR, ERROR_NOTHING_TO_REDO,
                        "%u steps can be brought back in all folders, not %u. "
                        "Of the next, something has changed since in one of its "
