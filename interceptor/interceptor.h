@@ -575,11 +575,10 @@ struct ic_file_write {
     const char *path; /* relative to the share */
     const void *data;
     size_t len;
-    bool set_mode;   /* to mode; else as it is, 0644 for a new file */
-    mode_t mode;     /* permission bits, with set_mode */
-    int64_t step_id; /* as ic_step_open(); 0: the next one */
-    const char
-        *command; /* as ic_step_open(); NULL: "write_file" and the path */
+    bool set_mode;       /* to mode; else as it is, 0644 for a new file */
+    mode_t mode;         /* permission bits, with set_mode */
+    int64_t step_id;     /* as ic_step_open(); 0: the next one */
+    const char *command; /* as ic_step_open(); NULL: write_file and the path */
 };
 
 /* Write a file, as an API step of its own. A file that exists keeps its inode,

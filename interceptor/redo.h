@@ -6,7 +6,7 @@
  *     anything. Found incomplete, nothing was changed.
  * R2  A rollback goes on without an inverse if there is no room for it; a redo
  *     does not, since without it the step would be gone from the history. Such
- * a rollback is marked (step_mark.h) before it changes anything, lest what
+ *     a rollback is marked (step_mark.h) before it changes anything, lest what
  *     finishes it after a kill take the half of it for the step's work and make
  *     an inverse of that.
  * R3  Inverses are valid for the tree that the rollback left: the first change
