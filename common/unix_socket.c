@@ -29,13 +29,16 @@ void unix_socket_remove(const char *path)
         unlink(path);
 }
 
+/* A socket whose owner died refuses. The owner of another one must not notice:
+ * a server of one client would take us for that, and end when we leave. So the
+ * question is one of the wrong type, which only a living socket finds. */
 static bool is_in_use(const struct sockaddr_un *address)
 {
-    fd_auto int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    fd_auto int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-    /* A socket whose owner died refuses. */
-    return fd >= 0 &&
-           connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
+    return fd >= 0 && (connect(fd, (const struct sockaddr *)address,
+                               sizeof(*address)) == 0 ||
+                       errno == EPROTOTYPE);
 }
 
 gboolean unix_socket_find_group(const char *group, gid_t *ret_gid,
@@ -81,8 +84,9 @@ int unix_socket_listen(const char *path, GError **error)
 
     if (fd < 0)
         return fail(error, path);
-    if (strlen(path) >= sizeof(address.sun_path)) {
-        errno = ENAMETOOLONG;
+    /* Linux would choose a name that nobody knows for one without a name. */
+    if (!*path || strlen(path) >= sizeof(address.sun_path)) {
+        errno = *path ? ENAMETOOLONG : ENOENT;
         return fail(error, path);
     }
     strcpy(address.sun_path, path);
