@@ -75,4 +75,37 @@ def socket_in_use(place):
         equal(server.end(), 0)
 
 
+@test
+def few_files_on_mount(place):
+    """a mount that cannot be served is an error"""
+    import resource
+    seen = place.root + "/seen"
+    os.mkdir(seen)
+    if not os.access("/dev/fuse", os.W_OK):
+        raise Skip("/dev/fuse cannot be used")
+    status, line = says("--shared-dir=" + place.share, "--mount=" + seen,
+                        "--rlimit-nofile=0", preexec_fn=lambda:
+                        resource.setrlimit(resource.RLIMIT_NOFILE, (10, 10)))
+    equal(status, 1)
+    contains(line, "Too many open files")
+    equal(os.path.ismount(seen), False)
+
+
+@test
+def dead_mount(place):
+    """a dead mount is told as such also when its attributes are not known"""
+    daemon = Daemon(place)
+    try:
+        daemon.process.kill()
+        daemon.process.wait(20)
+        # What stat(2) knows of the mount is for a second.
+        eventually(lambda: not os.path.exists(daemon.seen), 10)
+        status, line = says("--shared-dir", place.share,
+                            "--mount", daemon.seen)
+        equal(status, 1)
+        contains(line, "fusermount3 -u " + daemon.seen)
+    finally:
+        daemon.end()
+
+
 main()

@@ -15,6 +15,7 @@
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "common/errors.h"
 #include "common/real_path.h"
@@ -54,6 +55,7 @@ static gboolean check_mount(const struct options *options, GError **error)
     g_autofree char *mount = realpath(options->mount_dir, NULL);
     g_autofree char *log = daemon->undo_dir ? real_path_of(daemon->undo_dir)
                                             : NULL;
+    struct stat st;
 
     if (!share || !mount) /* what is done with them tells why */
         return TRUE;
@@ -64,7 +66,7 @@ static gboolean check_mount(const struct options *options, GError **error)
         (real_path_is_beneath(mount, log) || real_path_is_beneath(log, mount)))
         return refuse_mount(options, "is not apart from the undo log ",
                             daemon->undo_dir, error);
-    if (g_file_test(mount, G_FILE_TEST_IS_DIR))
+    if (stat(mount, &st) != 0 || S_ISDIR(st.st_mode))
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
                 "--mount=%s is not a folder", options->mount_dir);

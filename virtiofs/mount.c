@@ -21,6 +21,7 @@
 #include <fuse3/fuse_log.h>
 #include <fuse3/fuse_lowlevel.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -47,6 +48,7 @@ struct mount {
     GMutex replaying;            /* held by the thread that handles them */
     struct unmounter *unmounter; /* NULL: libfuse can do it */
     bool unmounted;              /* and libfuse does not know */
+    atomic_int failed;           /* a reader could not begin: errno */
 };
 
 /* A parked request. */
@@ -193,8 +195,7 @@ static gpointer reader_main(gpointer data)
     struct epoll_event event = { 0 };
 
     if (epoll < 0)
-        log_error(LOG_FS_BACKEND, "cannot wait for requests: %s",
-                  g_strerror(errno));
+        atomic_store(&mount->failed, errno);
     while (epoll >= 0 && handle_requests(mount, scratch, request, reply)) {
         int n = epoll_wait(epoll, &event, 1, -1);
 
@@ -318,6 +319,24 @@ static void end_session(const struct mount *mount, struct fuse_session *session)
     }
 }
 
+/* Until the end. 0, or the errno with which it could not begin. */
+static int serve_session(struct mount *mount, struct fuse_session *session,
+                         const char *dir, int stop_fd)
+{
+    if (!open_device(mount, session)) {
+        int error = errno;
+
+        fuse_session_unmount(session);
+        return error;
+    }
+    log_info(LOG_FS_BACKEND, "ready: mounted on %s", dir);
+    mount->parked = parked_queue_new(fuse_server_parked(mount->server),
+                                     wake_for_ready, mount, g_free);
+    run_readers(mount, session, stop_fd);
+    parked_queue_free(mount->parked);
+    return atomic_load(&mount->failed);
+}
+
 gboolean mount_serve(struct fuse_server *server, const char *dir, int stop_fd,
                      GError **error)
 {
@@ -325,30 +344,22 @@ gboolean mount_serve(struct fuse_server *server, const char *dir, int stop_fd,
         .server = server, .device = -1, .ended = -1, .ready = -1
     };
     struct fuse_session *session;
-    gboolean ok;
+    int failed;
 
     if (!check_stale(dir, error) || !(session = mount_session(dir, error)))
         return FALSE;
     g_mutex_init(&mount.replaying);
     if (geteuid() != 0)
         mount.unmounter = unmounter_start(dir);
-    ok = open_device(&mount, session);
-    if (ok) {
-        log_info(LOG_FS_BACKEND, "ready: mounted on %s", dir);
-        mount.parked = parked_queue_new(fuse_server_parked(server),
-                                        wake_for_ready, &mount, g_free);
-        run_readers(&mount, session, stop_fd);
-        parked_queue_free(mount.parked);
-    } else {
+    failed = serve_session(&mount, session, dir, stop_fd);
+    if (failed)
         g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                    "cannot serve %s: %s", dir, g_strerror(errno));
-        fuse_session_unmount(session);
-    }
+                    "cannot serve %s: %s", dir, g_strerror(failed));
     g_mutex_clear(&mount.replaying);
     fd_close(&mount.device);
     fd_close(&mount.ended);
     fd_close(&mount.ready);
     unmounter_free(mount.unmounter);
     end_session(&mount, session);
-    return ok;
+    return failed == 0;
 }
