@@ -76,6 +76,18 @@ def socket_in_use(place):
 
 
 @test
+def front_end(place):
+    """the log says when the front-end comes and goes"""
+    server = Server(place)
+    front = connect(server.path)
+    eventually(lambda: "front-end" in server.said(), 10)
+    contains(server.said(), "the front-end has connected")
+    front.close()
+    equal(server.process.wait(20), 0)
+    contains(server.said(), "the front-end has closed the connection")
+
+
+@test
 def few_files_on_mount(place):
     """a mount that cannot be served is an error"""
     import resource

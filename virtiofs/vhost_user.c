@@ -323,6 +323,8 @@ static gboolean run_connection(struct vhost_user *vu, int stop_fd,
             break;
     }
     vu_message_clear(&message);
+    if (r == 0)
+        log_info(LOG_FS_BACKEND, "the front-end has closed the connection");
     if (r >= 0)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
@@ -358,6 +360,7 @@ gboolean vhost_user_serve(struct fuse_server *server,
         return FALSE;
     }
     fd_close(&listening);
+    log_info(LOG_FS_BACKEND, "the front-end has connected");
     vu.rings = vhost_rings_new(server, config->pool_size);
     ok = run_connection(&vu, stop_fd, error);
     vhost_rings_free(vu.rings);
