@@ -74,10 +74,10 @@ struct sandbox_options {
     const char *uid_map, *gid_map;
 };
 
-/* Can these texts be such a list or map? NULL can. error:
- * ERROR_INVALID_FIELD. */
+/* Can these texts be such a list or map, the map for one with our own id? NULL
+ * can. error: ERROR_INVALID_FIELD. */
 gboolean sandbox_check_modcaps(const char *modcaps, GError **error);
-gboolean sandbox_check_map(const char *option, const char *text,
+gboolean sandbox_check_map(const char *option, const char *text, unsigned own,
                            GError **error);
 
 struct sandbox;

@@ -84,13 +84,6 @@ static gboolean parse_map(const char *text, const char *option,
     return FALSE;
 }
 
-gboolean sandbox_check_map(const char *option, const char *text, GError **error)
-{
-    struct id_map map = { 0 };
-
-    return !text || parse_map(text, option, &map, error);
-}
-
 static bool has_root(const struct id_map *map)
 {
     for (unsigned i = 0; i < map->length; i++) {
@@ -98,6 +91,35 @@ static bool has_root(const struct id_map *map)
             return true;
     }
     return false;
+}
+
+static bool has_outside(const struct id_map *map, unsigned id)
+{
+    for (unsigned i = 0; i < map->length; i++) {
+        const struct id_range *range = &map->ranges[i];
+
+        if (id >= range->outside && id - range->outside < range->count)
+            return true;
+    }
+    return false;
+}
+
+gboolean sandbox_check_map(const char *option, const char *text, unsigned own,
+                           GError **error)
+{
+    struct id_map map = { 0 };
+
+    if (!text)
+        return TRUE;
+    if (!parse_map(text, option, &map, error))
+        return FALSE;
+    if (has_root(&map) || has_outside(&map, own))
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                "%s=%s has neither 0 inside nor %u outside, and the daemon "
+                "would be nobody",
+                option, text, own);
+    return FALSE;
 }
 
 /* ---- newuidmap ----------------------------------------------------------- */

@@ -231,7 +231,10 @@ gboolean sandbox_change_root(struct sandbox *sandbox,
     if (fds < 0)
         return sandbox_fail(error, "/proc/self/fd");
     if (chroot(top) < 0 || fchdir(fds) < 0)
-        return sandbox_fail(error, "chroot");
+        return sandbox_fail(error, errno == EPERM
+                                       ? "--sandbox=chroot is for root, and "
+                                         "--sandbox=namespace for others"
+                                       : "chroot");
     sandbox->share = path_below(top, places->share);
     sandbox->undo_dir = path_below(top, places->undo_dir);
     sandbox->store_dir = path_below(top, places->store_dir);

@@ -247,6 +247,10 @@ int daemon_run(const struct daemon_program *program,
                   g_strerror(errno));
         return EXIT_FAILURE;
     }
+    if (options->interceptor_socket && !options->undo_dir &&
+        !options->read_only)
+        log_warn(LOG_FS_BACKEND, "without --undo-dir nothing can be taken back "
+                                 "over --interceptor-socket");
     umask(0);
     set_file_limit((rlim_t)options->file_limit);
     if (run_sandboxed(&daemon, &error))

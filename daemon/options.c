@@ -6,6 +6,7 @@
 
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "common/unix_socket.h"
 
@@ -164,6 +165,10 @@ gboolean daemon_options_apply(struct daemon_options *options,
         return FALSE;
     if (raw->debug)
         options->log_level = MAX(options->log_level, LOG_LEVEL_DEBUG);
+    if (raw->uid_maps)
+        options->uid_map = g_strjoinv(",", raw->uid_maps);
+    if (raw->gid_maps)
+        options->gid_map = g_strjoinv(",", raw->gid_maps);
     return set_outside_policy(options, raw->outside_policy, error) &&
            set_limits(options, raw, error) &&
            set_durability(options, raw->durability, error) &&
@@ -193,10 +198,15 @@ static gboolean complete_sandbox(struct daemon_options *options, GError **error)
             error, "--uid-map and --gid-map need --sandbox=namespace");
     if (options->uid_map || options->gid_map)
         sandbox->mode = SANDBOX_NAMESPACE;
-    if (!sandbox_check_map("--uid-map", options->uid_map, error) ||
-        !sandbox_check_map("--gid-map", options->gid_map, error) ||
+    if (!sandbox_check_map("--uid-map", options->uid_map, geteuid(), error) ||
+        !sandbox_check_map("--gid-map", options->gid_map, getegid(), error) ||
         !sandbox_check_modcaps(options->modcaps, error))
         return FALSE;
+    if (sandbox->mode == SANDBOX_NONE && options->modcaps &&
+        strchr(options->modcaps, '-'))
+        return daemon_options_fail(
+            error, "--modcaps=%s: without a sandbox all capabilities are kept",
+            options->modcaps);
     sandbox->share = options->shared_dir;
     sandbox->undo_dir = options->undo_dir;
     sandbox->read_only = options->read_only;
@@ -207,22 +217,55 @@ static gboolean complete_sandbox(struct daemon_options *options, GError **error)
     return TRUE;
 }
 
+static gboolean check_names(const struct daemon_options *options,
+                            GError **error)
+{
+    const struct {
+        const char *option, *value, *what;
+    } names[] = {
+        { "--shared-dir", options->shared_dir, "folder" },
+        { "--undo-dir", options->undo_dir, "folder" },
+        { "--socket-path", options->socket_path, "socket" },
+        { "--interceptor-socket", options->interceptor_socket, "socket" },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        if (names[i].value && !*names[i].value)
+            return daemon_options_fail(error, "%s needs the name of a %s",
+                                       names[i].option, names[i].what);
+    }
+    return options->shared_dir ||
+           daemon_options_fail(error, "--shared-dir is missing");
+}
+
+/* Who sets a limit of the log believes that there is one. */
+static gboolean check_log(const struct daemon_options *options, GError **error)
+{
+    const struct ic_limits *limits = &options->limits;
+
+    return options->undo_dir ||
+           (limits->max_log_size == 0 && limits->max_single_step_size == 0 &&
+            limits->max_step_count == 0 &&
+            options->durability != IC_DURABILITY_POWER) ||
+           daemon_options_fail(error, "--undo-max-log-size, "
+                                      "--undo-max-step-size, --undo-max-steps "
+                                      "and --durability=power need --undo-dir");
+}
+
 gboolean daemon_options_complete(struct daemon_options *options, GError **error)
 {
-    if (!complete_sandbox(options, error))
+    if (!complete_sandbox(options, error) || !check_names(options, error) ||
+        !check_log(options, error))
         return FALSE;
-    if (!options->shared_dir)
-        return daemon_options_fail(error, "--shared-dir is missing");
     if (options->socket_group && !options->socket_path)
         return daemon_options_fail(error, "--socket-group needs --socket-path");
     if (options->socket_group &&
         !unix_socket_find_group(options->socket_group, NULL, error))
         return FALSE;
-    if (options->undo_dir && !*options->undo_dir)
-        return daemon_options_fail(error, "--undo-dir needs the name of a "
-                                          "folder");
-    if (options->file_limit < 0)
-        return daemon_options_fail(error, "--rlimit-nofile is a number from 0");
+    if (options->file_limit != 0 && options->file_limit < DAEMON_MIN_FILES)
+        return daemon_options_fail(error,
+                                   "--rlimit-nofile is a number from %d, or 0",
+                                   DAEMON_MIN_FILES);
     if (options->interceptor_socket && options->interceptor_fd >= 0)
         return daemon_options_fail(
             error, "--interceptor-socket and --interceptor-fd exclude "
@@ -283,10 +326,10 @@ static void add_sandbox_entries(GOptionContext *context,
           "Change the capabilities that are kept: +NAME and -NAME, between "
           "colons",
           "LIST" },
-        { "uid-map", 0, 0, G_OPTION_ARG_STRING, &options->uid_map,
+        { "uid-map", 0, 0, G_OPTION_ARG_STRING_ARRAY, &raw->uid_maps,
           "Users of the sandbox's user namespace, by newuidmap",
           ":INSIDE:OUTSIDE:COUNT:" },
-        { "gid-map", 0, 0, G_OPTION_ARG_STRING, &options->gid_map,
+        { "gid-map", 0, 0, G_OPTION_ARG_STRING_ARRAY, &raw->gid_maps,
           "The same of groups", ":INSIDE:OUTSIDE:COUNT:" },
         { NULL }
     };
@@ -357,6 +400,8 @@ void daemon_raw_options_clear(struct daemon_raw_options *raw)
     g_free(raw->file_handles);
     g_free(raw->sandbox);
     g_free(raw->seccomp);
+    g_strfreev(raw->uid_maps);
+    g_strfreev(raw->gid_maps);
 }
 
 void daemon_options_clear(struct daemon_options *options)

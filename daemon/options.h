@@ -17,7 +17,7 @@
 #include "common/sandbox.h"
 #include "interceptor/interceptor.h"
 
-enum { DAEMON_MAX_FILES = 1000000 };
+enum { DAEMON_MIN_FILES = 128, DAEMON_MAX_FILES = 1000000 };
 
 struct daemon_options {
     char *shared_dir;
@@ -45,6 +45,7 @@ struct daemon_raw_options {
     char *log_level, *outside_policy;
     char *max_log_size, *max_step_size, *max_steps;
     char *durability, *file_handles, *sandbox, *seccomp;
+    char **uid_maps, **gid_maps;
     gboolean debug, read_only, print_version, syslog;
 };
 

@@ -88,6 +88,53 @@ def front_end(place):
 
 
 @test
+def empty_names(place):
+    """an option that wants a name is refused without one"""
+    share, sock = "--shared-dir=" + place.share, "--socket-path=/nowhere/s"
+    for words, option in (((share, "--socket-path="), "--socket-path"),
+                          (("--shared-dir=", sock), "--shared-dir"),
+                          (("-o", "source=", sock), "--shared-dir"),
+                          ((share, sock, "--undo-dir="), "--undo-dir"),
+                          ((share, sock, "--interceptor-socket="),
+                           "--interceptor-socket")):
+        status, line = says(*words)
+        equal((words, status), (words, 2))
+        contains(line, option + " needs the name of a ")
+
+
+@test
+def limits_without_log(place):
+    """limits of an undo log that is not there are refused"""
+    base = ("--shared-dir=" + place.share, "--socket-path=/nowhere/s")
+    for program in (VIRTIOFSD, "stepback-9pd"):
+        for word in ("--undo-max-steps=3", "--undo-max-log-size=1G",
+                     "--undo-max-step-size=1M", "--durability=power"):
+            status, line = says(*base, word, program=program)
+            equal((word, status), (word, 2))
+            contains(line, "--undo-dir")
+    server = Server(place, "--interceptor-socket=%s/control" % place.root)
+    contains(server.said(), "without --undo-dir nothing can be taken back")
+    server.end()
+    server = Server(place, "--interceptor-socket=%s/control" % place.root,
+                    "--readonly")
+    equal("--undo-dir" in server.said(), False)
+    server.end()
+
+
+@test
+def few_files(place):
+    """a limit with which nothing could be served is refused"""
+    base = ("--shared-dir=" + place.share, "--socket-path=/nowhere/s")
+    for number in (1, 127, -1):
+        status, line = says(*base, "--rlimit-nofile=%d" % number)
+        equal((number, status), (number, 2))
+        contains(line, "--rlimit-nofile is a number from 128")
+    for number in (0, 128):
+        status, line = says(*base, "--rlimit-nofile=%d" % number)
+        equal((number, status), (number, 1))
+
+
+@test
 def few_files_on_mount(place):
     """a mount that cannot be served is an error"""
     import resource
@@ -118,6 +165,83 @@ def dead_mount(place):
         contains(line, "fusermount3 -u " + daemon.seen)
     finally:
         daemon.end()
+
+
+@test
+def kept_capabilities(place):
+    """capabilities cannot be taken away where all are kept"""
+    base = ("--shared-dir=" + place.share, "--socket-path=/nowhere/s")
+    status, line = says(*base, "--sandbox=none", "--modcaps=-mknod")
+    equal(status, 2)
+    contains(line, "--modcaps")
+    for words in (("--sandbox=none", "--modcaps=+sys_admin"),
+                  ("--modcaps=-mknod",)):
+        equal((words, says(*base, *words)[0]), (words, 1))
+
+
+def as_user(place):
+    """The arguments for a process that is not root's."""
+    if os.geteuid() != 0:
+        return {}
+    os.chmod(place.root, 0o755)
+    os.chown(place.share, 65534, 65534)
+    return {"user": 65534, "group": 65534, "extra_groups": []}
+
+
+@test
+def user_chroot(place):
+    """who is not root and wants a chroot is told what there is"""
+    user = as_user(place)
+    os.chmod(place.root, 0o777)
+    status, line = says("--shared-dir=" + place.share, "--sandbox=chroot",
+                        "--socket-path=%s/s" % place.root, **user)
+    equal(status, 1)
+    contains(line, "--sandbox=chroot is for root")
+    contains(line, "--sandbox=namespace")
+
+
+def mapping_tools(place):
+    """Stand-ins for newuidmap and newgidmap: they note what they are told,
+    and fail."""
+    tools = place.root + "/tools"
+    os.mkdir(tools)
+    for name in ("newuidmap", "newgidmap"):
+        with open(tools + "/" + name, "w") as file:
+            file.write('#!/bin/sh\nshift\necho "$*" >%s/told\nexit 1\n' %
+                       place.root)
+        os.chmod(tools + "/" + name, 0o755)
+    return dict(os.environ, PATH=tools + ":" + os.environ["PATH"])
+
+
+@test
+def maps_more_than_once(place):
+    """--uid-map and --gid-map count each time that they are given"""
+    env = mapping_tools(place)
+    for words in ((":0:1000:1:,:1:100000:65535:",),
+                  (":0:1000:1:", ":1:100000:65535:")):
+        for kind in ("uid", "gid"):
+            status, line = says("--shared-dir=" + place.share,
+                                "--socket-path=%s/s" % place.root,
+                                *("--%s-map=%s" % (kind, word)
+                                  for word in words), env=env)
+            equal(status, 1)
+            if re.search("no namespaces|Operation not permitted", line):
+                raise Skip("there are no user namespaces")
+            contains(line, "cannot be mapped")
+            with open(place.root + "/told") as file:
+                equal(file.read(), "0 1000 1 1 100000 65535\n")
+
+
+@test
+def maps_without_us(place):
+    """a map in which the daemon would be nobody is refused"""
+    for option in ("--uid-map", "--gid-map"):
+        status, line = says("--shared-dir=" + place.share,
+                            "--socket-path=/nowhere/s",
+                            option + "=:1:100000:65535:")
+        equal(status, 2)
+        contains(line, option)
+        contains(line, "neither 0")
 
 
 main()
