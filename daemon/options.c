@@ -28,6 +28,8 @@ gboolean daemon_options_fail(GError **error, const char *format, ...)
 gboolean daemon_options_set_log_level(struct daemon_options *options,
                                       const char *value, GError **error)
 {
+    if (value && strcmp(value, "off") == 0)
+        value = "error"; /* why it ends is always told */
     if (!value || log_level_parse(value, &options->log_level))
         return TRUE;
     return daemon_options_fail(
@@ -109,6 +111,8 @@ static gboolean set_file_handles(struct daemon_options *options,
 
     if (!value)
         return TRUE;
+    if (strcmp(value, "fallback") == 0)
+        value = "prefer"; /* its former name */
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         if (strcmp(value, names[i]) == 0) {
             options->file_handles = (enum ic_file_handles)i;

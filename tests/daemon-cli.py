@@ -103,6 +103,46 @@ def empty_names(place):
 
 
 @test
+def other_daemons(place):
+    """what only other daemons have is refused with the reason"""
+    base = ("--shared-dir=" + place.share, "--socket-path=/nowhere/s")
+    for word, part in (("--daemonize", "supervisor"), ("--tag=x", "QEMU"),
+                       ("--allow-direct-io", "O_DIRECT"),
+                       ("--migration-mode=find-paths", "host"),
+                       ("--migration-on-error=abort", "host"),
+                       ("--migration-verify-handles", "host"),
+                       ("--migration-confirm-paths", "host"),
+                       ("-ono_xattr", "attributes"),
+                       ("-oallow_direct_io", "O_DIRECT"),
+                       ("-omax_idle_threads=3", "--thread-pool-size")):
+        status, line = says(*base, word)
+        equal((word, status), (word, 2))
+        contains(line, "is not to be had")
+        contains(line, part)
+    status, line = says(*base, "--tag", "x")
+    equal(status, 2)
+    contains(line, "--tag is not to be had")
+    status, line = says(*base, "--nonsense")
+    contains(line, "--help")
+
+
+@test
+def taken_words(place):
+    """options and values of other daemons that mean something here are taken"""
+    base = "--socket-path=/nowhere/s"
+    for words in (("--no-announce-submounts",),
+                  ("--announce-submounts", "--no-announce-submounts"),
+                  ("--log-level=off",), ("-ologlevel=err",),
+                  ("--inode-file-handles=fallback",),
+                  ("-o", "cache=none,,xattr,"), ("-ocache=none",)):
+        status, line = says("--shared-dir=" + place.share, base, *words)
+        equal((words, status), (words, 1))  # and not 2
+        contains(line, "cannot listen on socket")
+    status, line = says("--shared-dir=" + place.share, "--socket=/nowhere/s")
+    contains(line, "cannot listen on socket /nowhere/s")
+
+
+@test
 def limits_without_log(place):
     """limits of an undo log that is not there are refused"""
     base = ("--shared-dir=" + place.share, "--socket-path=/nowhere/s")

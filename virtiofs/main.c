@@ -126,7 +126,7 @@ int main(int argc, char **argv)
     int status;
 
     setlocale(LC_CTYPE, ""); /* for what GLib prints of the options */
-    options = options_parse(argc, argv, &error);
+    options = options_parse(argv, &error);
     if (!options) {
         fprintf(stderr, PROGRAM ": %s\n", error->message);
         return 2;

@@ -3,7 +3,8 @@
  * option_list - see options_parts.h: -o source=DIR,cache=always,...
  *
  * The grammar of QEMU's former C daemon, which libvirt writes. What is so
- * anyway is taken without a word; what is not to be had is refused.
+ * anyway is taken without a word; what is not to be had is refused, with the
+ * reason.
  */
 #include <stddef.h>
 #include <string.h>
@@ -15,6 +16,7 @@ struct list_option {
     options_setter *set; /* takes a value; else a switch: */
     size_t offset;       /* of a bool in struct options; 0: there is none */
     bool value;
+    const char *refusal; /* why it is not to be had */
 };
 
 #define SERVER(member) offsetof(struct options, server.member)
@@ -24,6 +26,7 @@ static const struct list_option list_options[] = {
     { "cache", options_set_cache },
     { "timeout", options_set_timeout },
     { "log_level", options_set_log_level },
+    { "loglevel", options_set_log_level },
     { "sandbox", options_set_sandbox },
     { "modcaps", options_set_modcaps },
     { "xattrmap", options_set_xattr_map },
@@ -49,6 +52,11 @@ static const struct list_option list_options[] = {
     { "xattr", NULL, 0, false },
     { "no_allow_direct_io", NULL, 0, false },
     { "allow_root", NULL, 0, false },
+
+    { "no_xattr", .refusal = OPTIONS_NO_XATTR },
+    { "allow_direct_io", .refusal = OPTIONS_NO_DIRECT_IO },
+    { "max_idle_threads", .refusal = "--thread-pool-size says how many threads "
+                                     "there are" },
 };
 
 static void set_switch(struct options *options,
@@ -70,6 +78,9 @@ static gboolean parse_option(struct options *options, char *text,
 
         if (strcmp(text, option->name) != 0)
             continue;
+        if (option->refusal)
+            return daemon_options_fail(error, "-o %s is not to be had: %s",
+                                       text, option->refusal);
         if ((option->set != NULL) != (value != NULL))
             return daemon_options_fail(error, "-o %s %s a value", text,
                                        value ? "does not take" : "needs");
@@ -88,7 +99,7 @@ gboolean options_parse_lists(struct options *options, char **lists,
         g_auto(GStrv) parts = g_strsplit(*lists, ",", -1);
 
         for (char **part = parts; *part; part++) {
-            if (!parse_option(options, *part, error))
+            if (**part && !parse_option(options, *part, error))
                 return FALSE;
         }
     }

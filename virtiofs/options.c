@@ -144,6 +144,8 @@ static void add_guest_entries(GOptionContext *context, struct options *options,
           &raw->announce_submounts,
           "Show the guest where other filesystems are mounted in the folder",
           NULL },
+        { "no-announce-submounts", 0, G_OPTION_FLAG_REVERSE, G_OPTION_ARG_NONE,
+          &raw->announce_submounts, "Do not (default)", NULL },
         { "writeback", 0, 0, G_OPTION_ARG_NONE, &raw->writeback,
           "The guest writes when it likes (not with --undo-dir)", NULL },
         { "no-readdirplus", 0, 0, G_OPTION_ARG_NONE, &raw->no_readdirplus,
@@ -196,26 +198,34 @@ static void add_program_entries(GOptionContext *context,
 }
 
 static gboolean parse_arguments(struct options *options,
-                                struct raw_options *raw, int argc, char **argv,
+                                struct raw_options *raw, char **argv,
                                 GError **error)
 {
     g_autoptr(GOptionContext) context = g_option_context_new(NULL);
+    g_auto(GStrv) words = options_split_words(argv);
+    g_autofree char *problem = NULL;
 
     g_option_context_set_summary(
         context, "Serves a folder to a virtual machine over virtio-fs, with "
                  "undo.");
     add_program_entries(context, options, raw);
     add_guest_entries(context, options, raw);
+    options_add_foreign_entries(context, options);
     daemon_options_add_entries(context, &options->daemon, &raw->daemon);
-    if (!g_option_context_parse(context, &argc, &argv, error))
-        return FALSE;
-    if (argc > 1)
+    if (!g_option_context_parse_strv(context, &words, error)) {
+        if (!g_error_matches(*error, G_OPTION_ERROR,
+                             G_OPTION_ERROR_UNKNOWN_OPTION))
+            return FALSE;
+        problem = g_strdup((*error)->message);
+        return daemon_options_fail(error, "%s; --help lists all", problem);
+    }
+    if (words[1])
         return daemon_options_fail(error, "'%s' is one argument too many",
-                                   argv[1]);
+                                   words[1]);
     return apply_raw(options, raw, error);
 }
 
-struct options *options_parse(int argc, char **argv, GError **error)
+struct options *options_parse(char **argv, GError **error)
 {
     struct options *options = g_new0(struct options, 1);
     struct raw_options raw = { .pool_size = DEFAULT_POOL_SIZE };
@@ -223,7 +233,7 @@ struct options *options_parse(int argc, char **argv, GError **error)
 
     daemon_options_init(&options->daemon);
     options->server.cache = FUSE_CACHE_AUTO;
-    ok = parse_arguments(options, &raw, argc, argv, error);
+    ok = parse_arguments(options, &raw, argv, error);
     daemon_raw_options_clear(&raw.daemon);
     g_free(raw.cache);
     g_free(raw.xattr_map);

@@ -26,9 +26,10 @@ struct options {
     struct vhost_user_config vhost_user;
 };
 
-/* Parse the command line; --help prints and exits. A new struct; NULL and
- * error with a text for the person if it is wrong. */
-struct options *options_parse(int argc, char **argv, GError **error);
+/* Parse the command line (NULL-terminated); --help prints and exits. A new
+ * struct; NULL and error (not NULL) with a text for the person if it is
+ * wrong. */
+struct options *options_parse(char **argv, GError **error);
 
 /* NULL is allowed. */
 void options_free(struct options *options);
