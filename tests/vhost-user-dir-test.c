@@ -250,6 +250,33 @@ static void test_forget_too_much(void)
     client_free(client);
 }
 
+/* As many in one request as Linux reads at once from /dev/fuse. */
+static void test_forget_many(void)
+{
+    enum { N = 65536 };
+    struct client *client = fuse_client_new(0, NULL);
+    size_t size = N * sizeof(struct fuse_forget_one);
+    g_autofree struct fuse_forget_one *one = g_malloc0(size);
+    struct fuse_in_header head = { .opcode = FUSE_BATCH_FORGET };
+    struct fuse_batch_forget_in forget = { .count = N };
+    struct iovec in[] = { PIECE(head), PIECE(forget), { one, size } };
+    struct fuse_attr attr;
+    uint64_t first, last;
+    uint32_t len;
+
+    OK(fuse_client_mkdir(client, ROOT, "first", &first));
+    OK(fuse_client_mkdir(client, ROOT, "last", &last));
+    head.len = (uint32_t)(sizeof(head) + sizeof(forget) + size);
+    one[0] = (struct fuse_forget_one){ .nodeid = first, .nlookup = 1 };
+    one[N - 1] = (struct fuse_forget_one){ .nodeid = last, .nlookup = 1 };
+    client_submit(client, 0, in, 3, 0);
+    client_reap(client, 0, &len);
+    g_assert_cmpuint(len, ==, 0);
+    g_assert_cmpint(fuse_client_getattr(client, first, &attr), ==, -ESTALE);
+    g_assert_cmpint(fuse_client_getattr(client, last, &attr), ==, -ESTALE);
+    client_free(client);
+}
+
 /* A handle is closed as what it was opened as. */
 static void test_release_other(void)
 {
@@ -432,6 +459,7 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/dir/many-open", test_many_open);
     g_test_add_func("/vhost-user/nodes/counts", test_counts);
     g_test_add_func("/vhost-user/nodes/forget-too-much", test_forget_too_much);
+    g_test_add_func("/vhost-user/nodes/forget-many", test_forget_many);
     g_test_add_func("/vhost-user/handles/release-other", test_release_other);
     g_test_add_func("/vhost-user/nodes/unlinked", test_unlinked);
     g_test_add_func("/vhost-user/nodes/dots", test_dots);

@@ -10,6 +10,11 @@
 
 #include "virtiofs/fuse_ops.h"
 
+/* More than a message of mount.c has, so that no client is refused; and no
+ * worker is busy for long. */
+#define BATCH_MAX   131072u
+#define BATCH_PIECE (1024 * sizeof(struct fuse_forget_one))
+
 /* "." and ".." come from a client's NFS server that rebuilds a path. */
 static int lookup_dots(struct fuse_server *server, struct fuse_node *node,
                        const char *name, struct ic_inode **ret_inode,
@@ -68,17 +73,23 @@ int fuse_op_forget(struct fuse_server *server, struct fuse_request *request,
     return 0;
 }
 
+/* Linux puts in one request what fits in a read of /dev/fuse: far more than
+ * the arguments of others, so they come in pieces. */
 int fuse_op_batch_forget(struct fuse_server *server,
                          struct fuse_request *request, struct fuse_node *node)
 {
     const struct fuse_batch_forget_in *in = fuse_request_take(request,
                                                               sizeof(*in));
     const struct fuse_forget_one *one;
-    uint32_t left = in->count;
+    uint32_t left = MIN(in->count, BATCH_MAX);
 
     /* The count is only a limit: what is really there ends the loop. */
-    while (left-- > 0 && (one = fuse_request_take(request, sizeof(*one))))
-        fuse_nodes_forget(server->nodes, one->nodeid, one->nlookup);
+    while (left > 0 && fuse_request_load_next(request, BATCH_PIECE)) {
+        while (left > 0 && (one = fuse_request_take(request, sizeof(*one)))) {
+            fuse_nodes_forget(server->nodes, one->nodeid, one->nlookup);
+            left--;
+        }
+    }
     return 0;
 }
 

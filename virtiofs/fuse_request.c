@@ -85,6 +85,14 @@ int fuse_request_begin(struct fuse_request *request,
     return 0;
 }
 
+static void load_args(struct fuse_request *request, size_t start, size_t size)
+{
+    request->args_start = start;
+    request->args_len = copy_iov(request->in, request->n_in, start,
+                                 request->args, size, false);
+    request->args_pos = 0;
+}
+
 int fuse_request_load_args(struct fuse_request *request, size_t min,
                            bool has_data)
 {
@@ -96,11 +104,16 @@ int fuse_request_load_args(struct fuse_request *request, size_t min,
         size = min;
     if (size > FUSE_ARGS_MAX)
         return -E2BIG;
-    request->args_len = copy_iov(request->in, request->n_in,
-                                 sizeof(request->head), request->args, size,
-                                 false);
-    request->args_pos = 0;
+    load_args(request, sizeof(request->head), size);
     return 0;
+}
+
+bool fuse_request_load_next(struct fuse_request *request, size_t size)
+{
+    size_t start = request->args_start + request->args_len;
+
+    load_args(request, start, MIN(size, request->in_len - start));
+    return request->args_len > 0;
 }
 
 size_t fuse_request_args_left(const struct fuse_request *request)
@@ -176,7 +189,7 @@ static int slice_iov(struct fuse_request *request, const struct iovec *iov,
 int fuse_request_data_in(struct fuse_request *request, size_t size,
                          struct iovec **ret_iov, unsigned *ret_n)
 {
-    size_t offset = sizeof(request->head) + request->args_len;
+    size_t offset = request->args_start + request->args_len;
 
     if (size > request->in_len - offset)
         return -EINVAL;

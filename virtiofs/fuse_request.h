@@ -53,7 +53,8 @@ struct fuse_request {
     struct fuse_in_header head;
     struct fuse_scratch *scratch;
 
-    char *args; /* in scratch */
+    char *args;        /* in scratch */
+    size_t args_start; /* in the request, of what is loaded */
     size_t args_len, args_pos;
 
     const struct iovec *in;
@@ -77,6 +78,10 @@ int fuse_request_begin(struct fuse_request *request,
  * arguments. -EINVAL if there are less than min, -E2BIG if too many. */
 int fuse_request_load_args(struct fuse_request *request, size_t min,
                            bool has_data);
+
+/* In place of these arguments (all taken), copy in what follows them, at most
+ * so much (a multiple of 8, up to FUSE_ARGS_MAX). False: there is nothing. */
+bool fuse_request_load_next(struct fuse_request *request, size_t size);
 
 /* Take the next bytes of the arguments: NULL if there are less. A struct can
  * be taken only first (alignment). */

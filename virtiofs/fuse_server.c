@@ -107,7 +107,7 @@ static const struct operation operations[] = {
     [FUSE_DESTROY] = { fuse_op_destroy, "DESTROY", 0, 0, OP_ALWAYS },
     [FUSE_BATCH_FORGET] = { fuse_op_batch_forget, "BATCH_FORGET",
                             sizeof(struct fuse_batch_forget_in), 0,
-                            OP_NO_REPLY },
+                            OP_NO_REPLY | OP_DATA },
     [FUSE_GETLK] = { fuse_op_getlk, "GETLK", sizeof(struct fuse_lk_in),
                      sizeof(struct fuse_lk_out), OP_LOCKS },
     [FUSE_SETLK] = { fuse_op_setlk, "SETLK", sizeof(struct fuse_lk_in), 0,
