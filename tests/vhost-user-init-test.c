@@ -76,6 +76,45 @@ static void test_timeout(void)
     client_free(client);
 }
 
+/* The client is not told of an undo, so it must not trust for long what was
+ * there before. */
+static void test_undo(gconstpointer cache)
+{
+    g_autofree char *folder = g_dir_make_tmp("init-test-XXXXXX", NULL);
+    g_autofree char *log = g_build_filename(folder, "log", NULL);
+    g_autofree char *remove = g_strdup_printf("rm -rf '%s'", folder);
+    const char *const arguments[] = { "-o", cache, "--undo-dir", log, NULL };
+    struct client *client = client_new(0, arguments);
+    struct fuse_init_out init = fuse_client_init(client);
+    bool is_auto = strcmp(cache, "cache=always") == 0;
+    struct fuse_open_in in = { .flags = O_RDONLY };
+    struct iovec args[] = { PIECE(in) };
+    struct fuse_entry_out entry;
+    const struct fuse_open_out *open;
+    const void *reply;
+    uint64_t node, fh;
+
+    g_assert_cmphex(init.flags & FUSE_AUTO_INVAL_DATA, ==,
+                    is_auto ? FUSE_AUTO_INVAL_DATA : 0);
+    g_assert_cmpint(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh),
+                    ==, 0);
+    g_assert_cmpint(fuse_client_lookup(client, ROOT, "f", &entry), ==, 0);
+    g_assert_cmpuint(entry.entry_valid, ==, 1);
+    g_assert_cmpuint(entry.attr_valid, ==, 1);
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_OPEN, node, args,
+                                     1, sizeof(*open), &reply, NULL),
+                    ==, 0);
+    open = reply;
+    g_assert_cmphex(open->open_flags, ==, is_auto ? 0 : FOPEN_DIRECT_IO);
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_OPENDIR, ROOT,
+                                     args, 1, sizeof(*open), &reply, NULL),
+                    ==, 0);
+    open = reply;
+    g_assert_cmphex(open->open_flags, ==, 0);
+    client_free(client);
+    g_assert_true(g_spawn_command_line_sync(remove, NULL, NULL, NULL, NULL));
+}
+
 /* ---- a client that writes later ------------------------------------------ */
 
 /* It reads the rest of a page in a file that it has open for writing alone. */
@@ -150,6 +189,10 @@ int main(int argc, char **argv)
             g_test_add_data_func(path, &flag_cases[i], test_flags);
     }
     g_test_add_func("/init/timeout", test_timeout);
+    g_test_add_data_func("/init/undo/always", "cache=always", test_undo);
+    g_test_add_data_func("/init/undo/metadata", "cache=metadata", test_undo);
+    g_test_add_data_func("/init/undo/timeout", "cache=none,timeout=60",
+                         test_undo);
     g_test_add_func("/init/writeback", test_writeback);
     g_test_add_data_func("/init/submounts/announced", GINT_TO_POINTER(1),
                          test_submounts);

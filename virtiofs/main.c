@@ -78,6 +78,11 @@ static void *start(struct ic *ic, const struct daemon_places *places,
 {
     const struct options *options = own_options;
 
+    if (options->cache_bounded)
+        log_warn(LOG_FS_BACKEND,
+                 "with an undo log a guest may trust names and attributes for "
+                 "a second, and cached data until the file changes: it is not "
+                 "told of an undo");
     return fuse_server_new(ic, &options->server);
 }
 

@@ -9,6 +9,9 @@
 
 #define DEFAULT_POOL_SIZE 4
 
+/* Seconds for which names and attributes are valid where there is an undo. */
+#define UNDO_TIMEOUT 1
+
 /* What GLib fills in, before it is checked. */
 struct raw_options {
     struct daemon_raw_options daemon;
@@ -59,6 +62,31 @@ static gboolean check(const struct options *options, GError **error)
             error, "--posix-acl excludes --translate-uid and --translate-gid: "
                    "the ids in ACLs would not be translated");
     return TRUE;
+}
+
+/* An undo changes the folder behind the client's back, and virtio-fs has no
+ * word for it. So with a log nobody trusts what was there longer than with
+ * "auto". */
+static void bound_cache(struct options *options)
+{
+    struct fuse_server_config *server = &options->server;
+    bool is_long = server->timeout_given && server->timeout > UNDO_TIMEOUT;
+
+    if (!options->daemon.undo_dir)
+        return;
+    if (server->cache == FUSE_CACHE_ALWAYS) {
+        server->cache = FUSE_CACHE_AUTO;
+        options->cache_bounded = true;
+    } else if (server->cache == FUSE_CACHE_METADATA) {
+        server->cache = FUSE_CACHE_NEVER;
+        options->cache_bounded = true;
+        is_long = is_long || !server->timeout_given;
+    }
+    if (is_long) {
+        server->timeout_given = true;
+        server->timeout = UNDO_TIMEOUT;
+        options->cache_bounded = true;
+    }
 }
 
 static gboolean add_translations(struct id_map **map, char **rules,
@@ -112,9 +140,12 @@ static gboolean apply_raw(struct options *options,
     options->server.read_only = options->daemon.read_only;
     if (options->print_capabilities || options->daemon.print_version)
         return TRUE;
-    return complete_mount(options, error) &&
-           daemon_options_complete(&options->daemon, error) &&
-           check(options, error);
+    if (!complete_mount(options, error) ||
+        !daemon_options_complete(&options->daemon, error) ||
+        !check(options, error))
+        return FALSE;
+    bound_cache(options);
+    return TRUE;
 }
 
 static void add_guest_entries(GOptionContext *context, struct options *options,

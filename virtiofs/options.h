@@ -20,6 +20,7 @@ struct options {
     char *mount_dir;
     bool print_capabilities;
     struct fuse_server_config server;
+    bool cache_bounded; /* it was to last longer than an undo log allows */
     struct xattr_map *xattr_map;
     struct id_map *uid_map, *gid_map; /* NULL: no translation */
     bool debug;
