@@ -186,6 +186,31 @@ static void test_xattr_map(void)
     client_free(client);
 }
 
+/* A write takes a file's capabilities, also where the host's kernel does not
+ * know them as such. */
+static void test_capabilities(void)
+{
+    static const char *const arguments[] = { "--xattrmap",
+                                             ":map::user.virtiofs.:", NULL };
+    struct client *client = fuse_client_new(0, arguments);
+    static const char name[] = "security.capability";
+    const void *value;
+    uint64_t node, fh;
+    uint32_t len;
+
+    g_assert_cmpint(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh),
+                    ==, 0);
+    g_assert_cmpint(set_xattr(client, node, name, "v", 1, 0), ==, 0);
+    g_assert_cmpint(fuse_client_write(client, fh, 0, "", 0, 0), ==, 0);
+    g_assert_cmpint(
+        get_xattr(client, FUSE_GETXATTR, node, name, 9, &value, &len), ==, 0);
+    g_assert_cmpint(fuse_client_write(client, fh, 0, "x", 1, 0), ==, 1);
+    g_assert_cmpint(
+        get_xattr(client, FUSE_GETXATTR, node, name, 9, &value, &len), ==,
+        -ENODATA);
+    client_free(client);
+}
+
 int main(int argc, char **argv)
 {
     umask(0);
@@ -194,5 +219,6 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/attributes/statx", test_statx);
     g_test_add_func("/vhost-user/attributes/xattrs", test_xattrs);
     g_test_add_func("/vhost-user/attributes/xattrmap", test_xattr_map);
+    g_test_add_func("/vhost-user/attributes/capabilities", test_capabilities);
     return g_test_run();
 }

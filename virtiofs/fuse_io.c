@@ -105,6 +105,23 @@ static int write_flags(const struct fuse_write_in *in)
     return flags;
 }
 
+/* The client's kernel takes a file's capabilities away by itself where it has
+ * pages to write to, and by FUSE_HANDLE_KILLPRIV_V2 not otherwise. */
+static ssize_t write_file(struct fuse_server *server,
+                          const struct fuse_write_in *in,
+                          struct fuse_handle *handle, const struct iovec *iov,
+                          unsigned n_iov)
+{
+    int r = handle->writable ? 0 : -EBADF;
+
+    if (r == 0 && in->size > 0 && !(in->write_flags & FUSE_WRITE_CACHE))
+        r = fuse_xattr_kill_capability(server, handle->inode);
+    return r < 0 ? r
+                 : ic_pwritev(server->ic, handle->inode, handle->fd, iov,
+                              (int)n_iov, (off_t)in->offset, write_flags(in),
+                              in->write_flags & FUSE_WRITE_KILL_SUIDGID);
+}
+
 int fuse_op_write(struct fuse_server *server, struct fuse_request *request,
                   struct fuse_node *node)
 {
@@ -126,11 +143,7 @@ int fuse_op_write(struct fuse_server *server, struct fuse_request *request,
     handle = fuse_handles_get_file(server->handles, in->fh);
     if (!handle)
         return -EBADF;
-    n = handle->writable
-            ? ic_pwritev(server->ic, handle->inode, handle->fd, iov, (int)n_iov,
-                         (off_t)in->offset, write_flags(in),
-                         in->write_flags & FUSE_WRITE_KILL_SUIDGID)
-            : -EBADF;
+    n = write_file(server, in, handle, iov, n_iov);
     fuse_handles_put(server->handles, handle);
     if (n < 0)
         return (int)n;

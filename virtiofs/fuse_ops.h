@@ -27,6 +27,9 @@ struct fuse_server {
     struct fuse_handles *handles;
     struct parked *parked;
     struct file_locks *locks;
+    /* The host's name of a client's file capabilities; "": the host's kernel
+     * knows them as such. */
+    struct xattr_map_name capability;
     atomic_bool initialized;
     atomic_bool export_support; /* the client may look up "." and ".." */
     atomic_bool told_version;   /* that the client is too old */
@@ -162,5 +165,13 @@ int fuse_create_end(struct fuse_server *server, struct fuse_node *dir,
  * -errno. */
 int fuse_xattr_map_name(const struct fuse_server *server, const char *name,
                         struct xattr_map_name *space, const char **ret_name);
+
+/* Find out what server->capability is. */
+void fuse_xattr_find_capability(struct fuse_server *server);
+
+/* The file is about to be written to, which takes its capabilities. 0, -errno
+ * or IC_PARKED. */
+int fuse_xattr_kill_capability(struct fuse_server *server,
+                               struct ic_inode *inode);
 
 #endif

@@ -143,6 +143,7 @@ struct fuse_server *fuse_server_new(struct ic *ic,
 
     server->ic = ic;
     server->config = *config;
+    fuse_xattr_find_capability(server);
     server->nodes = fuse_nodes_new(ic);
     server->handles = fuse_handles_new(ic);
     server->parked = parked_new();

@@ -7,6 +7,7 @@
  * that inode is a symlink.
  */
 #include <errno.h>
+#include <string.h>
 #include <sys/xattr.h>
 
 #include "common/proc_fd.h"
@@ -26,6 +27,33 @@ int fuse_xattr_map_name(const struct fuse_server *server, const char *name,
     if (r == 0)
         *ret_name = space->text;
     return r;
+}
+
+void fuse_xattr_find_capability(struct fuse_server *server)
+{
+    static const char name[] = "security.capability";
+    struct xattr_map_name *found = &server->capability;
+
+    if (!server->config.xattr_map ||
+        xattr_map_client(server->config.xattr_map, name, found) < 0 ||
+        strcmp(found->text, name) == 0)
+        found->text[0] = 0;
+}
+
+int fuse_xattr_kill_capability(struct fuse_server *server,
+                               struct ic_inode *inode)
+{
+    const char *name = server->capability.text;
+    struct proc_fd_path path;
+    int r;
+
+    if (!*name)
+        return 0;
+    path = proc_fd_path(ic_inode_fd(inode));
+    if (getxattr(path.text, name, NULL, 0) < 0)
+        return 0; /* as nearly always */
+    r = ic_removexattr(server->ic, inode, name);
+    return r == -ENODATA ? 0 : r;
 }
 
 /* As for who sets an ACL of a file whose group is none of theirs. */
