@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 
@@ -85,6 +86,21 @@ def front_end(place):
     front.close()
     equal(server.process.wait(20), 0)
     contains(server.said(), "the front-end has closed the connection")
+
+
+@test
+def memory_not_shared(place):
+    """a machine whose memory is not shared is told what it needs"""
+    server = Server(place)
+    front = connect(server.path)
+    for request, payload in ((8, struct.pack("<II", 0, 128)),  # SET_VRING_NUM
+                             (9, struct.pack("<IIQQQQ", 0, 0, 4096, 12288,
+                                             8192, 0))):  # SET_VRING_ADDR
+        front.sendall(struct.pack("<III", request, 1, len(payload)) + payload)
+    eventually(lambda: "share=on" in server.said(), 10)
+    contains(server.said(), "a memory backend with share=on")
+    front.close()
+    equal(server.process.wait(20), 0)
 
 
 @test

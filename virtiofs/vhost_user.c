@@ -144,7 +144,14 @@ static int set_vring_num(struct vhost_user *vu, struct vu_message *message)
 
 static int set_vring_addr(struct vhost_user *vu, struct vu_message *message)
 {
-    return vhost_rings_set_addresses(vu->rings, &message->payload.addresses);
+    int r = vhost_rings_set_addresses(vu->rings, &message->payload.addresses);
+
+    if (r == -EFAULT)
+        log_warn(LOG_FS_BACKEND,
+                 "queue %u is not in memory that the front-end shares; QEMU "
+                 "shares a memory backend with share=on",
+                 message->payload.addresses.index);
+    return r;
 }
 
 static int set_vring_base(struct vhost_user *vu, struct vu_message *message)
