@@ -26,7 +26,8 @@ struct flag_case {
 static const struct flag_case flag_cases[] = {
     { "default",
       { NULL },
-      FUSE_DO_READDIRPLUS | FUSE_HANDLE_KILLPRIV_V2 | FUSE_INIT_EXT,
+      FUSE_DO_READDIRPLUS | FUSE_HANDLE_KILLPRIV_V2 | FUSE_ATOMIC_O_TRUNC |
+          FUSE_INIT_EXT,
       FUSE_WRITEBACK_CACHE | FUSE_SUBMOUNTS | FUSE_POSIX_LOCKS |
           FUSE_FLOCK_LOCKS },
     { "no-readdirplus",
@@ -36,7 +37,7 @@ static const struct flag_case flag_cases[] = {
     { "no-killpriv",
       { "-o", "no_killpriv_v2" },
       FUSE_INIT_EXT,
-      FUSE_HANDLE_KILLPRIV_V2 },
+      FUSE_HANDLE_KILLPRIV_V2 | FUSE_ATOMIC_O_TRUNC },
     { "writeback", { "--writeback" }, FUSE_WRITEBACK_CACHE, 0 },
     { "o-writeback", { "-o", "writeback" }, FUSE_WRITEBACK_CACHE, 0 },
     { "submounts", { "--announce-submounts" }, FUSE_SUBMOUNTS, 0 },

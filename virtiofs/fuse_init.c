@@ -56,7 +56,12 @@ static uint64_t choose_flags(const struct fuse_server *server,
         flags |= FUSE_POSIX_ACL | FUSE_DONT_MASK | FUSE_SETXATTR_EXT;
     if (server->config.security_label)
         flags |= FUSE_SECURITY_CTX;
-    return flags & offered;
+    flags &= offered;
+    /* A client that clears suid bits by itself does it with the SETATTR that
+     * cuts the file, and an OPEN with O_TRUNC would spare it that. */
+    if (!(flags & FUSE_HANDLE_KILLPRIV_V2))
+        flags &= ~(uint64_t)FUSE_ATOMIC_O_TRUNC;
+    return flags;
 }
 
 static int reply_init(struct fuse_request *request,
