@@ -186,6 +186,29 @@ static void test_xattr_map(void)
     client_free(client);
 }
 
+/* A chown() that changes no owner takes suid bits; what comes of it is this,
+ * and a client with a cache for writes says that the ctime changes, too. */
+static void test_chown_to_nobody(void)
+{
+    static const uint32_t valid[] = { 0, FATTR_CTIME };
+    struct client *client = fuse_client_new(0, NULL);
+    uint64_t node, fh;
+
+    g_assert_cmpint(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh),
+                    ==, 0);
+    for (size_t i = 0; i < G_N_ELEMENTS(valid); i++) {
+        struct fuse_setattr_in suid = { .valid = FATTR_MODE, .mode = 04755 };
+        struct fuse_setattr_in in = { .valid = valid[i], .ctime = 1 };
+        struct fuse_attr attr;
+
+        g_assert_cmpint(fuse_client_setattr(client, node, &suid, &attr), ==, 0);
+        g_assert_cmpuint(attr.mode & 07777, ==, 04755);
+        g_assert_cmpint(fuse_client_setattr(client, node, &in, &attr), ==, 0);
+        g_assert_cmpuint(attr.mode & 07777, ==, 0755);
+    }
+    client_free(client);
+}
+
 /* A write takes a file's capabilities, also where the host's kernel does not
  * know them as such. */
 static void test_capabilities(void)
@@ -219,6 +242,8 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/attributes/statx", test_statx);
     g_test_add_func("/vhost-user/attributes/xattrs", test_xattrs);
     g_test_add_func("/vhost-user/attributes/xattrmap", test_xattr_map);
+    g_test_add_func("/vhost-user/attributes/chown-to-nobody",
+                    test_chown_to_nobody);
     g_test_add_func("/vhost-user/attributes/capabilities", test_capabilities);
     return g_test_run();
 }

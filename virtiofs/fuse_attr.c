@@ -88,7 +88,8 @@ static bool is_bad_time(const struct timespec *t)
            (t->tv_nsec < 0 || t->tv_nsec > 999999999);
 }
 
-/* Linux sends a SETATTR of nothing where suid, sgid and capabilities have to go
+/* Linux sends a SETATTR of nothing (or, where it keeps times by itself, of the
+ * ctime, which nobody can set) where suid, sgid and capabilities have to go
  * with nothing else that would take them along: before FALLOCATE, and for a
  * chown(2) that changes no owner. That is what this is on the host, too. */
 static const struct ic_setattr chown_to_nobody = {
@@ -123,7 +124,8 @@ int fuse_op_setattr(struct fuse_server *server, struct fuse_request *request,
         inode = handle->inode;
         fd = handle->writable ? handle->fd : -1;
     }
-    if (in->valid == 0 && atomic_load(&server->kills_priv))
+    if ((in->valid & ~(uint32_t)FATTR_CTIME) == 0 &&
+        atomic_load(&server->kills_priv))
         attr = chown_to_nobody;
     if (attr.valid & ~(unsigned)IC_KILL_PRIV)
         r = ic_setattr(server->ic, inode, fd, &attr, &st);
