@@ -20,9 +20,22 @@ struct news {
     GHashTable *told; /* uris */
 };
 
+/* A client may write "d//f", "./d/f" or "d/": components alone count. */
 static char *make_key(unsigned index, const char *path)
 {
-    return g_strdup_printf("%u/%s", index, path);
+    GString *key = g_string_new(NULL);
+
+    g_string_printf(key, "%u", index);
+    while (*path) {
+        size_t len = strcspn(path, "/");
+
+        if (len > 0 && !(len == 1 && *path == '.')) {
+            g_string_append_c(key, '/');
+            g_string_append_len(key, path, (gssize)len);
+        }
+        path += len + (path[len] == '/');
+    }
+    return g_string_free(key, FALSE);
 }
 
 /* A change below a folder is news for whoever watches that. */
