@@ -251,10 +251,21 @@ static bool has_steps(const char *type)
            strcmp(type, "preview") == 0;
 }
 
+/* The daemon did not answer: it may have begun. A new error. */
+static GError *describe_unanswered(const GError *error, const char *label)
+{
+    return g_error_new(error->domain, error->code,
+                       "%s; how far it got in '%s' is not known. The undo log "
+                       "goes on with that when the folder is served again: "
+                       "start a session and ask undo.history",
+                       error->message, label);
+}
+
 /* data (borrowed; may be NULL): the daemon's. */
 static void fail(struct session_spread *spread, const GError *error,
                  json_t *data)
 {
+    g_autoptr(GError) unanswered = NULL;
     json_t *all = data ? json_deep_copy(data) : json_object();
     const char *label = session_spread_label(spread, spread->next);
     bool moves = !is_type(spread, "preview") && has_steps(spread->type);
@@ -265,6 +276,8 @@ static void fail(struct session_spread *spread, const GError *error,
         /* It may have stopped after some steps. */
         json_t *steps = json_incref(json_object_get(all, "steps"));
 
+        if (error->code == ERROR_BACKEND_FAILED)
+            unanswered = describe_unanswered(error, label);
         step_merge_label_all(steps, label);
         spread->lists[spread->next] = steps;
         json_object_set_new(all, "steps", merge_steps(spread, SIZE_MAX));
@@ -272,7 +285,7 @@ static void fail(struct session_spread *spread, const GError *error,
     } else if (has_steps(spread->type)) {
         json_object_set_new(all, "steps", json_array());
     }
-    session_spread_finish(spread, NULL, error, all);
+    session_spread_finish(spread, NULL, unanswered ? unanswered : error, all);
     json_decref(all);
 }
 

@@ -551,6 +551,29 @@ def a_lost_daemon_of_several_is_told(place):
 
 
 @test
+def a_daemon_lost_in_an_undo(place):
+    """the daemon dies under an undo: the answer says that it may be half done"""
+    place.mounting()
+    agent = Agent(place)
+    agent.start()
+    agent.ask("agent.execute", command="sh echo 1 >work")
+    pids = [p for p in place.processes() if b"control0.sock" in
+            open("/proc/%d/cmdline" % p, "rb").read()]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    id = agent.send("undo.rollback")
+    time.sleep(0.3)
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    error = agent.response(id)["error"]
+    equal((error["number"], error["data"]["steps"]), (2007, []))
+    contains(error["message"], "in 'share' is not known")
+    contains(error["message"], "undo.history")
+    equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
+    equal(agent.close(), 0)
+
+
+@test
 def a_guest_that_ends_no_command(place):
     """a command that is not ended does not outlive its machine; it stays a step"""
     place.mounting()
