@@ -101,6 +101,18 @@ int capture_meta_at(struct wal *wal, struct ic_inode *dir, const char *name,
     return rc;
 }
 
+bool capture_has_binding(struct wal *wal, struct ic_inode *dir,
+                         const char *name)
+{
+    struct step_inode *known;
+
+    if (capture_inode(wal, dir, &known) < 0)
+        return false;
+    return !known || known->flags & STEP_CREATED ||
+           (known->flags & STEP_META &&
+            step_find_binding(wal->step, known, name));
+}
+
 int capture_binding(struct wal *wal, struct ic_inode *dir, const char *name,
                     const struct stat *now)
 {

@@ -4,7 +4,9 @@
  *
  * Where a rename replaces a file, the file gets a link in the log first, so
  * that the name is never missing; a directory cannot be linked, so source and
- * target are exchanged and the old directory is then moved away.
+ * target are exchanged and the old directory is then moved away. Where there is
+ * nothing to replace, the rename may not replace (RENAME_NOREPLACE): what
+ * others put there meanwhile would be lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -193,6 +195,19 @@ static void set_place(struct ic *ic, const struct stat *st,
     }
 }
 
+/* The rename of what replaces nothing. -EAGAIN: somebody was there first. */
+static int rename_free(struct ic *ic, const struct rename_end *from,
+                       const struct rename_end *to, unsigned flags)
+{
+    int rc;
+
+    if (flags != 0 || !engine_captures(ic))
+        return sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
+                             flags);
+    rc = sys_rename_noreplace(from->dir->fd, from->name, to->dir->fd, to->name);
+    return rc == -EEXIST ? -EAGAIN : rc;
+}
+
 static int rename_captured(struct ic *ic, const struct rename_end *from,
                            const struct rename_end *to, unsigned flags)
 {
@@ -223,8 +238,7 @@ static int rename_captured(struct ic *ic, const struct rename_end *from,
             return rc;
         }
     }
-    return sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
-                         flags);
+    return rename_free(ic, from, to, flags);
 }
 
 static void set_places(struct ic *ic, const struct rename_end *from,
@@ -252,8 +266,19 @@ static int rename_unkept(struct ic *ic, struct rename_end *from,
     return rc;
 }
 
+/* A name that has been recorded is looked at only if something is there. */
+static int look_at_target(struct ic *ic, struct rename_end *to, unsigned flags,
+                          bool again)
+{
+    to->exists = false;
+    return flags == 0 && !again && engine_captures(ic) &&
+                   capture_has_binding(&ic->wal, to->dir, to->name)
+               ? 0
+               : look(ic, to);
+}
+
 static int rename_once(struct ic *ic, struct rename_end *from,
-                       struct rename_end *to, unsigned flags)
+                       struct rename_end *to, unsigned flags, bool again)
 {
     int rc;
 
@@ -261,7 +286,7 @@ static int rename_once(struct ic *ic, struct rename_end *from,
         return rename_unkept(ic, from, to, flags);
     rc = look(ic, from);
     if (rc == 0)
-        rc = look(ic, to);
+        rc = look_at_target(ic, to, flags, again);
     if (rc < 0)
         return rc;
     if (!from->exists || (flags & RENAME_EXCHANGE && !to->exists))
@@ -298,7 +323,7 @@ static int rename_begun(struct ic *ic, struct rename_end *from,
     if (!(flags & RENAME_EXCHANGE))
         victim = mutate_hold_name(ic, to->dir, to->name);
     for (int i = 0; i < MUTATE_RACE_TRIES; i++) {
-        rc = rename_once(ic, from, to, flags);
+        rc = rename_once(ic, from, to, flags, i > 0);
         if (rc != -EAGAIN)
             break;
     }

@@ -6,8 +6,11 @@
  * Such a folder was nowhere before the step. The step may work in it as
  * anywhere else, and none of that is for undo, which sets the folder aside.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/edits.h"
 #include "tests/oracle.h"
@@ -159,6 +162,40 @@ static void older(struct edits *f)
     edits_assert_text(f, "new/dir/file", "old");
 }
 
+/* What others put at a name that the step has used is kept, too, and is left in
+ * the log by undo. */
+static void onto_known_name(struct edits *f)
+{
+    g_autofree char *find = g_strdup_printf("grep -rqx precious '%s'",
+                                            f->w->undo_dir);
+    g_autofree char *full = world_host_path(f->w, "name");
+    int64_t id = world_step(f->w);
+
+    client_rename(f, "file", "name");
+    client_rename(f, "name", "file");
+    g_usleep(CLOCK_LAG_US);
+    host_mkdir(f, "name");
+    g_assert_cmpint(f->w->backend->rename(f->w, "file", "name", 0), ==,
+                    -EISDIR);
+    g_assert_cmpint(rmdir(full), ==, 0);
+    edits_write(f, "name", "precious");
+    if (f->w->backend->log_elsewhere) { /* of what can it be a copy? */
+        g_assert_cmpint(f->w->backend->rename(f->w, "file", "name", 0), ==,
+                        -ESTALE);
+        edits_assert_text(f, "name", "precious");
+        return;
+    }
+    client_rename(f, "file", "name");
+    edits_assert_text(f, "name", "old");
+    json_decref(world_close_step(f->w, id));
+    if (edits_is_watched(f))
+        edits_forced(f, "name");
+    else
+        edits_undone(f);
+    world_assert_equal(f->w, f->before);
+    g_assert_cmpint(system(find), ==, 0);
+}
+
 static const struct edits_case cases[] = {
     { "foreign-work/in-new", in_new },
     { "foreign-work/in-replaced", in_replaced },
@@ -166,6 +203,7 @@ static const struct edits_case cases[] = {
     { "foreign-work/aborted", aborted },
     { "foreign-work/killed", killed },
     { "foreign-work/older", older },
+    { "foreign-work/onto-known-name", onto_known_name },
 };
 
 int main(int argc, char **argv)
