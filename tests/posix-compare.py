@@ -16,6 +16,7 @@ import shutil
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,8 @@ TIMEOUT = 20
 ROOT, USER = (0, 0, [0, 2002]), (1001, 1001, [1001, 2002])
 OTHER = 1005       # somebody else, and their group
 NO_MEMBER = 3003   # a group that USER is not in
+# A file's permitted capability to bind low ports (linux/capability.h).
+CAPABILITY = struct.pack("<5I", 0x02000001, 1 << 10, 0, 0, 0)
 TICK = 0.02        # more than the file system's clock
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -172,6 +175,26 @@ def suid_before():
         for how in ("write", "trunc", "otrunc", "chown", "chgrp", "same",
                     "alloc", "append"):
             put(f"{how}-{mode:o}", mode=mode, owner=USER[:2])
+
+
+def capabilities_before():
+    for how in ("write", "append", "trunc", "otrunc", "copy", "chown"):
+        put(how, mode=0o777, owner=USER[:2])
+        os.setxattr(how, "security.capability", CAPABILITY)
+    put("source")
+
+
+def capabilities(p):
+    p.do("write", write_to, "write", "x")
+    p.do("append", write_to, "append", "x", os.O_WRONLY | os.O_APPEND)
+    p.do("truncate", os.truncate, "trunc", 3)
+    p.do("O_TRUNC", write_to, "otrunc", "", os.O_WRONLY | os.O_TRUNC)
+    p.do("chown", os.chown, "chown", -1, 2002)
+    source, copy = os.open("source", os.O_RDONLY), os.open("copy", os.O_WRONLY)
+    p.do("copy", os.copy_file_range, source, copy, 3)
+    os.close(source), os.close(copy)
+    for how in ("write", "append", "trunc", "otrunc", "copy", "chown"):
+        p.do(how, os.listxattr, how)
 
 
 def suid(p):
@@ -553,6 +576,7 @@ def listing(p):
 CASES = [
     ("sticky folders", sticky, sticky_before),
     ("suid and sgid are cleared", suid, suid_before),
+    ("capabilities are cleared", capabilities, capabilities_before),
     ("chmod and chown", chmod, chmod_before),
     ("umask and setgid folders", creating, creating_before),
     ("link counts", links, None),
@@ -567,6 +591,21 @@ CASES = [
     ("programs that run", busy, None),
     ("groups of the caller", groups, groups_before),
     ("listing", listing, None),
+]
+
+
+# Who clears such bits depends on what was agreed with the client.
+CLEARED = ("suid and sgid are cleared", "capabilities are cleared")
+
+# Of the daemon: more arguments, whether it has a log, and which cases (None:
+# all).
+VARIANTS = [
+    ([], True, None),
+    (["--cache=never"], False, CLEARED),
+    (["--writeback"], False, CLEARED),
+    (["-o", "no_killpriv_v2"], True, CLEARED),
+    (["--cache=never",
+      "--xattrmap=:map:security.capability:user.guest.:"], True, CLEARED),
 ]
 
 
@@ -619,6 +658,8 @@ def differences(folder, mount):
 
 
 class Daemon:
+    has_served = False
+
     def __init__(self, base, *arguments):
         self.share = os.path.join(base, "share")
         self.mount = os.path.join(base, "mnt")
@@ -631,31 +672,30 @@ class Daemon:
         while not os.path.ismount(self.mount):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.stop()
+                if Daemon.has_served:
+                    sys.exit(f"the daemon does not mount with {arguments}")
                 print("1..0 # SKIP the daemon cannot mount here")
                 sys.exit(0)
             time.sleep(0.02)
+        Daemon.has_served = True
 
     def stop(self):
         self.process.terminate()
         self.process.wait(TIMEOUT)
 
 
-def main():
-    wanted = sys.argv[1:]
-    if os.geteuid() != 0:
-        print("1..0 # SKIP only root can act as others")
-        return 0
+def run_variant(arguments, with_log, jobs, first):
+    """How many of the jobs (a case and a user) failed; first: its number."""
     base = tempfile.mkdtemp(prefix="stepback-test-")
     os.chmod(base, 0o755)
-    daemon = Daemon(base, "--undo-dir", os.path.join(base, "log"))
+    log = ["--undo-dir", os.path.join(base, "log")] if with_log else []
+    daemon = Daemon(base, *log, *arguments)
     plain = os.path.join(base, "plain")
     os.mkdir(plain, 0o755)
-    cases = [(case, user) for case in CASES for user in (ROOT, USER)
-             if not wanted or case[0] in wanted]
-    print(f"1..{len(cases)}")
     failed = 0
-    for number, (case, user) in enumerate(cases, 1):
-        name = f"{case[0]}, as {'root' if user is ROOT else 'a user'}"
+    for number, (case, user) in enumerate(jobs, first):
+        who = "root" if user is ROOT else "a user"
+        name = " ".join([f"{case[0]}, as {who}", *arguments])
         found = differences(*(run(case, os.path.join(top, str(number)), user)
                               for top in (plain, daemon.mount)))
         for line in found[:20]:
@@ -664,6 +704,23 @@ def main():
         print(f"{'not ok' if found else 'ok'} {number} - {name}", flush=True)
     daemon.stop()
     shutil.rmtree(base)
+    return failed
+
+
+def main():
+    wanted = sys.argv[1:]
+    if os.geteuid() != 0:
+        print("1..0 # SKIP only root can act as others")
+        return 0
+    failed, number = 0, 1
+    for arguments, with_log, names in VARIANTS:
+        jobs = [(case, user) for case in CASES for user in (ROOT, USER)
+                if (not wanted or case[0] in wanted) and
+                (names is None or case[0] in names)]
+        if jobs:
+            failed += run_variant(arguments, with_log, jobs, number)
+        number += len(jobs)
+    print(f"1..{number - 1}")
     return 1 if failed else 0
 
 
