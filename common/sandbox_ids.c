@@ -3,9 +3,9 @@
  * sandbox_ids - see sandbox.h: users and capabilities.
  *
  * Without root the sandbox is in a user namespace. The caller may map itself
- * there; more users are mapped for it by newuidmap(1) and newgidmap(1), which
- * look into /etc/subuid and have to run outside: a child that was made before
- * waits for the word, runs them on us, and ends.
+ * there, to one id; more users are mapped for it by newuidmap(1) and
+ * newgidmap(1), which look into /etc/subuid and have to run outside: a child
+ * that was made before waits for the word, runs them on us, and ends.
  */
 #include <cap-ng.h>
 #include <errno.h>
@@ -122,6 +122,13 @@ gboolean sandbox_check_map(const char *option, const char *text, unsigned own,
     return FALSE;
 }
 
+/* Nothing given, or us alone: no help from outside is needed. */
+static bool is_own(const struct id_map *map, unsigned own)
+{
+    return map->length == 0 || (map->length == 1 && map->ranges[0].count == 1 &&
+                                map->ranges[0].outside == own);
+}
+
 /* ---- newuidmap ----------------------------------------------------------- */
 
 static int run_tool(const char *tool, pid_t pid, const struct id_map *map)
@@ -161,11 +168,11 @@ static void map_from_outside(const struct sandbox_mapper *mapper, int word)
 
     if (read(word, &byte, 1) != 1) /* the parent gave up */
         _exit(0);
-    if (mapper->users.length)
+    if (!is_own(&mapper->users, mapper->uid))
         rc = run_tool("newuidmap", parent, &mapper->users);
     if (rc != 0)
         _exit(rc == NOT_FOUND ? NOT_FOUND : USERS_FAILED);
-    if (mapper->groups.length)
+    if (!is_own(&mapper->groups, mapper->gid))
         rc = run_tool("newgidmap", parent, &mapper->groups);
     _exit(rc == 0 ? 0 : rc == NOT_FOUND ? NOT_FOUND : GROUPS_FAILED);
 }
@@ -198,7 +205,8 @@ struct sandbox_mapper *sandbox_mapper_new(const struct sandbox_options *options,
     mapper->word = -1;
     mapper->uid = geteuid();
     mapper->gid = getegid();
-    if (ok && (mapper->users.length || mapper->groups.length))
+    if (ok && (!is_own(&mapper->users, mapper->uid) ||
+               !is_own(&mapper->groups, mapper->gid)))
         ok = start_child(mapper, error);
     if (!ok)
         g_clear_pointer(&mapper, sandbox_mapper_free);
@@ -216,9 +224,11 @@ static gboolean write_file(const char *path, const char *text, GError **error)
     return sandbox_fail(error, path);
 }
 
-static gboolean map_ourselves(const char *path, unsigned id, GError **error)
+static gboolean map_ourselves(const char *path, const struct id_map *map,
+                              unsigned own, GError **error)
 {
-    g_autofree char *line = g_strdup_printf("%u %u 1", id, id);
+    unsigned inside = map->length > 0 ? map->ranges[0].inside : own;
+    g_autofree char *line = g_strdup_printf("%u %u 1", inside, own);
 
     return write_file(path, line, error);
 }
@@ -226,8 +236,10 @@ static gboolean map_ourselves(const char *path, unsigned id, GError **error)
 /* Who is not in the map is nobody, and can make nothing. */
 static gboolean become_root(const struct sandbox_mapper *mapper, GError **error)
 {
+    bool may_set = !is_own(&mapper->groups, mapper->gid); /* see below */
+
     if (has_root(&mapper->groups) &&
-        (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0))
+        ((may_set && setgroups(0, NULL) < 0) || setresgid(0, 0, 0) < 0))
         return sandbox_fail(error, "group 0");
     if (has_root(&mapper->users) && setresuid(0, 0, 0) < 0)
         return sandbox_fail(error, "user 0");
@@ -257,13 +269,15 @@ gboolean sandbox_mapper_run(struct sandbox_mapper *mapper, GError **error)
 {
     if (mapper->child > 0 && !wait_for_child(mapper, error))
         return FALSE;
-    if (!mapper->users.length &&
-        !map_ourselves("/proc/self/uid_map", mapper->uid, error))
+    if (is_own(&mapper->users, mapper->uid) &&
+        !map_ourselves("/proc/self/uid_map", &mapper->users, mapper->uid,
+                       error))
         return FALSE;
     /* user_namespaces(7): who maps a group by itself gives up setgroups(2). */
-    if (!mapper->groups.length &&
+    if (is_own(&mapper->groups, mapper->gid) &&
         (!write_file("/proc/self/setgroups", "deny", error) ||
-         !map_ourselves("/proc/self/gid_map", mapper->gid, error)))
+         !map_ourselves("/proc/self/gid_map", &mapper->groups, mapper->gid,
+                        error)))
         return FALSE;
     return become_root(mapper, error);
 }
