@@ -80,6 +80,9 @@ gboolean sandbox_check_modcaps(const char *modcaps, GError **error);
 gboolean sandbox_check_map(const char *option, const char *text, unsigned own,
                            GError **error);
 
+/* Has somebody another number inside than outside? NULL: no. */
+bool sandbox_map_renumbers(const char *text);
+
 struct sandbox;
 
 /* Enter the namespaces. Sockets, /dev/fuse and whatever else lies outside must

@@ -84,6 +84,19 @@ static gboolean parse_map(const char *text, const char *option,
     return FALSE;
 }
 
+bool sandbox_map_renumbers(const char *text)
+{
+    struct id_map map = { 0 };
+
+    if (!text || !parse_map(text, "", &map, NULL))
+        return false;
+    for (unsigned i = 0; i < map.length; i++) {
+        if (map.ranges[i].inside != map.ranges[i].outside)
+            return true;
+    }
+    return false;
+}
+
 static bool has_root(const struct id_map *map)
 {
     for (unsigned i = 0; i < map->length; i++) {

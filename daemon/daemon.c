@@ -226,6 +226,25 @@ static void start_log(const struct daemon *daemon)
                                  "go to standard error");
 }
 
+/* What is no error, but surely not what was meant. */
+static void warn_of_options(const struct daemon_options *options)
+{
+    bool has_control = options->interceptor_socket ||
+                       options->interceptor_fd >= 0;
+
+    if (options->interceptor_socket && !options->undo_dir &&
+        !options->read_only)
+        log_warn(LOG_FS_BACKEND, "without --undo-dir nothing can be taken back "
+                                 "over --interceptor-socket");
+    if (options->undo_dir && !has_control &&
+        (sandbox_map_renumbers(options->uid_map) ||
+         sandbox_map_renumbers(options->gid_map)))
+        log_warn(LOG_FS_BACKEND,
+                 "the undo log has the numbers of --uid-map and --gid-map, "
+                 "which \"stepback undo\" does not know by itself: it wants "
+                 "a daemon with these maps and --interceptor-socket");
+}
+
 int daemon_run(const struct daemon_program *program,
                const struct daemon_options *options, const void *own_options)
 {
@@ -247,10 +266,7 @@ int daemon_run(const struct daemon_program *program,
                   g_strerror(errno));
         return EXIT_FAILURE;
     }
-    if (options->interceptor_socket && !options->undo_dir &&
-        !options->read_only)
-        log_warn(LOG_FS_BACKEND, "without --undo-dir nothing can be taken back "
-                                 "over --interceptor-socket");
+    warn_of_options(options);
     umask(0);
     set_file_limit((rlim_t)options->file_limit);
     if (run_sandboxed(&daemon, &error))

@@ -308,6 +308,25 @@ def map_of_the_caller(place):
 
 
 @test
+def map_and_log(place):
+    """a log with the numbers of the inside is told how it can be undone"""
+    user = as_user(place)
+    os.chmod(place.root, 0o777)
+    id = user.get("user", os.geteuid())
+    if id == 0:
+        raise Skip("root's own number is 0, inside and outside")
+    control = "--interceptor-socket=%s/control" % place.root
+    for inside, more, warned in ((0, (), True), (id, (), False),
+                                 (0, (control,), False)):
+        server = Server(place, "--uid-map=:%d:%d:1:" % (inside, id), *more,
+                        "--undo-dir=%s/undo" % place.root, **user)
+        status = server.end()
+        equal((inside, more, "the numbers of --uid-map" in server.said()),
+              (inside, more, warned))
+        equal(status, 0)
+
+
+@test
 def maps_without_us(place):
     """a map in which the daemon would be nobody is refused"""
     for option in ("--uid-map", "--gid-map"):
