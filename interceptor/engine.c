@@ -235,7 +235,8 @@ static bool open_root(struct ic *ic, GError **error)
     ic->inodes = inode_table_new(ic->held ? held_links_count : NULL, ic->held);
     if (ic->held)
         held_links_set_table(ic->held, ic->inodes);
-    inode_table_set_mount(ic->inodes, fd);
+    if (ic->undo_dir) /* see engine_is_mounted() */
+        inode_table_set_mount(ic->inodes, fd);
     ic->root = inode_table_take(ic->inodes, fd_steal(&fd), &st, NULL, NULL);
     return true;
 }

@@ -21,7 +21,7 @@
 
 struct inode_shard {
     pthread_rwlock_t lock;
-    GHashTable *inodes; /* a set of borrowed ic_inode, by (dev, ino) */
+    GHashTable *inodes; /* a set of borrowed ic_inode, by what they are */
     GPtrArray *ring;    /* those whose fd may be closed; borrowed */
     unsigned hand;
 } __attribute__((aligned(64)));
@@ -53,7 +53,8 @@ static gboolean inode_equal(gconstpointer a, gconstpointer b)
 {
     const struct ic_inode *x = a, *y = b;
 
-    return x->ino == y->ino && x->dev == y->dev;
+    return x->ino == y->ino && x->dev == y->dev &&
+           x->other_mount == y->other_mount;
 }
 
 static struct inode_shard *shard_of(struct inode_table *table, dev_t dev,
@@ -231,17 +232,10 @@ void inode_ring_add(struct ic_inode *inode)
 
 /* ---- inodes -------------------------------------------------------------- */
 
-static bool is_on_other_mount(const struct inode_table *table, int fd,
-                              const struct stat *st,
-                              const struct ic_inode *parent)
+static bool is_on_other_mount(const struct inode_table *table, int fd)
 {
-    uint64_t mount;
+    uint64_t mount = table->mount ? sys_mount_of_fd(fd) : 0;
 
-    if (table->mount == 0)
-        return false;
-    if (parent && !S_ISDIR(st->st_mode))
-        return parent->other_mount;
-    mount = sys_mount_of_fd(fd);
     return mount != 0 && mount != table->mount;
 }
 
@@ -251,8 +245,7 @@ void inode_table_set_mount(struct inode_table *table, int dirfd)
 }
 
 static struct ic_inode *inode_new(struct inode_table *table, int fd,
-                                  const struct stat *st,
-                                  const struct ic_inode *parent)
+                                  const struct stat *st, bool other_mount)
 {
     struct ic_inode *inode = g_new0(struct ic_inode, 1);
 
@@ -260,7 +253,7 @@ static struct ic_inode *inode_new(struct inode_table *table, int fd,
     inode->dev = st->st_dev;
     inode->ino = st->st_ino;
     inode->type = st->st_mode & S_IFMT;
-    inode->other_mount = is_on_other_mount(table, fd, st, parent);
+    inode->other_mount = other_mount;
     inode->fd = fd;
     inode->counts = INODE_REFERENCE;
     inode->ring_index = INODE_NOT_IN_RING;
@@ -272,9 +265,11 @@ static struct ic_inode *inode_new(struct inode_table *table, int fd,
 }
 
 static struct ic_inode *find_locked(struct inode_shard *shard, dev_t dev,
-                                    ino_t ino)
+                                    ino_t ino, bool other_mount)
 {
-    struct ic_inode key = { .dev = dev, .ino = ino };
+    struct ic_inode key = { .dev = dev,
+                            .ino = ino,
+                            .other_mount = other_mount };
 
     return g_hash_table_lookup(shard->inodes, &key);
 }
@@ -313,12 +308,13 @@ static void take_found(struct ic_inode *inode, bool *ret_closed)
 
 /* One that is known, as most are; or NULL. */
 static struct ic_inode *find_known(struct inode_shard *shard,
-                                   const struct stat *st, bool *ret_closed)
+                                   const struct stat *st, bool other_mount,
+                                   bool *ret_closed)
 {
     struct ic_inode *inode;
 
     pthread_rwlock_rdlock(&shard->lock);
-    inode = find_locked(shard, st->st_dev, st->st_ino);
+    inode = find_locked(shard, st->st_dev, st->st_ino, other_mount);
     if (inode)
         take_found(inode, ret_closed);
     pthread_rwlock_unlock(&shard->lock);
@@ -327,19 +323,18 @@ static struct ic_inode *find_known(struct inode_shard *shard,
 
 static struct ic_inode *find_or_add(struct inode_table *table,
                                     struct inode_shard *shard, int *inout_fd,
-                                    const struct stat *st,
-                                    const struct ic_inode *parent,
+                                    const struct stat *st, bool other_mount,
                                     bool *ret_closed, bool *ret_added)
 {
     struct ic_inode *inode;
 
     lock_shard(shard);
-    inode = find_locked(shard, st->st_dev, st->st_ino);
+    inode = find_locked(shard, st->st_dev, st->st_ino, other_mount);
     *ret_added = !inode;
     if (inode) {
         take_found(inode, ret_closed);
     } else {
-        inode = inode_new(table, fd_steal(inout_fd), st, parent);
+        inode = inode_new(table, fd_steal(inout_fd), st, other_mount);
         inode->in_table = true;
         *ret_closed = false;
         g_hash_table_add(shard->inodes, inode);
@@ -349,19 +344,44 @@ static struct ic_inode *find_or_add(struct inode_table *table,
     return inode;
 }
 
+/* May what was found there (known: what it would be on the share's mount) be
+ * behind another mount? What is known to be there is not asked again. */
+static bool is_behind_mount(const struct inode_table *table, int fd,
+                            const struct ic_inode *known,
+                            const struct ic_inode *parent, const char *name)
+{
+    return !(known && inode_is_at(known, parent, name)) &&
+           is_on_other_mount(table, fd);
+}
+
+static void give_back_found(struct ic_inode *inode, bool closed)
+{
+    if (inode && closed)
+        ic_inode_unhold(inode);
+    else if (inode)
+        ic_inode_unref(inode);
+}
+
 struct ic_inode *inode_table_take(struct inode_table *table, int fd,
                                   const struct stat *st,
                                   struct ic_inode *parent, const char *name)
 {
     struct inode_shard *shard = shard_of(table, st->st_dev, st->st_ino);
+    bool other = parent ? parent->other_mount : is_on_other_mount(table, fd);
     struct ic_inode *inode;
     bool closed, added;
 
     do {
         added = false;
-        inode = find_known(shard, st, &closed);
+        inode = find_known(shard, st, other, &closed);
+        if (parent && !other &&
+            is_behind_mount(table, fd, inode, parent, name)) {
+            give_back_found(inode, closed);
+            other = true;
+            inode = find_known(shard, st, other, &closed);
+        }
         if (!inode)
-            inode = find_or_add(table, shard, &fd, st, parent, &closed, &added);
+            inode = find_or_add(table, shard, &fd, st, other, &closed, &added);
     } while (closed && !take_closed(shard, inode, &fd));
     fd_close(&fd);
     if (parent)
@@ -378,7 +398,7 @@ struct ic_inode *inode_table_find(struct inode_table *table, dev_t dev,
     struct ic_inode *inode;
 
     pthread_rwlock_rdlock(&shard->lock);
-    inode = find_locked(shard, dev, ino);
+    inode = find_locked(shard, dev, ino, false);
     if (inode)
         ic_inode_hold(inode);
     pthread_rwlock_unlock(&shard->lock);
@@ -492,67 +512,4 @@ uint64_t ic_inode_tag(const struct ic_inode *inode)
 bool ic_inode_change_tag(struct ic_inode *inode, uint64_t from, uint64_t to)
 {
     return atomic_compare_exchange_strong(&inode->tag, &from, to);
-}
-
-/* ---- places -------------------------------------------------------------- */
-
-static uint64_t place_print(const struct ic_inode *parent, const char *name)
-{
-    uint64_t hash = (uintptr_t)parent;
-
-    for (; *name; name++)
-        hash = (hash ^ (unsigned char)*name) * 0x100000001b3ull;
-    return hash ? hash : 1;
-}
-
-void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
-                     const char *name)
-{
-    uint64_t print = place_print(parent, name);
-    struct ic_inode *old = NULL;
-    bool moved;
-
-    /* Most lookups find what is known. A place is a hint: another one with the
-     * same print does no harm. */
-    if (inode == parent || atomic_load_explicit(&inode->place_print,
-                                                memory_order_relaxed) == print)
-        return;
-    pthread_mutex_lock(&inode->lock);
-    moved = inode->parent != parent || strcmp(inode->name, name) != 0;
-    if (moved) {
-        old = inode->parent;
-        g_free(inode->name);
-        inode->parent = ic_inode_hold(parent);
-        inode->name = g_strdup(name);
-        atomic_store_explicit(&inode->place_print, print, memory_order_relaxed);
-    }
-    pthread_mutex_unlock(&inode->lock);
-    ic_inode_unhold(old);
-    /* It can be opened again now. */
-    if (moved && inode_table_is_crowded(inode->table))
-        inode_ring_add(inode);
-}
-
-int inode_get_place(struct ic_inode *inode, struct ic_inode **ret_parent,
-                    char **ret_name)
-{
-    struct ic_inode *parent = NULL;
-    g_autofree char *name = NULL;
-    int rc;
-
-    pthread_mutex_lock(&inode->lock);
-    if (inode->parent) {
-        parent = ic_inode_hold(inode->parent);
-        name = g_strdup(inode->name);
-    }
-    pthread_mutex_unlock(&inode->lock);
-    if (!parent)
-        return 0;
-    rc = inode_use(parent);
-    ic_inode_unhold(parent);
-    if (rc < 0)
-        return rc == -ESTALE ? 0 : rc;
-    *ret_parent = parent;
-    *ret_name = g_steal_pointer(&name);
-    return 1;
 }

@@ -64,7 +64,7 @@ struct ic_inode {
     struct inode_table *table;
     dev_t dev;
     ino_t ino;
-    mode_t type; /* S_IFMT */
+    mode_t type;      /* S_IFMT */
     bool other_mount; /* see inode_table_set_mount() */
     int fd;           /* O_PATH, owned; -1: closed */
     _Atomic uint64_t counts;
@@ -116,9 +116,9 @@ void inode_table_set_limits(struct inode_table *table,
                             const struct inode_table_limits *limits);
 
 /* Once, before the first inode: what is not on the mount of this folder is
- * marked. A bind mount may be of the same filesystem, but nothing can be moved
- * to another mount, nor linked (rename(2), EXDEV). A file on which one is
- * mounted is not told: the kernel itself does not let it be renamed. */
+ * marked, and is apart from the same inode on it. A bind mount may be of the
+ * same filesystem, even of the share itself, but nothing can be moved to
+ * another mount, nor linked (rename(2), EXDEV). */
 void inode_table_set_mount(struct inode_table *table, int dirfd);
 
 /* Frees the table; all inodes must have been given back. */
@@ -131,7 +131,8 @@ struct ic_inode *inode_table_take(struct inode_table *table, int fd,
                                   const struct stat *st,
                                   struct ic_inode *parent, const char *name);
 
-/* The inode if it is known, else NULL. A new hold: it may be closed. */
+/* The inode if it is known on the share's mount, else NULL. A new hold: it may
+ * be closed. */
 struct ic_inode *inode_table_find(struct inode_table *table, dev_t dev,
                                   ino_t ino);
 
@@ -154,6 +155,10 @@ bool inode_table_is_crowded(const struct inode_table *table);
 
 /* Close so many fds that nobody uses. Returns how many were. */
 unsigned inode_table_release(struct inode_table *table, unsigned n);
+
+/* Was the inode last seen there? */
+bool inode_is_at(const struct ic_inode *inode, const struct ic_inode *parent,
+                 const char *name);
 
 /* Note that the inode is now to be found there. */
 void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,

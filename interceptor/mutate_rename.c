@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "common/fd.h"
@@ -266,6 +267,11 @@ static int rename_unkept(struct ic *ic, struct rename_end *from,
     return rc;
 }
 
+static bool is_one_name(const struct rename_end *a, const struct rename_end *b)
+{
+    return a->dir == b->dir && strcmp(a->name, b->name) == 0;
+}
+
 /* A name that has been recorded is looked at only if something is there. */
 static int look_at_target(struct ic *ic, struct rename_end *to, unsigned flags,
                           bool again)
@@ -295,7 +301,10 @@ static int rename_once(struct ic *ic, struct rename_end *from,
         return -EEXIST;
     if (to->exists && from->st.st_ino == to->st.st_ino &&
         from->st.st_dev == to->st.st_dev)
-        return 0; /* two links of one inode: nothing happens (rename(2)) */
+        return is_one_name(from, to) || !S_ISDIR(to->st.st_mode)
+                   ? 0 /* two links of one inode: nothing happens (rename(2)) */
+                   : -EBUSY; /* a directory has one: a bind mount is the other
+                              */
     if (to->exists && !(flags & RENAME_EXCHANGE)) {
         rc = check_replaceable(from, to);
         if (rc == 0)

@@ -75,6 +75,75 @@ static void mounted_refused(gconstpointer backend)
     world_free(w);
 }
 
+/* A folder of the share, and a file, have a second place in it: that is another
+ * mount, whichever of the two was seen first. */
+static void mounted_twice(struct world *w, const char *first,
+                          const char *second)
+{
+    g_autofree char *from = world_host_path(w, "data");
+    g_autofree char *at = world_host_path(w, "seen");
+    g_autofree char *file = world_host_path(w, "a");
+    g_autofree char *at_file = world_host_path(w, "b");
+    g_autoptr(GPtrArray) before = NULL;
+    bool mounted = mount(from, at, NULL, MS_BIND, NULL) == 0 &&
+                   mount(file, at_file, NULL, MS_BIND, NULL) == 0;
+    struct stat st;
+
+    if (!mounted)
+        g_test_skip("no right to mount");
+    if (mounted && world_start(w)) {
+        before = world_snapshot(w);
+        OK(w->backend->stat(w, first, &st));
+        OK(w->backend->stat(w, second, &st));
+        json_decref(world_close_step(w, world_step(w)));
+        g_assert_cmpint(engine_put(w, "seen/new", O_CREAT, "x"), ==, -EROFS);
+        g_assert_cmpint(engine_put(w, "seen/f", 0, "new"), ==, -EROFS);
+        g_assert_cmpint(engine_put(w, "b", 0, "new"), ==, -EROFS);
+        g_assert_cmpint(w->backend->chmod(w, "seen", 0700), ==, -EROFS);
+        g_assert_cmpint(w->backend->rename(w, "data", "seen", 0), <, 0);
+        WRITE("data/f", "new");
+        CREATE("data/new", "new");
+        WRITE("a", "new");
+        OK(w->backend->rename(w, "data", "moved", 0));
+        OK(w->backend->rename(w, "moved", "data", 0));
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+        WRITE("data/f", "new");
+        w->backend->kill(w);
+    }
+    umount2(at_file, MNT_DETACH);
+    umount2(at, MNT_DETACH);
+    if (mounted) {
+        g_assert_true(world_start(w));
+        json_decref(world_undo(w, 1));
+        w->backend->stop(w);
+    }
+}
+
+static void mount_twice(gconstpointer backend, const char *first,
+                        const char *second)
+{
+    struct world *w = world_new(backend);
+
+    world_host_dir(w, "data");
+    world_host_dir(w, "seen");
+    world_host_file(w, "data/f", "old");
+    world_host_file(w, "a", "old");
+    world_host_file(w, "b", "other");
+    mounted_twice(w, first, second);
+    world_free(w);
+}
+
+static void alias_after(gconstpointer backend)
+{
+    mount_twice(backend, "data/f", "seen/f");
+}
+
+static void alias_before(gconstpointer backend)
+{
+    mount_twice(backend, "seen/f", "data/f");
+}
+
 /* ---- files that others use ----------------------------------------------- */
 
 enum { TRIES = 200, TRY_US = 10000 };
@@ -301,6 +370,8 @@ static const struct {
     void (*run)(gconstpointer backend);
 } cases[] = {
     { "mounted", mounted_refused },
+    { "mounted-alias-after", alias_after },
+    { "mounted-alias-before", alias_before },
     { "program", program },
     { "program-at-start", program_at_start },
     { "lease", lease },
