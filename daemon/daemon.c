@@ -149,8 +149,20 @@ static gboolean serve_control(const struct daemon *daemon, struct ic *ic,
            ic_control_attach(ic, daemon->options->interceptor_fd, error);
 }
 
+/* For ic_options.id_maps: a new string, or NULL. */
+static char *describe_maps(const struct daemon_options *options)
+{
+    const char *uids = options->uid_map, *gids = options->gid_map;
+
+    if (!sandbox_map_renumbers(uids) && !sandbox_map_renumbers(gids))
+        return NULL;
+    return g_strdup_printf("--uid-map=%s\n--gid-map=%s\n", uids ? uids : "",
+                           gids ? gids : "");
+}
+
 static struct ic *open_share(const struct daemon *daemon, GError **error)
 {
+    g_autofree char *id_maps = describe_maps(daemon->options);
     const struct ic_options ic_options = {
         .share = sandbox_share(daemon->sandbox),
         .undo_dir = sandbox_undo_dir(daemon->sandbox),
@@ -158,6 +170,7 @@ static struct ic *open_share(const struct daemon *daemon, GError **error)
         .process_name = daemon->keeper ? keeper_process_name : NULL,
         .process_name_opaque = daemon->keeper,
         .control_socket = daemon->options->interceptor_socket,
+        .id_maps = id_maps,
         .read_only = daemon->options->read_only,
         .limits = daemon->options->limits,
         .durability = daemon->options->durability,

@@ -363,6 +363,9 @@ static bool open_log(struct ic *ic, const struct ic_options *options,
         configure_tell_version(ic);
         return true;
     }
+    if (!undo_log_check_ids(ic->closed_log, ic->undo_dir, options->id_maps,
+                            error))
+        return false;
     configure_use_log(ic);
     if (options->no_recovery && rollback_leave_unfinished(ic))
         return true;

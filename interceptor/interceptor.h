@@ -182,6 +182,12 @@ struct ic_options {
      * and asks it. */
     const char *control_socket;
 
+    /* The maps of the user namespace in which this engine runs, if they give
+     * anybody another number than outside; else NULL. Any text, which is
+     * compared: a log with other numbers is refused
+     * (ERROR_INVALID_DIRECTORY). */
+    const char *id_maps;
+
     /* Refuse every change with EROFS. */
     bool read_only;
 

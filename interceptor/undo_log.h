@@ -95,6 +95,12 @@ void undo_log_beat(struct undo_log *log);
  * files. INT64_MAX: not known, or it is not gone. */
 int64_t undo_log_owner_gone(const struct undo_log *log);
 
+/* Once, after opening: its steps have the numbers of a user namespace with
+ * these maps (a text; NULL: of none). ERROR_INVALID_DIRECTORY: they have
+ * others. An empty log gets these. */
+bool undo_log_check_ids(struct undo_log *log, const char *path, const char *ids,
+                        GError **error);
+
 /* The version of a log that is not of ours, as it says; NULL: it is of ours.
  * Borrowed. */
 const char *undo_log_other_version(const struct undo_log *log);

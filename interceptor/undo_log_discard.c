@@ -15,13 +15,15 @@
 
 /* What a log consists of, in the order in which it goes. */
 static const char *const parts[] = {
-    "redo",      "steps",   "wal",    "history.jsonl", "history.jsonl.tmp",
-    "own.jsonl", "reserve", "damaged",       "spare"
+    "redo",      "steps",   "wal",     "history.jsonl", "history.jsonl.tmp",
+    "own.jsonl", "reserve", "damaged", "spare"
 };
 
 /* What else there may be. */
-static const char *const kept[] = { "version", "version.tmp", "lock",
-                                    "lost+found", UNDO_LOG_DISCARDED };
+static const char *const kept[] = {
+    "version",    "version.tmp",     "ids", "ids.tmp", "lock",
+    "lost+found", UNDO_LOG_DISCARDED
+};
 
 static bool is_in(const char *const *names, size_t count, const char *name)
 {

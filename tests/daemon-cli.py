@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file servers' command lines, and what they say: as those who know other
 virtio-fs daemons meet them. No VM, and no mount but where it says so."""
+import atexit
+import json
 import os
 import re
 import signal
@@ -36,6 +38,7 @@ class Server:
             self.process = subprocess.Popen(
                 [BUILDDIR + "/" + program, "--shared-dir=" + place.share,
                  "--socket-path=" + self.path, *options], stderr=log, **more)
+        atexit.register(self.end)  # after a test that failed, too
         eventually(lambda: "ready: " in self.said() or
                    self.process.poll() is not None, 20)
         if "no namespaces are to be had" in self.said():
@@ -324,6 +327,48 @@ def map_and_log(place):
         equal((inside, more, "the numbers of --uid-map" in server.said()),
               (inside, more, warned))
         equal(status, 0)
+
+
+@test
+def log_of_other_numbers(place):
+    """a log with the numbers of the inside is undone from there alone"""
+    if os.geteuid() != 0:
+        raise Skip("it needs root to be somebody else")
+    user = {"user": 1234, "group": 1234, "extra_groups": []}
+    undo_dir = place.root + "/undo"
+    maps = ("--uid-map=:0:1234:1:", "--gid-map=:0:1234:1:")
+    rest = ("--undo-dir=" + undo_dir,
+            "--interceptor-socket=%s/control" % place.root)
+    os.chmod(place.root, 0o777)
+    os.chown(place.share, 1234, 1234)
+
+    def ask(operation, **payload):
+        with connect(place.root + "/control") as control:
+            control.settimeout(20)
+            control.sendall(json.dumps({
+                "type": operation, "request_id": "1",
+                "payload": payload}).encode() + b"\n")
+            for line in control.makefile():
+                if '"response"' in line:
+                    return json.loads(line)
+
+    server = Server(place, *maps, *rest, **user)
+    equal(ask("write_file", path="f", content="x")["status"], "ok")
+    equal(server.end(), 0)
+    for force in ((), ("--force",)):
+        status, line = says("undo", "-C", place.share, "--undo-dir", undo_dir,
+                            *force, program="stepback", **user)
+        equal((force, status), (force, 1))
+        contains(line, "--uid-map=:0:1234:1:")
+    status, line = says("--shared-dir=" + place.share, "--socket-path=" +
+                        server.path, *rest, **user)
+    equal(status, 1)
+    contains(line, "--gid-map=:0:1234:1:")
+    equal(os.listdir(place.share), ["f"])
+    server = Server(place, *maps, *rest, **user)
+    equal(ask("rollback", steps=1)["status"], "ok")
+    equal(server.end(), 0)
+    equal(os.listdir(place.share), [])
 
 
 @test
