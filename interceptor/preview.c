@@ -61,7 +61,8 @@ static gboolean preview_step(struct ic *ic, int64_t id, bool force, bool newest,
     g_autoptr(GError) cause = NULL;
     struct ic_step_info *info;
 
-    if (!rollback_load_step(ic, dir, force, &step, &cause)) {
+    if (!rollback_load_step(ic, dir, force, &step, &cause) ||
+        !rollback_check_folder(ic, step, &cause)) {
         g_ptr_array_add(result->steps, report_of_damaged(id));
         if (force && error_code_of(cause) == ERROR_PREIMAGE_CORRUPT)
             return TRUE; /* it would be passed by */

@@ -188,7 +188,8 @@ static gboolean pop_locked(struct ic *ic, bool force,
     struct ic_step_info *info;
     int rc;
 
-    rollback_load_step(ic, dir, force, &step, &cause);
+    if (rollback_load_step(ic, dir, force, &step, &cause))
+        rollback_check_folder(ic, step, &cause);
     if (cause && !(force && is_about_log(cause))) {
         g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;

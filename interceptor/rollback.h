@@ -50,6 +50,11 @@ int rollback_record_code(int rc);
 gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
                             struct step **ret_step, GError **error);
 
+/* ERROR_PREIMAGE_CORRUPT: the folder that the step changed has been replaced.
+ * What has the same names now is not what the step knows. */
+gboolean rollback_check_folder(const struct ic *ic, const struct step *step,
+                               GError **error);
+
 /* The gate, write-locked, for as long as it takes: changes that come are
  * parked. */
 void rollback_lock_gate(struct ic *ic);

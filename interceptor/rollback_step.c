@@ -86,6 +86,19 @@ gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
     return TRUE;
 }
 
+gboolean rollback_check_folder(const struct ic *ic, const struct step *step,
+                               GError **error)
+{
+    if (step->root->ino == ic->root->ino)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT,
+                "step %" G_GINT64_FORMAT
+                " changed another folder, which was at this place before: in "
+                "this one nothing of it can be undone",
+                step->id);
+    return FALSE;
+}
+
 static bool has_lost(struct step *step)
 {
     GHashTableIter iter;

@@ -437,6 +437,34 @@ static void other_folder(struct edits *f)
     world_assert_equal(f->w, now);
 }
 
+/* The same with a step that was closed: with force it is passed by. */
+static void other_folder_later(struct edits *f)
+{
+    g_autofree char *gone = g_strconcat(f->w->share, ".gone", NULL);
+    g_autoptr(GPtrArray) now = NULL;
+    int64_t id = world_step(f->w);
+    json_t *answer;
+
+    client_mkdir(f, "new");
+    edits_client_put(f, "file", 0, "of the step");
+    json_decref(world_close_step(f->w, id));
+    f->w->backend->stop(f->w);
+    g_assert_cmpint(rename(f->w->share, gone), ==, 0);
+    g_assert_cmpint(mkdir(f->w->share, 0755), ==, 0);
+    host_mkdir(f, "new");
+    edits_write(f, "file", "precious");
+    now = world_snapshot(f->w);
+    g_assert_true(world_start(f->w));
+    world_refused(f->w, "rollback", edits_undo_payload(false),
+                  ERROR_PREIMAGE_CORRUPT);
+    g_assert_cmpuint(world_history_count(f->w), ==, 1);
+    answer = world_request(f->w, "rollback", edits_undo_payload(true));
+    g_assert_true(edits_warns(answer, "changed another folder"));
+    json_decref(answer);
+    world_assert_equal(f->w, now);
+    g_assert_cmpuint(world_history_count(f->w), ==, 0);
+}
+
 /* Made when the engine had been dead for some time. */
 static void after_a_kill(struct edits *f)
 {
@@ -553,6 +581,7 @@ static const struct edits_case cases[] = {
     { "foreign/own-after-rest", own_after_rest },
     { "foreign/before-a-second-start", before_a_second_start },
     { "foreign/other-folder", other_folder },
+    { "foreign/other-folder-later", other_folder_later },
     { "foreign/own", own },
     { "foreign/own-in-next-step", own_in_next_step },
 };
