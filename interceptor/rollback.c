@@ -233,6 +233,10 @@ static gboolean check_steps(struct ic *ic, unsigned steps, bool force,
     for (size_t i = 1; i <= MIN(steps, count); i++) {
         if (entries[count - i].unprotected) {
             rollback_set_unprotected(entries[count - i].id, error);
+            if (i > 1)
+                g_prefix_error(error,
+                               "only %zu newer step%s can be undone: ", i - 1,
+                               i == 2 ? "" : "s");
             return FALSE;
         }
         if (entries[count - i].damaged && !force) {

@@ -76,9 +76,13 @@ static void expect_wall(struct world *w, int64_t id)
 static void expect_goes_on(struct world *w)
 {
     g_autoptr(GPtrArray) before = world_snapshot(w);
+    g_autoptr(GError) error = NULL;
 
     limits_small_step(w, "after the wall");
     limits_rollback_refused(w, 2, false, ERROR_STEP_UNPROTECTED);
+    g_assert_null(w->backend->request(w, "rollback",
+                                      json_pack("{s:i}", "steps", 2), &error));
+    g_assert_nonnull(strstr(error->message, "only 1 newer step can be undone"));
     json_decref(world_undo(w, 1));
     world_assert_equal(w, before);
     limits_rollback_refused(w, 1, false, ERROR_STEP_UNPROTECTED);
