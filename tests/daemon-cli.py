@@ -74,6 +74,8 @@ def socket_in_use(place):
         if program == VIRTIOFSD:  # which serves one
             equal(server.process.wait(20), 0)
         equal(server.end(), 0)
+        # What is in the namespaces may end a little later.
+        eventually(lambda: not os.path.exists(server.path), 10)
         with socket.socket(socket.AF_UNIX) as dead:
             dead.bind(server.path)
         server = Server(place, program=program)
