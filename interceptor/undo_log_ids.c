@@ -24,15 +24,6 @@ static bool is_empty(const struct undo_log *log)
            sys_stat_name(log->wal, "in_progress", &st) == -ENOENT;
 }
 
-static int write_ids(struct undo_log *log, const char *ids)
-{
-    fd_auto int fd = sys_openat(
-        log->dir, "ids.tmp", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
-    int rc = fd < 0 ? fd : sys_write_all(fd, ids, strlen(ids));
-
-    return rc < 0 ? rc : sys_renameat2(log->dir, "ids.tmp", log->dir, "ids", 0);
-}
-
 bool undo_log_check_ids(struct undo_log *log, const char *path, const char *ids,
                         GError **error)
 {
@@ -48,7 +39,7 @@ bool undo_log_check_ids(struct undo_log *log, const char *path, const char *ids,
     if (rc == 0 && strcmp(found, ids) == 0)
         return true;
     if (rc == 0 && is_empty(log)) {
-        rc = write_ids(log, ids);
+        rc = undo_log_write_text(log, "ids", ids);
         if (rc == 0)
             return true;
     }

@@ -141,17 +141,22 @@ static bool take_lock(struct undo_log *log, const char *path, GError **error)
     return true;
 }
 
+int undo_log_write_text(struct undo_log *log, const char *name,
+                        const char *text)
+{
+    g_autofree char *fresh = g_strconcat(name, ".tmp", NULL);
+    fd_auto int fd = sys_openat(
+        log->dir, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
+    int rc = fd < 0 ? fd : sys_write_all(fd, text, strlen(text));
+
+    return rc < 0 ? rc : sys_renameat2(log->dir, fresh, log->dir, name, 0);
+}
+
 int undo_log_write_version(struct undo_log *log)
 {
     g_autofree char *text = g_strdup_printf("%d\n", UNDO_LOG_FORMAT);
-    fd_auto int fd = sys_openat(log->dir, "version.tmp",
-                                O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
-                                0600);
-    int rc = fd < 0 ? fd : sys_write_all(fd, text, strlen(text));
 
-    return rc < 0
-               ? rc
-               : sys_renameat2(log->dir, "version.tmp", log->dir, "version", 0);
+    return undo_log_write_text(log, "version", text);
 }
 
 static bool check_version(struct undo_log *log, const char *path,

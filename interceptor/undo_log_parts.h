@@ -53,6 +53,10 @@ struct undo_log_name {
 };
 struct undo_log_name undo_log_name(int64_t id);
 
+/* Write a file of the log's folder anew. 0 or -errno. */
+int undo_log_write_text(struct undo_log *log, const char *name,
+                        const char *text);
+
 /* Write the version file. Open wal, steps and the history, which are made if
  * there are none, and read what is there. 0 or -errno. */
 int undo_log_write_version(struct undo_log *log);
