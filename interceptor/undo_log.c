@@ -108,8 +108,15 @@ void undo_log_set_sync(struct undo_log *log, bool sync)
 
 int undo_log_sync_folders(struct undo_log *log)
 {
-    int rc = sys_fsync(log->wal);
+    int rc = 0;
 
+    /* Also "version", and the names on the way to the log. */
+    if (!atomic_load(&log->on_disk)) {
+        rc = sys_syncfs(log->dir);
+        atomic_store(&log->on_disk, rc == 0);
+    }
+    if (rc == 0)
+        rc = sys_fsync(log->wal);
     return rc < 0 ? rc : sys_fsync(log->steps);
 }
 

@@ -241,7 +241,8 @@ int undo_log_drop_redos(struct undo_log *log);
  * returns. */
 void undo_log_set_sync(struct undo_log *log, bool sync);
 
-/* fsync(2) of wal/ and steps/. 0 or -errno. */
+/* fsync(2) of wal/ and steps/; the first time syncfs(2) too, for what the log
+ * consists of and the folders it is in. 0 or -errno. */
 int undo_log_sync_folders(struct undo_log *log);
 
 /* Some room kept for bad times: a step that fills the disk could not be taken

@@ -149,6 +149,7 @@ int undo_log_write_text(struct undo_log *log, const char *name,
         log->dir, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
     int rc = fd < 0 ? fd : sys_write_all(fd, text, strlen(text));
 
+    atomic_store(&log->on_disk, false);
     return rc < 0 ? rc : sys_renameat2(log->dir, fresh, log->dir, name, 0);
 }
 

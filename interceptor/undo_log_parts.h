@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <jansson.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "interceptor/undo_log.h"
@@ -29,8 +30,9 @@ struct undo_log {
     struct journal *history;
     struct trash *trash;
     bool has_reserve, has_spare, sync;
-    bool owes_note;    /* a note about ids did not get into the history */
-    int64_t compacted; /* bytes of the history when it was last compacted */
+    atomic_bool on_disk; /* its own files and folders, with sync */
+    bool owes_note;      /* a note about ids did not get into the history */
+    int64_t compacted;   /* bytes of the history when it was last compacted */
     struct own *own;
     GArray *entries;     /* of undo_log_entry, by seq */
     GArray *redos;       /* of int64_t: seqs, rising */

@@ -169,6 +169,11 @@ def power():
         calls = daemon.calls()
         record = ("/log/wal/in_progress/manifest.jsonl",)
         synced = (("fdatasync",), *record)
+        # The log's own files and folders, which were made just now.
+        expect_order(calls, 0,
+                     (RENAMES, '"version.tmp"', '"version"'),
+                     (("syncfs",), "/log>"),
+                     (RENAMES, '"victim"'))
         at = expect_order(
             calls, 0,
             (WRITES, *record, 'victim'),
