@@ -514,25 +514,39 @@ bool engine_is_name(const char *name)
            strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
-              struct ic_inode **ret_inode, struct stat *ret_stat)
+static int lookup_by_opening(struct ic *ic, struct ic_inode *dir,
+                             const char *name, struct ic_inode **ret_inode,
+                             struct stat *ret_stat)
 {
     fd_auto int fd = -1;
-    struct ic_inode *inode;
-    struct stat st;
     int rc;
 
-    if (!engine_is_name(name))
-        return -EINVAL;
     fd = sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0);
     if (fd == -EMFILE && inode_table_release(ic->inodes, RELEASE_FDS) > 0)
         fd = sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0);
     if (fd < 0)
         return fd;
-    rc = sys_stat_fd(fd, &st);
+    rc = sys_stat_fd(fd, ret_stat);
+    if (rc == 0)
+        *ret_inode = inode_table_take(ic->inodes, fd_steal(&fd), ret_stat, dir,
+                                      name);
+    return rc;
+}
+
+int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
+              struct ic_inode **ret_inode, struct stat *ret_stat)
+{
+    struct ic_inode *inode;
+    struct stat st;
+    int rc = 0;
+
+    if (!engine_is_name(name))
+        return -EINVAL;
+    inode = inode_table_look(ic->inodes, dir, name, &st);
+    if (!inode)
+        rc = lookup_by_opening(ic, dir, name, &inode, &st);
     if (rc < 0)
         return rc;
-    inode = inode_table_take(ic->inodes, fd_steal(&fd), &st, dir, name);
     if (ret_stat) {
         st.st_nlink -= MIN(st.st_nlink, atomic_load(&inode->log_links));
         *ret_stat = st;

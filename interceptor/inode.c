@@ -30,7 +30,8 @@ struct inode_table {
     struct inode_shard shards[SHARDS];
     struct inode_table_limits limits;
     atomic_bool crowded;
-    uint64_t mount; /* 0: not known */
+    uint64_t mount;           /* 0: not known */
+    _Atomic uint32_t *places; /* INODE_PLACES */
     unsigned (*log_links)(dev_t dev, ino_t ino, void *opaque);
     void *opaque;
 };
@@ -85,6 +86,7 @@ struct inode_table *inode_table_new(unsigned (*log_links)(dev_t dev, ino_t ino,
         table->shards[i].inodes = g_hash_table_new(inode_hash, inode_equal);
         table->shards[i].ring = g_ptr_array_new();
     }
+    table->places = g_new0(_Atomic uint32_t, INODE_PLACES);
     table->limits.max_open = UINT_MAX;
     table->limits.mount_fd = -1;
     table->log_links = log_links;
@@ -114,7 +116,13 @@ void inode_table_free(struct inode_table *table)
         pthread_rwlock_destroy(&table->shards[i].lock);
     }
     fd_close(&table->limits.mount_fd);
+    g_free((void *)table->places);
     g_aligned_free(table);
+}
+
+_Atomic uint32_t *inode_table_places(struct inode_table *table)
+{
+    return table->places;
 }
 
 bool inode_table_is_crowded(const struct inode_table *table)
@@ -255,6 +263,7 @@ static struct ic_inode *inode_new(struct inode_table *table, int fd,
     inode->type = st->st_mode & S_IFMT;
     inode->other_mount = other_mount;
     inode->fd = fd;
+    inode->opened = inode_clock();
     inode->counts = INODE_REFERENCE;
     inode->ring_index = INODE_NOT_IN_RING;
     if (table->log_links)
@@ -389,6 +398,19 @@ struct ic_inode *inode_table_take(struct inode_table *table, int fd,
     if (added)
         shard_release(shard, ring_max(table), HAND_STEPS, 2);
     return inode;
+}
+
+struct ic_inode *inode_table_find_open(struct inode_table *table,
+                                       const struct stat *st, bool other_mount)
+{
+    struct inode_shard *shard = shard_of(table, st->st_dev, st->st_ino);
+    bool closed;
+    struct ic_inode *inode = find_known(shard, st, other_mount, &closed);
+
+    if (!inode || !closed)
+        return inode;
+    ic_inode_unhold(inode);
+    return NULL;
 }
 
 struct ic_inode *inode_table_find(struct inode_table *table, dev_t dev,

@@ -67,6 +67,7 @@ struct ic_inode {
     mode_t type;      /* S_IFMT */
     bool other_mount; /* see inode_table_set_mount() */
     int fd;           /* O_PATH, owned; -1: closed */
+    int64_t opened;   /* fd: not after this, by inode_clock() */
     _Atomic uint64_t counts;
     _Atomic uint64_t tag; /* the server's */
 
@@ -131,6 +132,14 @@ struct ic_inode *inode_table_take(struct inode_table *table, int fd,
                                   const struct stat *st,
                                   struct ic_inode *parent, const char *name);
 
+/* What a stat(2) of the name in dir tells, and its inode, if that is certain
+ * without an open(2): it was met there, and has been open, so that its number
+ * was no other's, since before the call. A new reference; NULL: not certain, or
+ * not there, and *ret_stat is not valid. */
+struct ic_inode *inode_table_look(struct inode_table *table,
+                                  struct ic_inode *dir, const char *name,
+                                  struct stat *ret_stat);
+
 /* The inode if it is known on the share's mount, else NULL. A new hold: it may
  * be closed. */
 struct ic_inode *inode_table_find(struct inode_table *table, dev_t dev,
@@ -169,7 +178,20 @@ void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
 int inode_get_place(struct ic_inode *inode, struct ic_inode **ret_parent,
                     char **ret_name);
 
-/* ---- inode.c and inode_fds.c --------------------------------------------- */
+/* ---- inode.c, inode_fds.c and inode_place.c ------------------------------ */
+
+/* A time in ns, of CLOCK_MONOTONIC: what reads less was before. */
+int64_t inode_clock(void);
+
+/* The same as inode_table_find() on that mount, if it is open: a reference. */
+struct ic_inode *inode_table_find_open(struct inode_table *table,
+                                       const struct stat *st, bool other_mount);
+
+/* Prints of places where inodes were met, to see what is worth a look. They
+ * displace one another. */
+#define INODE_PLACES (1u << 18)
+
+_Atomic uint32_t *inode_table_places(struct inode_table *table);
 
 /* Let its fd be closed when it is not used. Not while it is removed. */
 void inode_ring_add(struct ic_inode *inode);

@@ -136,6 +136,12 @@ bool inode_close(struct ic_inode *inode)
 
 /* ---- opening ------------------------------------------------------------- */
 
+static void take_fd(struct ic_inode *inode, int fd)
+{
+    inode->fd = fd;
+    inode->opened = inode_clock();
+}
+
 /* With inode->lock held and an fd there: a reference. */
 static void open_locked(struct ic_inode *inode)
 {
@@ -155,7 +161,7 @@ int inode_adopt(struct ic_inode *inode, int *inout_fd)
         if (inode->fd < 0 && print.hash != inode->print)
             rc = -ESTALE;
         else if (inode->fd < 0)
-            inode->fd = fd_steal(inout_fd);
+            take_fd(inode, fd_steal(inout_fd));
         if (rc == 0)
             open_locked(inode);
     }

@@ -6,6 +6,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "interceptor/sys.h"
 
 static uint64_t place_print(const struct ic_inode *parent, const char *name)
 {
@@ -14,6 +18,56 @@ static uint64_t place_print(const struct ic_inode *parent, const char *name)
     for (; *name; name++)
         hash = (hash ^ (unsigned char)*name) * 0x100000001b3ull;
     return hash ? hash : 1;
+}
+
+int64_t inode_clock(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static _Atomic uint32_t *place_slot(struct inode_table *table, uint64_t print)
+{
+    return &inode_table_places(table)[print % INODE_PLACES];
+}
+
+static bool is_worth_a_look(struct inode_table *table, uint64_t print)
+{
+    return atomic_load_explicit(place_slot(table, print),
+                                memory_order_relaxed) ==
+           (uint32_t)(print >> 32);
+}
+
+static void note_place(struct inode_table *table, uint64_t print)
+{
+    if (!is_worth_a_look(table, print))
+        atomic_store_explicit(place_slot(table, print), (uint32_t)(print >> 32),
+                              memory_order_relaxed);
+}
+
+struct ic_inode *inode_table_look(struct inode_table *table,
+                                  struct ic_inode *dir, const char *name,
+                                  struct stat *ret_stat)
+{
+    uint64_t print = place_print(dir, name);
+    struct ic_inode *inode;
+    int64_t before;
+
+    if (!is_worth_a_look(table, print))
+        return NULL;
+    before = inode_clock();
+    if (sys_stat_name(dir->fd, name, ret_stat) < 0)
+        return NULL;
+    inode = inode_table_find_open(table, ret_stat, dir->other_mount);
+    if (!inode)
+        return NULL;
+    /* Else the number may have been another's when stat(2) saw it. */
+    if (inode->opened < before && inode_is_at(inode, dir, name))
+        return inode;
+    ic_inode_unref(inode);
+    return NULL;
 }
 
 /* A place is a hint: another one with the same print does no harm. */
@@ -31,6 +85,7 @@ void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
     struct ic_inode *old = NULL;
     bool moved;
 
+    note_place(inode->table, print);
     /* Most lookups find what is known. */
     if (inode == parent || atomic_load_explicit(&inode->place_print,
                                                 memory_order_relaxed) == print)
