@@ -486,6 +486,7 @@ static void give_back(struct ic_inode *inode, uint64_t one)
     while (inode && drop(inode, one)) {
         struct ic_inode *parent = inode->parent;
 
+        inode_leave_place(inode);
         fd_close(&inode->fd);
         pthread_mutex_destroy(&inode->lock);
         g_free(inode->handle);

@@ -187,6 +187,9 @@ int64_t inode_clock(void);
 struct ic_inode *inode_table_find_open(struct inode_table *table,
                                        const struct stat *st, bool other_mount);
 
+/* It is forgotten: to look for it where it was last seen is not worth while. */
+void inode_leave_place(const struct ic_inode *inode);
+
 /* Prints of places where inodes were met, to see what is worth a look. They
  * displace one another. */
 #define INODE_PLACES (1u << 18)

@@ -47,6 +47,16 @@ static void note_place(struct inode_table *table, uint64_t print)
                               memory_order_relaxed);
 }
 
+void inode_leave_place(const struct ic_inode *inode)
+{
+    uint64_t print = atomic_load_explicit(&inode->place_print,
+                                          memory_order_relaxed);
+
+    if (print != 0 && is_worth_a_look(inode->table, print))
+        atomic_store_explicit(place_slot(inode->table, print), 0,
+                              memory_order_relaxed);
+}
+
 struct ic_inode *inode_table_look(struct inode_table *table,
                                   struct ic_inode *dir, const char *name,
                                   struct stat *ret_stat)
