@@ -268,20 +268,29 @@ void mcp_tool_write_file(struct mcp_call *call, json_t *arguments)
 
 /* ---- editing ------------------------------------------------------------- */
 
+static unsigned count_of(const char *text, size_t len, const char *old)
+{
+    const char *end = text + len;
+    unsigned count = 0;
+
+    for (; (text = memmem(text, (size_t)(end - text), old, strlen(old)));
+         text += strlen(old))
+        count++;
+    return count;
+}
+
 /* text with old replaced wherever it is: a new string. */
 static GString *replace(const char *text, size_t len, const char *old,
-                        const char *new, unsigned *ret_count)
+                        const char *new)
 {
     GString *result = g_string_new(NULL);
     const char *end = text + len, *found;
     size_t old_len = strlen(old);
 
-    *ret_count = 0;
     while ((found = memmem(text, (size_t)(end - text), old, old_len))) {
         g_string_append_len(result, text, found - text);
         g_string_append(result, new);
         text = found + old_len;
-        ++*ret_count;
     }
     g_string_append_len(result, text, end - text);
     return result;
@@ -332,6 +341,24 @@ static bool check_count(struct mcp_job *job, unsigned count)
     return false;
 }
 
+/* A megabyte in place of each of a million letters is no text any more. */
+static bool check_size(struct mcp_job *job, size_t len, unsigned count)
+{
+    json_t *old = json_object_get(job->arguments, "old_text");
+    json_t *new = json_object_get(job->arguments, "new_text");
+    guint64 kept = len - (guint64)count * json_string_length(old);
+    guint64 added = (guint64)count * json_string_length(new);
+
+    if (kept + added <= MCP_HOST_WRITE_MAX)
+        return true;
+    mcp_tools_refuse(job->call, NULL,
+                     "the file would be %" G_GUINT64_FORMAT " bytes long, and "
+                     "a call writes at most %d; edit it with a command, such "
+                     "as sed -i",
+                     kept + added, MCP_HOST_WRITE_MAX);
+    return false;
+}
+
 /* Until the daemon writes, the session may have been started and have taken
  * back what was read, or have found another folder; and others may write at any
  * time. */
@@ -372,12 +399,16 @@ static void start_edit(struct mcp_job *job)
         mcp_queue_end(job);
         return;
     }
-    text = replace(data, len, old, new, &count);
-    if (!check_count(job, count)) {
+    count = count_of(data, len, old);
+    if (!check_count(job, count) || !check_size(job, len, count)) {
         mcp_queue_end(job);
         return;
     }
+    text = replace(data, len, old, new);
     payload = json_object();
+    /* Text may take six times its length in JSON, and the daemon's lines have
+     * an end. */
+    json_bytes_force_base64(payload);
     json_bytes_set(payload, "content", text->str, text->len);
     json_object_set_new(payload, "replaces", describe_known(data, len));
     set_command(job, payload);

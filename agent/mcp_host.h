@@ -19,6 +19,8 @@
 #include "agent/reply.h"
 #include "agent/undo_extent.h"
 
+enum { MCP_HOST_WRITE_MAX = 8 << 20 }; /* bytes that write_file takes */
+
 struct mcp_command {
     const char *command, *cwd; /* cwd: NULL for the working folder */
     json_t *env;               /* object of strings, or NULL */

@@ -25,6 +25,8 @@
  * counts. */
 enum { GRACE_MS = 10000 };
 
+G_STATIC_ASSERT((int)MCP_HOST_WRITE_MAX == (int)SESSION_WRITE_MAX);
+
 /* Something that is asked of the session. */
 struct operation {
     struct mcp_session *host;

@@ -210,13 +210,23 @@ static void on_written(json_t *payload, const GError *error, json_t *data,
     session_command_over(session);
 }
 
+/* Of what is to be written: how many bytes it is. */
+static size_t content_length(json_t *file)
+{
+    json_t *content = json_object_get(file, "content");
+    size_t len = json_string_length(content);
+    const char *text = json_string_value(content);
+
+    if (!json_object_get(file, "encoding"))
+        return len;
+    for (unsigned i = 0; i < 2 && len > 0 && text[len - 1] == '='; i++)
+        len--;
+    return len / 4 * 3 + len % 4 * 3 / 4;
+}
+
 static gboolean check_file(struct session *session, json_t *directory,
                            json_t *file, unsigned *ret_index, GError **error)
 {
-    json_t *content = json_object_get(file, "content");
-    bool base64 = json_object_get(file, "encoding") != NULL;
-    size_t len = json_string_length(content);
-
     if (!session_check_idle(session, error) ||
         !session_find_folder(session, directory, ret_index, error))
         return FALSE;
@@ -226,7 +236,7 @@ static gboolean check_file(struct session *session, json_t *directory,
                     session->config->directories[*ret_index]->label);
         return FALSE;
     }
-    if ((base64 ? len / 4 * 3 : len) > SESSION_WRITE_MAX) {
+    if (content_length(file) > SESSION_WRITE_MAX) {
         g_set_error(error, STEPBACK_ERROR, ERROR_TOO_LARGE,
                     "one request writes at most %d bytes", SESSION_WRITE_MAX);
         return FALSE;

@@ -7,6 +7,7 @@ Ids such as MC-03 are the test plan's.
 import base64
 import json
 import os
+import resource
 import stat
 import sys
 
@@ -141,6 +142,32 @@ def edits_are_exact(place):
                             new_text="y"), "sed")
     client.tool("undo", steps=2)
     equal(read(place, "file"), b"\xff one two two\n")
+    equal(server.close(), 0)
+
+
+@test
+def edits_are_bounded(place):
+    """edit_file: a small edit does not make a file of terabytes, or a long line"""
+    letters = b"a" * (1 << 20)
+    write(place, "file", letters)
+    server = Server(place)
+    client = server.client
+    with open("/proc/%d/maps" % server.process.pid) as maps:
+        if "libasan" not in maps.read():
+            resource.prlimit(server.process.pid, resource.RLIMIT_AS,
+                             (4 << 30,) * 2)
+    text = client.refusal("edit_file", path="file", old_text="a",
+                          new_text="b" * 3000000, replace_all=True)
+    contains(text, "%d bytes long" % (3000000 << 20))
+    contains(client.refusal("edit_file", path="file", old_text="a",
+                            new_text="123456789", replace_all=True), "sed")
+    equal(read(place, "file"), letters)
+    for new in ("\1" * 8, "\n" * 8, "\u00e9" * 4):
+        equal(client.tool("edit_file", path="file", old_text="a", new_text=new,
+                          replace_all=True)["size"], 8 << 20)
+        equal(read(place, "file"), new.encode() * (1 << 20))
+        client.tool("undo")
+    equal(read(place, "file"), letters)
     equal(server.close(), 0)
 
 
