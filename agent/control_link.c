@@ -32,6 +32,7 @@ struct control_link {
     guint64 last_id;
     GHashTable *pending; /* request id (owned) -> struct pending (owned) */
     gboolean closed;
+    guint late;      /* source: what was asked after the end gets its error */
     gboolean *freed; /* set while a callback runs: tells it that we are gone */
 };
 
@@ -103,14 +104,18 @@ static GHashTable *pending_table(void)
 static bool close_link(struct control_link *link)
 {
     GHashTable *pending = link->pending;
+    gboolean *outer = link->freed;
     gboolean freed = FALSE;
 
     link->closed = TRUE;
+    g_clear_handle_id(&link->late, g_source_remove);
     link->pending = pending_table();
     link->freed = &freed;
     fail_pending(pending);
     if (!freed)
-        link->freed = NULL;
+        link->freed = outer;
+    else if (outer)
+        *outer = TRUE;
     return !freed;
 }
 
@@ -176,23 +181,36 @@ void control_link_free(struct control_link *link)
         return;
     if (link->freed)
         *link->freed = TRUE;
+    link->freed = NULL;
+    /* Whose request has failed may ask again. */
+    do
+        close_link(link);
+    while (g_hash_table_size(link->pending) > 0);
+    g_clear_handle_id(&link->late, g_source_remove);
+    g_hash_table_destroy(link->pending);
     jsonl_channel_free(link->channel);
-    fail_pending(link->pending);
     g_free(link);
 }
 
 void control_link_close(struct control_link *link)
 {
-    if (link && !link->closed)
+    if (link)
         close_link(link);
 }
 
-/* A request on a closed connection. */
 static gboolean fail_late(gpointer data)
 {
-    GHashTable *pending = data;
+    struct control_link *link = data;
 
-    fail_pending(pending);
+    link->late = 0;
+    close_link(link);
+    return G_SOURCE_REMOVE;
+}
+
+/* A request without a connection. */
+static gboolean fail_unlinked(gpointer data)
+{
+    fail_pending(data);
     return G_SOURCE_REMOVE;
 }
 
@@ -205,15 +223,21 @@ void control_link_request(struct control_link *link, const char *type,
 
     pending->done = done;
     pending->opaque = opaque;
-    if (!link || link->closed) {
+    if (!link) {
         GHashTable *late = pending_table();
 
         json_decref(payload);
         g_hash_table_insert(late, id, pending);
-        g_idle_add(fail_late, late);
+        g_idle_add(fail_unlinked, late);
         return;
     }
     g_hash_table_insert(link->pending, id, pending);
-    jsonl_channel_send(link->channel, message_request(type, id, payload),
-                       false);
+    if (!link->closed) {
+        jsonl_channel_send(link->channel, message_request(type, id, payload),
+                           false);
+        return;
+    }
+    json_decref(payload);
+    if (!link->late)
+        link->late = g_idle_add(fail_late, link);
 }

@@ -574,6 +574,31 @@ def a_daemon_lost_in_an_undo(place):
 
 
 @test
+def an_answer_and_an_end_at_once(place):
+    """a history that meets one daemon's answer and all daemons' end, in a stop"""
+    agent = open_session(place, "a", "b")
+
+    def daemon(number):
+        return [p for p in place.processes() if b"control%d.sock" % number in
+                open("/proc/%d/cmdline" % p, "rb").read()]
+    slow = daemon(0)
+    for pid in slow:
+        os.kill(pid, signal.SIGSTOP)
+    asked = agent.send("undo.history")
+    stopped = agent.send("session.stop")
+    assert eventually(lambda: not daemon(1), 10)
+    agent.process.send_signal(signal.SIGSTOP)
+    for pid in slow:
+        os.kill(pid, signal.SIGCONT)
+    assert eventually(lambda: not daemon(0), 10)
+    agent.process.send_signal(signal.SIGCONT)
+    assert agent.response(asked)
+    equal(agent.response(stopped)["payload"], {"state": "stopped"})
+    equal(agent.start()["payload"]["state"], "running")
+    equal(agent.close(), 0)
+
+
+@test
 def a_guest_that_ends_no_command(place):
     """a command that is not ended does not outlive its machine; it stays a step"""
     place.mounting()
