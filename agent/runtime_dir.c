@@ -208,25 +208,33 @@ static bool fits_socket(const char *base)
            sizeof(((struct sockaddr_un *)0)->sun_path);
 }
 
+/* Why sockets cannot be there, or NULL. Both frontends and QEMU's monitor are
+ * told their paths in JSON. */
+static const char *problem_of(const char *base)
+{
+    if (!fits_socket(base))
+        return "too long for a socket's address";
+    return g_utf8_validate(base, -1, NULL) ? NULL : "not UTF-8";
+}
+
 struct runtime_dir *runtime_dir_new(GError **error)
 {
     const char *base = g_getenv("XDG_RUNTIME_DIR");
     struct runtime_dir *dir;
 
     if (base && g_path_is_absolute(base)) {
+        const char *problem = problem_of(base);
         g_autoptr(GError) why = NULL;
 
-        if (fits_socket(base)) {
+        if (!problem) {
             runtime_dir_sweep(base);
             dir = make_in(base, &why);
             if (dir)
                 return dir;
             log_warn(LOG_SESSION, "%s; %s is used", why->message, FALLBACK);
         } else {
-            log_warn(LOG_SESSION,
-                     "XDG_RUNTIME_DIR (%s) is too long for a socket's "
-                     "address; %s is used",
-                     base, FALLBACK);
+            log_warn(LOG_SESSION, "XDG_RUNTIME_DIR (%s) is %s; %s is used",
+                     base, problem, FALLBACK);
         }
     }
     runtime_dir_sweep(FALLBACK);

@@ -3,7 +3,7 @@
  * runtime_dir - the private folder of one session's sockets.
  *
  * It is made in $XDG_RUNTIME_DIR, or in /tmp where that is not set, not ours
- * to write, or too long for a socket's address; mode 0700.
+ * to write, too long for a socket's address, or not UTF-8; mode 0700.
  *
  * It goes with its owner, however that one ends: a process that does nothing
  * else waits for the end and removes the folder. Should that one be killed as

@@ -144,6 +144,13 @@ static void rename_pending(const struct folder_request *request, json_t *answer)
     json_object_set_new(answer, "pending_safeguard", copy);
 }
 
+/* The daemon does not tell a path that is not UTF-8. */
+static void set_missing(json_t *answer, const char *key)
+{
+    if (!json_object_get(answer, key))
+        json_object_set_new(answer, key, json_null());
+}
+
 static void on_status(json_t *payload, const GError *error, json_t *data,
                       void *opaque)
 {
@@ -156,6 +163,8 @@ static void on_status(json_t *payload, const GError *error, json_t *data,
         const char *label = session->config->directories[request->index]->label;
 
         rename_pending(request, answer);
+        set_missing(answer, "share");
+        set_missing(answer, "undo_dir");
         json_object_set_new(answer, "directory", json_string(label));
         json_object_set_new(answer, "warnings",
                             warnings ? json_copy(warnings) : json_array());

@@ -41,18 +41,23 @@ gboolean session_check_running(struct session *session, GError **error)
     return FALSE;
 }
 
+/* A path that is not UTF-8 has no place in JSON. */
+static json_t *path_value(const char *path)
+{
+    json_t *value = path ? json_string(path) : NULL;
+
+    return value ? value : json_null();
+}
+
 static json_t *describe_directory(const struct session_directory *directory)
 {
     json_t *entry = json_pack(
         "{s:s, s:s, s:s, s:s}", "label", directory->label, "access",
         directory->read_only ? "read_only" : "read_write", "tag",
         directory->tag, "guest_path", directory->guest_path);
-    const char *undo_dir = directory->undo_dir;
 
-    /* Paths that are not UTF-8 have no place in JSON. */
-    json_object_set_new(entry, "path", json_string(directory->path));
-    json_object_set_new(entry, "undo_dir",
-                        undo_dir ? json_string(undo_dir) : json_null());
+    json_object_set_new(entry, "path", path_value(directory->path));
+    json_object_set_new(entry, "undo_dir", path_value(directory->undo_dir));
     return entry;
 }
 
@@ -75,7 +80,6 @@ static bool is_held(const struct session *session)
 json_t *session_describe(const struct session *session)
 {
     const struct machine *machine = session->machine;
-    const char *disk = machine_disk(machine);
     json_t *status = json_pack(
         "{s:s, s:s, s:I, s:s, s:s, s:o, s:b}", "state",
         session_state_name(session->state), "accel",
@@ -88,7 +92,7 @@ json_t *session_describe(const struct session *session)
 
     json_object_set_new(status, "network_policy",
                         network_policy_to_json(&session->config->network));
-    json_object_set_new(status, "disk", disk ? json_string(disk) : json_null());
+    json_object_set_new(status, "disk", path_value(machine_disk(machine)));
     return status;
 }
 

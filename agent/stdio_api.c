@@ -211,7 +211,11 @@ static char *listen_for_mcp(struct stdio_api *api, const char *given)
 
     if (!path && (api->mcp_dir = runtime_dir_new(&error)))
         path = runtime_dir_path(api->mcp_dir, "mcp.sock");
-    if (path)
+    if (path && !g_utf8_validate(path, -1, NULL))
+        g_set_error_literal(&error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "the path of their socket is not UTF-8, so that "
+                            "it cannot be told");
+    else if (path)
         api->mcp_socket = mcp_socket_new(mcp_session_server(api->mcp), path,
                                          &error);
     if (api->mcp_socket)

@@ -107,6 +107,30 @@ a_long_runtime_path_is_survived.runtime = "r" * 120
 
 
 @test
+def paths_that_are_no_text_are_survived(place):
+    """runtime folder, state, working folder not UTF-8: told as none, not lost"""
+    bad = os.fsencode(place.root) + b"/\xff"
+    os.makedirs(bad + b"/state", 0o700)
+    os.makedirs(bad + b"/folder")
+    os.symlink(bad + b"/folder", place.root + "/link")
+    env = {"XDG_RUNTIME_DIR": os.fsdecode(bad),
+           "XDG_STATE_HOME": os.fsdecode(bad + b"/state")}
+    agent = Agent(place, **env)
+    ready = agent.event("event.ready")
+    equal(ready["mcp_socket"].startswith("/tmp/stepback-"), True)
+    started = agent.start(working_directories=[{"path": place.root + "/link"}])
+    folder, = started["payload"]["working_directories"]
+    equal((folder["path"], folder["undo_dir"], folder["label"]),
+          (None, None, "folder"))
+    equal(agent.ask("fs.status")["status"], "ok")
+    equal(sorted(os.listdir(bad)), [b".stepback", b"folder", b"state"])
+    equal(agent.close(), 0)
+    agent = Agent(place, options=[b"--mcp-socket=" + bad + b"/mcp.sock"])
+    equal(agent.event("event.ready")["mcp_socket"], None)
+    equal(agent.close(), 0)
+
+
+@test
 def the_runtime_folder_is_private(place):
     """the runtime folder is 0700 and goes with the session"""
     agent = Agent(place)

@@ -108,12 +108,13 @@ class Place:
 
 
 class Agent:
-    def __init__(self, place, reading=True, level="info", wrapper=(), **env):
+    def __init__(self, place, reading=True, level="info", wrapper=(),
+                 options=(), **env):
         self.place = place
         self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            [*wrapper, PROGRAM, "agent", "--log-level", level], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=self.errors,
+            [*wrapper, PROGRAM, "agent", "--log-level", level, *options],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
             env=place.environment(**env))
         self.messages = queue.Queue()
         self.seen = []
