@@ -371,6 +371,8 @@ void session_stop(struct session *session, reply_done done, void *opaque)
         return;
     }
     session->stopper = (struct reply){ done, opaque };
+    if (session->state == SESSION_RUNNING)
+        session_guard_deny_all(session);
     session->state = SESSION_STOPPING;
     if (session->exec || session->writes || session->occupied) {
         session->stop_timer = g_timeout_add(STOP_COMMAND_MS, leave_command,

@@ -200,6 +200,6 @@ bool session_cancel(struct session *session)
     if (!session->exec)
         return false;
     exec_cancel(session->exec, ERROR_CANCELLED);
-    session_guard_deny_all(session);
+    session_guard_deny_command(session);
     return true;
 }

@@ -22,6 +22,7 @@ struct question {
     char *id;        /* ours: those of two folders' daemons may be the same */
     char *daemon_id; /* the daemon's */
     unsigned index;  /* of the folder */
+    gint64 step_id;  /* not always the command's: files are written, too */
 };
 
 static void question_free(gpointer data)
@@ -57,6 +58,12 @@ char *session_guard_make_id(const struct session *session, unsigned index,
                : g_strdup_printf("%s/%u", daemon_id, index);
 }
 
+/* Whether a question or a decision is about the command. */
+static bool is_of_command(const struct session *session, gint64 step_id)
+{
+    return session->exec && exec_step_id(session->exec) == step_id;
+}
+
 /* ---- the machine stands still -------------------------------------------- */
 
 static void hold(struct session *session, bool hold)
@@ -74,6 +81,7 @@ static void on_triggered(struct session *session, unsigned index,
     question->id = session_guard_make_id(session, index, daemon_id);
     question->daemon_id = g_strdup(daemon_id);
     question->index = index;
+    question->step_id = json_integer_value(json_object_get(payload, "step_id"));
     json_object_set_new(payload, "safeguard_id", json_string(question->id));
     g_ptr_array_add(session->questions, question);
     if (session->questions->len == 1)
@@ -81,18 +89,20 @@ static void on_triggered(struct session *session, unsigned index,
     log_info(LOG_SAFEGUARD, "%s: the machine stands still until it is decided",
              question->id);
     /* Somebody has cancelled the command, and nothing may go on for it. */
-    if (session->exec && exec_is_stopping(session->exec))
-        session_guard_deny_all(session);
+    if (is_of_command(session, question->step_id) &&
+        exec_is_stopping(session->exec))
+        session_guard_deny_command(session);
 }
 
-/* To the daemon the denial of a command that is stopped anyway is somebody's
- * answer. */
-static void correct_reason(const struct session *session, json_t *payload)
+/* To the daemon the denial of what is stopped anyway is somebody's answer. */
+static void correct_reason(const struct session *session, bool of_command,
+                           json_t *payload)
 {
     json_t *reason = json_object_get(payload, "reason");
+    bool stopping = session->state == SESSION_STOPPING ||
+                    (of_command && exec_is_stopping(session->exec));
 
-    if (session->exec && exec_is_stopping(session->exec) &&
-        g_strcmp0(json_string_value(reason), "confirmed") == 0)
+    if (stopping && g_strcmp0(json_string_value(reason), "confirmed") == 0)
         json_object_set_new(payload, "reason", json_string("aborted"));
 }
 
@@ -103,16 +113,18 @@ static void on_decided(struct session *session, unsigned index,
     struct question *question = find(session, id);
     const char *action = json_string_value(json_object_get(payload, "action"));
     bool denied = g_strcmp0(action, "deny") == 0;
+    bool of_command = is_of_command(
+        session, json_integer_value(json_object_get(payload, "step_id")));
 
     json_object_set_new(payload, "safeguard_id", json_string(id));
     if (question)
         g_ptr_array_remove(session->questions, question);
     if (denied)
-        correct_reason(session, payload);
-    if (denied && session->exec) {
+        correct_reason(session, of_command, payload);
+    if (denied && of_command) {
         exec_deny(session->exec,
                   backends_link(machine_backends(session->machine), index));
-        session_guard_deny_all(session);
+        session_guard_deny_command(session);
     }
     if (question && session->questions->len == 0)
         hold(session, false);
@@ -151,6 +163,17 @@ void session_guard_deny_all(struct session *session)
     for (guint i = 0; i < session->questions->len; i++)
         send_answer(session, g_ptr_array_index(session->questions, i), false,
                     NULL, NULL);
+}
+
+void session_guard_deny_command(struct session *session)
+{
+    for (guint i = 0; i < session->questions->len; i++) {
+        const struct question *question = g_ptr_array_index(session->questions,
+                                                            i);
+
+        if (is_of_command(session, question->step_id))
+            send_answer(session, question, false, NULL, NULL);
+    }
 }
 
 static void on_confirmed(json_t *payload, const GError *error, json_t *data,

@@ -111,8 +111,9 @@ void session_guard_take_event(struct session *session, unsigned index,
 void session_undo_take_event(struct session *session, unsigned index,
                              json_t *payload);
 
-/* Deny what is pending. */
+/* Deny what is pending: all, or of the command that runs. */
 void session_guard_deny_all(struct session *session);
+void session_guard_deny_command(struct session *session);
 
 /* For machine_callbacks, with the session as opaque: what a folder's daemon
  * says. */

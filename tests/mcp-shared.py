@@ -241,6 +241,48 @@ def triggers_are_shown_to_the_frontend(place):
 
 
 @test
+def a_commands_fate_is_its_own(place):
+    """a decision about a client's file is none about the frontend's command"""
+    agent, client = guarded(place)
+    for action, content in (("deny", b"x" * 5000), ("allow", b"y")):
+        write(place, "big", b"x" * 5000)
+        id = overwrite(client)
+        event = agent.event("event.safeguard_triggered")
+        waits = agent.send("agent.execute", command="exit 7")
+        if action == "allow":
+            agent.ask("agent.cancel")
+            time.sleep(0.2)
+        agent.ask("safeguard.confirm", safeguard_id=event["safeguard_id"],
+                  action=action)
+        equal(client.answer(id)["result"].get("isError", False),
+              action == "deny")
+        equal(read(place, "big"), content)
+        answer = agent.response(waits)
+        if action == "deny":
+            equal(answer["payload"]["exit_code"], 7)
+        else:
+            equal(answer["error"]["number"], 6001)
+    equal(agent.close(), 0)
+
+
+@test
+def a_stop_waits_for_no_decision(place):
+    """session.stop while a client's file waits for one: it is denied, at once"""
+    agent, client = guarded(place)
+    id = overwrite(client)
+    agent.event("event.safeguard_triggered")
+    begin = time.monotonic()
+    stop = agent.send("session.stop")
+    event = agent.event("event.safeguard_decided")
+    equal((event["action"], event["reason"]), ("deny", "aborted"))
+    equal(agent.response(stop)["payload"], {"state": "stopped"})
+    assert time.monotonic() - begin < 4
+    contains(client.answer(id)["result"]["content"][0]["text"], "denied")
+    equal(read(place, "big"), b"x" * 5000)
+    equal(agent.close(), 0)
+
+
+@test
 def users_of_clients_are_asked(place):
     """MC-06: elicitation is a second channel; the frontend's word is final"""
     agent, client = guarded(place, capabilities={"elicitation": {}})
