@@ -93,7 +93,7 @@ bool session_plan_holds(const struct session_spread *spread)
 
     if (spread->plans == MAX_PLANS)
         return true;
-    for (unsigned i = 0; spread->planned[i] && same && i < spread->n; i++) {
+    for (unsigned i = 0; i < spread->n && spread->planned[i] && same; i++) {
         json_t *ids = first_ids(spread->lists[i], UINT_MAX);
 
         same = json_equal(ids, spread->planned[i]);
