@@ -306,6 +306,7 @@ gboolean sandbox_confine(struct sandbox *sandbox, GError **error)
 
     if (sandbox->mode == SANDBOX_NONE)
         return TRUE;
+    sandbox_skip_leak_check();
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return sandbox_fail(error, "no_new_privs");
     if (!sandbox_drop_capabilities(sandbox->modcaps, sandbox->file_handles,

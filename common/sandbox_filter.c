@@ -290,6 +290,7 @@ gboolean sandbox_filter(const struct sandbox *sandbox, GError **error)
 
     if (sandbox->action == SANDBOX_OFF)
         return TRUE;
+    sandbox_skip_leak_check();
     filter = seccomp_init(default_action(sandbox->action));
     if (!filter) {
         errno = ENOMEM;

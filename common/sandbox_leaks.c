@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * sandbox_leaks - no look for leaks from inside a sandbox (sandbox.h).
+ *
+ * In a build with AddressSanitizer its LeakSanitizer looks at the process when
+ * that ends, by a clone(2), ptrace(2) and /proc: the filter would kill it.
+ */
+#include "common/sandbox.h"
+
+#ifdef __SANITIZE_ADDRESS__
+
+static bool is_confined;
+
+/* sanitizer/lsan_interface.h: asked at the end. */
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
+
+int __lsan_is_turned_off(void)
+{
+    return is_confined;
+}
+
+void sandbox_skip_leak_check(void)
+{
+    is_confined = true;
+}
+
+#else
+
+void sandbox_skip_leak_check(void)
+{
+}
+
+#endif
