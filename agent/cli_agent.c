@@ -17,6 +17,7 @@
 
 #include "agent/cli.h"
 #include "agent/cli_options.h"
+#include "agent/log_stream.h"
 #include "agent/stdio_api.h"
 #include "common/log.h"
 
@@ -111,6 +112,7 @@ int cli_agent(int argc, char **argv)
                                  "debug or trace");
     log_set_level(level);
     cli_options_note_terminal("JSON Lines");
+    log_stream_never_wait();
     in_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     out_fd = take_stdout();
     if (in_fd < 0 || out_fd < 0)

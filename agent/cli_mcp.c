@@ -17,6 +17,7 @@
 #include "agent/cli.h"
 #include "agent/cli_machine.h"
 #include "agent/cli_options.h"
+#include "agent/log_stream.h"
 #include "agent/mcp_session.h"
 #include "common/log.h"
 
@@ -197,6 +198,7 @@ static int parse_and_serve(int argc, char **argv, struct mcp_options *options)
                                  "or trace");
     log_set_level(level);
     cli_options_note_terminal("the Model Context Protocol");
+    log_stream_never_wait();
     return serve(options);
 }
 

@@ -7,12 +7,15 @@ Ids such as OB-01 are the test plan's.
 import json
 import os
 import re
+import select
 import signal
+import socket
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from stdio_client import (Agent, equal, eventually,  # noqa: E402
+from stdio_client import (PROGRAM, Agent, equal, eventually,  # noqa: E402
                           main, test)
 
 COMPONENTS = {"fs_backend", "control", "undo", "file_watcher", "stdio_api",
@@ -125,6 +128,48 @@ def counters_are_told(place):
              if line["message"] == "counters")
     equal((line["requests"], line["steps"]), (5, 2))
     equal(agent.close(), 0)
+
+
+def unread_log(place, program, reader, writer):
+    """What a program says while nobody reads its log: exit status, log."""
+    process = subprocess.Popen(
+        [*program, "--log-level=trace"], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=writer, env=place.environment())
+    with process.stdin as into, process.stdout as out:
+        for number in range(2000):
+            into.write(b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n' % number
+                       if "mcp" in program else
+                       b'{"type":"session.status","request_id":"%d"}\n' % number)
+            into.flush()
+            if not select.select([out], [], [], 20)[0]:
+                process.kill()
+                raise AssertionError("no answer to request %d" % number)
+            os.read(out.fileno(), 65536)
+        process.send_signal(signal.SIGTERM)
+        status = process.wait(20)
+    os.set_blocking(reader, False)
+    data = b""
+    while chunk := os.read(reader, 65536):
+        data += chunk
+        if not select.select([reader], [], [], 0)[0]:
+            break
+    return status, data.decode().splitlines()
+
+
+@test
+def an_unread_log_stops_nothing(place):
+    """who does not read stderr gets answers all the same, and the end"""
+    for program in ([PROGRAM, "agent"], [PROGRAM, "mcp", "-C", place.share]):
+        reader, writer = os.pipe()
+        status, lines = unread_log(place, program, reader, writer)
+        equal((status, os.get_blocking(writer)), (0, True))
+        assert len([json.loads(line) for line in lines]) > 20
+        os.close(reader)
+        os.close(writer)
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            equal(unread_log(place, program, ours.fileno(), theirs.fileno())[0],
+                  0)
 
 
 main()
