@@ -19,8 +19,9 @@
 #include "common/fd.h"
 #include "common/log.h"
 
-/* QEMU's end makes the daemon end, so the daemon's clean end is looked into
- * only if QEMU is still there after this. On a busy host a process that gives
+/* QEMU's end makes the daemon end, and a guest's that reboots closes the port.
+ * So the daemon's clean end, and the port's, are looked into only if QEMU is
+ * still there after this. On a busy host a process that gives
  * back a guest's memory takes its time between closing files and its end. */
 enum { BLAME_MS = 2000 };
 
@@ -130,13 +131,23 @@ static void on_vm_exited(struct vm *vm, void *opaque)
     }
 }
 
+static gboolean blame_port(gpointer data)
+{
+    struct machine *machine = data;
+
+    machine->blame_timer = 0;
+    machine_fail_with(machine, ERROR_CONTROL_DISCONNECTED,
+                      "the guest has closed the control channel");
+    return G_SOURCE_REMOVE;
+}
+
 static void on_port_closed(struct vm *vm, void *opaque)
 {
     struct machine *machine = opaque;
 
-    if (machine->stage == RUNNING || machine->stage == MOUNTING)
-        machine_fail_with(machine, ERROR_CONTROL_DISCONNECTED,
-                          "the shim in the guest closed the control channel");
+    if ((machine->stage == RUNNING || machine->stage == MOUNTING) &&
+        !machine->blame_timer)
+        machine->blame_timer = g_timeout_add(BLAME_MS, blame_port, machine);
 }
 
 static void on_folder_reconnected(struct vm *vm, unsigned index,

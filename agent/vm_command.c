@@ -151,8 +151,10 @@ static void add_channels(GPtrArray *argv, const struct vm_config *config,
     add2(argv, "-chardev",
          g_strdup_printf("socket,id=control,fd=%d", control_fd));
     add2(argv, "-device", g_strdup("virtio-serial-pci"));
+    /* QEMU tells when a port is closed in the guest, if that has an id. */
     add2(argv, "-device",
-         g_strdup("virtserialport,chardev=control,name=" WIRE_PORT_NAME));
+         g_strdup("virtserialport,id=control,chardev=control,"
+                  "name=" WIRE_PORT_NAME));
     for (unsigned i = 0; i < config->n_fs; i++)
         add_folder(argv, config, i);
     add2(argv, "-chardev", g_strdup_printf("socket,id=qmp,fd=%d", qmp_fd));

@@ -426,6 +426,13 @@ class Roundtrip:
         others = [event for event in agent.events[since:] if event["type"] not in
                   ("event.step_started", "event.terminal_output", "event.error")]
         check(not others, others)
+        self.start_over()
+        result, _ = self.execute("test -d part0 && grep -q content a")
+        check(result["exit_code"] == 0, "the guest does not see it")
+
+    def start_over(self):
+        """The machine is lost; the next one takes back what it has left."""
+        agent = self.agent
         status = agent.request("session.status")
         check(status["state"] == "error", status)
         check(snapshot(self.share) != self.before, "nothing had changed")
@@ -435,8 +442,16 @@ class Roundtrip:
         agent.wait_event("event.recovery", since=since)
         lines = difference(self.before, snapshot(self.share))
         check(not lines, "the tree differs:\n" + "\n".join(lines))
-        result, _ = self.execute("test -d part0 && grep -q content a")
-        check(result["exit_code"] == 0, "the guest does not see it")
+
+    def lose_port(self):
+        """A guest that takes the shim's port away is not waited for."""
+        self.before = snapshot(self.share)
+        error = self.agent.refused("agent.execute", {
+            "command": "echo x >>a; cd /sys/bus/virtio/drivers/virtio_console; "
+                       "for port in virtio*; do echo $port >unbind; done"})
+        check(error["number"] == 2005, error)
+        check("the control channel" in error["message"], error)
+        self.start_over()
 
     def stop(self):
         children = descendants(self.agent.process.pid)
@@ -500,6 +515,7 @@ class Roundtrip:
         tests.run("kill -9 of the agent in a step", self.kill_agent)
         tests.run("CR-01/the next start recovers", self.recover)
         tests.run("a guest that reboots", self.reboot)
+        tests.run("a guest that closes the control channel", self.lose_port)
         tests.run("SL-08/nothing is left behind", self.stop)
 
 
