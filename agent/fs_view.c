@@ -29,7 +29,8 @@ static void fail(GError **error, const char *path, int number)
     /* EXDEV: RESOLVE_BENEATH stopped it. ELOOP: a magic link, or a circle. */
     if (number == EXDEV || number == ELOOP) {
         code = ERROR_PATH_OUTSIDE_ROOT;
-        text = "the path leads out of the working folder";
+        text = *path == '/' ? "the path must be relative to the working folder"
+                            : "the path leads out of the working folder";
     } else if (number == ENOENT || number == ENOTDIR) {
         code = ERROR_NOT_FOUND;
     }

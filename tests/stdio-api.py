@@ -440,6 +440,9 @@ def files_stay_inside(place):
     for path, number in (("/etc", 4000), ("..", 4000), ("out", 4000),
                          ("none", 4001), ("in", 4001)):
         equal((path, agent.error("fs.list", path=path)[0]), (path, number))
+    for path in (place.share + "/big", "/mnt/working/big"):
+        contains(agent.error("fs.read", path=path)[1], "relative to the")
+    contains(agent.error("fs.read", path="out/passwd")[1], "leads out")
     result = agent.ask("fs.read", path="in")["payload"]
     equal((result["data"], result["encoding"], result["size"]),
           ("/wBkYXRh", "base64", 6))
