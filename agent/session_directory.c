@@ -153,11 +153,12 @@ static gboolean check_own_log(const struct session_directory *directory,
         problem = g_strdup_printf("its undo log, %s, must lie outside the "
                                   "shared folder, as the guest could change "
                                   "it there; choose another place "
-                                  "(\"undo_dir\")",
+                                  "(\"undo_dir\", or --undo-dir)",
                                   log);
     else if (log && real_path_is_beneath(directory->path, log))
         problem = g_strdup_printf("it lies in its own undo log, %s; choose "
-                                  "another place for that (\"undo_dir\")",
+                                  "another place for that "
+                                  "(\"undo_dir\", or --undo-dir)",
                                   log);
     return !problem || invalid_directory(directory->path, problem, error);
 }

@@ -362,6 +362,7 @@ def refused_logs(place):
         status, out, err = run(place, "--undo-dir=" + below, "--", "true")
         equal((status, out), (125, b""))
         contains(err, "must lie outside the shared folder")
+        contains(err, "--undo-dir")
         equal(os.listdir(place.share), [])
 
 
