@@ -38,14 +38,34 @@ static void note_line(struct run *run, const char *data, size_t len)
     run->line[len - from] = '\0';
 }
 
+/* The first command of "stepback mcp" may have to wait for the machine. */
+static bool is_starting(const struct mcp_job *job)
+{
+    struct mcp_service_state *service = mcp_service_of(job->call);
+    json_t *status = service->host->status(service->host_opaque);
+    const char *state = json_string_value(json_object_get(status, "state"));
+    bool starting = state && strcmp(state, "starting") == 0;
+
+    json_decref(status);
+    return starting;
+}
+
+static char *describe_progress(const struct mcp_job *job)
+{
+    const struct run *run = job->data;
+    g_autofree char *line = g_utf8_make_valid(run->line, -1);
+
+    if (run->bytes == 0 && is_starting(job))
+        return g_strdup("the virtual machine is starting");
+    return g_strdup_printf("%" G_GUINT64_FORMAT " bytes of output%s%s",
+                           run->bytes, *line ? "; " : "", line);
+}
+
 static void tell_progress(struct mcp_job *job)
 {
     struct run *run = job->data;
     gint64 now = g_get_monotonic_time();
-    g_autofree char *line = g_utf8_make_valid(run->line, -1);
-    g_autofree char *message = g_strdup_printf(
-        "%" G_GUINT64_FORMAT " bytes of output%s%s", run->bytes,
-        *line ? "; " : "", line);
+    g_autofree char *message = describe_progress(job);
 
     if (job->cancelled)
         return;

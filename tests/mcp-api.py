@@ -355,16 +355,36 @@ def a_folder_that_was_replaced_is_one(place):
     equal(server.close(), 0)
 
 
-@test
-def an_edit_is_of_what_was_read(place):
-    """edit_file: refused if the file changes while the machine starts"""
-    write(place, "conf", b"alpha" + bytes(1 << 20))
+def late_qemu(place):
+    """One that begins when there is the file "go" in the place."""
     qemu = place.root + "/late-qemu"
     with open(qemu, "w") as file:
         file.write("#!/bin/sh\nwhile ! [ -e %s/go ]; do sleep 0.05; done\n"
                    "exec %s \"$@\"\n" % (place.root, FAKE_QEMU))
     os.chmod(qemu, 0o755)
-    server = Server(place, env={"STEPBACK_QEMU": qemu})
+    return qemu
+
+
+@test
+def a_start_is_told_as_progress(place):
+    """stepback mcp: a command that waits for the VM says so"""
+    server = Server(place, env={"STEPBACK_QEMU": late_qemu(place)})
+    client = server.client
+    id = client.send("tools/call", name="execute_command",
+                     arguments={"command": "echo 1"},
+                     meta={"progressToken": "p"})
+    contains(client.notification("notifications/progress")["message"],
+             "starting")
+    open(place.root + "/go", "w").close()
+    equal(client.answer(id)["result"]["structuredContent"]["stdout"], "1\n")
+    equal(server.close(), 0)
+
+
+@test
+def an_edit_is_of_what_was_read(place):
+    """edit_file: refused if the file changes while the machine starts"""
+    write(place, "conf", b"alpha" + bytes(1 << 20))
+    server = Server(place, env={"STEPBACK_QEMU": late_qemu(place)})
     client = server.client
 
     def has_read():
