@@ -19,6 +19,10 @@ _stepback_options() {
 _stepback() {
     local cur=$2 prev=$3 command=${COMP_WORDS[1]-}
     COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ] && [[ $cur == -* ]]; then
+        COMPREPLY=($(compgen -W '--help --version' -- "$cur"))
+        return
+    fi
     if [ "$COMP_CWORD" -eq 1 ] ||
         { [ "$COMP_CWORD" -eq 2 ] && [ "$command" = help ]; }; then
         COMPREPLY=($(compgen -W "$(_stepback_commands "$1")" -- "$cur"))
