@@ -414,7 +414,10 @@ def a_writer_does_not_split_an_undo(place):
     a, b = place.root + "/a", place.root + "/b"
     done(agent, "echo 1 > f; echo 1 > /mnt/working/1/f; (for i in $(seq 1000);"
          " do echo $i > log; sleep 0.005; done) > /dev/null 2>&1 &")
-    assert eventually(lambda: os.path.exists(a + "/log"), 10)
+    # What it wrote before the command ended is the command's.
+    log = os.stat(a + "/log") if os.path.exists(a + "/log") else None
+    assert eventually(lambda: os.path.exists(a + "/log") and (
+        log is None or os.stat(a + "/log").st_mtime_ns > log.st_mtime_ns), 10)
     would = agent.ask("undo.preview", step_id=1)["payload"]["steps"]
     answer = agent.ask("undo.rollback", step_id=1)["payload"]
     equal((os.path.exists(a + "/f"), os.path.exists(b + "/f")), (False, False))
