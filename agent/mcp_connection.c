@@ -386,8 +386,9 @@ static void on_ended(struct jsonl_channel *channel, void *opaque)
     struct mcp_connection *connection = opaque;
 
     connection->ended = true;
-    connection->linger = g_timeout_add_seconds(
-        mcp_server_linger(connection->server), on_lingered, connection);
+    /* Not one of whole seconds, which GLib may let end a quarter too early. */
+    connection->linger = g_timeout_add(
+        mcp_server_linger(connection->server) * 1000, on_lingered, connection);
     mcp_questions_end(connection->questions);
     finish_if_done(connection);
 }
