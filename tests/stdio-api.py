@@ -492,6 +492,18 @@ def schemas_are_whole(place):
         except AssertionError:
             continue
         raise AssertionError("it passed: %s" % wrong)
+    # A misspelt field is refused by the agent: a frontend sees it before.
+    for operation in known["operations"]:
+        if operation != "protocol.hello":
+            equal((operation, SCHEMA.strange(operation, mistake=1)),
+                  (operation, ["'mistake' was unexpected"]))
+    equal(SCHEMA.strange("undo.configure", max_step_count=1, directory=0), [])
+    for fields in ({"vm": {"mistake": 1}}, {"undo": {"mistake": 1}},
+                   {"safeguard": {"mistake": 1}},
+                   {"working_directories": [{"path": "/", "mistake": 1}]}):
+        for operation in ("session.start", "session.reset"):
+            equal((fields, SCHEMA.strange(operation, **fields)),
+                  (fields, ["'mistake' was unexpected"]))
     equal(agent.close(), 0)
 
 

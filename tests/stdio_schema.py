@@ -59,6 +59,16 @@ class Schema:
         assert error is None, "%s: %s at %s: %.500s" % (
             name, error.message[:500], list(error.path), message)
 
+    def strange(self, operation, **payload):
+        """What a frontend's own check finds that is not named."""
+        root = {"$schema": self.open["$schema"], "$defs": self.open["$defs"],
+                "$ref": "#/$defs/request." + operation}
+        errors = jsonschema.Draft202012Validator(root).iter_errors(
+            {"type": operation, "request_id": "1", "payload": payload})
+        return [error.message.split("(")[-1].rstrip(")") for error in errors
+                if error.validator in ("additionalProperties",
+                                       "unevaluatedProperties")]
+
     def has(self, name):
         return name in self.open["$defs"]
 
