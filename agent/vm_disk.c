@@ -115,9 +115,11 @@ static gboolean make_disk(const struct vm_disk *disk, GError **error)
                     "apt-get install " QEMU_IMG_PACKAGE);
     if (!g_spawn_sync(NULL, (char **)argv, NULL, G_SPAWN_STDOUT_TO_DEV_NULL,
                       NULL, NULL, NULL, &words, &status, &cause) ||
-        !g_spawn_check_wait_status(status, &cause))
+        !g_spawn_check_wait_status(status, &cause)) {
+        unlink(fresh);
         return fail(error, ERROR_VM_LAUNCH_FAILED, cause->message,
                     words ? g_strstrip(words) : "");
+    }
     return rename(fresh, disk->path) == 0 ||
            fail(error, ERROR_VM_LAUNCH_FAILED, disk->path, g_strerror(errno));
 }

@@ -71,6 +71,26 @@ def a_persistent_disk_stays(place):
 
 
 @test
+def a_disk_that_fails_leaves_nothing(place):
+    """SL-03: qemu-img that fails half way, as on a full disk: 2003, no file"""
+    tools = place.root + "/tools"
+    os.makedirs(tools)
+    with open(tools + "/qemu-img", "w") as file:
+        file.write('#!/bin/sh\nfor word; do last=$word; done\n'
+                   'echo half >"$last"\necho "No space left" >&2\nexit 1\n')
+    os.chmod(tools + "/qemu-img", 0o755)
+    open(place.image + "/rootfs.ext4", "w").close()
+    agent = Agent(place, PATH=tools + ":" + os.environ["PATH"])
+    number, message = agent.error(
+        "session.start", vm_mode="persistent",
+        working_directories=[{"path": place.share}])
+    equal(number, 2003)
+    contains(message, "No space left")
+    equal(glob.glob(place.root + "/state/stepback/vm/*/disk*"), [])
+    equal(agent.close(), 0)
+
+
+@test
 def an_ephemeral_machine_keeps_nothing(place):
     """SL-04: ephemeral: there is no disk that could be left"""
     agent = with_disk(place)
