@@ -99,7 +99,8 @@ void runtime_dir_sweep(const char *base)
     closedir(stream);
 }
 
-/* Lock the new folder. -1 if the folder was swept from under us. */
+/* Lock the new folder: an fd or -errno, -ENOENT if the folder was swept from
+ * under us. */
 static int lock_new(const char *path)
 {
     g_autofree char *file = g_build_filename(path, LOCK_FILE, NULL);
@@ -107,9 +108,11 @@ static int lock_new(const char *path)
                           0600);
     struct stat st;
 
-    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 ||
+    if (fd < 0)
+        return -errno;
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 ||
         st.st_nlink == 0)
-        return -1;
+        return -ENOENT;
     dprintf(fd, "%d\n", (int)getpid());
     return fd_steal(&fd);
 }
@@ -187,8 +190,15 @@ static struct runtime_dir *make_in(const char *base, GError **error)
             return NULL;
         }
         lock_fd = lock_new(path);
-        if (lock_fd < 0)
+        if (lock_fd == -ENOENT)
             continue;
+        if (lock_fd < 0) {
+            rmdir(path);
+            g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                        "cannot make a file in the runtime folder %s: %s", path,
+                        g_strerror(-lock_fd));
+            return NULL;
+        }
         dir = g_new0(struct runtime_dir, 1);
         dir->path = g_steal_pointer(&path);
         dir->lock_fd = lock_fd;

@@ -8,11 +8,12 @@ Ids such as SL-06 are the test plan's.
 import os
 import signal
 import stat
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from stdio_client import (Agent, alive, contains, equal,  # noqa: E402
+from stdio_client import (Agent, Skip, alive, contains, equal,  # noqa: E402
                           eventually, main, test)
 
 
@@ -128,6 +129,25 @@ def paths_that_are_no_text_are_survived(place):
     agent = Agent(place, options=[b"--mcp-socket=" + bad + b"/mcp.sock"])
     equal(agent.event("event.ready")["mcp_socket"], None)
     equal(agent.close(), 0)
+
+
+@test
+def a_runtime_folder_without_room_is_left(place):
+    """no inode for the runtime folder's files: another one, and nothing stays"""
+    full = place.root + "/full"
+    os.mkdir(full, 0o700)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "nr_inodes=2,mode=700",
+                       "tmpfs", full], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("nothing can be mounted")
+    try:
+        agent = Agent(place, XDG_RUNTIME_DIR=full)
+        path = agent.event("event.ready")["mcp_socket"]
+        equal(path.startswith("/tmp/stepback-"), True)
+        equal(os.listdir(full), [])
+        contains("\n".join(agent.log()), "No space left on device")
+        equal(agent.close(), 0)
+    finally:
+        subprocess.run(["umount", "-l", full])
 
 
 @test
