@@ -17,6 +17,7 @@
 
 #include "agent/cli.h"
 #include "agent/cli_options.h"
+#include "agent/cli_signals.h"
 #include "agent/log_stream.h"
 #include "agent/stdio_api.h"
 #include "common/log.h"
@@ -118,8 +119,10 @@ int cli_agent(int argc, char **argv)
     if (in_fd < 0 || out_fd < 0)
         return cli_options_wrong("agent: stdin and stdout must be open");
     agent.loop = g_main_loop_new(NULL, FALSE);
-    for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
-        g_unix_signal_add(signals[i], on_signal, &agent);
+    for (size_t i = 0; i < G_N_ELEMENTS(signals); i++) {
+        if (!cli_signals_is_ignored(signals[i]))
+            g_unix_signal_add(signals[i], on_signal, &agent);
+    }
     g_unix_signal_add(SIGUSR1, on_usr1, &agent);
     agent.api = stdio_api_new(in_fd, out_fd, log_level, mcp_socket, &callbacks,
                               &agent);

@@ -17,6 +17,7 @@
 #include "agent/cli.h"
 #include "agent/cli_machine.h"
 #include "agent/cli_options.h"
+#include "agent/cli_signals.h"
 #include "agent/log_stream.h"
 #include "agent/mcp_session.h"
 #include "common/log.h"
@@ -147,8 +148,10 @@ static int serve(const struct mcp_options *options)
                                                 "open");
     }
     mcp.loop = g_main_loop_new(NULL, FALSE);
-    for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
-        g_unix_signal_add(signals[i], on_signal, &mcp);
+    for (size_t i = 0; i < G_N_ELEMENTS(signals); i++) {
+        if (!cli_signals_is_ignored(signals[i]))
+            g_unix_signal_add(signals[i], on_signal, &mcp);
+    }
     mcp_server_set_linger(mcp_session_server(mcp.host),
                           (unsigned)options->linger);
     mcp_server_add(mcp_session_server(mcp.host), in_fd, out_fd, on_closed,

@@ -22,6 +22,7 @@
 #include "agent/cli_options.h"
 #include "agent/cli_machine.h"
 #include "agent/cli_place.h"
+#include "agent/cli_signals.h"
 #include "agent/cli_summary.h"
 #include "agent/machine.h"
 #include "agent/session.h"
@@ -91,8 +92,10 @@ static bool catch_signals(struct run *run)
     wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (wake_fd < 0)
         return false;
-    for (size_t i = 0; i < G_N_ELEMENTS(signals); i++)
-        sigaction(signals[i], &action, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(signals); i++) {
+        if (!cli_signals_is_ignored(signals[i]))
+            sigaction(signals[i], &action, NULL);
+    }
     g_unix_fd_add(wake_fd, G_IO_IN, on_wake, run);
     return true;
 }

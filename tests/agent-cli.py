@@ -151,6 +151,30 @@ def interrupts(place):
 
 
 @test
+def ignored_signals_stay_ignored(place):
+    """what nohup and the shell's "&" have ignored ends nothing"""
+    def ignore():
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+    folder = ("-C", place.share, "--accel=tcg")
+    for words, status in ((("run", *folder, "--", "sleep"), 130),
+                          (("agent",), 0), (("mcp", *folder), 0)):
+        process = subprocess.Popen(
+            [PROGRAM, *words], env=place.environment(), preexec_fn=ignore,
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        assert eventually(lambda: os.listdir(place.runtime), 20)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        equal((words, process.poll()), (words, None))
+        process.send_signal(signal.SIGTERM)
+        equal((words, process.wait(20)), (words, status))
+        process.stdin.close()
+
+
+@test
 def a_reader_that_leaves(place):
     """a closed stdout ends the command as SIGPIPE would"""
     process = subprocess.Popen(

@@ -28,6 +28,12 @@ FAKE_QEMU = os.path.abspath(os.path.join(SRCDIR, "tests", "stdio-fake-qemu"))
 SNAPSHOT = os.path.join(BUILDDIR, "tests", "tree-snapshot")
 PATIENCE = 60
 
+# Who has them ignored, as under nohup, would have them ignored in what is
+# tested, too.
+for number in (signal.SIGINT, signal.SIGHUP):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, lambda *_: None)
+
 
 class Place:
     """A folder with all that an agent may touch."""
