@@ -8,14 +8,16 @@ Ids such as SL-02 are the test plan's.
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cli_case import call  # noqa: E402
-from stdio_client import (Agent, contains, done, equal, eventually,  # noqa: E402
-                          main, open_session, sh, snapshot, test)
+from stdio_client import (PROGRAM, SRCDIR, Agent, contains, done,  # noqa: E402
+                          equal, eventually, main, open_session, sh, snapshot,
+                          test)
 
 def changes(report):
     return [(c["directory"], c["path"], c["change"])
@@ -431,6 +433,38 @@ def a_writer_does_not_split_an_undo(place):
     equal(code, 1004)
     contains(text, "name the directory")
     equal(agent.close(), 0)
+
+
+@test
+def the_example_of_a_frontend(place):
+    """contrib/examples/frontend.py: a command is kept, taken back, or denied"""
+    place.mounting()
+    two = place.root + "/two"
+    os.mkdir(two)
+    open(two + "/old", "w").write("text")
+
+    def frontend(answers, command, status=0):
+        example = os.path.join(SRCDIR, "contrib", "examples", "frontend.py")
+        ended = subprocess.run(
+            [example, "sh " + command, place.share, two], input=answers,
+            env=place.environment(STEPBACK=PROGRAM), text=True, timeout=60,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert ended.returncode == status, ended.stdout
+        return ended.stdout
+
+    told = frontend("y\n", "echo hi; touch a; rm /mnt/working/1/old")
+    for part in ("hi\n", "exit code 0", "created share: a",
+                 "deleted two: old"):
+        contains(told, part)
+    contains(frontend("n\n", "echo 1 > a; touch b; exit 3"), "taken back")
+    equal((os.listdir(place.share), os.path.getsize(place.share + "/a")),
+          (["a"], 0))
+    for name in "123":
+        open(two + "/" + name, "w").close()
+    contains(frontend("n\n", "rm /mnt/working/1/?", 1), "denied")
+    equal(sorted(os.listdir(two)), ["1", "2", "3"])
+    equal(frontend("y\ny\n", "rm /mnt/working/1/?").count("deleted two"), 3)
+    equal(os.listdir(two), [])
 
 
 @test
