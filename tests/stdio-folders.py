@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cli_case import call  # noqa: E402
 from stdio_client import (PROGRAM, SRCDIR, Agent, contains, done,  # noqa: E402
                           equal, eventually, main, open_session, sh, snapshot,
-                          test)
+                          test, words_of)
 
 def changes(report):
     return [(c["directory"], c["path"], c["change"])
@@ -577,8 +577,7 @@ def a_lost_daemon_of_several_is_told(place):
     agent = open_session(place, "a", "b")
     agent.send("agent.execute", command="sh sleep 100")
     agent.event("event.step_started")
-    pid = [p for p in agent.children() if b"control1.sock" in
-           open("/proc/%d/cmdline" % p, "rb").read()][0]
+    pid = [p for p in agent.children() if b"control1.sock" in words_of(p)][0]
     os.kill(pid, 9)
     equal(agent.event("event.error")["number"], 2007)
     equal(agent.ask("session.status")["payload"]["state"], "error")
@@ -594,8 +593,7 @@ def a_daemon_lost_in_an_undo(place):
     agent = Agent(place)
     agent.start()
     agent.ask("agent.execute", command="sh echo 1 >work")
-    pids = [p for p in place.processes() if b"control0.sock" in
-            open("/proc/%d/cmdline" % p, "rb").read()]
+    pids = [p for p in place.processes() if b"control0.sock" in words_of(p)]
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
     id = agent.send("undo.rollback")
@@ -616,8 +614,8 @@ def an_answer_and_an_end_at_once(place):
     agent = open_session(place, "a", "b")
 
     def daemon(number):
-        return [p for p in place.processes() if b"control%d.sock" % number in
-                open("/proc/%d/cmdline" % p, "rb").read()]
+        return [p for p in place.processes()
+                if b"control%d.sock" % number in words_of(p)]
     slow = daemon(0)
     for pid in slow:
         os.kill(pid, signal.SIGSTOP)

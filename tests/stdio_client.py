@@ -334,6 +334,15 @@ def snapshot(*paths):
 
 # ---- sessions with real commands ---------------------------------------------
 
+def words_of(pid):
+    """A process's command line; of one that has ended meanwhile, nothing."""
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            return file.read()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
 def open_session(place, *names, read_only=(), **payload):
     """An agent, with a session over these folders of the place, or over its
     share."""
