@@ -131,11 +131,37 @@ static enum verdict check_fuse(void)
                 "modprobe fuse");
 }
 
+/* A program of another package, without which one thing alone does not work. */
+static enum verdict check_tool(const char *name, const char *needed_by,
+                               const char *remedy)
+{
+    char *path = g_find_program_in_path(name);
+
+    if (path)
+        return tell(GOOD, name, path, NULL);
+    return tell(
+        SLOW, name,
+        g_strdup_printf("%s is not installed; only %s it", name, needed_by),
+        remedy);
+}
+
+static enum verdict check_qemu_img(void)
+{
+    return check_tool("qemu-img", "machines that keep their disk need",
+                      "apt-get install qemu-utils");
+}
+
+static enum verdict check_diff(void)
+{
+    return check_tool("diff", "'" CLI_PROGRAM " diff' needs",
+                      "apt-get install diffutils");
+}
+
 static int check_all(void)
 {
     static enum verdict (*const checks[])(void) = {
-        check_qemu,  check_daemon, check_9p_daemon, check_network,
-        check_image, check_kvm,    check_fuse,
+        check_qemu, check_daemon, check_9p_daemon, check_network, check_image,
+        check_kvm,  check_fuse,   check_qemu_img,  check_diff,
     };
     enum verdict worst = GOOD;
 

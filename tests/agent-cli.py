@@ -415,7 +415,8 @@ def doctor(place):
                             PATH=place.root, STEPBACK_LIBEXECDIR=place.root)
     equal(status, 1)
     for part in ("apt-get install", "stepback image build", "make install",
-                 "stepback-virtiofsd is", "stepback-9pd is", "stepback-net is"):
+                 "stepback-virtiofsd is", "stepback-9pd is", "stepback-net is",
+                 "install qemu-utils", "install diffutils"):
         contains(out.decode(), part)
     equal(out.count(b"stepback image build"), 1)
     status, out, err = call(place, "doctor", STEPBACK_QEMU="/nonexist")
