@@ -7,7 +7,6 @@
  * It ends in order when stdin ends and by SIGTERM, SIGINT and SIGHUP; a second
  * signal does not wait for the virtual machine.
  */
-#include <fcntl.h>
 #include <glib-unix.h>
 #include <glib.h>
 #include <signal.h>
@@ -18,6 +17,7 @@
 #include "agent/cli.h"
 #include "agent/cli_options.h"
 #include "agent/cli_signals.h"
+#include "agent/cli_streams.h"
 #include "agent/log_stream.h"
 #include "agent/stdio_api.h"
 #include "common/log.h"
@@ -73,16 +73,6 @@ static const struct stdio_api_callbacks callbacks = {
     .stopped = on_stopped,
 };
 
-/* stdout becomes the protocol's alone: what a library prints goes to stderr. */
-static int take_stdout(void)
-{
-    int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-
-    if (fd >= 0)
-        dup2(STDERR_FILENO, STDOUT_FILENO);
-    return fd;
-}
-
 int cli_agent(int argc, char **argv)
 {
     static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
@@ -97,7 +87,7 @@ int cli_agent(int argc, char **argv)
     };
     struct agent agent = { 0 };
     enum log_level level;
-    int in_fd, out_fd;
+    struct cli_streams streams;
 
     if (!cli_options_parse("- serve a frontend on stdin and stdout", entries,
                            false, &argc, &argv))
@@ -114,9 +104,7 @@ int cli_agent(int argc, char **argv)
     log_set_level(level);
     cli_options_note_terminal("JSON Lines");
     log_stream_never_wait();
-    in_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-    out_fd = take_stdout();
-    if (in_fd < 0 || out_fd < 0)
+    if (!cli_streams_take(&streams))
         return cli_options_wrong("agent: stdin and stdout must be open");
     agent.loop = g_main_loop_new(NULL, FALSE);
     for (size_t i = 0; i < G_N_ELEMENTS(signals); i++) {
@@ -124,10 +112,11 @@ int cli_agent(int argc, char **argv)
             g_unix_signal_add(signals[i], on_signal, &agent);
     }
     g_unix_signal_add(SIGUSR1, on_usr1, &agent);
-    agent.api = stdio_api_new(in_fd, out_fd, log_level, mcp_socket, &callbacks,
-                              &agent);
+    agent.api = stdio_api_new(streams.in, streams.out, log_level, mcp_socket,
+                              &callbacks, &agent);
     g_main_loop_run(agent.loop);
     stdio_api_free(agent.api);
+    cli_streams_give_back(&streams);
     g_main_loop_unref(agent.loop);
     return CLI_OK;
 }

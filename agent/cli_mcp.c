@@ -7,7 +7,6 @@
  * and by SIGTERM, SIGINT and SIGHUP; a second signal does not wait for the
  * virtual machine.
  */
-#include <fcntl.h>
 #include <glib-unix.h>
 #include <glib.h>
 #include <signal.h>
@@ -18,6 +17,7 @@
 #include "agent/cli_machine.h"
 #include "agent/cli_options.h"
 #include "agent/cli_signals.h"
+#include "agent/cli_streams.h"
 #include "agent/log_stream.h"
 #include "agent/mcp_session.h"
 #include "common/log.h"
@@ -99,16 +99,6 @@ static bool on_event(const char *type, json_t *payload, bool droppable,
 
 static const struct session_callbacks callbacks = { .event = on_event };
 
-/* stdout becomes the protocol's alone: what a library prints goes to stderr. */
-static int take_stdout(void)
-{
-    int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-
-    if (fd >= 0)
-        dup2(STDERR_FILENO, STDOUT_FILENO);
-    return fd;
-}
-
 static void set_rule(json_t *rules, const char *key, gint64 value)
 {
     if (value > 0)
@@ -134,13 +124,13 @@ static int serve(const struct mcp_options *options)
     json_t *payload = build_payload(options);
     g_autoptr(GError) error = NULL;
     struct mcp mcp = { 0 };
-    int in_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-    int out_fd = take_stdout();
+    struct cli_streams streams;
+    bool open = cli_streams_take(&streams);
 
     mcp.session = session_new(options->log_level, &callbacks, &mcp);
     mcp.host = mcp_session_new_own(mcp.session, payload, &error);
     json_decref(payload);
-    if (!mcp.host || in_fd < 0 || out_fd < 0) {
+    if (!mcp.host || !open) {
         session_free(mcp.session);
         mcp_session_free(mcp.host);
         return cli_options_failed("%s", error ? error->message
@@ -154,11 +144,12 @@ static int serve(const struct mcp_options *options)
     }
     mcp_server_set_linger(mcp_session_server(mcp.host),
                           (unsigned)options->linger);
-    mcp_server_add(mcp_session_server(mcp.host), in_fd, out_fd, on_closed,
-                   &mcp);
+    mcp_server_add(mcp_session_server(mcp.host), streams.in, streams.out,
+                   on_closed, &mcp);
     g_main_loop_run(mcp.loop);
     session_free(mcp.session);
     mcp_session_free(mcp.host);
+    cli_streams_give_back(&streams);
     g_main_loop_unref(mcp.loop);
     return CLI_OK;
 }

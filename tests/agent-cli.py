@@ -175,6 +175,23 @@ def ignored_signals_stay_ignored(place):
 
 
 @test
+def streams_are_given_back(place):
+    """who reads and writes after agent and mcp finds streams that wait"""
+    for words in (("agent",), ("mcp", "-C", place.share, "--accel=tcg")):
+        theirs, ours = os.pipe()
+        back, away = os.pipe()
+        process = subprocess.Popen([PROGRAM, *words], stdin=theirs,
+                                   stdout=away, stderr=subprocess.DEVNULL,
+                                   env=place.environment())
+        assert eventually(lambda: not os.get_blocking(theirs), 20)
+        os.close(ours)
+        equal(process.wait(20), 0)
+        equal((os.get_blocking(theirs), os.get_blocking(away)), (True, True))
+        for fd in (theirs, back, away):
+            os.close(fd)
+
+
+@test
 def a_reader_that_leaves(place):
     """a closed stdout ends the command as SIGPIPE would"""
     process = subprocess.Popen(
