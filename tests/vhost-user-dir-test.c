@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -362,19 +361,6 @@ static void test_no_descriptors(void)
     client_free(client);
 }
 
-/* What the daemon has in memory, in KiB. */
-static unsigned long resident(const struct client *client)
-{
-    g_autofree char *path = g_strdup_printf("/proc/%d/status", client->pid);
-    g_autofree char *text = NULL;
-    const char *line;
-
-    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
-    line = strstr(text, "VmRSS:");
-    g_assert_nonnull(line);
-    return strtoul(line + strlen("VmRSS:"), NULL, 10);
-}
-
 enum { N_OPEN = 3000, N_WALKED = 10, FIRST = 512, MOST_KIB = 32 << 10 };
 
 /* Open the root so often, and read a page each time; some are remembered. */
@@ -414,9 +400,9 @@ static void test_many_open(void)
     make_files(client, "", N_ENTRIES / 2);
     for (int i = 0; i < N_WALKED; i++)
         walk_init(&walks[i]);
-    before = resident(client);
+    before = client_resident(client);
     open_many(client, handles, walks, offsets);
-    g_assert_cmpuint(resident(client), <, before + MOST_KIB);
+    g_assert_cmpuint(client_resident(client), <, before + MOST_KIB);
     for (int i = 0; i < N_WALKED; i++) {
         walk_from(client, &walks[i], FUSE_READDIR,
                   handles[i * N_OPEN / N_WALKED], offsets[i], FIRST);

@@ -57,19 +57,6 @@ static unsigned count_fds(const struct client *client)
     return n;
 }
 
-/* KiB. */
-static unsigned long resident(const struct client *client)
-{
-    g_autofree char *path = g_strdup_printf("/proc/%d/status", client->pid);
-    g_autofree char *text = NULL;
-    const char *line;
-
-    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
-    line = strstr(text, "VmRSS:");
-    g_assert_nonnull(line);
-    return strtoul(line + strlen("VmRSS:"), NULL, 10);
-}
-
 struct known {
     uint64_t node, ino;
 };
@@ -112,13 +99,13 @@ static void test_many(gconstpointer data)
     const char *const arguments[] = { option, data, NULL };
     struct client *client = fuse_client_new(0, arguments);
     g_autofree struct known *known = g_new(struct known, n);
-    unsigned long before = resident(client), after;
+    unsigned long before = client_resident(client), after;
     gint64 start;
 
     make_tree(client, n);
     start = g_get_monotonic_time();
     look_up_all(client, n, known);
-    after = resident(client);
+    after = client_resident(client);
     g_test_message("%u files looked up: %.1f us each, %u fds of %u, %lu bytes "
                    "of memory each",
                    n, (double)(g_get_monotonic_time() - start) / n,

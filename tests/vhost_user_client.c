@@ -8,6 +8,7 @@
 #include <linux/virtio_config.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -105,6 +106,22 @@ int client_wait_exit(struct client *client)
     }
     client->pid = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+unsigned long client_resident(const struct client *client)
+{
+#ifdef __SANITIZE_ADDRESS__
+    return 0;
+#else
+    g_autofree char *path = g_strdup_printf("/proc/%d/status", client->pid);
+    g_autofree char *text = NULL;
+    const char *line;
+
+    g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+    line = strstr(text, "VmRSS:");
+    g_assert_nonnull(line);
+    return strtoul(line + strlen("VmRSS:"), NULL, 10);
+#endif
 }
 
 static void close_if(int fd)

@@ -65,6 +65,10 @@ void client_free(struct client *client);
 /* Wait for the daemon's exit; its status as exit(3) got it, or -signal. */
 int client_wait_exit(struct client *client);
 
+/* What the daemon has in memory, in KiB; 0 in a build with AddressSanitizer,
+ * whose own is too much to tell. */
+unsigned long client_resident(const struct client *client);
+
 /* ---- messages ------------------------------------------------------------ */
 
 /* Send one; fds may be NULL. */
