@@ -57,10 +57,12 @@ void machine_fail_with(struct machine *machine, enum error_code code,
 
 void machine_warn(struct machine *machine, const char *code, const char *text)
 {
-    log_warn(LOG_SESSION, "%s", text);
+    g_autofree char *valid = g_utf8_make_valid(text, -1); /* it names folders */
+
+    log_warn(LOG_SESSION, "%s", valid);
     machine->callbacks->event(
         "event.warning",
-        json_pack("{s:s, s:s*}", "message", text, "code", code),
+        json_pack("{s:s, s:s*}", "message", valid, "code", code),
         machine->opaque);
 }
 

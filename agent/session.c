@@ -85,9 +85,10 @@ static void tell_folders(struct session *session)
 
 void session_lose_machine(struct session *session, const GError *error)
 {
-    json_t *payload = json_pack(
-        "{s:s, s:i, s:s}", "code", error_code_name(error_code_of(error)),
-        "number", error_code_of(error), "message", error->message);
+    g_autofree char *text = g_utf8_make_valid(error->message, -1);
+    json_t *payload = json_pack("{s:s, s:i, s:s}", "code",
+                                error_code_name(error_code_of(error)), "number",
+                                error_code_of(error), "message", text);
 
     if (session->state == SESSION_RUNNING)
         session->state = SESSION_BROKEN;

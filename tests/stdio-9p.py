@@ -51,6 +51,18 @@ def folders_are_served_over_9p(place):
     equal(agent.close(), 0)
 
 
+def lose_for_good(agent):
+    """Break the connection of the folder until nobody mends it any more."""
+    for _ in range(16):
+        wanted = len(mounts(agent)[1]) + 1
+        if agent.ask("agent.execute",
+                     command="unmounted working")["status"] != "ok":
+            break
+        if not eventually(lambda: agent.ask("session.status")["payload"][
+                "state"] == "error" or len(mounts(agent)[1]) == wanted, 10):
+            break
+
+
 @test
 def a_lost_9p_mount_is_made_anew(place):
     """a lost 9P connection: a warning and a new one; too often: an error"""
@@ -68,17 +80,26 @@ def a_lost_9p_mount_is_made_anew(place):
     equal([change["id"] for change in reconnects], ["fs0"])
     contains(reconnects[0]["backend"]["data"]["addr"]["data"]["path"],
              "fs0.sock")
-    for _ in range(16):
-        wanted = len(mounts(agent)[1]) + 1
-        if agent.ask("agent.execute",
-                     command="unmounted working")["status"] != "ok":
-            break
-        if not eventually(lambda: agent.ask("session.status")["payload"][
-                "state"] == "error" or len(mounts(agent)[1]) == wanted, 10):
-            break
+    lose_for_good(agent)
     error = agent.first("event.error")
     equal(error["number"], 2007)
     contains(error["message"], "again and again")
+    equal(agent.close(), 0)
+
+
+@test
+def a_lost_folder_of_any_name_is_told(place):
+    """a folder whose name is not UTF-8: its warning and its error are told"""
+    folder = os.fsencode(place.root) + b"/\xff"
+    os.mkdir(folder)
+    os.symlink(folder, place.root + "/link")
+    agent = Agent(place)
+    agent.start(backend="9p",
+                working_directories=[{"path": place.root + "/link"}])
+    agent.ask("agent.execute", command="unmounted working")
+    contains(agent.first("event.warning")["message"], "pump trouble")
+    lose_for_good(agent)
+    contains(agent.first("event.error")["message"], "again and again")
     equal(agent.close(), 0)
 
 
