@@ -378,7 +378,7 @@ struct ic_inode *inode_table_take(struct inode_table *table, int fd,
     struct inode_shard *shard = shard_of(table, st->st_dev, st->st_ino);
     bool other = parent ? parent->other_mount : is_on_other_mount(table, fd);
     struct ic_inode *inode;
-    bool closed, added;
+    bool closed = false, added;
 
     do {
         added = false;

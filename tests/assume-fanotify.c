@@ -65,7 +65,7 @@ static void read_name(struct told *told,
 static struct told read_all(int fan, const struct file_handle *dir)
 {
     struct told told = { 0 };
-    char buffer[16384];
+    _Alignas(struct fanotify_event_metadata) char buffer[16384];
     ssize_t len;
 
     while ((len = read(fan, buffer, sizeof(buffer))) > 0) {

@@ -399,7 +399,7 @@ static void write_file(struct fixture *f, gconstpointer data)
     g_assert_cmpstr(status_of(responses[1]), ==, "ok");
     text = world_read(f->world, "file");
     g_assert_cmpstr(text, ==, allow ? "new" : "content");
-    OK(call(f, 1)); /* no step is left open */
+    OK(call(f, 11)); /* no step is left open */
     json_decref(responses[0]);
     json_decref(responses[1]);
     fclose(in);

@@ -309,11 +309,11 @@ static void run_readers(struct mount *mount, struct fuse_session *session,
  * session ends with the process. */
 static void end_session(const struct mount *mount, struct fuse_session *session)
 {
-    static struct fuse_session *left;
+    static struct fuse_session *volatile left; /* LeakSanitizer looks here */
 
     if (mount->unmounted) {
         left = session;
-        close(fuse_session_fd(left));
+        close(fuse_session_fd(session));
     } else {
         fuse_session_destroy(session);
     }
