@@ -13,11 +13,22 @@ struct change {
     void *opaque;
 };
 
+/* The link's own words are about a file system daemon's. */
+static GError *explain(const GError *error)
+{
+    if (error_code_of(error) != ERROR_BACKEND_FAILED)
+        return g_error_copy(error);
+    return g_error_new_literal(STEPBACK_ERROR, ERROR_BACKEND_FAILED,
+                               "the guest's network is gone; session.reset "
+                               "starts the machine again with one");
+}
+
 /* The session's own from now on: a reset starts with it. */
 static void on_configured(json_t *answer, const GError *error, json_t *data,
                           void *opaque)
 {
     struct change *change = opaque;
+    g_autoptr(GError) told = error ? explain(error) : NULL;
     json_t *payload = NULL;
 
     if (!error) {
@@ -26,7 +37,7 @@ static void on_configured(json_t *answer, const GError *error, json_t *data,
         payload = json_pack("{s:o}", "network_policy",
                             network_policy_to_json(&change->policy));
     }
-    change->done(payload, error, data, change->opaque);
+    change->done(payload, told, data, change->opaque);
     json_decref(payload);
     g_free(change);
 }

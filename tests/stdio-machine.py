@@ -286,7 +286,7 @@ def a_lost_network_is_told(place):
     equal(agent.ask("agent.execute", command="exit 0")["payload"]["exit_code"],
           0)
     contains(agent.ask("session.configure_network", network_policy="open")
-             ["error"]["message"], "closed")
+             ["error"]["message"], "the guest's network is gone")
     equal(agent.close(), 0)
 
 
