@@ -313,7 +313,7 @@ static void end_session(const struct mount *mount, struct fuse_session *session)
 
     if (mount->unmounted) {
         left = session;
-        close(fuse_session_fd(session));
+        close(fuse_session_fd(left));
     } else {
         fuse_session_destroy(session);
     }
