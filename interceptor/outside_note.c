@@ -158,7 +158,14 @@ bool outside_is_told(struct ic *ic, const struct step *step,
     return found;
 }
 
-static GHashTable *told_inodes(const struct told *told,
+static bool is_late(struct ic *ic, const struct survey_entry *entry)
+{
+    return sys_time_us(&entry->st.st_ctim) > undo_log_owner_gone(ic->log);
+}
+
+/* By what the survey saw: to undo a step changes the inodes that it moves back,
+ * too. */
+static GHashTable *seen_inodes(struct ic *ic, const struct told *told,
                                const struct survey *survey)
 {
     GHashTable *inodes = g_hash_table_new_full(g_int64_hash, g_int64_equal,
@@ -170,9 +177,12 @@ static GHashTable *told_inodes(const struct told *told,
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         const struct survey_entry *entry = value;
         uint64_t ino = entry->st.st_ino;
+        bool edited = is_late(ic, entry) ||
+                      (told->first_us < INT64_MAX && is_told(told, entry));
 
-        if (is_told(told, entry))
-            g_hash_table_add(inodes, g_memdup2(&ino, sizeof(ino)));
+        if (S_ISREG(entry->st.st_mode))
+            g_hash_table_insert(inodes, g_memdup2(&ino, sizeof(ino)),
+                                GINT_TO_POINTER(edited));
     }
     return inodes;
 }
@@ -185,10 +195,8 @@ void outside_find_edited(struct ic *ic, const struct step *step,
     struct told told = told_since(ic, step);
 
     *ret_since_us = undo_log_owner_gone(ic->log);
-    *ret_inodes = NULL;
-    if (told.first_us < INT64_MAX && survey)
-        *ret_inodes = told_inodes(&told, survey);
-    else if (told.first_us < INT64_MAX)
+    *ret_inodes = survey ? seen_inodes(ic, &told, survey) : NULL;
+    if (told.first_us < INT64_MAX && !survey)
         *ret_since_us = MIN(*ret_since_us, told.first_us - LATE_US);
     g_hash_table_unref(told.paths);
 }
@@ -199,11 +207,6 @@ static char *named_path(const struct survey_entry *entry)
     while (entry->path_length >= PATH_MAX)
         entry = entry->dir;
     return survey_path(entry);
-}
-
-static bool is_late(struct ic *ic, const struct survey_entry *entry)
-{
-    return sys_time_us(&entry->st.st_ctim) > undo_log_owner_gone(ic->log);
 }
 
 /* What came later: entries, borrowed. */

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/fd.h"
@@ -16,11 +17,43 @@
 
 enum { CHUNK = 1 << 20, MAX_COPIES = 100 /* of one file, of several tries */ };
 
+/* What the step removed is in none of the places that others can look at, but
+ * they may have it open. */
+static void note_kept(struct restore *r, const char *name)
+{
+    struct stat st;
+    uint64_t ino;
+
+    if (name[0] != 'i' || sys_stat_name(r->blobs, name, &st) < 0 ||
+        !S_ISREG(st.st_mode))
+        return;
+    ino = g_ascii_strtoull(name + 1, NULL, 10);
+    g_hash_table_insert(
+        r->edited, g_memdup2(&ino, sizeof(ino)),
+        GINT_TO_POINTER(sys_time_us(&st.st_ctim) > r->edited_since));
+}
+
+static void note_all_kept(struct restore *r)
+{
+    int fd = sys_openat(r->blobs, ".", O_RDONLY | O_DIRECTORY, 0);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)))
+        note_kept(r, entry->d_name);
+    if (dir)
+        closedir(dir);
+    else
+        fd_close(&fd);
+}
+
 void restore_set_edited(struct restore *r, int64_t since_us, GHashTable *inodes)
 {
     g_clear_pointer(&r->edited, g_hash_table_unref);
     r->edited = inodes;
     r->edited_since = since_us;
+    if (inodes)
+        note_all_kept(r);
 }
 
 bool restore_is_edited(const char *name)
@@ -31,8 +64,12 @@ bool restore_is_edited(const char *name)
 static bool is_edited(const struct restore *r, uint64_t ino,
                       const struct stat *st)
 {
-    return sys_time_us(&st->st_ctim) > r->edited_since ||
-           (r->edited && g_hash_table_contains(r->edited, &ino));
+    gpointer edited;
+
+    if (r->edited &&
+        g_hash_table_lookup_extended(r->edited, &ino, NULL, &edited))
+        return GPOINTER_TO_INT(edited) != 0;
+    return sys_time_us(&st->st_ctim) > r->edited_since;
 }
 
 /* ---- copying ------------------------------------------------------------- */

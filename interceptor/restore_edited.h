@@ -13,8 +13,10 @@
 
 #include "interceptor/restore.h"
 
-/* Which files these are: those in inodes (of uint64_t; taken; may be NULL), and
- * those with a ctime later than since_us, in microseconds since the epoch. */
+/* Which files these are: inodes (uint64_t -> whether it is one; taken; may be
+ * NULL) says so; of what the log keeps, and of others, the ctime, if it is
+ * later than since_us, in microseconds since the epoch. Before anything is put
+ * back: that changes the ctime, too. */
 void restore_set_edited(struct restore *restore, int64_t since_us,
                         GHashTable *inodes);
 

@@ -204,7 +204,8 @@ static void find_edited(struct ic *ic, const struct step *step,
     GHashTable *inodes;
     int64_t since_us;
 
-    outside_find_edited(ic, step, restore_survey(restore), &since_us, &inodes);
+    outside_find_edited(ic, step, marked ? NULL : restore_survey(restore),
+                        &since_us, &inodes);
     restore_set_edited(restore, marked ? 0 : since_us, inodes);
 }
 

@@ -62,14 +62,17 @@ static void read_name(struct told *told,
     strncat(told->names, " ", sizeof(told->names) - strlen(told->names) - 1);
 }
 
+/* One may follow another at a multiple of 4 (FANOTIFY_EVENT_ALIGN). */
+typedef struct fanotify_event_metadata event __attribute__((aligned(4)));
+
 static struct told read_all(int fan, const struct file_handle *dir)
 {
     struct told told = { 0 };
-    _Alignas(struct fanotify_event_metadata) char buffer[16384];
+    _Alignas(event) char buffer[16384];
     ssize_t len;
 
     while ((len = read(fan, buffer, sizeof(buffer))) > 0) {
-        const struct fanotify_event_metadata *m = (const void *)buffer;
+        const event *m = (const void *)buffer;
 
         for (; FAN_EVENT_OK(m, len); m = FAN_EVENT_NEXT(m, len)) {
             const char *at = (const char *)m + m->metadata_len;

@@ -193,3 +193,23 @@ void edits_add_cases(const struct edits_case *cases, size_t count)
         }
     }
 }
+
+bool edits_is_set_aside(struct edits *f, const char *text)
+{
+    g_autofree char *command = g_strdup_printf("grep -rqx '%s' '%s/damaged'",
+                                               text, f->w->undo_dir);
+
+    return system(command) == 0;
+}
+
+bool edits_set_attribute(struct edits *f, const char *path, const char *flag)
+{
+    g_autofree char *full = world_host_path(f->w, path);
+    const char *argv[] = { "chattr", flag, full, NULL };
+    int status = -1;
+
+    g_spawn_sync(NULL, (char **)argv, NULL,
+                 G_SPAWN_SEARCH_PATH | G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL,
+                 NULL, NULL, &status, NULL);
+    return status == 0;
+}

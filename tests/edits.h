@@ -52,12 +52,18 @@ void edits_forced(struct edits *f, const char *path);
 /* It is not refused. */
 void edits_undone(struct edits *f);
 
+/* Has the log a copy of a file with this line, beside its steps? */
+bool edits_is_set_aside(struct edits *f, const char *text);
+
 /* ---- outside ------------------------------------------------------------- */
 
 void edits_write(struct edits *f, const char *path, const char *text);
 void edits_replace(struct edits *f, const char *path, const char *text);
 void edits_remove(struct edits *f, const char *path);
 void edits_chmod(struct edits *f, const char *path, mode_t mode);
+
+/* Set a file's attribute (chattr(1): "+i"). False: not here. */
+bool edits_set_attribute(struct edits *f, const char *path, const char *flag);
 
 /* Has the file this text? */
 void edits_assert_text(struct edits *f, const char *path, const char *text);

@@ -176,14 +176,6 @@ static void ambient(struct edits *f)
 
 /* ---- taken back unasked -------------------------------------------------- */
 
-static bool is_set_aside(struct edits *f, const char *text)
-{
-    g_autofree char *command = g_strdup_printf("grep -rqx '%s' '%s/damaged'",
-                                               text, f->w->undo_dir);
-
-    return system(command) == 0;
-}
-
 /* It is out of the folder, and kept, or it is said that it could not be. */
 static void assert_kept(struct edits *f, const char *text)
 {
@@ -196,7 +188,7 @@ static void assert_kept(struct edits *f, const char *text)
     if (f->w->backend->log_elsewhere)
         g_assert_nonnull(strstr(message, "removed"));
     else
-        g_assert_true(is_set_aside(f, text));
+        g_assert_true(edits_is_set_aside(f, text));
     json_decref(warning);
 }
 
@@ -226,7 +218,7 @@ static void killed(struct edits *f)
     f->w->backend->kill(f->w);
     g_assert_true(world_start(f->w));
     world_assert_equal(f->w, f->before);
-    g_assert_true(is_set_aside(f, "precious"));
+    g_assert_true(edits_is_set_aside(f, "precious"));
 }
 
 static void deny(struct edits *f, int64_t id)
@@ -261,9 +253,10 @@ static void written_into(struct edits *f, const char *policy)
     edits_write(f, "new/mine", "another");
     deny(f, id);
     world_assert_equal(f->w, f->before);
-    g_assert_true(is_set_aside(f, "precious"));
-    g_assert_true(f->w->backend->log_elsewhere || is_set_aside(f, "another"));
-    g_assert_false(is_set_aside(f, "of the step"));
+    g_assert_true(edits_is_set_aside(f, "precious"));
+    g_assert_true(f->w->backend->log_elsewhere ||
+                  edits_is_set_aside(f, "another"));
+    g_assert_false(edits_is_set_aside(f, "of the step"));
 }
 
 static void written_into_watched(struct edits *f)
@@ -295,19 +288,7 @@ static void many(struct edits *f)
     }
     edits_write(f, "file", "precious");
     deny(f, id);
-    g_assert_true(is_set_aside(f, "precious"));
-}
-
-static bool fix(struct edits *f, const char *path, const char *flag)
-{
-    g_autofree char *full = world_host_path(f->w, path);
-    const char *argv[] = { "chattr", flag, full, NULL };
-    int status = -1;
-
-    g_spawn_sync(NULL, (char **)argv, NULL,
-                 G_SPAWN_SEARCH_PATH | G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL,
-                 NULL, NULL, &status, NULL);
-    return status == 0;
+    g_assert_true(edits_is_set_aside(f, "precious"));
 }
 
 /* While a rollback that cannot be finished waits for it. */
@@ -323,7 +304,7 @@ static void between_two_tries(struct edits *f)
     edits_client_put(f, "file", 0, "of the step");
     edits_client_put(f, "dir/file", 0, "of the step");
     json_decref(world_close_step(f->w, id));
-    if (!fix(f, "dir/file", "+i")) {
+    if (!edits_set_attribute(f, "dir/file", "+i")) {
         g_test_skip("no file can be made immutable here");
         return;
     }
@@ -331,81 +312,10 @@ static void between_two_tries(struct edits *f)
     world_refused(f->w, "rollback", edits_undo_payload(true), ERROR_IO_ERROR);
     edits_write(f, "file", "precious");
     told(f, "file"); /* takes in what has happened */
-    g_assert_true(fix(f, "dir/file", "-i"));
+    g_assert_true(edits_set_attribute(f, "dir/file", "-i"));
     json_decref(world_request(f->w, "rollback", edits_undo_payload(false)));
     world_assert_equal(f->w, f->before);
-    g_assert_true(is_set_aside(f, "precious"));
-}
-
-/* What the engine itself does after a long rest is not somebody else's. */
-static void own_after_rest(struct edits *f)
-{
-    int64_t id;
-
-    if (f->w->backend != &world_folder) {
-        g_test_skip("one backend will do");
-        return;
-    }
-    f->w->backend->stop(f->w);
-    f->w->ambient_ms = 400;
-    g_assert_true(world_start(f->w));
-    g_usleep(1500 * 1000);
-    world_step(f->w);
-    client_mkdir(f, "new");
-    edits_client_put(f, "file", 0, "of the step");
-    f->w->backend->kill(f->w);
-    g_assert_true(world_start(f->w));
-    world_assert_equal(f->w, f->before);
-    g_assert_false(is_set_aside(f, "of the step"));
-    id = world_step(f->w);
-    edits_client_put(f, "file", 0, "of the step");
-    edits_client_put(f, "dir/file", 0, "of the step");
-    json_decref(world_close_step(f->w, id));
-    if (!fix(f, "dir/file", "+i")) {
-        g_test_skip("no file can be made immutable here");
-        return;
-    }
-    g_usleep(1500 * 1000);
-    world_refused(f->w, "rollback", edits_undo_payload(true), ERROR_IO_ERROR);
-    f->w->backend->kill(f->w);
-    g_assert_true(fix(f, "dir/file", "-i"));
-    g_assert_true(world_start(f->w));
-    world_assert_equal(f->w, f->before);
-    g_assert_false(is_set_aside(f, "of the step"));
-    g_assert_false(is_set_aside(f, "old"));
-}
-
-/* The first start cannot take the step back; the next one must not think that
- * its owner lived until then. */
-static void before_a_second_start(struct edits *f)
-{
-    g_autoptr(GError) error = NULL;
-
-    if (f->w->backend != &world_folder) {
-        g_test_skip("one backend will do");
-        return;
-    }
-    f->w->backend->stop(f->w);
-    f->w->ambient_ms = 400;
-    g_assert_true(world_start(f->w));
-    world_step(f->w);
-    edits_client_put(f, "file", 0, "of the step");
-    edits_client_put(f, "dir/file", 0, "of the step");
-    f->w->backend->kill(f->w);
-    g_usleep(2000 * 1000);
-    edits_write(f, "file", "precious");
-    if (!fix(f, "dir/file", "+i")) {
-        g_test_skip("no file can be made immutable here");
-        return;
-    }
-    g_assert_false(world_folder_open(f->w, &error));
-    g_assert_error(error, STEPBACK_ERROR, ERROR_IO_ERROR);
-    edits_write(f, "file", "another");
-    g_assert_true(fix(f, "dir/file", "-i"));
-    g_assert_true(world_start(f->w));
-    world_assert_equal(f->w, f->before);
-    g_assert_true(is_set_aside(f, "precious"));
-    g_assert_true(is_set_aside(f, "another"));
+    g_assert_true(edits_is_set_aside(f, "precious"));
 }
 
 /* The folder is not the one that the step was in. */
@@ -429,7 +339,7 @@ static void other_folder(struct edits *f)
     g_assert_true(world_start(f->w));
     world_assert_equal(f->w, now);
     g_assert_cmpuint(world_history_count(f->w), ==, 0);
-    g_assert_true(f->w->backend->log_elsewhere || is_set_aside(f, "old"));
+    g_assert_true(f->w->backend->log_elsewhere || edits_is_set_aside(f, "old"));
     world_step(f->w); /* and it goes on */
     edits_client_put(f, "file", 0, "of the step");
     f->w->backend->kill(f->w);
@@ -463,37 +373,6 @@ static void other_folder_later(struct edits *f)
     json_decref(answer);
     world_assert_equal(f->w, now);
     g_assert_cmpuint(world_history_count(f->w), ==, 0);
-}
-
-/* Made when the engine had been dead for some time. */
-static void after_a_kill(struct edits *f)
-{
-    bool elsewhere = f->w->backend->log_elsewhere;
-    bool is_daemon;
-
-    f->w->backend->stop(f->w);
-    f->w->ambient_ms = 400; /* it tells four times as often that it is alive */
-    g_assert_true(world_start(f->w));
-    is_daemon = !f->w->backend->engine(f->w); /* with the default */
-    world_step(f->w);
-    client_mkdir(f, "new");
-    edits_client_put(f, "new/own", O_CREAT, "own");
-    f->w->backend->kill(f->w);
-    g_assert_true(world_start(f->w));
-    world_assert_equal(f->w, f->before);
-    g_assert_false(is_set_aside(f, "own"));
-    world_step(f->w);
-    client_mkdir(f, "new");
-    edits_client_put(f, "new/own", O_CREAT, "own");
-    edits_client_put(f, "file", 0, "of the step");
-    f->w->backend->kill(f->w);
-    g_usleep((is_daemon ? 4500 : 2000) * 1000);
-    edits_write(f, "new/mine", "precious");
-    edits_write(f, "file", "another");
-    g_assert_true(world_start(f->w));
-    world_assert_equal(f->w, f->before);
-    g_assert_cmpint(is_set_aside(f, "precious"), ==, !elsewhere);
-    g_assert_true(is_set_aside(f, "another"));
 }
 
 /* ---- not told ------------------------------------------------------------ */
@@ -573,13 +452,10 @@ static const struct edits_case cases[] = {
     { "foreign/ambient", ambient },
     { "foreign/aborted", aborted },
     { "foreign/killed", killed },
-    { "foreign/after-a-kill", after_a_kill },
     { "foreign/written-into", written_into_watched },
     { "foreign/written-into-warned", written_into_warned },
     { "foreign/many", many },
     { "foreign/between-two-tries", between_two_tries },
-    { "foreign/own-after-rest", own_after_rest },
-    { "foreign/before-a-second-start", before_a_second_start },
     { "foreign/other-folder", other_folder },
     { "foreign/other-folder-later", other_folder_later },
     { "foreign/own", own },
