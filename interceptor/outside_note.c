@@ -195,8 +195,10 @@ void outside_find_edited(struct ic *ic, const struct step *step,
     struct told told = told_since(ic, step);
 
     *ret_since_us = undo_log_owner_gone(ic->log);
-    *ret_inodes = survey ? seen_inodes(ic, &told, survey) : NULL;
-    if (told.first_us < INT64_MAX && !survey)
+    *ret_inodes = NULL;
+    if (survey && MIN(*ret_since_us, told.first_us) < INT64_MAX)
+        *ret_inodes = seen_inodes(ic, &told, survey);
+    else if (told.first_us < INT64_MAX)
         *ret_since_us = MIN(*ret_since_us, told.first_us - LATE_US);
     g_hash_table_unref(told.paths);
 }

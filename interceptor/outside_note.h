@@ -44,7 +44,7 @@ bool outside_is_told(struct ic *ic, const struct step *step,
                      const struct survey *survey);
 
 /* Which of the files whose content will be put back others may have written
- * into: see restore_set_edited(). *ret_inodes: new; NULL without a survey. */
+ * into: see restore_set_edited(). *ret_inodes: new, or NULL. */
 void outside_find_edited(struct ic *ic, const struct step *step,
                          const struct survey *survey, int64_t *ret_since_us,
                          GHashTable **ret_inodes);

@@ -52,7 +52,7 @@ void restore_set_edited(struct restore *r, int64_t since_us, GHashTable *inodes)
     g_clear_pointer(&r->edited, g_hash_table_unref);
     r->edited = inodes;
     r->edited_since = since_us;
-    if (inodes)
+    if (inodes && since_us < INT64_MAX)
         note_all_kept(r);
 }
 
