@@ -431,12 +431,16 @@ static void add_case(const char *backend, const char *group, const char *id,
     g_test_add_data_func(path, data, run);
 }
 
+/* Two tests may have one, and GLib forgets all tests at the end. */
+static GPtrArray *bound_cases;
+
 static void add_cases(const struct world_backend *backend,
                       const struct undo_case *cases, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct bound_case *bound = g_new(struct bound_case, 1);
 
+        g_ptr_array_add(bound_cases, bound);
         *bound = (struct bound_case){ &cases[i], backend };
         add_case(backend->name, "", cases[i].id, bound, run_undo_case);
         /* What a crash leaves is told by the mount: another protocol changes
@@ -461,11 +465,16 @@ static void add_backend(const struct world_backend *backend)
 
 int main(int argc, char **argv)
 {
+    int result;
+
     umask(022);
     g_test_init(&argc, &argv, NULL);
+    bound_cases = g_ptr_array_new_with_free_func(g_free);
     add_backend(&world_folder);
     add_backend(&world_folder_copy);
     add_backend(&world_mount);
     add_backend(&world_9p);
-    return g_test_run();
+    result = g_test_run();
+    g_ptr_array_unref(bound_cases);
+    return result;
 }
