@@ -18,7 +18,7 @@
 enum { CHUNK = 1 << 20, MAX_COPIES = 100 /* of one file, of several tries */ };
 
 /* What the step removed is in none of the places that others can look at, but
- * they may have it open. */
+ * they may have it open. What has another name is known already. */
 static void note_kept(struct restore *r, const char *name)
 {
     struct stat st;
@@ -28,6 +28,8 @@ static void note_kept(struct restore *r, const char *name)
         !S_ISREG(st.st_mode))
         return;
     ino = g_ascii_strtoull(name + 1, NULL, 10);
+    if (g_hash_table_contains(r->edited, &ino))
+        return;
     g_hash_table_insert(
         r->edited, g_memdup2(&ino, sizeof(ino)),
         GINT_TO_POINTER(sys_time_us(&st.st_ctim) > r->edited_since));

@@ -221,6 +221,26 @@ static void killed(struct edits *f)
     g_assert_true(edits_is_set_aside(f, "precious"));
 }
 
+/* Of one file the log keeps a name, and others write into it by another one. */
+static void killed_linked(struct edits *f)
+{
+    world_step(f->w);
+    edits_client_put(f, "linked", 0, "of the step");
+    g_assert_cmpint(f->w->backend->unlink(f->w, "link"), ==, 0);
+    client_mkdir(f, "new");
+    told(f, "new"); /* takes in what has happened: it is watched by now */
+    edits_write(f, "linked", "precious");
+    if (!edits_is_watched(f)) {
+        g_test_skip("the watcher takes us for the engine");
+        return;
+    }
+    told(f, "linked");
+    f->w->backend->kill(f->w);
+    g_assert_true(world_start(f->w));
+    world_assert_equal(f->w, f->before);
+    g_assert_true(edits_is_set_aside(f, "precious"));
+}
+
 static void deny(struct edits *f, int64_t id)
 {
     json_decref(world_request(f->w, "step.abort",
@@ -452,6 +472,7 @@ static const struct edits_case cases[] = {
     { "foreign/ambient", ambient },
     { "foreign/aborted", aborted },
     { "foreign/killed", killed },
+    { "foreign/killed-linked", killed_linked },
     { "foreign/written-into", written_into_watched },
     { "foreign/written-into-warned", written_into_warned },
     { "foreign/many", many },
