@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * lookup - see interceptor.h: the inodes that a server meets and uses.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "common/fd.h"
+#include "interceptor/engine.h"
+#include "interceptor/sys.h"
+
+/* At once, where there are no more. */
+enum { RELEASE_FDS = 64 };
+
+struct ic_inode *ic_root(struct ic *ic)
+{
+    return ic->root;
+}
+
+/* What is not found may be moving at this moment, by a change of names or by a
+ * rollback: look again when there is none. */
+static int use_quietly(struct ic *ic, struct ic_inode *inode)
+{
+    int rc;
+
+    pthread_rwlock_rdlock(&ic->gate);
+    pthread_mutex_lock(&ic->names);
+    rc = inode_use(inode);
+    pthread_mutex_unlock(&ic->names);
+    pthread_rwlock_unlock(&ic->gate);
+    return rc;
+}
+
+int ic_inode_use(struct ic *ic, struct ic_inode *inode)
+{
+    int rc;
+
+    if (inode_try_use(inode))
+        return 0;
+    rc = inode_use(inode);
+    if (rc == -EMFILE && inode_table_release(ic->inodes, RELEASE_FDS) > 0)
+        rc = inode_use(inode);
+    return rc == -ESTALE ? use_quietly(ic, inode) : rc;
+}
+
+unsigned ic_release_fds(struct ic *ic, unsigned n)
+{
+    return inode_table_release(ic->inodes, n);
+}
+
+bool engine_is_name(const char *name)
+{
+    return name[0] != '\0' && strchr(name, '/') == NULL &&
+           strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static int lookup_by_opening(struct ic *ic, struct ic_inode *dir,
+                             const char *name, struct ic_inode **ret_inode,
+                             struct stat *ret_stat)
+{
+    fd_auto int fd = -1;
+    int rc;
+
+    fd = sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0);
+    if (fd == -EMFILE && inode_table_release(ic->inodes, RELEASE_FDS) > 0)
+        fd = sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0);
+    if (fd < 0)
+        return fd;
+    rc = sys_stat_fd(fd, ret_stat);
+    if (rc == 0)
+        *ret_inode = inode_table_take(ic->inodes, fd_steal(&fd), ret_stat, dir,
+                                      name);
+    return rc;
+}
+
+int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
+              struct ic_inode **ret_inode, struct stat *ret_stat)
+{
+    struct ic_inode *inode;
+    struct stat st;
+    int rc = 0;
+
+    if (!engine_is_name(name))
+        return -EINVAL;
+    inode = inode_table_look(ic->inodes, dir, name, &st);
+    if (!inode)
+        rc = lookup_by_opening(ic, dir, name, &inode, &st);
+    if (rc < 0)
+        return rc;
+    if (ret_stat) {
+        st.st_nlink -= MIN(st.st_nlink, atomic_load(&inode->log_links));
+        *ret_stat = st;
+    }
+    *ret_inode = inode;
+    return 0;
+}
+
+/* Is this directory the share's root or below it? A directory that the client
+ * still holds may be in the undo log by now, or have been moved away: from
+ * there ".." leads anywhere. */
+static int check_below_root(struct ic *ic, int dirfd)
+{
+    fd_auto int at = sys_openat(dirfd, ".", O_PATH | O_DIRECTORY, 0);
+    struct stat st, above;
+    int rc = at < 0 ? at : sys_stat_fd(at, &st);
+
+    while (rc == 0 && (st.st_ino != ic->root->ino || st.st_dev != ic->dev)) {
+        int up = sys_openat(at, "..", O_PATH | O_DIRECTORY, 0);
+
+        rc = up < 0 ? up : sys_stat_fd(up, &above);
+        if (rc == 0 && above.st_ino == st.st_ino && above.st_dev == st.st_dev)
+            rc = -ENOENT; /* the host's root */
+        fd_close(&at);
+        at = up;
+        st = above;
+    }
+    return rc;
+}
+
+int ic_lookup_parent(struct ic *ic, struct ic_inode *dir,
+                     struct ic_inode **ret_inode)
+{
+    fd_auto int fd = -1;
+    struct stat st;
+    int rc;
+
+    if (dir == ic->root) {
+        *ret_inode = ic_inode_ref(dir);
+        return 0;
+    }
+    fd = sys_openat(dir->fd, "..", O_PATH | O_DIRECTORY, 0);
+    if (fd < 0)
+        return fd;
+    rc = check_below_root(ic, fd);
+    if (rc == 0)
+        rc = sys_stat_fd(fd, &st);
+    if (rc < 0)
+        return rc;
+    *ret_inode = inode_table_take(ic->inodes, fd_steal(&fd), &st, NULL, NULL);
+    return 0;
+}
+
+int ic_stat(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat)
+{
+    int rc = sys_stat_fd(inode->fd, ret_stat);
+
+    if (rc == 0)
+        ret_stat->st_nlink -= MIN(
+            ret_stat->st_nlink,
+            atomic_load_explicit(&inode->log_links, memory_order_relaxed));
+    return rc;
+}
