@@ -82,7 +82,7 @@ static int take_named(struct wal *wal, struct ic_inode *dir, const char *name,
         return rc;
     if (ret_stat->st_ino != now->st_ino)
         return -EAGAIN;
-    *ret_inode = inode_table_take(wal->inodes, fd_steal(&fd), ret_stat, dir,
+    *ret_inode = inode_table_take(wal->inodes, fd_steal(&fd), ret_stat, 0, dir,
                                   name);
     return 0;
 }

@@ -93,7 +93,7 @@ static int find_directory(struct wal *wal, struct ic_inode *inode,
         return rc;
     if (st.st_ino == inode->ino || st.st_dev != inode->dev)
         return 0;
-    parent = inode_table_take(wal->inodes, fd_steal(&fd), &st, NULL, NULL);
+    parent = inode_table_take(wal->inodes, fd_steal(&fd), &st, 0, NULL, NULL);
     rc = search_name(parent, inode, &name);
     if (rc <= 0) {
         ic_inode_unref(parent);

@@ -33,7 +33,7 @@ static int found_name(int dirfd, const char *name, uint64_t ino, void *opaque)
     if (dir && (dir->flags & STEP_CREATED ||
                 step_find_binding(lost->wal->step, dir, name)))
         return -ENOENT;
-    parent = inode_table_take(lost->wal->inodes, fd_steal(&fd), &st, NULL,
+    parent = inode_table_take(lost->wal->inodes, fd_steal(&fd), &st, 0, NULL,
                               NULL);
     inode_set_place(lost->inode, parent, name);
     ic_inode_unref(parent);

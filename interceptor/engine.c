@@ -234,7 +234,7 @@ static bool open_root(struct ic *ic, GError **error)
         held_links_set_table(ic->held, ic->inodes);
     if (ic->undo_dir) /* see engine_is_mounted() */
         inode_table_set_mount(ic->inodes, fd);
-    ic->root = inode_table_take(ic->inodes, fd_steal(&fd), &st, NULL, NULL);
+    ic->root = inode_table_take(ic->inodes, fd_steal(&fd), &st, 0, NULL, NULL);
     return true;
 }
 

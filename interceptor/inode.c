@@ -240,10 +240,22 @@ void inode_ring_add(struct ic_inode *inode)
 
 /* ---- inodes -------------------------------------------------------------- */
 
-static bool is_on_other_mount(const struct inode_table *table, int fd)
+int inode_table_stat(const struct inode_table *table, int fd,
+                     struct stat *ret_stat, uint64_t *ret_mount)
 {
-    uint64_t mount = table->mount ? sys_mount_of_fd(fd) : 0;
+    *ret_mount = 0;
+    return table->mount ? sys_stat_mounted(fd, ret_stat, ret_mount)
+                        : sys_stat_fd(fd, ret_stat);
+}
 
+/* mount: of the fd, or 0. */
+static bool is_on_other_mount(const struct inode_table *table, int fd,
+                              uint64_t mount)
+{
+    if (table->mount == 0)
+        return false;
+    if (mount == 0)
+        mount = sys_mount_of_fd(fd);
     return mount != 0 && mount != table->mount;
 }
 
@@ -356,11 +368,11 @@ static struct ic_inode *find_or_add(struct inode_table *table,
 /* May what was found there (known: what it would be on the share's mount) be
  * behind another mount? What is known to be there is not asked again. */
 static bool is_behind_mount(const struct inode_table *table, int fd,
-                            const struct ic_inode *known,
+                            uint64_t mount, const struct ic_inode *known,
                             const struct ic_inode *parent, const char *name)
 {
-    return !(known && inode_is_at(known, parent, name)) &&
-           is_on_other_mount(table, fd);
+    return !(mount == 0 && known && inode_is_at(known, parent, name)) &&
+           is_on_other_mount(table, fd, mount);
 }
 
 static void give_back_found(struct ic_inode *inode, bool closed)
@@ -372,11 +384,12 @@ static void give_back_found(struct ic_inode *inode, bool closed)
 }
 
 struct ic_inode *inode_table_take(struct inode_table *table, int fd,
-                                  const struct stat *st,
+                                  const struct stat *st, uint64_t mount,
                                   struct ic_inode *parent, const char *name)
 {
     struct inode_shard *shard = shard_of(table, st->st_dev, st->st_ino);
-    bool other = parent ? parent->other_mount : is_on_other_mount(table, fd);
+    bool other = parent ? parent->other_mount
+                        : is_on_other_mount(table, fd, mount);
     struct ic_inode *inode;
     bool closed = false, added;
 
@@ -384,7 +397,7 @@ struct ic_inode *inode_table_take(struct inode_table *table, int fd,
         added = false;
         inode = find_known(shard, st, other, &closed);
         if (parent && !other &&
-            is_behind_mount(table, fd, inode, parent, name)) {
+            is_behind_mount(table, fd, mount, inode, parent, name)) {
             give_back_found(inode, closed);
             other = true;
             inode = find_known(shard, st, other, &closed);

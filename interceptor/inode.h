@@ -125,11 +125,16 @@ void inode_table_set_mount(struct inode_table *table, int dirfd);
 /* Frees the table; all inodes must have been given back. */
 void inode_table_free(struct inode_table *table);
 
+/* stat(2) of an O_PATH fd, and for inode_table_take() the id of its mount, if
+ * the table needs it, or 0. 0 or -errno. */
+int inode_table_stat(const struct inode_table *table, int fd,
+                     struct stat *ret_stat, uint64_t *ret_mount);
+
 /* The inode of an O_PATH fd (taken) whose stat is st: the one in the table, or
- * a new one. A new reference. parent (borrowed) and name: where it was found;
- * NULL: nowhere. */
+ * a new one. A new reference. mount: its mount's id; 0: not asked yet. parent
+ * (borrowed) and name: where it was found; NULL: nowhere. */
 struct ic_inode *inode_table_take(struct inode_table *table, int fd,
-                                  const struct stat *st,
+                                  const struct stat *st, uint64_t mount,
                                   struct ic_inode *parent, const char *name);
 
 /* What a stat(2) of the name in dir tells, and its inode, if that is certain

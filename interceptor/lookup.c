@@ -60,6 +60,7 @@ static int lookup_by_opening(struct ic *ic, struct ic_inode *dir,
                              struct stat *ret_stat)
 {
     fd_auto int fd = -1;
+    uint64_t mount;
     int rc;
 
     fd = sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0);
@@ -67,10 +68,10 @@ static int lookup_by_opening(struct ic *ic, struct ic_inode *dir,
         fd = sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0);
     if (fd < 0)
         return fd;
-    rc = sys_stat_fd(fd, ret_stat);
+    rc = inode_table_stat(ic->inodes, fd, ret_stat, &mount);
     if (rc == 0)
-        *ret_inode = inode_table_take(ic->inodes, fd_steal(&fd), ret_stat, dir,
-                                      name);
+        *ret_inode = inode_table_take(ic->inodes, fd_steal(&fd), ret_stat,
+                                      mount, dir, name);
     return rc;
 }
 
@@ -137,7 +138,8 @@ int ic_lookup_parent(struct ic *ic, struct ic_inode *dir,
         rc = sys_stat_fd(fd, &st);
     if (rc < 0)
         return rc;
-    *ret_inode = inode_table_take(ic->inodes, fd_steal(&fd), &st, NULL, NULL);
+    *ret_inode = inode_table_take(ic->inodes, fd_steal(&fd), &st, 0, NULL,
+                                  NULL);
     return 0;
 }
 

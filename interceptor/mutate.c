@@ -280,8 +280,8 @@ int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
     path_fd = fd < 0 ? fd : sys_reopen(fd, O_PATH);
     rc = path_fd < 0 ? path_fd : sys_stat_fd(path_fd, &st);
     if (rc == 0) {
-        *ret_inode = inode_table_take(ic->inodes, fd_steal(&path_fd), &st, NULL,
-                                      NULL);
+        *ret_inode = inode_table_take(ic->inodes, fd_steal(&path_fd), &st, 0,
+                                      NULL, NULL);
         if (engine_captures(ic))
             capture_note_unnamed(&ic->wal, *ret_inode);
         *ret_fd = fd_steal(&fd);

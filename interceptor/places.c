@@ -85,7 +85,7 @@ static struct ic_inode *take_dir(struct inode_table *table, dev_t dev,
     fd = fcntl(dirfd, F_DUPFD_CLOEXEC, 0);
     if (fd < 0 || sys_stat_fd(fd, &st) < 0)
         return NULL;
-    known = inode_table_take(table, fd_steal(&fd), &st, NULL, NULL);
+    known = inode_table_take(table, fd_steal(&fd), &st, 0, NULL, NULL);
     ic_inode_hold(known);
     ic_inode_unref(known);
     return known;

@@ -4,7 +4,6 @@
  */
 #include "interceptor/sys.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -13,6 +12,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -268,6 +268,11 @@ int sys_chown_fd(int fd, uid_t uid, gid_t gid)
     return CHANGE("chown", NULL, fchownat(fd, "", uid, gid, AT_EMPTY_PATH));
 }
 
+int sys_chmodat(int dirfd, const char *name, mode_t mode)
+{
+    return CHANGE("chmod", name, fchmodat(dirfd, name, mode, 0));
+}
+
 int sys_chmod_fd(int fd, mode_t mode)
 {
     /* fchmod() refuses O_PATH fds. */
@@ -325,6 +330,11 @@ int sys_is_fixed_fd(int fd)
            0;
 }
 
+static uint64_t mount_of(const struct statx *st)
+{
+    return st->stx_mask & STATX_MNT_ID ? st->stx_mnt_id : 0;
+}
+
 uint64_t sys_mount_of_fd(int fd)
 {
     struct statx st;
@@ -332,7 +342,7 @@ uint64_t sys_mount_of_fd(int fd)
         "stat", NULL,
         statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &st));
 
-    return rc == 0 && st.stx_mask & STATX_MNT_ID ? st.stx_mnt_id : 0;
+    return rc == 0 ? mount_of(&st) : 0;
 }
 
 static struct timespec time_of(const struct statx_timestamp *time)
@@ -358,164 +368,35 @@ int sys_birth_name(int dirfd, const char *name, struct timespec *ret_born,
     return 0;
 }
 
-static bool is_dot(const char *name)
+static void take_statx(const struct statx *from, struct stat *ret_stat)
 {
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+    *ret_stat = (struct stat){
+        .st_dev = makedev(from->stx_dev_major, from->stx_dev_minor),
+        .st_ino = from->stx_ino,
+        .st_mode = from->stx_mode,
+        .st_nlink = from->stx_nlink,
+        .st_uid = from->stx_uid,
+        .st_gid = from->stx_gid,
+        .st_rdev = makedev(from->stx_rdev_major, from->stx_rdev_minor),
+        .st_size = (off_t)from->stx_size,
+        .st_blksize = from->stx_blksize,
+        .st_blocks = (blkcnt_t)from->stx_blocks,
+        .st_atim = time_of(&from->stx_atime),
+        .st_mtim = time_of(&from->stx_mtime),
+        .st_ctim = time_of(&from->stx_ctime),
+    };
 }
 
-int sys_dir_is_empty(int dirfd, const char *name)
+int sys_stat_mounted(int fd, struct stat *ret_stat, uint64_t *ret_mount)
 {
-    int fd = sys_openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    struct dirent *entry;
-    int empty = 1;
-    DIR *dir;
+    struct statx st;
+    int rc = LOOK(
+        "stat", NULL,
+        statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_MNT_ID, &st));
 
-    if (fd < 0)
-        return fd;
-    dir = fdopendir(fd);
-    if (!dir) {
-        int rc = -errno;
-
-        close(fd);
-        return rc;
-    }
-    while (empty == 1 && (entry = readdir(dir))) {
-        if (!is_dot(entry->d_name))
-            empty = 0;
-    }
-    closedir(dir);
-    return empty;
-}
-
-static int open_up(int dirfd, const char *name)
-{
-    return CHANGE("chmod", name, fchmodat(dirfd, name, 0700, 0));
-}
-
-/* Move a directory up to top, under a fresh name. */
-static int hoist(int top, int dirfd, const char *name, unsigned *counter)
-{
-    char fresh[32];
-    int rc;
-
-    do {
-        snprintf(fresh, sizeof(fresh), ".rm-%u", (*counter)++);
-        rc = sys_rename_noreplace(dirfd, name, top, fresh);
-        /* Its ".." changes, which needs the right to write it. */
-        if (rc == -EACCES && open_up(dirfd, name) == 0)
-            rc = sys_rename_noreplace(dirfd, name, top, fresh);
-    } while (rc == -EEXIST);
-    return rc;
-}
-
-/* Remove what can be removed below fd; directories that still have entries
- * are pushed up to "top" under a fresh name, so that depth costs no stack. */
-static int empty_dir(int top, int fd, unsigned *counter, bool *ret_again)
-{
-    DIR *dir = fdopendir(fd);
-    struct dirent *entry;
-    int first_error = 0;
-
-    if (!dir) {
-        int rc = -errno;
-
-        close(fd);
-        return rc;
-    }
-    while ((entry = readdir(dir))) {
-        int rc;
-
-        if (is_dot(entry->d_name))
-            continue;
-        rc = sys_unlinkat(dirfd(dir), entry->d_name, 0);
-        if (rc == -EISDIR || rc == -EPERM)
-            rc = sys_unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
-        if (rc == -ENOTEMPTY || rc == -EEXIST) {
-            rc = hoist(top, dirfd(dir), entry->d_name, counter);
-            *ret_again = true;
-        }
-        if (rc < 0 && rc != -ENOENT && first_error == 0)
-            first_error = rc;
-    }
-    closedir(dir);
-    return first_error;
-}
-
-static int open_for_removal(int dirfd, const char *name)
-{
-    int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
-    int fd = sys_openat(dirfd, name, flags, 0);
-
-    if (fd == -EACCES && open_up(dirfd, name) == 0)
-        fd = sys_openat(dirfd, name, flags, 0);
-    return fd;
-}
-
-/* One pass over the direct children of top that are directories. */
-static int empty_children(int top, unsigned *counter, bool *ret_again)
-{
-    int fd = sys_openat(top, ".", O_RDONLY | O_DIRECTORY, 0);
-    struct dirent *entry;
-    int first_error = 0;
-    DIR *dir;
-
-    if (fd < 0)
-        return fd;
-    dir = fdopendir(fd);
-    if (!dir) {
-        int rc = -errno;
-
-        close(fd);
-        return rc;
-    }
-    while ((entry = readdir(dir))) {
-        int rc = 0, child;
-
-        if (is_dot(entry->d_name))
-            continue;
-        if (sys_unlinkat(top, entry->d_name, 0) == 0)
-            continue;
-        child = open_for_removal(top, entry->d_name);
-        if (child >= 0) {
-            sys_chmod_fd(child, 0700); /* children may be moved out of it */
-            rc = empty_dir(top, child, counter, ret_again);
-        } else {
-            rc = child;
-        }
-        if (rc == 0)
-            rc = sys_unlinkat(top, entry->d_name, AT_REMOVEDIR);
-        if (rc == -ENOTEMPTY || rc == -EEXIST) {
-            /* readdir() may miss entries of a directory that changes. */
-            *ret_again = true;
-            rc = 0;
-        }
-        if (rc < 0 && rc != -ENOENT && first_error == 0)
-            first_error = rc;
-    }
-    closedir(dir);
-    return first_error;
-}
-
-int sys_remove_tree(int dirfd, const char *name)
-{
-    fd_auto int top = -1;
-    unsigned counter = 0;
-    bool again;
-    int rc = sys_unlinkat(dirfd, name, 0);
-
-    if (rc == 0 || rc == -ENOENT)
-        return 0;
-    if (rc != -EISDIR && rc != -EPERM)
-        return rc;
-    top = open_for_removal(dirfd, name);
-    if (top < 0)
-        return top == -ENOTDIR ? rc : top;
-    sys_chmod_fd(top, 0700);
-    do {
-        again = false;
-        rc = empty_children(top, &counter, &again);
-    } while (rc == 0 && again);
     if (rc < 0)
         return rc;
-    return sys_unlinkat(dirfd, name, AT_REMOVEDIR);
+    take_statx(&st, ret_stat);
+    *ret_mount = mount_of(&st);
+    return 0;
 }

@@ -75,6 +75,9 @@ int sys_set_fsxattr(int fd, const struct fsxattr *attr);
 ssize_t sys_copy_file_range(int in, off_t in_offset, int out, off_t out_offset,
                             size_t length, unsigned flags);
 
+/* By its name; a symlink is followed. */
+int sys_chmodat(int dirfd, const char *name, mode_t mode);
+
 /* On the inode behind an fd of any kind, O_PATH and symlinks too. */
 int sys_chown_fd(int fd, uid_t uid, gid_t gid);
 int sys_chmod_fd(int fd, mode_t mode);
@@ -100,6 +103,9 @@ int sys_is_fixed_fd(int fd);
 
 /* The id of the mount that it was opened on (Linux 5.8), or 0. */
 uint64_t sys_mount_of_fd(int fd);
+
+/* Both at once. */
+int sys_stat_mounted(int fd, struct stat *ret_stat, uint64_t *ret_mount);
 
 /* When what is there (name "": dirfd itself) was made, and when it was last
  * changed (ctime).
