@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inode - see inode.h: references, holds, the table.
+ * inode - see inode.h: references, holds, the table. Which of them are open is
+ * in inode_ring.c.
  */
-#include "interceptor/inode.h"
+#include "interceptor/inode_parts.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,30 +12,8 @@
 #include "common/fd.h"
 #include "interceptor/sys.h"
 
-#define SHARDS 64u
-
 /* Tries to have a shard before waiting. */
 #define SPINS 200u
-
-/* At a new inode the ring's hand goes so far at most. */
-#define HAND_STEPS 32u
-
-struct inode_shard {
-    pthread_rwlock_t lock;
-    GHashTable *inodes; /* a set of borrowed ic_inode, by what they are */
-    GPtrArray *ring;    /* those whose fd may be closed; borrowed */
-    unsigned hand;
-} __attribute__((aligned(64)));
-
-struct inode_table {
-    struct inode_shard shards[SHARDS];
-    struct inode_table_limits limits;
-    atomic_bool crowded;
-    uint64_t mount;           /* 0: not known */
-    _Atomic uint32_t *places; /* INODE_PLACES */
-    unsigned (*log_links)(dev_t dev, ino_t ino, void *opaque);
-    void *opaque;
-};
 
 /* ---- the table ----------------------------------------------------------- */
 
@@ -58,15 +37,15 @@ static gboolean inode_equal(gconstpointer a, gconstpointer b)
            x->other_mount == y->other_mount;
 }
 
-static struct inode_shard *shard_of(struct inode_table *table, dev_t dev,
-                                    ino_t ino)
+struct inode_shard *inode_shard_of(struct inode_table *table, dev_t dev,
+                                   ino_t ino)
 {
-    return &table->shards[(mix(dev, ino) >> 58) % SHARDS];
+    return &table->shards[(mix(dev, ino) >> 58) % INODE_SHARDS];
 }
 
-/* It is held for the time of a look into a hash: to spin is shorter than to
- * sleep. Those that only look hold each other up in no way. */
-static void lock_shard(struct inode_shard *shard)
+/* To spin is shorter than to sleep. Those that only look hold each other up in
+ * no way. */
+void inode_shard_lock(struct inode_shard *shard)
 {
     for (unsigned i = 0; i < SPINS; i++) {
         if (pthread_rwlock_trywrlock(&shard->lock) == 0)
@@ -81,7 +60,7 @@ struct inode_table *inode_table_new(unsigned (*log_links)(dev_t dev, ino_t ino,
 {
     struct inode_table *table = g_aligned_alloc0(1, sizeof(*table), 64);
 
-    for (unsigned i = 0; i < SHARDS; i++) {
+    for (unsigned i = 0; i < INODE_SHARDS; i++) {
         pthread_rwlock_init(&table->shards[i].lock, NULL);
         table->shards[i].inodes = g_hash_table_new(inode_hash, inode_equal);
         table->shards[i].ring = g_ptr_array_new();
@@ -110,7 +89,7 @@ void inode_table_free(struct inode_table *table)
 {
     if (!table)
         return;
-    for (unsigned i = 0; i < SHARDS; i++) {
+    for (unsigned i = 0; i < INODE_SHARDS; i++) {
         g_ptr_array_unref(table->shards[i].ring);
         g_hash_table_unref(table->shards[i].inodes);
         pthread_rwlock_destroy(&table->shards[i].lock);
@@ -128,114 +107,6 @@ _Atomic uint32_t *inode_table_places(struct inode_table *table)
 bool inode_table_is_crowded(const struct inode_table *table)
 {
     return atomic_load_explicit(&table->crowded, memory_order_relaxed);
-}
-
-/* ---- the ring ------------------------------------------------------------ */
-
-static unsigned ring_max(const struct inode_table *table)
-{
-    return MAX(table->limits.max_open / SHARDS, 1);
-}
-
-/* These three with the shard's lock held. */
-static void ring_remove(struct inode_shard *shard, struct ic_inode *inode)
-{
-    unsigned index = inode->ring_index;
-    struct ic_inode *moved;
-
-    if (index == INODE_NOT_IN_RING)
-        return;
-    g_ptr_array_remove_index_fast(shard->ring, index);
-    if (index < shard->ring->len) {
-        moved = g_ptr_array_index(shard->ring, index);
-        moved->ring_index = index;
-    }
-    inode->ring_index = INODE_NOT_IN_RING;
-}
-
-static void ring_insert(struct inode_table *table, struct inode_shard *shard,
-                        struct ic_inode *inode)
-{
-    if (inode->ring_index != INODE_NOT_IN_RING || !inode->in_table)
-        return;
-    inode->ring_index = shard->ring->len;
-    g_ptr_array_add(shard->ring, inode);
-    if (shard->ring->len > ring_max(table) / 2 &&
-        !inode_table_is_crowded(table))
-        atomic_store(&table->crowded, true);
-}
-
-/* One that is not used and was not lately, marked CLOSED and with a hold. */
-static struct ic_inode *pick_victim(struct inode_shard *shard,
-                                    unsigned *inout_steps)
-{
-    for (; *inout_steps > 0 && shard->ring->len > 0; (*inout_steps)--) {
-        struct ic_inode *inode;
-        uint64_t counts;
-
-        if (shard->hand >= shard->ring->len)
-            shard->hand = 0;
-        inode = g_ptr_array_index(shard->ring, shard->hand);
-        counts = atomic_load_explicit(&inode->counts, memory_order_relaxed);
-        if (!atomic_exchange_explicit(&inode->used, false,
-                                      memory_order_relaxed) &&
-            !(counts & (INODE_REFERENCES | INODE_CLOSED)) &&
-            atomic_compare_exchange_strong(&inode->counts, &counts,
-                                           (counts | INODE_CLOSED) +
-                                               INODE_HOLD)) {
-            ring_remove(shard, inode);
-            return inode;
-        }
-        shard->hand++;
-    }
-    return NULL;
-}
-
-/* steps: of the hand; 0: twice round, as the first time only says who was not
- * used. */
-static unsigned shard_release(struct inode_shard *shard, unsigned max_left,
-                              unsigned steps, unsigned n)
-{
-    bool whole = steps == 0;
-    unsigned closed = 0;
-    struct ic_inode *inode = NULL;
-
-    do {
-        lock_shard(shard);
-        if (whole && closed == 0)
-            steps = 2 * shard->ring->len + 1;
-        inode = shard->ring->len > max_left ? pick_victim(shard, &steps) : NULL;
-        pthread_rwlock_unlock(&shard->lock);
-        if (inode && inode_close(inode))
-            closed++;
-    } while (inode && closed < n);
-    return closed;
-}
-
-unsigned inode_table_release(struct inode_table *table, unsigned n)
-{
-    static _Atomic unsigned start;
-    unsigned from = atomic_fetch_add(&start, 1);
-    unsigned closed = 0;
-
-    atomic_store(&table->crowded, true);
-    for (unsigned i = 0; i < SHARDS && closed < n; i++) {
-        struct inode_shard *shard = &table->shards[(from + i) % SHARDS];
-
-        closed += shard_release(shard, 0, 0, n - closed);
-    }
-    return closed;
-}
-
-void inode_ring_add(struct ic_inode *inode)
-{
-    struct inode_table *table = inode->table;
-    struct inode_shard *shard = shard_of(table, inode->dev, inode->ino);
-
-    lock_shard(shard);
-    ring_insert(table, shard, inode);
-    pthread_rwlock_unlock(&shard->lock);
-    shard_release(shard, ring_max(table), HAND_STEPS, 2);
 }
 
 /* ---- inodes -------------------------------------------------------------- */
@@ -297,7 +168,7 @@ static struct ic_inode *find_locked(struct inode_shard *shard, dev_t dev,
 
 static void forget_locked(struct inode_shard *shard, struct ic_inode *inode)
 {
-    ring_remove(shard, inode);
+    inode_ring_remove(shard, inode);
     if (inode->in_table)
         g_hash_table_remove(shard->inodes, inode);
     inode->in_table = false;
@@ -311,7 +182,7 @@ static bool take_closed(struct inode_shard *shard, struct ic_inode *inode,
     bool same = inode_try_use(inode) || inode_adopt(inode, inout_fd) == 0;
 
     if (!same) {
-        lock_shard(shard);
+        inode_shard_lock(shard);
         forget_locked(shard, inode);
         pthread_rwlock_unlock(&shard->lock);
     }
@@ -349,7 +220,7 @@ static struct ic_inode *find_or_add(struct inode_table *table,
 {
     struct ic_inode *inode;
 
-    lock_shard(shard);
+    inode_shard_lock(shard);
     inode = find_locked(shard, st->st_dev, st->st_ino, other_mount);
     *ret_added = !inode;
     if (inode) {
@@ -359,7 +230,7 @@ static struct ic_inode *find_or_add(struct inode_table *table,
         inode->in_table = true;
         *ret_closed = false;
         g_hash_table_add(shard->inodes, inode);
-        ring_insert(table, shard, inode);
+        inode_ring_insert(table, shard, inode);
     }
     pthread_rwlock_unlock(&shard->lock);
     return inode;
@@ -387,7 +258,7 @@ struct ic_inode *inode_table_take(struct inode_table *table, int fd,
                                   const struct stat *st, uint64_t mount,
                                   struct ic_inode *parent, const char *name)
 {
-    struct inode_shard *shard = shard_of(table, st->st_dev, st->st_ino);
+    struct inode_shard *shard = inode_shard_of(table, st->st_dev, st->st_ino);
     bool other = parent ? parent->other_mount
                         : is_on_other_mount(table, fd, mount);
     struct ic_inode *inode;
@@ -409,14 +280,14 @@ struct ic_inode *inode_table_take(struct inode_table *table, int fd,
     if (parent)
         inode_set_place(inode, parent, name);
     if (added)
-        shard_release(shard, ring_max(table), HAND_STEPS, 2);
+        inode_ring_shorten(table, shard);
     return inode;
 }
 
 struct ic_inode *inode_table_find_open(struct inode_table *table,
                                        const struct stat *st, bool other_mount)
 {
-    struct inode_shard *shard = shard_of(table, st->st_dev, st->st_ino);
+    struct inode_shard *shard = inode_shard_of(table, st->st_dev, st->st_ino);
     bool closed;
     struct ic_inode *inode = find_known(shard, st, other_mount, &closed);
 
@@ -429,7 +300,7 @@ struct ic_inode *inode_table_find_open(struct inode_table *table,
 struct ic_inode *inode_table_find(struct inode_table *table, dev_t dev,
                                   ino_t ino)
 {
-    struct inode_shard *shard = shard_of(table, dev, ino);
+    struct inode_shard *shard = inode_shard_of(table, dev, ino);
     struct ic_inode *inode;
 
     pthread_rwlock_rdlock(&shard->lock);
@@ -475,7 +346,8 @@ bool inode_try_use(struct ic_inode *inode)
  * of the table and the caller's. The lock is taken only when that may be. */
 static bool drop(struct ic_inode *inode, uint64_t one)
 {
-    struct inode_shard *shard = shard_of(inode->table, inode->dev, inode->ino);
+    struct inode_shard *shard = inode_shard_of(inode->table, inode->dev,
+                                               inode->ino);
     uint64_t counts = atomic_load_explicit(&inode->counts,
                                            memory_order_relaxed);
     bool last;
@@ -484,7 +356,7 @@ static bool drop(struct ic_inode *inode, uint64_t one)
         if (atomic_compare_exchange_weak(&inode->counts, &counts, counts - one))
             return false;
     }
-    lock_shard(shard);
+    inode_shard_lock(shard);
     counts = atomic_fetch_sub(&inode->counts, one);
     last = (counts & ~INODE_CLOSED) == one;
     if (last)

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * inode_parts - the table of inodes, for inode.c and inode_ring.c alone.
+ */
+#ifndef INTERCEPTOR_INODE_PARTS_H
+#define INTERCEPTOR_INODE_PARTS_H
+
+#include "interceptor/inode.h"
+
+#define INODE_SHARDS 64u
+
+struct inode_shard {
+    pthread_rwlock_t lock;
+    GHashTable *inodes; /* a set of borrowed ic_inode, by what they are */
+    GPtrArray *ring;    /* those whose fd may be closed; borrowed */
+    unsigned hand;
+} __attribute__((aligned(64)));
+
+struct inode_table {
+    struct inode_shard shards[INODE_SHARDS];
+    struct inode_table_limits limits;
+    atomic_bool crowded;
+    uint64_t mount;           /* 0: not known */
+    _Atomic uint32_t *places; /* INODE_PLACES */
+    unsigned (*log_links)(dev_t dev, ino_t ino, void *opaque);
+    void *opaque;
+};
+
+struct inode_shard *inode_shard_of(struct inode_table *table, dev_t dev,
+                                   ino_t ino);
+
+/* For the time of a look into a hash. */
+void inode_shard_lock(struct inode_shard *shard);
+
+/* These two with the shard's lock held. */
+void inode_ring_remove(struct inode_shard *shard, struct ic_inode *inode);
+void inode_ring_insert(struct inode_table *table, struct inode_shard *shard,
+                       struct ic_inode *inode);
+
+/* One was added: close some, if there are too many. Without the lock. */
+void inode_ring_shorten(struct inode_table *table, struct inode_shard *shard);
+
+#endif
