@@ -3,8 +3,8 @@
  * cli_boot - see cli_boot.h.
  *
  * The floor is the same machine with the same kernel and a first program that
- * powers off: less than that no start can take. The two are run in turn, since
- * a machine is not equally quick at all times.
+ * powers off: less than that no start can take. The two are run in turn, and
+ * compared round by round, since a machine is not equally quick at all times.
  */
 #include "agent/cli_boot.h"
 
@@ -46,6 +46,7 @@ static const char *const names[] = {
 
 struct trials {
     GArray *times[PARTS]; /* of gint64 */
+    GArray *ratios;       /* of each round: TO_HELLO by FLOOR, in 1/1000 */
 };
 
 static void note(struct trials *trials, enum part part, gint64 us)
@@ -76,12 +77,14 @@ static gboolean run_round(struct trials *trials, struct session_config *config,
 {
     struct boot_trial trial;
     const struct machine_times *t = &trial.times;
+    gint64 hello, ratio;
 
     if (!boot_trial_run(config, &trial, error))
         return FALSE;
     note(trials, DAEMONS, t->launched - t->started);
     note_guest(trials, t);
-    note(trials, TO_HELLO, t->hello - t->launched);
+    hello = t->hello - t->launched;
+    note(trials, TO_HELLO, hello);
     note(trials, MOUNT, t->ready - t->hello);
     note(trials, TOTAL, t->ready - t->started);
     config->accel = trial.accel; /* of the floor, too */
@@ -89,6 +92,8 @@ static gboolean run_round(struct trials *trials, struct session_config *config,
     if (!boot_trial_run_floor(config, &trial, error))
         return FALSE;
     note(trials, FLOOR, t->ended - t->launched);
+    ratio = hello * 1000 / MAX(t->ended - t->launched, 1);
+    g_array_append_val(trials->ratios, ratio);
     return TRUE;
 }
 
@@ -112,8 +117,7 @@ static gint64 median(GArray *times)
 
 static void tell(const struct trials *trials, enum accel accel, unsigned rounds)
 {
-    gint64 hello = median(trials->times[TO_HELLO]);
-    gint64 floor = median(trials->times[FLOOR]);
+    gint64 ratio = median(trials->ratios);
 
     printf("Start of a machine with %s, medians of %u:\n", accel_name(accel),
            rounds);
@@ -125,9 +129,9 @@ static void tell(const struct trials *trials, enum accel accel, unsigned rounds)
             printf("%s%8.0f ms  %s\n", within ? "  " : "", (double)us / 1000,
                    names[part]);
     }
-    if (floor > 0)
+    if (ratio > 0)
         printf("%10.2f  to the hello, for each ms of powering off at once\n",
-               (double)hello / (double)floor);
+               (double)ratio / 1000);
 }
 
 /* ---- a folder for it ----------------------------------------------------- */
@@ -166,12 +170,14 @@ static gboolean measure(struct session_config *config, unsigned rounds,
 
     for (int part = 0; part < PARTS; part++)
         trials.times[part] = g_array_new(FALSE, FALSE, sizeof(gint64));
+    trials.ratios = g_array_new(FALSE, FALSE, sizeof(gint64));
     for (unsigned i = 0; ok && i < rounds; i++)
         ok = run_round(&trials, config, &accel, error);
     if (ok)
         tell(&trials, accel, rounds);
     for (int part = 0; part < PARTS; part++)
         g_array_unref(trials.times[part]);
+    g_array_unref(trials.ratios);
     return ok;
 }
 
