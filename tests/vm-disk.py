@@ -57,7 +57,12 @@ def disks_stay_and_go(place):
     output(agent, "echo kept > /root/mark")
     agent.ask("session.stop")
     # SL-04
-    equal(agent.start(**dict(wanted, vm_mode="ephemeral"))["status"], "ok")
+    equal(agent.start(**dict(wanted, vm_mode="ephemeral",
+                             network_policy="open"))["status"], "ok")
+    # The first command waits for the network, which no start does.
+    contains(output(agent, "busybox ip -4 addr show dev eth0"), "inet 10.")
+    equal(output(agent, "ls /run/stepback-network-pending 2>&1 | grep -c No"),
+          "1\n")
     contains(output(agent, "cat /root/mark 2>&1; true"), "No such file")
     output(agent, "echo lost > /root/mark")
     agent.ask("session.stop")
