@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * crash_points - which points a test takes: all, or as many as there is time
- * for (STEPBACK_CRASH_STRIDE, STEPBACK_CRASH_SEED, see crash-test.c).
+ * for (STEPBACK_CRASH_STRIDE, STEPBACK_CRASH_SEED, see crash_ways.h).
  */
 #ifndef TESTS_CRASH_POINTS_H
 #define TESTS_CRASH_POINTS_H
