@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cli_case import call  # noqa: E402
 from stdio_client import (PROGRAM, SRCDIR, Agent, contains, done,  # noqa: E402
                           equal, eventually, main, open_session, sh, snapshot,
-                          test, words_of)
+                          test, words_of, write_late)
 
 def changes(report):
     return [(c["directory"], c["path"], c["change"])
@@ -396,9 +396,10 @@ def what_comes_in_between_is_seen(place):
     # which is open when undo is asked for.
     done(agent, "echo 1 > f; echo 1 > /mnt/working/1/f")
     after = snapshot(a, b)
-    done(agent, "(sleep 2.5; echo 2 > late) > /dev/null 2>&1 &")
-    while not os.path.exists(a + "/late"):
-        time.sleep(0.05)
+    os.mkfifo(place.root + "/go")
+    done(agent, "(read go < %s/go; echo 2 > late) > /dev/null 2>&1 &" %
+         place.root)
+    write_late(place.root + "/go", a + "/late")
     answer = agent.ask("undo.rollback")["payload"]
     equal([(s["type"], s["step_id"] < 0) for s in answer["steps"]],
           [("ambient", True)])

@@ -16,7 +16,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from mcp_client import connect  # noqa: E402
 from stdio_client import (Agent, Skip, contains, done,  # noqa: E402
-                          equal, eventually, main, open_session, sh, snapshot, test)
+                          equal, eventually, main, open_session, sh, snapshot,
+                          test, write_late)
 
 EDITED = "event.external_modification"
 
@@ -94,12 +95,14 @@ def a_step_is_named(place):
     agent = open_session(place)
     client = connect(events(agent, "event.ready")[0]["mcp_socket"])
     before = snapshot(place.share)
+    os.mkfifo(place.root + "/go")
     for way in (lambda id: agent.ask("undo.rollback", step_id=id)["payload"],
                 lambda id: client.tool("undo", step_id=id)):
         id = done(agent, "echo x > f")["step_id"]
         # The step is ended while this still waits.
-        done(agent, "(sleep 2.5; echo x > late) > /dev/null 2>&1 &")
-        assert eventually(lambda: os.path.exists(place.share + "/late"), 10)
+        done(agent, "(read go < %s/go; echo x > late) > /dev/null 2>&1 &" %
+             place.root)
+        write_late(place.root + "/go", place.share + "/late")
         equal([s["type"] for s in way(id)["steps"]], ["ambient", "command"])
         equal(snapshot(place.share), before)
     for wrong in ({"step_id": 0}, {"step_id": 1, "steps": 1}, {"step_id": "1"}):

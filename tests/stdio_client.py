@@ -373,6 +373,16 @@ def done(agent, command, **more):
     return answer["payload"]
 
 
+def write_late(fifo, path):
+    """Let what a command left behind, which waits for this FIFO, write two
+    bytes at path; until they are there: an undo in between would find them in
+    a step of their own."""
+    with open(fifo, "w") as go:
+        go.write("go\n")
+    assert eventually(lambda: os.path.exists(path) and
+                      os.path.getsize(path) == 2, 10)
+
+
 # ---- the runner --------------------------------------------------------------
 
 def main(mounts=False):
