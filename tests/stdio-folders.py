@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Sessions whose commands are real: the daemons mount on the host, where the
-guest of the fake QEMU runs them. Several folders, reports, undo.
+guest of the fake QEMU runs them. Several folders and their undo.
 
 Ids such as SL-02 are the test plan's.
 """
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -17,7 +16,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cli_case import call  # noqa: E402
 from stdio_client import (PROGRAM, SRCDIR, Agent, contains, done,  # noqa: E402
                           equal, eventually, main, open_session, sh, snapshot,
-                          test, words_of, write_late)
+                          test, write_late)
+
 
 def changes(report):
     return [(c["directory"], c["path"], c["change"])
@@ -504,180 +504,6 @@ def eight_folders_work(place):
     assert time.monotonic() - start < 5
     equal(agent.close(), 0)
     equal(place.sessions(), [])
-
-
-@test
-def long_reports_are_cut(place):
-    """a report has 1,000 changes at most, and says so"""
-    agent = open_session(place, "a", "b")
-    report = done(agent, "for i in $(seq 700); do"
-                  " : > $i; : > /mnt/working/1/$i; done")
-    equal((len(report["changes"]), report["affected"], report["truncated"]),
-          (1000, 1400, True))
-    equal(report["counts"], {"created": 1400})
-    agent.ask("undo.rollback")
-    equal(os.listdir(place.root + "/a"), [])
-    equal(agent.close(), 0)
-
-
-@test
-def names_of_any_bytes_are_told(place):
-    """changes of names that are not UTF-8 travel as base64"""
-    agent = open_session(place)
-    report = done(agent, "printf x > \"$(printf 'a\\377')\"")
-    equal(report["changes"][0], {
-        "path": "Yf8=", "encoding": "base64", "change": "created",
-        "size_after": 1, "directory": "share"})
-    equal(report["affected_paths"],
-          [{"path": "Yf8=", "encoding": "base64"}])
-    equal(agent.close(), 0)
-
-
-@test
-def odd_names_are_told(place):
-    """fs.status: symlinks that lead outside, names that differ by case alone"""
-    agent = open_session(place, "a", "b")
-    os.symlink("/etc/passwd", place.root + "/a/old")
-    report = done(agent, "mkdir d; ln -s /etc/passwd d/away; ln -s ../../x d/up;"
-                  " ln -s away d/near; ln -s ../f d/inside; ln -s loop loop;"
-                  " ln -s none dangling; echo > f; ln f g")
-    warnings = agent.ask("fs.status", directory="a")["payload"]["warnings"]
-    outside, = [w for w in warnings if w.get("code") == "symlink_outside"]
-    equal((outside["paths"], outside["count"], outside["directory"],
-           outside["step_id"]), (["d/away", "d/near", "d/up"], 3, "a",
-                                 report["step_id"]))
-    contains(outside["message"], "d/away and 2 more: a symlink that leads out")
-    equal(agent.first("event.warning"), outside)
-    equal([w for w in warnings if w.get("code") == "case_collision"], [])
-    # The other folder, names of all kinds, and of a file that was there.
-    write = "cd /mnt/working/1; for i in $(seq 20); do echo > n$i; echo > N$i;"
-    done(agent, write + " done; mkdir x y; echo > x/Same; echo > y/same")
-    done(agent, "cd /mnt/working/1; echo > X; mv y/same x/same;"
-         " touch STRASSE \"$(printf 'Stra\\303\\237e')\";"
-         " touch \"$(printf 'a\\377')\" \"$(printf 'A\\377')\"")
-    warnings = agent.ask("fs.status", directory="b")["payload"]["warnings"]
-    equal([w["code"] for w in warnings], ["case_collision"] * 2)
-    equal((len(warnings[0]["paths"]), warnings[0]["count"]), (10, 40))
-    equal(sorted(warnings[1]["paths"]),
-          sorted(["X", "x/same", "STRASSE", "Stra\u00dfe"]))
-    # What only changes is no news, nor what has gone again.
-    mark = len(agent.seen)
-    done(agent, "cd /mnt/working/1; echo 1 > n1; chmod 600 N2; echo > q; "
-         "echo > Q; rm Q; ln -s /etc l; rm l")
-    done(agent, "ln -s /etc \"$(printf 'l\\377')\"")
-    agent.ask("session.status")
-    warning, = [m["payload"] for m in agent.seen[mark:]
-                if m["type"] == "event.warning"]
-    equal(warning["paths"], [{"path": "bP8=", "encoding": "base64"}])
-    equal(agent.close(), 0)
-
-
-@test
-def a_lost_daemon_of_several_is_told(place):
-    """SL-07: one of the daemons dies: event.error, and the session can end"""
-    agent = open_session(place, "a", "b")
-    agent.send("agent.execute", command="sh sleep 100")
-    agent.event("event.step_started")
-    pid = [p for p in agent.children() if b"control1.sock" in words_of(p)][0]
-    os.kill(pid, 9)
-    equal(agent.event("event.error")["number"], 2007)
-    equal(agent.ask("session.status")["payload"]["state"], "error")
-    equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
-    equal((agent.children(), place.sessions()), ([], []))
-    equal(agent.close(), 0)
-
-
-@test
-def a_daemon_lost_in_an_undo(place):
-    """the daemon dies under an undo: the answer says that it may be half done"""
-    place.mounting()
-    agent = Agent(place)
-    agent.start()
-    agent.ask("agent.execute", command="sh echo 1 >work")
-    pids = [p for p in place.processes() if b"control0.sock" in words_of(p)]
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    id = agent.send("undo.rollback")
-    time.sleep(0.3)
-    for pid in pids:
-        os.kill(pid, signal.SIGKILL)
-    error = agent.response(id)["error"]
-    equal((error["number"], error["data"]["steps"]), (2007, []))
-    contains(error["message"], "in 'share' is not known")
-    contains(error["message"], "undo.history")
-    equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
-    equal(agent.close(), 0)
-
-
-@test
-def an_answer_and_an_end_at_once(place):
-    """a history that meets one daemon's answer and all daemons' end, in a stop"""
-    agent = open_session(place, "a", "b")
-
-    def daemon(number):
-        return [p for p in place.processes()
-                if b"control%d.sock" % number in words_of(p)]
-    slow = daemon(0)
-    for pid in slow:
-        os.kill(pid, signal.SIGSTOP)
-    asked = agent.send("undo.history")
-    stopped = agent.send("session.stop")
-    assert eventually(lambda: not daemon(1), 10)
-    agent.process.send_signal(signal.SIGSTOP)
-    for pid in slow:
-        os.kill(pid, signal.SIGCONT)
-    assert eventually(lambda: not daemon(0), 10)
-    agent.process.send_signal(signal.SIGCONT)
-    assert agent.response(asked)
-    equal(agent.response(stopped)["payload"], {"state": "stopped"})
-    equal(agent.start()["payload"]["state"], "running")
-    equal(agent.close(), 0)
-
-
-@test
-def a_guest_that_ends_no_command(place):
-    """a command that is not ended does not outlive its machine; it stays a step"""
-    place.mounting()
-    agent = Agent(place, FAKE_QEMU="deaf")
-    agent.start()
-    id = agent.send("agent.execute", command="sh echo 1 >work; sleep 100")
-    agent.event("event.step_started")
-    time.sleep(0.5)
-    begin = time.monotonic()
-    equal(agent.ask("session.reset")["status"], "ok")
-    [answer] = [m for m in agent.seen if m.get("request_id") == id]
-    equal(answer["error"]["number"], 6001)
-    time.sleep(max(0, begin + 11 - time.monotonic()))
-    equal(agent.ask("session.status")["payload"]["state"], "running")
-    equal(agent.ask("agent.execute", command="exit 3")["payload"]
-          ["exit_code"], 3)
-    equal(agent.ask("undo.rollback")["payload"]["steps"][0]
-          ["affected_paths"], ["work"])
-    equal(os.listdir(place.share), [])
-    equal([m for m in agent.seen if m["type"] == "event.error"], [])
-    equal(agent.close(), 0)
-
-
-@test
-def an_end_and_a_signal(place):
-    """end of input, then SIGTERM at any time: the step of the command ends"""
-    place.mounting()
-    for number in range(8):
-        agent = Agent(place)
-        agent.start()
-        id = agent.send("agent.execute", command="sh for i in $(seq 200); do "
-                        "echo $i >%d.$i; done; sleep 9" % number)
-        agent.event("event.step_started")
-        while not os.path.exists(place.share + "/%d.200" % number):
-            time.sleep(0.02)
-        agent.process.stdin.close()
-        time.sleep(number * 0.008)
-        agent.process.send_signal(signal.SIGTERM)
-        equal(agent.process.wait(30), 0)
-        while message := agent.next():
-            if message.get("request_id") == id:
-                equal(message["error"]["number"], 6001)
-        equal((place.processes(), place.sessions()), ([], []))
 
 
 main(mounts=True)
