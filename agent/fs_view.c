@@ -26,8 +26,7 @@ static void fail(GError **error, const char *path, int number)
     enum error_code code = ERROR_IO_ERROR;
     const char *text = g_strerror(number);
 
-    /* EXDEV: RESOLVE_BENEATH stopped it. ELOOP: a magic link, or a circle. */
-    if (number == EXDEV || number == ELOOP) {
+    if (number == EXDEV) { /* RESOLVE_BENEATH stopped it */
         code = ERROR_PATH_OUTSIDE_ROOT;
         text = *path == '/' ? "the path must be relative to the working folder"
                             : "the path leads out of the working folder";

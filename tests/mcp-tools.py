@@ -223,6 +223,9 @@ def paths_stay_inside(place):
     for tool in ("read_file", "list_directory"):
         contains(client.refusal(tool, path="fifo"), "fifo")
     contains(client.refusal("write_file", path="none/x", content=""), "none")
+    os.symlink("loop", place.share + "/loop")
+    contains(client.refusal("read_file", path="loop"),
+             "Too many levels of symbolic links")
     equal(client.tool("get_undo_history")["steps"], [])
     equal(sorted(os.listdir(place.root)), [".stepback", "cache", "run",
                                            "share"])
