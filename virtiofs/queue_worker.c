@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * queue_worker - see queue_worker.h.
- *
- * Kicks come through an edge-triggered epoll: each write to an eventfd is a
- * new edge, so nobody has to read it, and a request costs one system call to
- * wait for and one to signal.
  */
 #include "virtiofs/queue_worker.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "common/fd.h"
@@ -27,11 +21,11 @@
 #define MAX_UNSIGNALLED       8
 #define MAX_UNSIGNALLED_BYTES 65536
 
-#define POLL_INTERVAL_MS 1
-
 static void wake_up(void *opaque)
 {
-    queue_worker_wake(opaque);
+    const struct queue_worker *worker = opaque;
+
+    queue_thread_wake(worker->thread);
 }
 
 static queue_pool_handle handle_long;
@@ -39,29 +33,22 @@ static queue_pool_handle handle_long;
 struct queue_worker *
 queue_worker_new(unsigned index, struct fuse_server *server, unsigned pool_size,
                  const struct guest_memory *memory, struct dirty_log *log,
-                 pthread_rwlock_t *gate)
+                 pthread_rwlock_t *gate, struct queue_thread *thread)
 {
-    struct epoll_event event = { .events = EPOLLIN | EPOLLET };
-    fd_auto int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    fd_auto int epoll = epoll_create1(EPOLL_CLOEXEC);
-    struct queue_worker *worker;
+    struct queue_worker *worker = g_new0(struct queue_worker, 1);
 
-    if (wake < 0 || epoll < 0 ||
-        epoll_ctl(epoll, EPOLL_CTL_ADD, wake, &event) != 0)
-        return NULL;
-    worker = g_new0(struct queue_worker, 1);
     virtqueue_init(&worker->vq, memory, log);
     worker->index = index;
     worker->server = server;
     worker->gate = gate;
     worker->call = worker->err = worker->kick = -1;
-    worker->wake = fd_steal(&wake);
-    worker->epoll = fd_steal(&epoll);
     snprintf(worker->name, sizeof(worker->name), "queue-%u", index);
     pthread_mutex_init(&worker->used_lock, NULL);
     worker->parked = parked_queue_new(fuse_server_parked(server), wake_up,
                                       worker, NULL);
     worker->pool = queue_pool_new(worker->name, pool_size, handle_long, worker);
+    worker->thread = thread;
+    queue_thread_add(thread, worker);
     return worker;
 }
 
@@ -71,13 +58,12 @@ void queue_worker_free(struct queue_worker *worker)
         return;
     queue_pool_drop(worker->pool);
     queue_worker_stop(worker);
+    queue_thread_remove(worker->thread, worker);
     queue_pool_free(worker->pool);
     parked_queue_free(worker->parked);
     pthread_mutex_destroy(&worker->used_lock);
     fd_close(&worker->call);
     fd_close(&worker->err);
-    fd_close(&worker->wake);
-    fd_close(&worker->epoll);
     g_free(worker);
 }
 
@@ -88,11 +74,6 @@ static void signal_eventfd(int fd)
     if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
         log_debug(LOG_FS_BACKEND, "cannot signal an eventfd: %s",
                   g_strerror(errno));
-}
-
-void queue_worker_wake(struct queue_worker *worker)
-{
-    signal_eventfd(worker->wake);
 }
 
 static void signal_driver(struct queue_worker *worker)
@@ -220,19 +201,29 @@ static enum fuse_pace choose_pace(const struct queue_worker *worker)
                : FUSE_PACE_SOON;
 }
 
-/* Handle some requests. The gate is held for reading. True if there may be
- * more. */
-static bool run_batch(struct queue_worker *worker, struct queue_hand *hand)
+/* Is another queue to be looked at before the next request? */
+static bool is_preceded(const struct queue_worker *worker)
+{
+    const struct queue_worker *before = worker->before;
+
+    return before && before->running && before->enabled && before->vq.mapped &&
+           !atomic_load_explicit(&before->vq.broken, memory_order_relaxed) &&
+           virtqueue_has_more(&before->vq);
+}
+
+bool queue_worker_run(struct queue_worker *worker, struct queue_hand *hand)
 {
     struct virtqueue *vq = &worker->vq;
     unsigned unsignalled = 0;
     size_t bytes = 0, len;
     int r = 0, error;
 
-    if (!may_run(worker))
+    if (!worker->running || !may_run(worker))
         return false;
     virtqueue_disable_kicks(vq);
-    for (int i = 0; i < BATCH && !atomic_load(&worker->stop); i++) {
+    for (int i = 0;
+         i < BATCH && !atomic_load(&worker->stop) && !is_preceded(worker);
+         i++) {
         r = next_request(worker, &hand->chain, &error);
         if (r <= 0)
             break;
@@ -267,27 +258,6 @@ void queue_worker_drop_parked(struct queue_worker *worker)
     parked_drop(worker->parked);
 }
 
-static gpointer worker_main(gpointer data)
-{
-    struct queue_worker *worker = data;
-    struct queue_hand *hand = queue_hand_new();
-
-    while (!atomic_load(&worker->stop)) {
-        struct epoll_event event;
-        bool more, polling;
-
-        pthread_rwlock_rdlock(worker->gate);
-        more = run_batch(worker, hand);
-        polling = worker->polling;
-        pthread_rwlock_unlock(worker->gate);
-        if (!more)
-            epoll_wait(worker->epoll, &event, 1,
-                       polling ? POLL_INTERVAL_MS : -1);
-    }
-    queue_hand_free(hand);
-    return NULL;
-}
-
 /* What is left in the eventfd would be a kick for whoever takes it over. It
  * may be a blocking one: look first. */
 static void drain_kick(int kick)
@@ -301,54 +271,54 @@ static void drain_kick(int kick)
 
 static int set_kick(struct queue_worker *worker, int kick)
 {
-    struct epoll_event event = { .events = EPOLLIN | EPOLLET };
     fd_auto int new_kick = kick;
+    int r = new_kick < 0 ? 0 : queue_thread_watch(worker->thread, new_kick);
 
-    if (new_kick >= 0 &&
-        epoll_ctl(worker->epoll, EPOLL_CTL_ADD, new_kick, &event) != 0)
-        return -errno;
+    if (r < 0)
+        return r;
     if (worker->kick >= 0) {
-        epoll_ctl(worker->epoll, EPOLL_CTL_DEL, worker->kick, NULL);
+        queue_thread_unwatch(worker->thread, worker->kick);
         fd_close(&worker->kick);
     }
     worker->kick = fd_steal(&new_kick);
     return 0;
 }
 
+static void set_running(struct queue_worker *worker, bool running)
+{
+    atomic_store(&worker->stop, !running);
+    pthread_rwlock_wrlock(worker->gate);
+    worker->running = running;
+    worker->polling = running && worker->kick < 0;
+    pthread_rwlock_unlock(worker->gate);
+}
+
 int queue_worker_start(struct queue_worker *worker, int kick)
 {
-    g_autoptr(GError) error = NULL;
     int r;
 
     pthread_rwlock_wrlock(worker->gate);
     r = set_kick(worker, kick);
-    if (r == 0)
-        worker->polling = kick < 0;
     pthread_rwlock_unlock(worker->gate);
     if (r < 0)
         return r;
-    if (worker->thread) {
-        queue_worker_wake(worker);
-        return 0;
-    }
-    atomic_store(&worker->stop, false);
-    worker->thread = g_thread_try_new(worker->name, worker_main, worker,
-                                      &error);
-    return worker->thread ? 0 : -EAGAIN;
+    set_running(worker, true);
+    r = queue_thread_start(worker->thread);
+    if (r < 0)
+        set_running(worker, false);
+    return r;
 }
 
 void queue_worker_stop(struct queue_worker *worker)
 {
-    if (worker->thread) {
-        atomic_store(&worker->stop, true);
-        queue_worker_wake(worker);
-        g_thread_join(worker->thread);
-        worker->thread = NULL;
+    if (worker->running) {
+        set_running(worker, false);
+        queue_thread_stop(worker->thread);
     }
     queue_pool_finish(worker->pool);
     if (worker->kick >= 0) {
         drain_kick(worker->kick);
-        epoll_ctl(worker->epoll, EPOLL_CTL_DEL, worker->kick, NULL);
+        queue_thread_unwatch(worker->thread, worker->kick);
         fd_close(&worker->kick);
     }
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * queue_worker - a virtqueue with its thread, which waits for kicks and
- * handles the queue's requests one after the other. What may take long is given
- * to the queue's pool (queue_pool.h), and what reads much is, if others wait
- * behind it and the pool has time. So answers may come in another order than
- * requests, and the used ring has a lock. Requests hold what they use (nodes,
- * handles), so a FORGET, RELEASE or DESTROY that overtakes one harms nobody.
+ * queue_worker - a virtqueue, whose requests a thread (queue_thread.h) handles
+ * one after the other. What may take long is given to the queue's pool
+ * (queue_pool.h), and what reads much is, if others wait behind it and the pool
+ * has time. So answers may come in another order than requests, and the used
+ * ring has a lock. Requests hold what they use (nodes, handles), so a FORGET,
+ * RELEASE or DESTROY that overtakes one harms nobody.
  *
  * The front-end may change a queue while it runs (another eventfd, other
  * memory). So the thread handles requests only with the gate held for reading,
@@ -14,13 +14,14 @@
  *
  * Requests that the engine does not take now are parked (parked.h): of each
  * its head is kept, and its descriptors are walked again later. They stay when
- * the thread is stopped: a front-end stops the rings also to pause the guest,
+ * the queue is stopped: a front-end stops the rings also to pause the guest,
  * which is just what somebody may do while a decision is pending. When the ring
  * starts again, it shows itself whether the guest still waits for them. What
  * the pool has is done before the queue stops; what it cannot do, as the queue
  * was disabled or lost its memory meanwhile, is parked as ready.
  *
- * Threads: all calls by the control thread, but queue_worker_wake() by any.
+ * Threads: all calls by the control thread, but queue_worker_run() by the
+ * queue's.
  */
 #ifndef VIRTIOFS_QUEUE_WORKER_H
 #define VIRTIOFS_QUEUE_WORKER_H
@@ -33,34 +34,35 @@
 #include "daemon/parked.h"
 #include "virtiofs/fuse_server.h"
 #include "virtiofs/queue_pool.h"
+#include "virtiofs/queue_thread.h"
 #include "virtiofs/virtqueue.h"
 
 struct queue_worker {
     /* The gate. */
     struct virtqueue vq;
     int call, err; /* eventfds; -1: none */
-    bool enabled;
+    bool enabled, running;
     bool polling; /* there is no kick eventfd: look by ourselves */
+    struct queue_worker
+        *before; /* of the same thread, goes first; NULL: none */
 
-    pthread_rwlock_t *gate;     /* borrowed */
-    struct fuse_server *server; /* borrowed */
+    pthread_rwlock_t *gate;      /* borrowed */
+    struct queue_thread *thread; /* borrowed */
+    struct fuse_server *server;  /* borrowed */
     struct parked_queue *parked;
     struct queue_pool *pool;   /* NULL: none */
     pthread_mutex_t used_lock; /* the used ring */
     unsigned index;
-    char name[16]; /* of its threads */
+    char name[16]; /* of its pool's threads */
     int kick;
-    int wake; /* eventfd of our own */
-    int epoll;
-    atomic_bool stop;
-    GThread *thread; /* NULL: stopped */
+    atomic_bool stop; /* soon: let go of the gate */
 };
 
-/* Everything is borrowed for the worker's life. NULL and errno. */
+/* Everything is borrowed for the worker's life. The gate must not be held. */
 struct queue_worker *
 queue_worker_new(unsigned index, struct fuse_server *server, unsigned pool_size,
                  const struct guest_memory *memory, struct dirty_log *log,
-                 pthread_rwlock_t *gate);
+                 pthread_rwlock_t *gate, struct queue_thread *thread);
 
 /* Stops it; what its pool has not begun is dropped. NULL is allowed. */
 void queue_worker_free(struct queue_worker *worker);
@@ -69,8 +71,8 @@ void queue_worker_free(struct queue_worker *worker);
  * must not be held. 0 or -errno. */
 int queue_worker_start(struct queue_worker *worker, int kick);
 
-/* Finish the requests in work, and end the threads. The gate must not be held,
- * or the thread never ends. */
+/* Finish the requests in work, and end the threads that have no other queue.
+ * The gate must not be held, or they never end. */
 void queue_worker_stop(struct queue_worker *worker);
 
 /* The queue was mapped and starts: forget the parked requests unless it is the
@@ -80,7 +82,8 @@ void queue_worker_check_parked(struct queue_worker *worker);
 /* Forget them: the guest has reset the device. */
 void queue_worker_drop_parked(struct queue_worker *worker);
 
-/* Look at the queue again, after something changed. */
-void queue_worker_wake(struct queue_worker *worker);
+/* Handle some requests. The gate is held for reading. True if there may be
+ * more. */
+bool queue_worker_run(struct queue_worker *worker, struct queue_hand *hand);
 
 #endif

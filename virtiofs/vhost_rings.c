@@ -2,9 +2,9 @@
  *
  * vhost_rings - see vhost_rings.h.
  *
- * A queue is made at its first message, its thread at SET_VRING_KICK. A thread
- * whose ring is not yet enabled, mapped or whole waits until a message makes
- * it so; so the messages may come in any order.
+ * A queue is made at its first message, and runs from SET_VRING_KICK on. A
+ * thread whose ring is not yet enabled, mapped or whole waits until a message
+ * makes it so; so the messages may come in any order.
  *
  * gate: the memory, the log, and what queue_worker.h puts under it. A waiting
  * writer goes first, as busy workers would never let it in.
@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 
 #include "common/fd.h"
 #include "common/log.h"
@@ -26,6 +27,7 @@ struct vhost_rings {
     struct dirty_log log;
     bool event_idx, enable_all;
     struct queue_worker *workers[VHOST_RINGS_MAX];
+    struct queue_thread *threads[VHOST_RINGS_MAX]; /* by their first queue */
 };
 
 struct vhost_rings *vhost_rings_new(struct fuse_server *server,
@@ -51,25 +53,43 @@ void vhost_rings_free(struct vhost_rings *rings)
         return;
     for (unsigned i = 0; i < VHOST_RINGS_MAX; i++)
         queue_worker_free(rings->workers[i]);
+    for (unsigned i = 0; i < VHOST_RINGS_MAX; i++)
+        queue_thread_free(rings->threads[i]);
     guest_memory_free(rings->memory);
     dirty_log_unmap(&rings->log);
     pthread_rwlock_destroy(&rings->gate);
     g_free(rings);
 }
 
+/* The first queue for requests has the thread of the high-priority queue. */
+static struct queue_thread *thread_of(struct vhost_rings *rings, uint32_t index)
+{
+    struct queue_thread **slot = &rings->threads[index == 1 ? 0 : index];
+    char name[16];
+
+    if (!*slot) {
+        snprintf(name, sizeof(name), "queue-%u", (unsigned)index);
+        *slot = queue_thread_new(name, &rings->gate);
+    }
+    return *slot;
+}
+
 static int find_worker(struct vhost_rings *rings, uint32_t index,
                        struct queue_worker **ret_worker)
 {
     struct queue_worker *worker;
+    struct queue_thread *thread;
 
     if (index >= VHOST_RINGS_MAX)
         return -EINVAL;
     worker = rings->workers[index];
     if (!worker) {
-        worker = queue_worker_new(index, rings->server, rings->pool_size,
-                                  rings->memory, &rings->log, &rings->gate);
-        if (!worker)
+        thread = thread_of(rings, index);
+        if (!thread)
             return -errno;
+        worker = queue_worker_new(index, rings->server, rings->pool_size,
+                                  rings->memory, &rings->log, &rings->gate,
+                                  thread);
         worker->enabled = rings->enable_all;
         worker->vq.event_idx = rings->event_idx;
         rings->workers[index] = worker;
@@ -88,8 +108,8 @@ static void unlock_gate(struct vhost_rings *rings)
 {
     pthread_rwlock_unlock(&rings->gate);
     for (unsigned i = 0; i < VHOST_RINGS_MAX; i++) {
-        if (rings->workers[i] && rings->workers[i]->thread)
-            queue_worker_wake(rings->workers[i]);
+        if (rings->threads[i])
+            queue_thread_wake(rings->threads[i]);
     }
 }
 
@@ -130,9 +150,9 @@ static void remap_queues(struct vhost_rings *rings)
     for (unsigned i = 0; i < VHOST_RINGS_MAX; i++) {
         struct queue_worker *worker = rings->workers[i];
 
-        if (worker && worker->thread && worker->vq.mapped)
+        if (worker && worker->running && worker->vq.mapped)
             virtqueue_map(&worker->vq);
-        else if (worker && worker->thread)
+        else if (worker && worker->running)
             map_queue(worker);
     }
 }
@@ -198,7 +218,7 @@ int vhost_rings_set_size(struct vhost_rings *rings, uint32_t index,
     if (r < 0)
         return r;
     /* The mapping and the indices in use depend on it. */
-    if (worker->thread)
+    if (worker->running)
         return -EBUSY;
     lock_gate(rings);
     r = virtqueue_set_size(&worker->vq, size);
@@ -241,11 +261,11 @@ int vhost_rings_set_addresses(struct vhost_rings *rings,
     vq->used_log_address = addresses->used_log;
     vq->log_used = addresses->flags & 1;
     vq->has_addresses = true;
-    if (worker->thread)
+    if (worker->running)
         map_queue(worker);
     else
         r = virtqueue_map(vq); /* to tell the front-end; it starts later */
-    vq->mapped = worker->thread && vq->mapped;
+    vq->mapped = worker->running && vq->mapped;
     unlock_gate(rings);
     return r;
 }
@@ -259,7 +279,7 @@ int vhost_rings_set_kick(struct vhost_rings *rings, uint32_t index, int fd)
     if (r < 0)
         return r;
     lock_gate(rings);
-    if (!worker->thread)
+    if (!worker->running)
         map_queue(worker);
     unlock_gate(rings);
     return queue_worker_start(worker, fd_steal(&kick));

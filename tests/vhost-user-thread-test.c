@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * vhost-user-thread-test - the high-priority queue and the first queue for
+ * requests have one thread: who goes first, and what is left when one of them
+ * stops.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/fuse_client.h"
+#include "tests/stall.h"
+#include "virtiofs/vu_message.h"
+
+#define OK(call) g_assert_cmpint((call), ==, 0)
+
+enum { HIGH_QUEUE = 0, NEXT_QUEUE = 2, REPLY_SIZE = 200 };
+
+static void get_root(struct client *client, unsigned queue)
+{
+    struct fuse_getattr_in in = { 0 };
+    struct iovec arg = PIECE(in);
+
+    OK(fuse_client_call(client, queue, FUSE_GETATTR, FUSE_ROOT_ID, &arg, 1,
+                        sizeof(struct fuse_attr_out), NULL, NULL));
+}
+
+/* The queue that has its thread with this one. */
+static unsigned other_of(unsigned queue)
+{
+    return queue == HIGH_QUEUE ? FUSE_QUEUE : HIGH_QUEUE;
+}
+
+/* ---- how many threads ---------------------------------------------------- */
+
+static unsigned count_threads(struct client *client, const char *wanted)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task", client->pid);
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    const char *task;
+    unsigned n = 0;
+
+    g_assert_nonnull(dir);
+    while ((task = g_dir_read_name(dir))) {
+        g_autofree char *file = g_build_filename(path, task, "comm", NULL);
+        g_autofree char *name = NULL;
+
+        if (g_file_get_contents(file, &name, NULL, NULL) &&
+            strcmp(g_strchomp(name), wanted) == 0)
+            n++;
+    }
+    return n;
+}
+
+static void test_count(void)
+{
+    const char *const no_pool[] = { "--thread-pool-size=0", NULL };
+    struct client *client = fuse_client_new(0, no_pool);
+
+    for (unsigned i = 0; i < CLIENT_QUEUES; i++)
+        get_root(client, i);
+    g_assert_cmpuint(count_threads(client, "queue-0"), ==, 1);
+    g_assert_cmpuint(count_threads(client, "queue-1"), ==, 0);
+    g_assert_cmpuint(count_threads(client, "queue-2"), ==, 1);
+    client_stop_queue(client, HIGH_QUEUE);
+    g_assert_cmpuint(count_threads(client, "queue-0"), ==, 1);
+    client_stop_queue(client, FUSE_QUEUE);
+    g_assert_cmpuint(count_threads(client, "queue-0"), ==, 0);
+    client_free(client);
+}
+
+/* ---- who goes first ------------------------------------------------------ */
+
+/* The n-th of several that wait on the queue at once. */
+static void put_fsync(struct client *client, unsigned n, uint64_t node,
+                      uint64_t fh)
+{
+    struct client_queue *q = &client->queues[FUSE_QUEUE];
+    struct vring_desc *desc = &q->ring.desc[2 * n];
+    struct fuse_fsync_in in = { .fh = fh };
+    struct fuse_in_header head = { .opcode = FUSE_FSYNC,
+                                   .unique = 1000 + 2 * n,
+                                   .nodeid = node,
+                                   .len = sizeof(head) + sizeof(in) };
+    uint32_t at = q->arena + n * 8192;
+
+    memcpy(client->memory + at, &head, sizeof(head));
+    memcpy(client->memory + at + sizeof(head), &in, sizeof(in));
+    desc[0] = (struct vring_desc){ at, head.len, VRING_DESC_F_NEXT,
+                                   (uint16_t)(2 * n + 1) };
+    desc[1] = (struct vring_desc){ at + 4096, REPLY_SIZE, VRING_DESC_F_WRITE,
+                                   0 };
+    client_kick(client, FUSE_QUEUE, (uint16_t)(2 * n));
+}
+
+/* Many wait on the one queue: the other is looked at after each of them. */
+static void test_first(gconstpointer features)
+{
+    const char *const no_pool[] = { "--thread-pool-size=0", NULL };
+    struct client *client = fuse_client_new((uintptr_t)features, no_pool);
+    uint64_t node, fh;
+    uint32_t len;
+
+    OK(fuse_client_create(client, FUSE_ROOT_ID, "f", O_RDWR, &node, &fh));
+    stall_begin();
+    for (unsigned i = 0; i < 10; i++)
+        put_fsync(client, i, node, fh);
+    for (unsigned i = 0; i < 3; i++) {
+        struct fuse_getattr_in in = { 0 };
+        struct fuse_in_header head = { .opcode = FUSE_GETATTR,
+                                       .unique = 10 + 2 * i,
+                                       .nodeid = FUSE_ROOT_ID,
+                                       .len = sizeof(head) + sizeof(in) };
+        const struct iovec pieces[] = { PIECE(head), PIECE(in) };
+
+        stall_wait(1);
+        client_submit(client, HIGH_QUEUE, pieces, 2, REPLY_SIZE);
+        client_expect_silence(client, HIGH_QUEUE, 20);
+        stall_let_one();
+        client_reap(client, HIGH_QUEUE, &len);
+    }
+    stall_wait(1);
+    stall_end();
+    for (unsigned i = 0; i < 10; i++)
+        client_reap(client, FUSE_QUEUE, &len);
+    client_free(client);
+}
+
+/* ---- when one stops ------------------------------------------------------ */
+
+static void test_one_stops(gconstpointer data)
+{
+    unsigned stopped = GPOINTER_TO_UINT(data);
+    unsigned other = other_of(stopped);
+    struct client *client = fuse_client_new(0, NULL);
+
+    for (int i = 0; i < 20; i++) {
+        client_stop_queue(client, stopped);
+        get_root(client, other);
+        get_root(client, NEXT_QUEUE);
+        client_start_queue(client, stopped);
+        get_root(client, stopped);
+        get_root(client, other);
+    }
+    client_stop_queue(client, stopped);
+    client_stop_queue(client, other);
+    get_root(client, NEXT_QUEUE);
+    client_start_queue(client, other);
+    get_root(client, other);
+    client_start_queue(client, stopped);
+    get_root(client, stopped);
+    client_free(client);
+}
+
+/* What breaks the one is not the other's. */
+static void test_one_breaks(gconstpointer data)
+{
+    unsigned broken = GPOINTER_TO_UINT(data);
+    unsigned other = other_of(broken);
+    struct client *client = fuse_client_new(0, NULL);
+
+    client->queues[broken].avail_idx += CLIENT_QUEUE_SIZE + 5;
+    client_kick(client, broken, 0);
+    client_expect_broken(client, broken);
+    for (int i = 0; i < 20; i++)
+        get_root(client, other);
+    client_stop_queue(client, broken);
+    client_start_queue(client, broken);
+    get_root(client, broken);
+    client_free(client);
+}
+
+/* One of them has no kick eventfd. */
+static void test_one_polls(gconstpointer data)
+{
+    unsigned polled = GPOINTER_TO_UINT(data);
+    unsigned other = other_of(polled);
+    struct client *client = fuse_client_new(0, NULL);
+    uint64_t no_fd = polled | VU_NO_FD;
+
+    g_assert_true(client_tell(client, VU_SET_VRING_KICK, &no_fd, 8, NULL, 0));
+    for (int i = 0; i < 20; i++) {
+        get_root(client, polled);
+        get_root(client, other);
+    }
+    client_stop_queue(client, other);
+    get_root(client, polled);
+    client_free(client);
+}
+
+int main(int argc, char **argv)
+{
+    umask(0);
+    g_test_init(&argc, &argv, NULL);
+    stall_install();
+    g_test_add_func("/thread/count", test_count);
+    g_test_add_data_func("/thread/first/plain", (gpointer)0, test_first);
+    g_test_add_data_func("/thread/first/event-idx", (gpointer)CLIENT_EVENT_IDX,
+                         test_first);
+    g_test_add_data_func("/thread/stop/high", GUINT_TO_POINTER(HIGH_QUEUE),
+                         test_one_stops);
+    g_test_add_data_func("/thread/stop/requests", GUINT_TO_POINTER(FUSE_QUEUE),
+                         test_one_stops);
+    g_test_add_data_func("/thread/break/high", GUINT_TO_POINTER(HIGH_QUEUE),
+                         test_one_breaks);
+    g_test_add_data_func("/thread/break/requests", GUINT_TO_POINTER(FUSE_QUEUE),
+                         test_one_breaks);
+    g_test_add_data_func("/thread/poll/high", GUINT_TO_POINTER(HIGH_QUEUE),
+                         test_one_polls);
+    g_test_add_data_func("/thread/poll/requests", GUINT_TO_POINTER(FUSE_QUEUE),
+                         test_one_polls);
+    return g_test_run();
+}
