@@ -321,6 +321,44 @@ static void test_ranges(gconstpointer data)
     client_free(client);
 }
 
+/* What is much is copied in parts, so that others come in between. */
+static void test_large_copy(gconstpointer data)
+{
+    struct client *client = start(data);
+    struct fuse_copy_file_range_in copy = { 0 };
+    struct iovec copy_args[] = { PIECE(copy) };
+    const uint64_t size = 100 << 20;
+    uint64_t node, other, left = size;
+    const void *reply;
+
+    g_assert_cmpint(
+        fuse_client_create(client, ROOT, "f", O_RDWR, &node, &copy.fh_in), ==,
+        0);
+    g_assert_cmpint(
+        fuse_client_write(client, copy.fh_in, size - 3, "end", 3, 0), ==, 3);
+    g_assert_cmpint(
+        fuse_client_create(client, ROOT, "g", O_RDWR, &other, &copy.fh_out), ==,
+        0);
+    copy.nodeid_out = other;
+    while (left > 0) {
+        uint32_t n;
+
+        copy.len = 1ull << 40;
+        g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE,
+                                         FUSE_COPY_FILE_RANGE, node, copy_args,
+                                         1, 8, &reply, NULL),
+                        ==, 0);
+        n = ((const struct fuse_write_out *)reply)->size;
+        g_assert_cmpuint(n, >, 0);
+        g_assert_cmpuint(n, <=, 32 << 20);
+        g_assert_cmpuint(n, <=, left);
+        copy.off_in = copy.off_out += n;
+        left -= n;
+    }
+    g_assert_cmpint(host_stat(client, "g").st_size, ==, size);
+    client_free(client);
+}
+
 static void test_sync_and_statfs(gconstpointer data)
 {
     struct client *client = start(data);
@@ -397,6 +435,7 @@ static const struct {
     { "files/open-modes", test_open_modes },
     { "files/kill-priv", test_kill_priv },
     { "files/ranges", test_ranges },
+    { "files/large-copy", test_large_copy },
     { "files/sync-and-statfs", test_sync_and_statfs },
     { "files/tmpfile", test_tmpfile },
     { "names/rename-remove", test_names },

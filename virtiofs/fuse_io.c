@@ -218,12 +218,16 @@ int fuse_op_lseek(struct fuse_server *server, struct fuse_request *request,
     return fuse_request_reply(request, &out, sizeof(out));
 }
 
+/* Whoever asks for more gets a short copy, and asks again (copy_file_range(2)):
+ * an undo, a step's end and whoever else wants the engine for itself wait for
+ * one of these at most. */
+#define COPY_AT_ONCE (16ull << 20)
+
 static ssize_t copy_range(struct fuse_server *server,
                           const struct fuse_copy_file_range_in *in,
                           struct fuse_handle *from, struct fuse_handle *to)
 {
-    /* The count of the reply has 32 bits; a short copy is a good copy. */
-    size_t length = MIN(in->len, (uint64_t)INT32_MAX & ~4095ull);
+    size_t length = MIN(in->len, COPY_AT_ONCE);
 
     if (!to->writable)
         return -EBADF;
