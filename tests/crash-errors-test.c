@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * crash-errors-test - calls of the engine fail, at every point (I3).
+ * crash-errors-test - calls of the engine fail, at every point (I3). It takes
+ * long, so each world (CRASH_WORLD) has a program, and they run side by side.
  *
  * /crash/recovery-errors
  *                 after a kill each call of the recovery fails
@@ -128,5 +129,5 @@ int main(int argc, char **argv)
         { "recovery-errors", fail_recoveries, CRASH_USUAL },
     };
 
-    return crash_main(argc, argv, ways, G_N_ELEMENTS(ways));
+    return crash_main(argc, argv, ways, G_N_ELEMENTS(ways), &CRASH_WORLD);
 }

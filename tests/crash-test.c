@@ -144,5 +144,5 @@ int main(int argc, char **argv)
         { "full", kill_full, CRASH_FILLING_ACTS },
     };
 
-    return crash_main(argc, argv, ways, G_N_ELEMENTS(ways));
+    return crash_main(argc, argv, ways, G_N_ELEMENTS(ways), NULL);
 }

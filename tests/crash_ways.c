@@ -79,7 +79,8 @@ static void add_acts(const struct crash_tree *tree,
     }
 }
 
-int crash_main(int argc, char **argv, const struct crash_way *ways, size_t n)
+int crash_main(int argc, char **argv, const struct crash_way *ways, size_t n,
+               const struct world_backend *only)
 {
     const struct world_backend *backends[] = { &world_folder,
                                                &world_folder_copy };
@@ -89,7 +90,7 @@ int crash_main(int argc, char **argv, const struct crash_way *ways, size_t n)
     g_test_init(&argc, &argv, NULL);
     log_set_level(g_test_verbose() ? LOG_LEVEL_INFO : LOG_LEVEL_NONE);
     for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
-        for (size_t k = 0; k < n; k++) {
+        for (size_t k = 0; k < n && (!only || only == backends[i]); k++) {
             for (size_t j = 0; j < crash_trees_count; j++)
                 add_acts(&crash_trees[j], backends[i], &ways[k]);
             add_acts(&crash_random, backends[i], &ways[k]);

@@ -24,8 +24,10 @@ struct crash_way {
     enum crash_scope scope;
 };
 
-/* The program's main(): tests /crash/WAY/WORLD/TREE/ACT. */
-int crash_main(int argc, char **argv, const struct crash_way *ways, size_t n);
+/* The program's main(): tests /crash/WAY/WORLD/TREE/ACT. only: of the worlds;
+ * NULL: in all. */
+int crash_main(int argc, char **argv, const struct crash_way *ways, size_t n,
+               const struct world_backend *only);
 
 /* Have not too many rounds failed? */
 bool crash_goes_on(const struct crash *c);
