@@ -43,8 +43,7 @@ struct queue_worker {
     int call, err; /* eventfds; -1: none */
     bool enabled, running;
     bool polling; /* there is no kick eventfd: look by ourselves */
-    struct queue_worker
-        *before; /* of the same thread, goes first; NULL: none */
+    struct queue_worker *before; /* goes first on the thread; may be NULL */
 
     pthread_rwlock_t *gate;      /* borrowed */
     struct queue_thread *thread; /* borrowed */
