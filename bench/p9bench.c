@@ -444,7 +444,7 @@ static void run_named(struct bench *b, const char *name)
 
 int main(int argc, char **argv)
 {
-    g_autofree char *socket_path = NULL, *aname = g_strdup("");
+    g_autofree char *socket_path = NULL, *aname = NULL;
     struct bench b = { .seconds = 1 };
     int msize = 65536;
     const GOptionEntry entries[] = {
@@ -464,10 +464,12 @@ int main(int argc, char **argv)
     b.out = g_malloc(MAX_MSIZE);
     b.in = g_malloc(MAX_MSIZE);
     connect_to(&b, socket_path);
-    attach(&b, aname);
+    attach(&b, aname ? aname : "");
     printf("msize %u\n", b.msize);
     make_tree(&b);
     for (int i = 1; i < argc; i++)
         run_named(&b, argv[i]);
+    g_free(b.out);
+    g_free(b.in);
     return 0;
 }

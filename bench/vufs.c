@@ -91,7 +91,8 @@ static bool reply_ack;
 static void vu_send(uint32_t req, const void *payload, uint32_t size, int fd)
 {
     struct vu_msg m = { .request = req, .flags = 1 | (reply_ack ? VU_NEED_REPLY : 0), .size = size };
-    memcpy(&m.u64, payload, size);
+    if (size > 0)
+        memcpy(&m.u64, payload, size);
     struct iovec iov = { &m, 12 + size };
     char cbuf[CMSG_SPACE(sizeof(int))] = { 0 };
     struct msghdr h = { .msg_iov = &iov, .msg_iovlen = 1 };
