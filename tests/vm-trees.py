@@ -8,8 +8,10 @@ tests/tree-snapshot must see the same tree; then all of it is removed, which is
 undone. One boot of the image debian (STEPBACK_TEST_IMAGE names another) for
 each of the backends in STEPBACK_TEST_BACKEND ("9p"; "virtiofs 9p" for both).
 STEPBACK_TEST_PERCENT is how much of the trees is there: 100 is what the title
-promises, and takes TCG long; 2 is the default. It is skipped without QEMU, the
-image, git, make or a compiler.
+promises, and takes TCG long; 2 is the default. With STEPBACK_TEST_WHOLE set, all
+of this project is built in the guest as well, out of its source folder, which
+takes TCG half an hour; the host must have what contrib/packages lists. It is
+skipped without QEMU, the image, git, make or a compiler.
 """
 import io
 import os
@@ -29,6 +31,7 @@ CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
 PERCENT = int(os.environ.get("STEPBACK_TEST_PERCENT", "2"))
 TRACKED = 5000 * PERCENT // 100
 PACKAGES = 5 * PERCENT  # of 20 files each
+WHOLE = bool(os.environ.get("STEPBACK_TEST_WHOLE"))
 # Without what the make that runs the tests tells its children.
 NATIVE = {name: value for name, value in os.environ.items()
           if not name.startswith(("MAKE", "MFLAGS"))}
@@ -62,6 +65,17 @@ program/stepback-shim --version | grep -q tried
 [ -z "$(make -s -j2 -C program)" ]
 program/stepback-shim --version >program/version
 make -s -C program clean
+"""
+# The libraries go to the guest's own disk.
+BUILD = """
+exec >/dev/null
+tar -C / -xf libraries.tar
+mkdir build
+cd build
+../project/configure -q --enable-werror
+make -s -j2
+./stepback --version
+[ -z "$(make -s -j2)" ]
 """
 UNPACK = "tar xf packages.tar\nrm packages.tar\n"
 
@@ -102,6 +116,48 @@ def make_program(path):
     write(path + "/Makefile", MAKEFILE)
 
 
+def copy_project(path):
+    """What is committed, and what autogen.sh has made."""
+    made = ["configure", "config.h.in", "aclocal.m4", "build-aux", "m4"]
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=SRCDIR, check=True,
+                           stdout=subprocess.PIPE).stdout.decode()
+    made += [name[:-3] + ".in" for name in files.split("\0")
+             if name.endswith("Makefile.am")]
+    names = [name for name in files.split("\0") + made if name and
+             os.path.lexists(os.path.join(SRCDIR, name))]
+    pack = subprocess.Popen(["tar", "c", "--null", "-T", "-"], cwd=SRCDIR,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    os.mkdir(path)
+    unpack = subprocess.Popen(["tar", "x"], cwd=path, stdin=pack.stdout)
+    pack.stdin.write("\0".join(names).encode())
+    pack.stdin.close()
+    equal((pack.wait(), unpack.wait()), (0, 0))
+
+
+def make_libraries(path):
+    """The files of the libraries that it is built with, with their own."""
+    with open(os.path.join(SRCDIR, "contrib", "packages")) as file:
+        wanted = [line for line in file.read().split()
+                  if line.startswith("lib") and line.endswith("-dev")]
+    listed = subprocess.run(
+        ["apt-cache", "depends", "--recurse", "--installed", "--no-recommends",
+         "--no-suggests", "--no-conflicts", "--no-breaks", "--no-replaces",
+         "--no-enhances", "pkgconf", "pkg-config", *wanted], check=True,
+        stdout=subprocess.PIPE, text=True).stdout
+    packages = {line for line in listed.splitlines()
+                if line.startswith(("lib", "pkg", "zlib", "uuid-dev")) and
+                not line.startswith(("libc6", "libc-", "libgcc", "libstdc",
+                                     "libperl", "libpython", "libcrypt"))}
+    files = subprocess.run(["dpkg", "-L", *sorted(packages)], check=True,
+                           stdout=subprocess.PIPE, text=True).stdout
+    names = {name for name in files.splitlines() if name.startswith("/")
+             and "/share/doc" not in name
+             and (os.path.islink(name) or os.path.isfile(name))}
+    subprocess.run(["tar", "cf", path, "-P", "--transform", "s,^/,,", "-T",
+                    "-"], input="\n".join(sorted(names)), text=True,
+                   check=True)
+
+
 def make_packages(path):
     """As a package manager unpacks them: small files, links to programs."""
     with tarfile.open(path, "w") as tar:
@@ -136,9 +192,13 @@ class Folder:
         make_packages(self.native + "/packages.tar")
         os.rmdir(place.share)
         subprocess.run(["cp", "-a", self.native, place.share], check=True)
+        if WHOLE:
+            copy_project(place.share + "/project")
+            make_libraries(place.share + "/libraries.tar")
         self.agent = Agent(place, STEPBACK_QEMU=None, XDG_CACHE_HOME=CACHE)
         answer = self.agent.start(
-            vm={"image": IMAGE, "boot_timeout_seconds": 300},
+            vm={"image": IMAGE, "boot_timeout_seconds": 300,
+                **({"cpus": 2, "memory_mb": 2048} if WHOLE else {})},
             backend=backend, network_policy="disabled")
         assert answer["status"] == "ok", answer
         self.before = []
@@ -172,6 +232,16 @@ class Folder:
         same(snapshot(self.place.share), snapshot(self.native))
         return seconds
 
+    def build(self):
+        """Objects have the folder's path in them: only the undo is compared."""
+        self.before.append(snapshot(self.place.share))
+        seconds = self.run("set -eu; umask 022\n" + BUILD)
+        same_undone = self.undo()
+        shutil.rmtree(self.place.share + "/project")
+        os.unlink(self.place.share + "/libraries.tar")
+        print("# undone in %.1f s" % same_undone)
+        return seconds
+
     def undo(self):
         start = time.monotonic()
         answer = self.ask("undo.rollback")
@@ -187,6 +257,8 @@ class Folder:
 
 
 def cases(folder):
+    if WHOLE:
+        yield "all of this project: configure, make -j2, undo", folder.build
     yield "clone, status, commit, checkout", lambda: folder.compare(CLONE)
     yield "make -j2", lambda: folder.compare(MAKE)
     yield "unpack %d files" % (PACKAGES * 20), lambda: folder.compare(UNPACK)
