@@ -236,10 +236,10 @@ class Folder:
         """Objects have the folder's path in them: only the undo is compared."""
         self.before.append(snapshot(self.place.share))
         seconds = self.run("set -eu; umask 022\n" + BUILD)
-        same_undone = self.undo()
+        undone = self.undo()
         shutil.rmtree(self.place.share + "/project")
         os.unlink(self.place.share + "/libraries.tar")
-        print("# undone in %.1f s" % same_undone)
+        print("# undone in %.1f s" % undone)
         return seconds
 
     def undo(self):
