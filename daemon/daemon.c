@@ -17,6 +17,7 @@
 #include "common/proc_fd.h"
 #include "common/sandbox.h"
 #include "common/unix_socket.h"
+#include "daemon/fd_reserve.h"
 
 /* After a signal, work in progress may take so long. */
 #define GRACE_US (3 * G_USEC_PER_SEC)
@@ -175,6 +176,7 @@ static struct ic *open_share(const struct daemon *daemon, GError **error)
         .limits = daemon->options->limits,
         .durability = daemon->options->durability,
         .file_handles = daemon->options->file_handles,
+        .is_reserved_fd = fd_reserve_has,
         .outside_policy = daemon->options->outside_policy,
     };
 

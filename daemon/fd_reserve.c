@@ -91,6 +91,11 @@ int fd_reserve_check_connection(int fd)
     return (rlim_t)fd < limit + MIN(FD_RESERVE, limit / 3) / 2 ? 0 : -ENFILE;
 }
 
+bool fd_reserve_has(int fd)
+{
+    return (rlim_t)fd >= client_limit();
+}
+
 int fd_reserve_room(struct ic *ic)
 {
     if (!atomic_load_explicit(&tight, memory_order_relaxed))

@@ -26,6 +26,9 @@ int fd_reserve_check(struct ic *ic, int fd);
  * others back: these may have half of the reserve. */
 int fd_reserve_check_connection(int fd);
 
+/* Is its number one of those that no client may have? See ic_options. */
+bool fd_reserve_has(int fd);
+
 /* Before one or two are made that a client keeps: is there room? What could not
  * be answered then must not be made, either. Inodes that are not used give up
  * theirs here, so that the new ones are below the reserve. 0 or -ENFILE; free

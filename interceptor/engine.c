@@ -238,6 +238,22 @@ static bool open_root(struct ic *ic, GError **error)
     return true;
 }
 
+/* Local, with a time of birth for each inode that nobody can set, of the
+ * kernel's clock. What is opened by file handles is opened at once. */
+static bool keeps_births(const struct statfs *fs)
+{
+    switch (fs->f_type) {
+    case EXT4_SUPER_MAGIC:
+    case XFS_SUPER_MAGIC:
+    case BTRFS_SUPER_MAGIC:
+    case F2FS_SUPER_MAGIC:
+    case TMPFS_MAGIC:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* By what an inode is known again. Network file systems may give the same inode
  * other handles; an overlay gives it another birth when it copies it up. */
 static void find_prints(int rootfd, struct inode_table_limits *limits)
@@ -252,6 +268,8 @@ static void find_prints(int rootfd, struct inode_table_limits *limits)
     if (fstatfs(rootfd, &fs) != 0)
         return;
     limits->has_births = fs.f_type != OVERLAYFS_SUPER_MAGIC;
+    limits->has_lazy = limits->handles == IC_FILE_HANDLES_NEVER &&
+                       keeps_births(&fs);
     limits->has_handles = fs.f_type != FUSE_SUPER_MAGIC &&
                           fs.f_type != OVERLAYFS_SUPER_MAGIC &&
                           name_to_handle_at(rootfd, "", &h.handle, &mount,
@@ -271,6 +289,7 @@ static bool limit_inodes(struct ic *ic, const struct ic_options *options,
     struct inode_table_limits limits = {
         .max_open = options->max_inode_fds,
         .handles = options->file_handles,
+        .is_reserved_fd = options->is_reserved_fd,
         .dev = ic->dev,
         .mount_fd = -1,
     };

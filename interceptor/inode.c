@@ -106,7 +106,19 @@ _Atomic uint32_t *inode_table_places(struct inode_table *table)
 
 bool inode_table_is_crowded(const struct inode_table *table)
 {
-    return atomic_load_explicit(&table->crowded, memory_order_relaxed);
+    return atomic_load_explicit(&table->crowded, memory_order_relaxed) ||
+           atomic_load(&table->n_lazy) > 0;
+}
+
+void inode_table_begin_move(struct inode_table *table)
+{
+    atomic_fetch_add(&table->n_moving, 1);
+}
+
+void inode_table_end_move(struct inode_table *table)
+{
+    atomic_fetch_add(&table->n_moved, 1);
+    atomic_fetch_sub(&table->n_moving, 1);
 }
 
 /* ---- inodes -------------------------------------------------------------- */
@@ -119,9 +131,8 @@ int inode_table_stat(const struct inode_table *table, int fd,
                         : sys_stat_fd(fd, ret_stat);
 }
 
-/* mount: of the fd, or 0. */
-static bool is_on_other_mount(const struct inode_table *table, int fd,
-                              uint64_t mount)
+bool inode_table_is_other_mount(const struct inode_table *table, int fd,
+                                uint64_t mount)
 {
     if (table->mount == 0)
         return false;
@@ -135,8 +146,8 @@ void inode_table_set_mount(struct inode_table *table, int dirfd)
     table->mount = sys_mount_of_fd(dirfd);
 }
 
-static struct ic_inode *inode_new(struct inode_table *table, int fd,
-                                  const struct stat *st, bool other_mount)
+struct ic_inode *inode_new(struct inode_table *table, const struct stat *st,
+                           bool other_mount)
 {
     struct ic_inode *inode = g_new0(struct ic_inode, 1);
 
@@ -145,25 +156,32 @@ static struct ic_inode *inode_new(struct inode_table *table, int fd,
     inode->ino = st->st_ino;
     inode->type = st->st_mode & S_IFMT;
     inode->other_mount = other_mount;
-    inode->fd = fd;
-    inode->opened = inode_clock();
-    inode->counts = INODE_REFERENCE;
+    inode->fd = -1;
     inode->ring_index = INODE_NOT_IN_RING;
-    if (table->log_links)
-        inode->log_links = table->log_links(inode->dev, inode->ino,
-                                            table->opaque);
     pthread_mutex_init(&inode->lock, NULL);
     return inode;
 }
 
-static struct ic_inode *find_locked(struct inode_shard *shard, dev_t dev,
-                                    ino_t ino, bool other_mount)
+struct ic_inode *inode_find_locked(struct inode_shard *shard, dev_t dev,
+                                   ino_t ino, bool other_mount)
 {
     struct ic_inode key = { .dev = dev,
                             .ino = ino,
                             .other_mount = other_mount };
 
     return g_hash_table_lookup(shard->inodes, &key);
+}
+
+/* What the log has of it must not change between the question and the moment
+ * when it can be told. */
+void inode_add_locked(struct inode_table *table, struct inode_shard *shard,
+                      struct ic_inode *inode)
+{
+    if (table->log_links)
+        inode->log_links = table->log_links(inode->dev, inode->ino,
+                                            table->opaque);
+    inode->in_table = true;
+    g_hash_table_add(shard->inodes, inode);
 }
 
 static void forget_locked(struct inode_shard *shard, struct ic_inode *inode)
@@ -206,7 +224,7 @@ static struct ic_inode *find_known(struct inode_shard *shard,
     struct ic_inode *inode;
 
     pthread_rwlock_rdlock(&shard->lock);
-    inode = find_locked(shard, st->st_dev, st->st_ino, other_mount);
+    inode = inode_find_locked(shard, st->st_dev, st->st_ino, other_mount);
     if (inode)
         take_found(inode, ret_closed);
     pthread_rwlock_unlock(&shard->lock);
@@ -221,15 +239,17 @@ static struct ic_inode *find_or_add(struct inode_table *table,
     struct ic_inode *inode;
 
     inode_shard_lock(shard);
-    inode = find_locked(shard, st->st_dev, st->st_ino, other_mount);
+    inode = inode_find_locked(shard, st->st_dev, st->st_ino, other_mount);
     *ret_added = !inode;
     if (inode) {
         take_found(inode, ret_closed);
     } else {
-        inode = inode_new(table, fd_steal(inout_fd), st, other_mount);
-        inode->in_table = true;
+        inode = inode_new(table, st, other_mount);
+        inode->fd = fd_steal(inout_fd);
+        inode->opened = inode_clock();
+        inode->counts = INODE_REFERENCE;
         *ret_closed = false;
-        g_hash_table_add(shard->inodes, inode);
+        inode_add_locked(table, shard, inode);
         inode_ring_insert(table, shard, inode);
     }
     pthread_rwlock_unlock(&shard->lock);
@@ -243,7 +263,7 @@ static bool is_behind_mount(const struct inode_table *table, int fd,
                             const struct ic_inode *parent, const char *name)
 {
     return !(mount == 0 && known && inode_is_at(known, parent, name)) &&
-           is_on_other_mount(table, fd, mount);
+           inode_table_is_other_mount(table, fd, mount);
 }
 
 static void give_back_found(struct ic_inode *inode, bool closed)
@@ -260,7 +280,7 @@ struct ic_inode *inode_table_take(struct inode_table *table, int fd,
 {
     struct inode_shard *shard = inode_shard_of(table, st->st_dev, st->st_ino);
     bool other = parent ? parent->other_mount
-                        : is_on_other_mount(table, fd, mount);
+                        : inode_table_is_other_mount(table, fd, mount);
     struct ic_inode *inode;
     bool closed = false, added;
 
@@ -304,7 +324,7 @@ struct ic_inode *inode_table_find(struct inode_table *table, dev_t dev,
     struct ic_inode *inode;
 
     pthread_rwlock_rdlock(&shard->lock);
-    inode = find_locked(shard, dev, ino, false);
+    inode = inode_find_locked(shard, dev, ino, false);
     if (inode)
         ic_inode_hold(inode);
     pthread_rwlock_unlock(&shard->lock);
@@ -372,6 +392,7 @@ static void give_back(struct ic_inode *inode, uint64_t one)
         struct ic_inode *parent = inode->parent;
 
         inode_leave_place(inode);
+        inode_end_lazy(inode);
         fd_close(&inode->fd);
         pthread_mutex_destroy(&inode->lock);
         g_free(inode->handle);

@@ -21,6 +21,11 @@
  * inode_table_note_removed()), and what could not be opened again, as it has no
  * name (any more), is not closed.
  *
+ * What is listed with its attributes is known without ever having been open
+ * (inode_table_meet()): it is closed from the start, and its print is of its
+ * time of birth. A number that was given again within a tick of the clock would
+ * have the same, so what is as young as that is opened.
+ *
  * Epochs. data_epoch and meta_epoch hold the engine's epoch (a number for
  * each step, never 0) in which the inode's content or metadata was already
  * captured as a whole: then a change needs one atomic compare and no lock.
@@ -64,10 +69,11 @@ struct ic_inode {
     struct inode_table *table;
     dev_t dev;
     ino_t ino;
-    mode_t type;      /* S_IFMT */
-    bool other_mount; /* see inode_table_set_mount() */
-    int fd;           /* O_PATH, owned; -1: closed */
-    int64_t opened;   /* fd: not after this, by inode_clock() */
+    mode_t type;            /* S_IFMT */
+    bool other_mount;       /* see inode_table_set_mount() */
+    bool is_print_of_birth; /* it is closed and never was open */
+    int fd;                 /* O_PATH, owned; -1: closed */
+    int64_t opened;         /* fd: not after this, by inode_clock() */
     _Atomic uint64_t counts;
     _Atomic uint64_t tag; /* the server's */
 
@@ -90,7 +96,7 @@ struct ic_inode {
     /* Of both, to see without the lock that they are known; 0: nowhere. */
     _Atomic uint64_t place_print;
 
-    /* Of a closed one; handle may be NULL. */
+    /* Of a closed one; handle may be NULL. And is_print_of_birth. */
     uint64_t print;
     struct file_handle *handle;
 };
@@ -104,6 +110,10 @@ struct inode_table_limits {
     int mount_fd;     /* of a folder in it, not O_PATH; taken; -1: none */
     bool has_handles; /* to know inodes by */
     bool has_births;  /* the same */
+    bool has_lazy;    /* births never change and are nobody's to set */
+
+    /* Is an fd of this number not for what can never be closed? May be NULL. */
+    bool (*is_reserved_fd)(int fd);
 };
 
 /* link_count (may be NULL) says how many links the log holds of an inode that
@@ -145,6 +155,13 @@ struct ic_inode *inode_table_look(struct inode_table *table,
                                   struct ic_inode *dir, const char *name,
                                   struct stat *ret_stat);
 
+/* The same without a place that is known, and without the inode's having been
+ * open: what is met anew is closed. A new hold; NULL: not certain, or not
+ * there. */
+struct ic_inode *inode_table_meet(struct inode_table *table,
+                                  struct ic_inode *dir, const char *name,
+                                  struct stat *ret_stat);
+
 /* The inode if it is known on the share's mount, else NULL. A new hold: it may
  * be closed. */
 struct ic_inode *inode_table_find(struct inode_table *table, dev_t dev,
@@ -157,15 +174,26 @@ int inode_use(struct ic_inode *inode);
 /* The same if it is open, and false if not. */
 bool inode_try_use(struct ic_inode *inode);
 
-/* The fd (taken) is of an inode that the door is about to remove, or has
- * removed just now, from the name in dir: it must stay open from now on, if it
- * is known. */
-void inode_table_note_removed(struct inode_table *table, int fd,
-                              const struct ic_inode *dir, const char *name);
+/* The inode that the name in dir leads to, which the door is about to remove
+ * from there: open, a new reference. NULL: it is not known, or it will be lost,
+ * for want of an fd. */
+struct ic_inode *inode_table_hold_name(struct inode_table *table,
+                                       const struct ic_inode *dir,
+                                       const char *name);
 
-/* Are fds about to be closed, or have been? Until then the door need not care.
- * Once it was true it stays so. */
+/* It was removed from there, and stays open from now on. The reference (may be
+ * NULL) is taken. */
+void inode_note_removed(struct ic_inode *inode, const struct ic_inode *dir,
+                        const char *name);
+
+/* Are there inodes that are closed, or about to be? If not, the door need not
+ * care. */
 bool inode_table_is_crowded(const struct inode_table *table);
+
+/* Names are being moved or removed, by the door or a rollback: what is met
+ * meanwhile is opened. */
+void inode_table_begin_move(struct inode_table *table);
+void inode_table_end_move(struct inode_table *table);
 
 /* Close so many fds that nobody uses. Returns how many were. */
 unsigned inode_table_release(struct inode_table *table, unsigned n);
@@ -188,6 +216,11 @@ int inode_get_place(struct ic_inode *inode, struct ic_inode **ret_parent,
 /* A time in ns, of CLOCK_MONOTONIC: what reads less was before. */
 int64_t inode_clock(void);
 
+/* Is the fd, whose mount's id is that or, if it is not known, 0, behind another
+ * mount than the share's? */
+bool inode_table_is_other_mount(const struct inode_table *table, int fd,
+                                uint64_t mount);
+
 /* The same as inode_table_find() on that mount, if it is open: a reference. */
 struct ic_inode *inode_table_find_open(struct inode_table *table,
                                        const struct stat *st, bool other_mount);
@@ -203,6 +236,16 @@ _Atomic uint32_t *inode_table_places(struct inode_table *table);
 
 /* Let its fd be closed when it is not used. Not while it is removed. */
 void inode_ring_add(struct ic_inode *inode);
+
+/* Where it is from the start, before others know it. */
+void inode_init_place(struct ic_inode *inode, struct ic_inode *parent,
+                      const char *name);
+
+/* It is open now, or to be freed. With inode->lock, or alone. */
+void inode_end_lazy(struct ic_inode *inode);
+
+/* What is_print_of_birth is about. */
+uint64_t inode_print_of_birth(int64_t seconds, uint32_t nanoseconds);
 
 /* The inode is held and closed, and the fd (taken if it is used) may be of it:
  * make it that, with a reference. -ESTALE if it is of another. */

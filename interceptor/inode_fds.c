@@ -26,6 +26,11 @@ struct print {
     bool has_handle;
 };
 
+/* At once, where there are no more. */
+#define RELEASE_FOR_VICTIM 64u
+
+#define FIRST_HASH 0xcbf29ce484222325ull
+
 static uint64_t hash_bytes(const void *data, size_t len, uint64_t hash)
 {
     const unsigned char *bytes = data;
@@ -35,12 +40,28 @@ static uint64_t hash_bytes(const void *data, size_t len, uint64_t hash)
     return hash;
 }
 
+uint64_t inode_print_of_birth(int64_t seconds, uint32_t nanoseconds)
+{
+    uint64_t hash = hash_bytes(&seconds, sizeof(seconds), FIRST_HASH);
+
+    return hash_bytes(&nanoseconds, sizeof(nanoseconds), hash);
+}
+
+static uint64_t read_birth(int fd)
+{
+    struct statx sx;
+
+    return statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &sx) == 0 &&
+                   sx.stx_mask & STATX_BTIME
+               ? inode_print_of_birth(sx.stx_btime.tv_sec, sx.stx_btime.tv_nsec)
+               : 0;
+}
+
 static void read_print(const struct ic_inode *inode, int fd,
                        struct print *ret_print)
 {
     const struct inode_table_limits *limits = inode_table_limits(inode->table);
-    uint64_t hash = 0xcbf29ce484222325ull;
-    struct statx sx;
+    uint64_t hash = FIRST_HASH;
     int mount;
 
     *ret_print = (struct print){ .handle.handle_bytes = MAX_HANDLE_SZ };
@@ -51,14 +72,20 @@ static void read_print(const struct ic_inode *inode, int fd,
         hash = hash_bytes(&ret_print->handle.handle_type, sizeof(int), hash);
         ret_print->hash = hash_bytes(ret_print->handle.f_handle,
                                      ret_print->handle.handle_bytes, hash);
-    } else if (limits->has_births &&
-               statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &sx) == 0 &&
-               sx.stx_mask & STATX_BTIME) {
-        hash = hash_bytes(&sx.stx_btime.tv_sec, sizeof(sx.stx_btime.tv_sec),
-                          hash);
-        ret_print->hash = hash_bytes(&sx.stx_btime.tv_nsec,
-                                     sizeof(sx.stx_btime.tv_nsec), hash);
+    } else if (limits->has_births) {
+        ret_print->hash = read_birth(fd);
     }
+}
+
+/* Is the fd of this closed inode? With inode->lock held. */
+static bool has_print(const struct ic_inode *inode, int fd)
+{
+    struct print print;
+
+    if (inode->is_print_of_birth)
+        return read_birth(fd) == inode->print;
+    read_print(inode, fd, &print);
+    return print.hash == inode->print;
 }
 
 static struct file_handle *copy_handle(const struct print *print)
@@ -87,17 +114,35 @@ static bool is_in_place(struct ic_inode *inode)
     return rc == 0 && st.st_ino == inode->ino && st.st_dev == inode->dev;
 }
 
-static bool can_open_again(struct ic_inode *inode, const struct print *print)
+/* Is it no name of the client's any more? What the log has of it is none. */
+static bool is_removed(const struct ic_inode *inode, const struct stat *st)
+{
+    unsigned log_links = atomic_load(&inode->log_links);
+
+    return st->st_nlink == 0 || (log_links > 0 && (S_ISDIR(inode->type) ||
+                                                   st->st_nlink <= log_links));
+}
+
+static bool is_reserved(const struct ic_inode *inode, int fd)
+{
+    const struct inode_table_limits *limits = inode_table_limits(inode->table);
+
+    return limits->is_reserved_fd && limits->is_reserved_fd(fd);
+}
+
+/* Can it be opened again, or is it to be lost? What is removed can not; but
+ * nothing of a client's, whatever it did to its names, is to keep one of the
+ * last fds. */
+static bool may_close(struct ic_inode *inode, const struct print *print)
 {
     const struct inode_table_limits *limits = inode_table_limits(inode->table);
     struct stat st;
 
     if (sys_stat_fd(inode->fd, &st) < 0)
         return false;
-    /* Removed: what the log has of it is no name of the client's. */
-    if (st.st_nlink == 0 || (atomic_load(&inode->log_links) > 0 &&
-                             (S_ISDIR(inode->type) ||
-                              st.st_nlink <= atomic_load(&inode->log_links))))
+    if (is_reserved(inode, inode->fd))
+        return true;
+    if (is_removed(inode, &st))
         return false;
     return (print->has_handle && limits->handles != IC_FILE_HANDLES_NEVER) ||
            is_in_place(inode);
@@ -109,7 +154,7 @@ static bool close_locked(struct ic_inode *inode)
     struct print print;
 
     read_print(inode, inode->fd, &print);
-    if (!can_open_again(inode, &print))
+    if (!may_close(inode, &print))
         return false;
     inode->print = print.hash;
     if (print.has_handle && limits->handles != IC_FILE_HANDLES_NEVER)
@@ -146,19 +191,18 @@ static void take_fd(struct ic_inode *inode, int fd)
 static void open_locked(struct ic_inode *inode)
 {
     g_clear_pointer(&inode->handle, g_free);
+    inode_end_lazy(inode);
     atomic_fetch_add(&inode->counts, INODE_REFERENCE);
     atomic_fetch_and(&inode->counts, ~INODE_CLOSED);
 }
 
 int inode_adopt(struct ic_inode *inode, int *inout_fd)
 {
-    struct print print;
     int rc = 0;
 
-    read_print(inode, *inout_fd, &print);
     pthread_mutex_lock(&inode->lock);
     if (!inode_try_use(inode)) {
-        if (inode->fd < 0 && print.hash != inode->print)
+        if (inode->fd < 0 && !has_print(inode, *inout_fd))
             rc = -ESTALE;
         else if (inode->fd < 0)
             take_fd(inode, fd_steal(inout_fd));
@@ -173,11 +217,15 @@ int inode_adopt(struct ic_inode *inode, int *inout_fd)
 
 static int adopt_found(struct ic_inode *inode, int found)
 {
+    struct inode_table *table = inode->table;
     fd_auto int fd = found;
+    uint64_t mount;
     struct stat st;
-    int rc = sys_stat_fd(fd, &st);
+    int rc = inode_table_stat(table, fd, &st, &mount);
 
-    if (rc == 0 && (st.st_ino != inode->ino || st.st_dev != inode->dev))
+    if (rc == 0 &&
+        (st.st_ino != inode->ino || st.st_dev != inode->dev ||
+         inode_table_is_other_mount(table, fd, mount) != inode->other_mount))
         rc = -ESTALE;
     return rc < 0 ? rc : inode_adopt(inode, &fd);
 }
@@ -213,9 +261,14 @@ static int open_by_name(struct ic_inode *inode, struct ic_inode *parent,
                         const char *name)
 {
     int fd = sys_openat(parent->fd, name, O_PATH | O_NOFOLLOW, 0);
-    int rc = fd < 0 ? fd : adopt_found(inode, fd);
+    int rc = fd < 0 ? fd : adopt_found(inode, fd), by_handle;
 
-    return rc == 0 || is_shortage(rc) ? rc : open_by_handle(inode);
+    if (rc == 0 || is_shortage(rc))
+        return rc;
+    by_handle = open_by_handle(inode);
+    /* What forbids it (EACCES ...) does not say that it is lost. */
+    return by_handle == -ESTALE && rc != -ENOENT && rc != -ENOTDIR ? rc
+                                                                   : by_handle;
 }
 
 /* 0 and a reference; 1: its parent (a new hold) must be opened first; or
@@ -313,21 +366,58 @@ static void clear_place(struct ic_inode *inode, const struct ic_inode *dir,
     ic_inode_unhold(old);
 }
 
-void inode_table_note_removed(struct inode_table *table, int fd,
-                              const struct ic_inode *dir, const char *name)
+/* Room below the reserve is made for it, as it will never be closed. */
+static int open_victim(struct inode_table *table, const struct ic_inode *dir,
+                       const char *name)
 {
-    fd_auto int victim = fd;
-    struct ic_inode *inode;
-    struct stat st;
+    const struct inode_table_limits *limits = inode_table_limits(table);
+    int fd = sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0);
 
-    if (victim < 0 || sys_stat_fd(victim, &st) < 0)
-        return;
-    inode = inode_table_find(table, st.st_dev, st.st_ino);
+    if (fd != -EMFILE &&
+        (fd < 0 || !limits->is_reserved_fd || !limits->is_reserved_fd(fd)))
+        return fd;
+    fd_close(&fd);
+    if (inode_table_release(table, RELEASE_FOR_VICTIM) == 0)
+        return -EMFILE;
+    fd = sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0);
+    if (fd >= 0 && limits->is_reserved_fd && limits->is_reserved_fd(fd)) {
+        fd_close(&fd);
+        fd = -EMFILE;
+    }
+    return fd;
+}
+
+struct ic_inode *inode_table_hold_name(struct inode_table *table,
+                                       const struct ic_inode *dir,
+                                       const char *name)
+{
+    struct ic_inode *inode = NULL;
+    struct stat st;
+    int rc;
+
+    if (sys_stat_name(dir->fd, name, &st) == 0)
+        inode = inode_table_find(table, st.st_dev, st.st_ino);
     if (!inode)
-        return;
-    if (inode_try_use(inode) || inode_adopt(inode, &victim) == 0) {
-        clear_place(inode, dir, name);
-        ic_inode_unref(inode);
+        return NULL;
+    if (inode_try_use(inode)) {
+        rc = 0;
+        /* It may be closed all the same then: see may_close(). */
+        if (is_reserved(inode, inode->fd))
+            inode_table_release(table, RELEASE_FOR_VICTIM);
+    } else {
+        rc = open_victim(table, dir, name);
+        if (rc >= 0)
+            rc = adopt_found(inode, rc);
     }
     ic_inode_unhold(inode);
+    return rc == 0 ? inode : NULL;
+}
+
+void inode_note_removed(struct ic_inode *inode, const struct ic_inode *dir,
+                        const char *name)
+{
+    if (!inode)
+        return;
+    clear_place(inode, dir, name);
+    ic_inode_unref(inode);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inode_parts - the table of inodes, for inode.c and inode_ring.c alone.
+ * inode_parts - the table of inodes, for inode.c, inode_meet.c and
+ * inode_ring.c alone.
  */
 #ifndef INTERCEPTOR_INODE_PARTS_H
 #define INTERCEPTOR_INODE_PARTS_H
@@ -20,6 +21,9 @@ struct inode_table {
     struct inode_shard shards[INODE_SHARDS];
     struct inode_table_limits limits;
     atomic_bool crowded;
+    atomic_uint n_lazy;       /* that have not been open yet */
+    atomic_uint n_moving;     /* changes of names that are being made */
+    atomic_uint n_moved;      /* and that were */
     uint64_t mount;           /* 0: not known */
     _Atomic uint32_t *places; /* INODE_PLACES */
     unsigned (*log_links)(dev_t dev, ino_t ino, void *opaque);
@@ -31,6 +35,17 @@ struct inode_shard *inode_shard_of(struct inode_table *table, dev_t dev,
 
 /* For the time of a look into a hash. */
 void inode_shard_lock(struct inode_shard *shard);
+
+/* One that is not in the table yet: counts, fd and place are the caller's to
+ * set. */
+struct ic_inode *inode_new(struct inode_table *table, const struct stat *st,
+                           bool other_mount);
+
+/* With the shard's lock held. Borrowed, or NULL. */
+struct ic_inode *inode_find_locked(struct inode_shard *shard, dev_t dev,
+                                   ino_t ino, bool other_mount);
+void inode_add_locked(struct inode_table *table, struct inode_shard *shard,
+                      struct ic_inode *inode);
 
 /* These two with the shard's lock held. */
 void inode_ring_remove(struct inode_shard *shard, struct ic_inode *inode);

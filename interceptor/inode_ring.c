@@ -34,12 +34,13 @@ void inode_ring_remove(struct inode_shard *shard, struct ic_inode *inode)
 void inode_ring_insert(struct inode_table *table, struct inode_shard *shard,
                        struct ic_inode *inode)
 {
-    if (inode->ring_index != INODE_NOT_IN_RING || !inode->in_table)
+    if (inode->ring_index != INODE_NOT_IN_RING || !inode->in_table ||
+        atomic_load(&inode->counts) & INODE_CLOSED)
         return;
     inode->ring_index = shard->ring->len;
     g_ptr_array_add(shard->ring, inode);
     if (shard->ring->len > ring_max(table) / 2 &&
-        !inode_table_is_crowded(table))
+        !atomic_load_explicit(&table->crowded, memory_order_relaxed))
         atomic_store(&table->crowded, true);
 }
 

@@ -226,6 +226,12 @@ struct ic_options {
     unsigned max_inode_fds;
     enum ic_file_handles file_handles;
 
+    /* Is an fd of this number one of the last, which no client may keep? An
+     * inode that is removed while it is held cannot be opened again, so its fd
+     * stays open; but not these: then it is lost (-ESTALE). Called from any
+     * thread. NULL: none is. */
+    bool (*is_reserved_fd)(int fd);
+
     /* Do not watch the share: edits from outside are then noticed by comparing
      * alone, when a step is taken back (for the command line). */
     bool no_watch;
@@ -370,6 +376,9 @@ struct ic_inode *ic_inode_hold(struct ic_inode *inode);
 void ic_inode_unhold(struct ic_inode *inode);
 int ic_inode_use(struct ic *ic, struct ic_inode *inode);
 
+/* The same if its fd is open; else false. */
+bool ic_inode_try_use(struct ic_inode *inode);
+
 /* A number of the server's own, 0 at first, with each inode; changed from one
  * to another at once, or not: false. */
 uint64_t ic_inode_tag(const struct ic_inode *inode);
@@ -393,6 +402,12 @@ mode_t ic_inode_type(const struct ic_inode *inode);
  * Symlinks are not followed. A new reference. ret_stat may be NULL. */
 int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
               struct ic_inode **ret_inode, struct stat *ret_stat);
+
+/* The same for a server that lists many and uses few: where the filesystem lets
+ * it, nothing is opened. A new *hold*; if the inode is found elsewhere or
+ * replaced before it is used, ic_inode_use() says -ESTALE. */
+int ic_lookup_lazy(struct ic *ic, struct ic_inode *dir, const char *name,
+                   struct ic_inode **ret_inode, struct stat *ret_stat);
 
 /* The parent directory; the root's parent is the root. -ENOENT if the
  * directory is no longer in the share. A new reference. */

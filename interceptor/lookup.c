@@ -44,6 +44,11 @@ int ic_inode_use(struct ic *ic, struct ic_inode *inode)
     return rc == -ESTALE ? use_quietly(ic, inode) : rc;
 }
 
+bool ic_inode_try_use(struct ic_inode *inode)
+{
+    return inode_try_use(inode);
+}
+
 unsigned ic_release_fds(struct ic *ic, unsigned n)
 {
     return inode_table_release(ic->inodes, n);
@@ -53,6 +58,13 @@ bool engine_is_name(const char *name)
 {
     return name[0] != '\0' && strchr(name, '/') == NULL &&
            strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static void hide_log_links(const struct ic_inode *inode, struct stat *st)
+{
+    st->st_nlink -= MIN(
+        st->st_nlink,
+        atomic_load_explicit(&inode->log_links, memory_order_relaxed));
 }
 
 static int lookup_by_opening(struct ic *ic, struct ic_inode *dir,
@@ -90,9 +102,30 @@ int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
     if (rc < 0)
         return rc;
     if (ret_stat) {
-        st.st_nlink -= MIN(st.st_nlink, atomic_load(&inode->log_links));
+        hide_log_links(inode, &st);
         *ret_stat = st;
     }
+    *ret_inode = inode;
+    return 0;
+}
+
+int ic_lookup_lazy(struct ic *ic, struct ic_inode *dir, const char *name,
+                   struct ic_inode **ret_inode, struct stat *ret_stat)
+{
+    struct ic_inode *inode;
+    int rc;
+
+    if (!engine_is_name(name))
+        return -EINVAL;
+    inode = inode_table_meet(ic->inodes, dir, name, ret_stat);
+    if (!inode) {
+        rc = lookup_by_opening(ic, dir, name, &inode, ret_stat);
+        if (rc < 0)
+            return rc;
+        ic_inode_hold(inode);
+        ic_inode_unref(inode);
+    }
+    hide_log_links(inode, ret_stat);
     *ret_inode = inode;
     return 0;
 }
@@ -148,8 +181,6 @@ int ic_stat(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat)
     int rc = sys_stat_fd(inode->fd, ret_stat);
 
     if (rc == 0)
-        ret_stat->st_nlink -= MIN(
-            ret_stat->st_nlink,
-            atomic_load_explicit(&inode->log_links, memory_order_relaxed));
+        hide_log_links(inode, ret_stat);
     return rc;
 }

@@ -426,30 +426,40 @@ static int remove_name(struct ic *ic, struct ic_inode *dir, const char *name,
     return rc;
 }
 
-int mutate_hold_name(struct ic *ic, const struct ic_inode *dir,
-                     const char *name)
+struct ic_inode *mutate_hold_name(struct ic *ic, const struct ic_inode *dir,
+                                  const char *name)
 {
-    return inode_table_is_crowded(ic->inodes)
-               ? sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0)
-               : -ENOENT;
+    inode_table_begin_move(ic->inodes);
+    return name && inode_table_is_crowded(ic->inodes)
+               ? inode_table_hold_name(ic->inodes, dir, name)
+               : NULL;
+}
+
+void mutate_let_go(struct ic *ic, struct ic_inode *victim, int rc,
+                   const struct ic_inode *dir, const char *name)
+{
+    if (rc == 0)
+        inode_note_removed(victim, dir, name);
+    else
+        ic_inode_unref(victim);
+    inode_table_end_move(ic->inodes);
 }
 
 /* Nothing is to be known of it, without undo. */
 static int unlink_unkept(struct ic *ic, struct ic_inode *dir, const char *name,
                          int flags)
 {
-    fd_auto int victim = mutate_hold_name(ic, dir, name);
+    struct ic_inode *victim = mutate_hold_name(ic, dir, name);
     int rc = sys_unlinkat(dir->fd, name, flags);
 
-    if (rc == 0)
-        inode_table_note_removed(ic->inodes, fd_steal(&victim), dir, name);
+    mutate_let_go(ic, victim, rc, dir, name);
     return rc;
 }
 
 static int unlink_once(struct ic *ic, struct ic_inode *dir, const char *name,
                        int flags)
 {
-    fd_auto int victim = -1;
+    struct ic_inode *victim;
     struct stat now;
     int rc = mutate_begin(ic, dir, name);
 
@@ -471,10 +481,9 @@ static int unlink_once(struct ic *ic, struct ic_inode *dir, const char *name,
         if (rc != -EAGAIN)
             break;
     }
-    if (rc == 0) {
+    if (rc == 0)
         safeguard_note_deleted(ic);
-        inode_table_note_removed(ic->inodes, fd_steal(&victim), dir, name);
-    }
+    mutate_let_go(ic, victim, rc, dir, name);
     return mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
 }
 

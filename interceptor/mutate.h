@@ -21,10 +21,14 @@ int mutate_finish(struct ic *ic, int rc);
  * nothing may be made in it. With names held. */
 bool mutate_is_removed(const struct ic_inode *dir);
 
-/* An fd of what a name leads to, which the change is about to remove, for
- * inode_table_note_removed(); -errno where nobody wants it. */
-int mutate_hold_name(struct ic *ic, const struct ic_inode *dir,
-                     const char *name);
+/* A name is about to be moved or removed. The inode that a name (NULL: none)
+ * leads to, which the change removes, or NULL where nobody wants it. */
+struct ic_inode *mutate_hold_name(struct ic *ic, const struct ic_inode *dir,
+                                  const char *name);
+
+/* The change ended with rc. victim (taken, may be NULL) was removed. */
+void mutate_let_go(struct ic *ic, struct ic_inode *victim, int rc,
+                   const struct ic_inode *dir, const char *name);
 
 /* Move dir/name, whose stat is now, into the log. -EXDEV: it must be copied
  * instead; -EAGAIN: it was another inode. */

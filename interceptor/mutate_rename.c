@@ -319,26 +319,34 @@ static int rename_once(struct ic *ic, struct rename_end *from,
     return rc;
 }
 
+/* Two names of one inode: nothing was removed. */
+static bool is_renamed(const struct ic_inode *victim,
+                       const struct rename_end *from)
+{
+    return victim && victim->ino == from->st.st_ino &&
+           victim->dev == from->st.st_dev;
+}
+
 static int rename_begun(struct ic *ic, struct rename_end *from,
                         struct rename_end *to, unsigned flags)
 {
-    fd_auto int victim = -1;
+    struct ic_inode *victim;
     int rc = mutate_begin(ic, from->dir, from->name);
 
     if (rc < 0)
         return rc;
     if (mutate_is_removed(to->dir))
         return mutate_finish(ic, -ENOENT);
-    if (!(flags & RENAME_EXCHANGE))
-        victim = mutate_hold_name(ic, to->dir, to->name);
+    victim = mutate_hold_name(ic, to->dir,
+                              flags & RENAME_EXCHANGE ? NULL : to->name);
     for (int i = 0; i < MUTATE_RACE_TRIES; i++) {
         rc = rename_once(ic, from, to, flags, i > 0);
         if (rc != -EAGAIN)
             break;
     }
-    if (rc == 0)
-        inode_table_note_removed(ic->inodes, fd_steal(&victim), to->dir,
-                                 to->name);
+    if (is_renamed(victim, from))
+        g_clear_pointer(&victim, ic_inode_unref);
+    mutate_let_go(ic, victim, rc, to->dir, to->name);
     return mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
 }
 

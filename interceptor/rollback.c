@@ -43,10 +43,12 @@ void rollback_lock_gate(struct ic *ic)
 {
     parking_begin_rollback(&ic->parking);
     pthread_rwlock_wrlock(&ic->gate);
+    inode_table_begin_move(ic->inodes);
 }
 
 void rollback_unlock_gate(struct ic *ic)
 {
+    inode_table_end_move(ic->inodes);
     atomic_store(&ic->last_leave_ms, engine_now_ms());
     pthread_rwlock_unlock(&ic->gate);
     parking_end_rollback(&ic->parking);

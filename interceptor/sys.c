@@ -400,3 +400,20 @@ int sys_stat_mounted(int fd, struct stat *ret_stat, uint64_t *ret_mount)
     *ret_mount = mount_of(&st);
     return 0;
 }
+
+int sys_stat_born(int dirfd, const char *name, struct sys_born *ret_born)
+{
+    struct statx st;
+    int rc = LOOK("stat", name,
+                  statx(dirfd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+                        STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID, &st));
+
+    if (rc < 0)
+        return rc;
+    if (!(st.stx_mask & STATX_BTIME))
+        return -EOPNOTSUPP;
+    take_statx(&st, &ret_born->st);
+    ret_born->mount = mount_of(&st);
+    ret_born->born = time_of(&st.stx_btime);
+    return 0;
+}

@@ -107,6 +107,16 @@ uint64_t sys_mount_of_fd(int fd);
 /* Both at once. */
 int sys_stat_mounted(int fd, struct stat *ret_stat, uint64_t *ret_mount);
 
+struct sys_born {
+    struct stat st;
+    struct timespec born;
+    uint64_t mount; /* its id, or 0 */
+};
+
+/* The same of what a name leads to, and when that was made. -EOPNOTSUPP: this
+ * filesystem does not say. */
+int sys_stat_born(int dirfd, const char *name, struct sys_born *ret_born);
+
 /* When what is there (name "": dirfd itself) was made, and when it was last
  * changed (ctime).
  * -EOPNOTSUPP: this filesystem does not say. */

@@ -23,13 +23,19 @@ enum { N = 600 };
 struct variant {
     bool undo;
     enum ic_file_handles handles;
+    bool lazy; /* met without opening them */
 };
 
 static const struct variant variants[] = {
     { false, IC_FILE_HANDLES_NEVER },
     { true, IC_FILE_HANDLES_NEVER },
     { true, IC_FILE_HANDLES_PREFER },
+    { false, IC_FILE_HANDLES_NEVER, .lazy = true },
+    { true, IC_FILE_HANDLES_NEVER, .lazy = true },
 };
+
+/* Of a file that need not be opened to be known. */
+enum { OLD_ENOUGH_US = 150000 };
 
 struct fixture {
     const struct variant *variant;
@@ -55,7 +61,12 @@ static struct ic_inode *look_up(struct fixture *f, struct ic_inode *dir,
                                 const char *name)
 {
     struct ic_inode *inode;
+    struct stat st;
 
+    if (f->variant->lazy) {
+        OK(ic_lookup_lazy(f->ic, dir, name, &inode, &st));
+        return inode;
+    }
     OK(ic_lookup(f->ic, dir, name, &inode, NULL));
     ic_inode_hold(inode);
     ic_inode_unref(inode);
@@ -111,6 +122,8 @@ static void set_up(struct fixture *f, gconstpointer data)
     ic_set_log(0, NULL);
     f->ic = ic_open_share(&options, &error);
     g_assert_no_error(error);
+    if (f->variant->lazy)
+        g_usleep(OLD_ENOUGH_US);
     for (unsigned i = 0; i < N; i++) {
         g_autofree char *name = file_name(i);
 
@@ -395,7 +408,8 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    static const char *const names[] = { "no-undo", "undo", "handles" };
+    static const char *const names[] = { "no-undo", "undo", "handles",
+                                         "no-undo-lazy", "undo-lazy" };
 
     umask(0);
     g_test_init(&argc, &argv, NULL);
