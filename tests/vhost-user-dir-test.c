@@ -412,6 +412,81 @@ static void test_many_open(void)
     client_free(client);
 }
 
+/* Of a file that need not be opened to be known. */
+enum { OLD_ENOUGH_US = 150000 };
+
+static void list(struct client *client, uint64_t node, struct walk *ret_walk)
+{
+    uint64_t fh;
+
+    walk_init(ret_walk);
+    OK(fuse_client_opendir(client, node, &fh));
+    walk_from(client, ret_walk, FUSE_READDIRPLUS, fh, 0, 32768);
+    OK(fuse_client_release(client, FUSE_RELEASEDIR, node, fh));
+}
+
+static uint64_t listed_node(const struct walk *walk, const char *name)
+{
+    const uint64_t *node = g_hash_table_lookup(walk->names, name);
+
+    g_assert_nonnull(node);
+    return *node;
+}
+
+/* What is listed needs no fd until it is used, and is found then, whatever the
+ * client did to its name. */
+static void test_listed(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    struct fuse_entry_out dir, again;
+    struct fuse_attr attr;
+    struct walk walk;
+    unsigned before;
+
+    make_files(client, "d", N_ENTRIES);
+    g_usleep(OLD_ENOUGH_US);
+    OK(fuse_client_lookup(client, ROOT, "d", &dir));
+    before = client_count_fds(client);
+    list(client, dir.nodeid, &walk);
+    g_assert_cmpuint(g_hash_table_size(walk.names), ==, N_ENTRIES);
+    g_assert_cmpuint(client_count_fds(client), <, before + 10);
+    OK(fuse_client_lookup(client, dir.nodeid, "entry-0000", &again));
+    g_assert_cmpuint(again.nodeid, ==, listed_node(&walk, "entry-0000"));
+    OK(fuse_client_remove(client, FUSE_UNLINK, dir.nodeid, "entry-0001"));
+    OK(fuse_client_getattr(client, listed_node(&walk, "entry-0001"), &attr));
+    g_assert_cmpuint(attr.nlink, ==, 0);
+    OK(fuse_client_rename(client, dir.nodeid, "entry-0002", ROOT, "moved", 0));
+    OK(fuse_client_getattr(client, listed_node(&walk, "entry-0002"), &attr));
+    g_assert_cmpuint(attr.nlink, ==, 1);
+    walk_clear(&walk);
+    client_free(client);
+}
+
+/* Who removes what was listed, and forgets nothing, has not the last fds. */
+static void test_hoarded(void)
+{
+    enum { LIMIT = 128, HOARD = 300 };
+    const char *const arguments[] = { "--rlimit-nofile=128", NULL };
+    struct client *client = fuse_client_new(0, arguments);
+    struct fuse_entry_out entry;
+    struct walk walk;
+
+    make_files(client, "", HOARD);
+    g_usleep(OLD_ENOUGH_US);
+    list(client, ROOT, &walk);
+    for (int i = 0; i < HOARD; i++) {
+        g_autofree char *name = g_strdup_printf("entry-%04d", i);
+
+        OK(fuse_client_remove(client, FUSE_UNLINK, ROOT, name));
+    }
+    g_assert_cmpuint(client_count_fds(client), <, LIMIT - LIMIT / 8);
+    make_files(client, "", 1);
+    fuse_client_forget(client, listed_node(&walk, "entry-0000"), 1);
+    OK(fuse_client_lookup(client, ROOT, "entry-0000", &entry));
+    walk_clear(&walk);
+    client_free(client);
+}
+
 static void test_dots(void)
 {
     struct client *client = fuse_client_new(0, NULL);
@@ -443,6 +518,8 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/dir/sizes", test_sizes);
     g_test_add_func("/vhost-user/dir/rewind", test_rewind);
     g_test_add_func("/vhost-user/dir/many-open", test_many_open);
+    g_test_add_func("/vhost-user/dir/listed", test_listed);
+    g_test_add_func("/vhost-user/dir/hoarded", test_hoarded);
     g_test_add_func("/vhost-user/nodes/counts", test_counts);
     g_test_add_func("/vhost-user/nodes/forget-too-much", test_forget_too_much);
     g_test_add_func("/vhost-user/nodes/forget-many", test_forget_many);

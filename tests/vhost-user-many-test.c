@@ -4,7 +4,6 @@
  * open. STEPBACK_MANY_FILES and STEPBACK_MANY_LIMIT say how many; a million
  * with 4096 takes some minutes.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -42,19 +41,6 @@ static void make_tree(const struct client *client, unsigned n)
         g_assert_cmpint(fd, >=, 0);
         close(fd);
     }
-}
-
-static unsigned count_fds(const struct client *client)
-{
-    g_autofree char *path = g_strdup_printf("/proc/%d/fd", client->pid);
-    DIR *dir = opendir(path);
-    unsigned n = 0;
-
-    g_assert_nonnull(dir);
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
 }
 
 struct known {
@@ -109,13 +95,14 @@ static void test_many(gconstpointer data)
     g_test_message("%u files looked up: %.1f us each, %u fds of %u, %lu bytes "
                    "of memory each",
                    n, (double)(g_get_monotonic_time() - start) / n,
-                   count_fds(client), limit, (after - before) * 1024 / n);
-    g_assert_cmpuint(count_fds(client), <, limit);
+                   client_count_fds(client), limit,
+                   (after - before) * 1024 / n);
+    g_assert_cmpuint(client_count_fds(client), <, limit);
     start = g_get_monotonic_time();
     use_all(client, n, known);
     g_test_message("used again: %.1f us each",
                    (double)(g_get_monotonic_time() - start) / n);
-    g_assert_cmpuint(count_fds(client), <, limit);
+    g_assert_cmpuint(client_count_fds(client), <, limit);
     g_assert_cmpuint((after - before) * 1024 / n, <, 1024);
     for (unsigned i = 0; i < n; i++)
         fuse_client_forget(client, known[i].node, 1);

@@ -4,6 +4,7 @@
  */
 #include "tests/vhost_user_client.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <linux/virtio_config.h>
 #include <poll.h>
@@ -106,6 +107,19 @@ int client_wait_exit(struct client *client)
     }
     client->pid = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+unsigned client_count_fds(const struct client *client)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/fd", client->pid);
+    DIR *dir = opendir(path);
+    unsigned n = 0;
+
+    g_assert_nonnull(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
 }
 
 unsigned long client_resident(const struct client *client)

@@ -69,6 +69,9 @@ int client_wait_exit(struct client *client);
  * whose own is too much to tell. */
 unsigned long client_resident(const struct client *client);
 
+/* Descriptors that the daemon has open, or a few more. */
+unsigned client_count_fds(const struct client *client);
+
 /* ---- messages ------------------------------------------------------------ */
 
 /* Send one; fds may be NULL. */

@@ -61,11 +61,11 @@ static int append_entry(struct dir_reply *reply, const struct dir_entry *entry)
         struct fuse_entry_out *out = (struct fuse_entry_out *)at;
         struct ic_inode *inode;
         struct stat st;
-        int r = ic_lookup(reply->server->ic, reply->dir, entry->name, &inode,
-                          &st);
+        int r = ic_lookup_lazy(reply->server->ic, reply->dir, entry->name,
+                               &inode, &st);
 
         if (r == 0)
-            r = fuse_entry_fill(reply->server, inode, &st, out);
+            r = fuse_entry_fill_held(reply->server, inode, &st, out);
         if (r == 0)
             fuse_entry_mark_submount(reply->server, reply->dir, &st,
                                      &out->attr);

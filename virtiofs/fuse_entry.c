@@ -93,15 +93,11 @@ void fuse_entry_fill_attr(const struct fuse_server *server,
     };
 }
 
-int fuse_entry_fill(struct fuse_server *server, struct ic_inode *inode,
-                    const struct stat *st, struct fuse_entry_out *ret_entry)
+static void fill(struct fuse_server *server, uint64_t id, const struct stat *st,
+                 struct fuse_entry_out *ret_entry)
 {
     struct fuse_timeout timeout = fuse_entry_timeout(server);
-    uint64_t id;
-    int r = fuse_nodes_remember(server->nodes, inode, &id);
 
-    if (r < 0)
-        return r;
     /* Node ids carry their own generation and never come again. */
     *ret_entry = (struct fuse_entry_out){
         .nodeid = id,
@@ -111,7 +107,29 @@ int fuse_entry_fill(struct fuse_server *server, struct ic_inode *inode,
         .attr_valid_nsec = timeout.ns,
     };
     fuse_entry_fill_attr(server, st, &ret_entry->attr);
-    return 0;
+}
+
+int fuse_entry_fill(struct fuse_server *server, struct ic_inode *inode,
+                    const struct stat *st, struct fuse_entry_out *ret_entry)
+{
+    uint64_t id;
+    int r = fuse_nodes_remember(server->nodes, inode, &id);
+
+    if (r == 0)
+        fill(server, id, st, ret_entry);
+    return r;
+}
+
+int fuse_entry_fill_held(struct fuse_server *server, struct ic_inode *inode,
+                         const struct stat *st,
+                         struct fuse_entry_out *ret_entry)
+{
+    uint64_t id;
+    int r = fuse_nodes_remember_held(server->nodes, inode, &id);
+
+    if (r == 0)
+        fill(server, id, st, ret_entry);
+    return r;
 }
 
 void fuse_entry_mark_submount(const struct fuse_server *server,

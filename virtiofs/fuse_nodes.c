@@ -64,12 +64,24 @@ static bool count_lookup(struct fuse_nodes *nodes, uint64_t id)
     return n > 0;
 }
 
+/* May the client keep it open? What is closed costs no fd. */
+static int check_fd(struct fuse_nodes *nodes, struct ic_inode *inode)
+{
+    int r;
+
+    if (!ic_inode_try_use(inode))
+        return 0;
+    r = fd_reserve_check(nodes->ic, ic_inode_fd(inode));
+    ic_inode_unref(inode);
+    return r;
+}
+
 /* 0 and its id, -EAGAIN if the tag is no longer that, or -errno. */
 static int add_node(struct fuse_nodes *nodes, struct ic_inode *inode,
                     uint64_t tag, uint64_t *ret_id)
 {
     struct fuse_node *node;
-    int r = fd_reserve_check(nodes->ic, ic_inode_fd(inode));
+    int r = check_fd(nodes, inode);
 
     if (r < 0)
         return r;
@@ -90,8 +102,8 @@ static int add_node(struct fuse_nodes *nodes, struct ic_inode *inode,
     return -EAGAIN;
 }
 
-int fuse_nodes_remember(struct fuse_nodes *nodes, struct ic_inode *inode,
-                        uint64_t *ret_id)
+static int remember(struct fuse_nodes *nodes, struct ic_inode *inode,
+                    uint64_t *ret_id)
 {
     uint64_t tag;
     int r;
@@ -105,7 +117,24 @@ int fuse_nodes_remember(struct fuse_nodes *nodes, struct ic_inode *inode,
             r = add_node(nodes, inode, tag, ret_id);
         }
     } while (r == -EAGAIN);
+    return r;
+}
+
+int fuse_nodes_remember(struct fuse_nodes *nodes, struct ic_inode *inode,
+                        uint64_t *ret_id)
+{
+    int r = remember(nodes, inode, ret_id);
+
     ic_inode_unref(inode);
+    return r;
+}
+
+int fuse_nodes_remember_held(struct fuse_nodes *nodes, struct ic_inode *inode,
+                             uint64_t *ret_id)
+{
+    int r = remember(nodes, inode, ret_id);
+
+    ic_inode_unhold(inode);
     return r;
 }
 

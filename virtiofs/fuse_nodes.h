@@ -33,6 +33,10 @@ void fuse_nodes_free(struct fuse_nodes *nodes);
 int fuse_nodes_remember(struct fuse_nodes *nodes, struct ic_inode *inode,
                         uint64_t *ret_id);
 
+/* The same with a hold (taken). */
+int fuse_nodes_remember_held(struct fuse_nodes *nodes, struct ic_inode *inode,
+                             uint64_t *ret_id);
+
 /* Take back so many lookups; the client may name any id and any number. */
 void fuse_nodes_forget(struct fuse_nodes *nodes, uint64_t id,
                        uint64_t n_lookups);

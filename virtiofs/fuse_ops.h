@@ -120,7 +120,12 @@ void fuse_entry_fill_attr(const struct fuse_server *server,
 int fuse_entry_fill(struct fuse_server *server, struct ic_inode *inode,
                     const struct stat *st, struct fuse_entry_out *ret_entry);
 
-/* The same, and reply with it. */
+/* The same with a hold (taken). */
+int fuse_entry_fill_held(struct fuse_server *server, struct ic_inode *inode,
+                         const struct stat *st,
+                         struct fuse_entry_out *ret_entry);
+
+/* The same as fuse_entry_fill(), and reply with it. */
 int fuse_entry_reply(struct fuse_server *server, struct fuse_request *request,
                      struct ic_inode *inode, const struct stat *st);
 
