@@ -346,7 +346,7 @@ struct ic_inode *ic_inode_hold(struct ic_inode *inode)
     return inode;
 }
 
-bool inode_try_use(struct ic_inode *inode)
+bool inode_ref_open(struct ic_inode *inode)
 {
     uint64_t counts = atomic_load_explicit(&inode->counts,
                                            memory_order_relaxed);
@@ -357,6 +357,13 @@ bool inode_try_use(struct ic_inode *inode)
     } while (!atomic_compare_exchange_weak_explicit(
         &inode->counts, &counts, counts + INODE_REFERENCE, memory_order_acquire,
         memory_order_relaxed));
+    return true;
+}
+
+bool inode_try_use(struct ic_inode *inode)
+{
+    if (!inode_ref_open(inode))
+        return false;
     if (!atomic_load_explicit(&inode->used, memory_order_relaxed))
         atomic_store_explicit(&inode->used, true, memory_order_relaxed);
     return true;

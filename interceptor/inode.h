@@ -174,6 +174,10 @@ int inode_use(struct ic_inode *inode);
 /* The same if it is open, and false if not. */
 bool inode_try_use(struct ic_inode *inode);
 
+/* The same, and it counts for no use: what is only looked at is to be closed
+ * before what is used. */
+bool inode_ref_open(struct ic_inode *inode);
+
 /* The inode that the name in dir leads to, which the door is about to remove
  * from there: open, a new reference. NULL: it is not known, or it will be lost,
  * for want of an fd. */

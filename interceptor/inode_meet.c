@@ -60,7 +60,7 @@ static bool is_same(struct ic_inode *inode, const struct sys_born *found,
 {
     bool same;
 
-    if (inode_try_use(inode)) {
+    if (inode_ref_open(inode)) {
         /* Else the number may have been another's when it was looked at. */
         same = inode->opened < before;
         ic_inode_unref(inode);

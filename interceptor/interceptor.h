@@ -376,8 +376,9 @@ struct ic_inode *ic_inode_hold(struct ic_inode *inode);
 void ic_inode_unhold(struct ic_inode *inode);
 int ic_inode_use(struct ic *ic, struct ic_inode *inode);
 
-/* The same if its fd is open; else false. */
-bool ic_inode_try_use(struct ic_inode *inode);
+/* A reference if its fd is open; else false. To look at, not to use: it is
+ * still one of the first to be closed. */
+bool ic_inode_ref_open(struct ic_inode *inode);
 
 /* A number of the server's own, 0 at first, with each inode; changed from one
  * to another at once, or not: false. */

@@ -44,9 +44,9 @@ int ic_inode_use(struct ic *ic, struct ic_inode *inode)
     return rc == -ESTALE ? use_quietly(ic, inode) : rc;
 }
 
-bool ic_inode_try_use(struct ic_inode *inode)
+bool ic_inode_ref_open(struct ic_inode *inode)
 {
-    return inode_try_use(inode);
+    return inode_ref_open(inode);
 }
 
 unsigned ic_release_fds(struct ic *ic, unsigned n)

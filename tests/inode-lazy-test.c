@@ -77,7 +77,7 @@ static struct ic_inode *meet(struct fixture *f, struct ic_inode *dir,
 
 static bool is_open(struct ic_inode *inode)
 {
-    bool open = ic_inode_try_use(inode);
+    bool open = ic_inode_ref_open(inode);
 
     if (open)
         ic_inode_unref(inode);

@@ -69,7 +69,7 @@ static int check_fd(struct fuse_nodes *nodes, struct ic_inode *inode)
 {
     int r;
 
-    if (!ic_inode_try_use(inode))
+    if (!ic_inode_ref_open(inode))
         return 0;
     r = fd_reserve_check(nodes->ic, ic_inode_fd(inode));
     ic_inode_unref(inode);
