@@ -18,7 +18,7 @@
  * hash of the handle, which has the inode's generation in it, or else of its
  * time of birth. If it is not found so, it is lost: -ESTALE. What the door
  * itself moves or removes is never lost: it says so (inode_set_place(),
- * inode_table_note_removed()), and what could not be opened again, as it has no
+ * inode_note_removed()), and what could not be opened again, as it has no
  * name (any more), is not closed.
  *
  * What is listed with its attributes is known without ever having been open
