@@ -94,19 +94,6 @@ void inode_end_lazy(struct ic_inode *inode)
     inode->is_print_of_birth = false;
 }
 
-/* The one that has the number, or NULL: a new hold. */
-static struct ic_inode *find(struct inode_shard *shard, const struct stat *st)
-{
-    struct ic_inode *inode;
-
-    pthread_rwlock_rdlock(&shard->lock);
-    inode = inode_find_locked(shard, st->st_dev, st->st_ino, false);
-    if (inode)
-        ic_inode_hold(inode);
-    pthread_rwlock_unlock(&shard->lock);
-    return inode;
-}
-
 /* fresh (taken) is in the table then, or the one that was there before. */
 static struct ic_inode *add(struct inode_table *table,
                             struct inode_shard *shard, struct ic_inode *fresh)
@@ -140,7 +127,7 @@ struct ic_inode *inode_table_meet(struct inode_table *table,
         !look(table, dir, name, &found))
         return NULL;
     shard = inode_shard_of(table, found.st.st_dev, found.st.st_ino);
-    inode = find(shard, &found.st);
+    inode = inode_table_find(table, found.st.st_dev, found.st.st_ino);
     if (!inode) {
         fresh = new_closed(table, &found, dir, name);
         inode = add(table, shard, fresh);
