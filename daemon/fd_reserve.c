@@ -45,6 +45,13 @@ static rlim_t client_limit(void)
     return known;
 }
 
+static void note_number(int fd, rlim_t limit)
+{
+    if ((rlim_t)fd + TIGHT >= limit &&
+        !atomic_load_explicit(&tight, memory_order_relaxed))
+        atomic_store(&tight, true);
+}
+
 /* Are there two? */
 static bool has_two(struct ic *ic)
 {
@@ -73,9 +80,7 @@ int fd_reserve_check(struct ic *ic, int fd)
 {
     rlim_t limit = client_limit();
 
-    if ((rlim_t)fd + TIGHT >= limit &&
-        !atomic_load_explicit(&tight, memory_order_relaxed))
-        atomic_store(&tight, true);
+    note_number(fd, limit);
     if ((rlim_t)fd < limit)
         return 0;
     ic_release_fds(ic, RELEASE);
@@ -93,7 +98,10 @@ int fd_reserve_check_connection(int fd)
 
 bool fd_reserve_has(int fd)
 {
-    return (rlim_t)fd >= client_limit();
+    rlim_t limit = client_limit();
+
+    note_number(fd, limit);
+    return (rlim_t)fd >= limit;
 }
 
 int fd_reserve_room(struct ic *ic)

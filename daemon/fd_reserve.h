@@ -26,7 +26,8 @@ int fd_reserve_check(struct ic *ic, int fd);
  * others back: these may have half of the reserve. */
 int fd_reserve_check_connection(int fd);
 
-/* Is its number one of those that no client may have? See ic_options. */
+/* Is its number one of those that no client may have? See ic_options: asked of
+ * each inode that is opened again, it sees when they become few, too. */
 bool fd_reserve_has(int fd);
 
 /* Before one or two are made that a client keeps: is there room? What could not
