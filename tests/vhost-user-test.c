@@ -95,6 +95,50 @@ static void test_read_write(gconstpointer data)
     client_free(client);
 }
 
+/* Some of it goes out of the host's memory; length 0: to the end. No harm where
+ * it stays. */
+static void drop_cached(const char *path, off_t offset, off_t length)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    g_assert_cmpint(fsync(fd), ==, 0);
+    g_assert_cmpint(posix_fadvise(fd, offset, length, POSIX_FADV_DONTNEED), ==,
+                    0);
+    close(fd);
+}
+
+/* Many in turn are in the host's memory; then some are not, or in part. */
+static void test_cold_reads(gconstpointer data)
+{
+    enum { SIZE = 3 << 20, READ = 200 << 10, TURNS = 10 };
+    struct client *client = start(data);
+    g_autofree char *big = g_malloc(SIZE);
+    g_autofree char *path = host_path(client, "f");
+    struct fuse_entry_out entry;
+    const void *back;
+    uint64_t fh;
+
+    for (int i = 0; i < SIZE; i++)
+        big[i] = (char)(i * 31 + i / 4096);
+    g_assert_true(g_file_set_contents(path, big, SIZE, NULL));
+    g_assert_cmpint(fuse_client_lookup(client, ROOT, "f", &entry), ==, 0);
+    g_assert_cmpint(fuse_client_open(client, entry.nodeid, O_RDONLY, 0, &fh),
+                    ==, 0);
+    for (unsigned turn = 0; turn < TURNS; turn++) {
+        for (off_t at = 0; at < SIZE; at += READ) {
+            int wanted = (int)MIN(READ, SIZE - at);
+
+            g_assert_cmpint(
+                fuse_client_read(client, fh, (uint64_t)at, READ, &back), ==,
+                wanted);
+            g_assert_cmpmem(back, (size_t)wanted, big + at, (size_t)wanted);
+        }
+        drop_cached(path, (off_t)turn * READ + READ / 2,
+                    turn % 2 ? READ / 4 : 0);
+    }
+    client_free(client);
+}
+
 static void test_open_modes(gconstpointer data)
 {
     struct client *client = start(data);
@@ -432,6 +476,7 @@ static const struct {
     void (*run)(gconstpointer data);
 } tests[] = {
     { "files/read-write", test_read_write },
+    { "files/cold-reads", test_cold_reads },
     { "files/open-modes", test_open_modes },
     { "files/kill-priv", test_kill_priv },
     { "files/ranges", test_ranges },

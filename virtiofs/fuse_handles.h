@@ -23,6 +23,7 @@ struct fuse_handle {
     int fd; /* as ic_open() or ic_create() gave it */
     bool writable;
     atomic_bool no_nowait;  /* its filesystem has no RWF_NOWAIT */
+    atomic_uint n_cached;   /* reads in turn that met no disk; see fuse_io.c */
     struct ic_inode *inode; /* held */
     uint64_t id;
     pthread_mutex_t lock;   /* dir */

@@ -27,15 +27,38 @@ static int look_at(int fd, off_t offset)
     return n < 0 ? -errno : (int)n;
 }
 
+/* After so many reads in turn that were, the next one is likely to be in the
+ * host's memory, too. */
+#define CACHED_LIKELY 8u
+
+/* Much is not to be copied in vain: is its end there? The sum may be negative:
+ * EINVAL. */
+static bool is_likely_cached(const struct fuse_handle *handle, off_t offset,
+                             size_t size)
+{
+    return size < MUCH_DATA ||
+           atomic_load_explicit(&handle->n_cached, memory_order_relaxed) >=
+               CACHED_LIKELY ||
+           look_at(handle->fd, (off_t)((uint64_t)offset + size - 1)) != -EAGAIN;
+}
+
+static void note_cached(struct fuse_handle *handle, bool cached)
+{
+    unsigned n = atomic_load_explicit(&handle->n_cached, memory_order_relaxed);
+
+    if (cached ? n < CACHED_LIKELY : n > 0)
+        atomic_store_explicit(&handle->n_cached, cached ? n + 1 : 0,
+                              memory_order_relaxed);
+}
+
 /* Read what lies in the host's memory: FUSE_LONG if that is not all of it. */
-static ssize_t read_cached(struct fuse_handle *handle, const struct iovec *iov,
-                           unsigned n_iov, off_t offset, size_t size)
+static ssize_t read_if_cached(struct fuse_handle *handle,
+                              const struct iovec *iov, unsigned n_iov,
+                              off_t offset, size_t size)
 {
     ssize_t n;
 
-    /* Much is not to be copied in vain. The sum may be negative: EINVAL. */
-    if (size >= MUCH_DATA &&
-        look_at(handle->fd, (off_t)((uint64_t)offset + size - 1)) == -EAGAIN)
+    if (!is_likely_cached(handle, offset, size))
         return FUSE_LONG;
     n = preadv2(handle->fd, iov, (int)n_iov, offset, RWF_NOWAIT);
     if (n < 0 && errno == EOPNOTSUPP) {
@@ -48,6 +71,15 @@ static ssize_t read_cached(struct fuse_handle *handle, const struct iovec *iov,
         return FUSE_LONG; /* it is not the file's end */
     }
     return n < 0 ? -errno : n;
+}
+
+static ssize_t read_cached(struct fuse_handle *handle, const struct iovec *iov,
+                           unsigned n_iov, off_t offset, size_t size)
+{
+    ssize_t n = read_if_cached(handle, iov, n_iov, offset, size);
+
+    note_cached(handle, n != FUSE_LONG);
+    return n;
 }
 
 static ssize_t read_file(const struct fuse_request *request,
