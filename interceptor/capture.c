@@ -101,16 +101,14 @@ int capture_meta_at(struct wal *wal, struct ic_inode *dir, const char *name,
     return rc;
 }
 
-bool capture_has_binding(struct wal *wal, struct ic_inode *dir,
+bool capture_has_binding(const struct wal *wal, const struct ic_inode *dir,
                          const char *name)
 {
-    struct step_inode *known;
+    struct step_inode *known = step_find_inode(wal->step, dir->ino);
 
-    if (capture_inode(wal, dir, &known) < 0)
-        return false;
-    return !known || known->flags & STEP_CREATED ||
-           (known->flags & STEP_META &&
-            step_find_binding(wal->step, known, name));
+    return known && (known->flags & STEP_CREATED ||
+                     (known->flags & STEP_META &&
+                      step_find_binding(wal->step, known, name)));
 }
 
 int capture_binding(struct wal *wal, struct ic_inode *dir, const char *name,

@@ -57,8 +57,9 @@ int capture_inode(struct wal *wal, struct ic_inode *inode,
 int capture_binding(struct wal *wal, struct ic_inode *dir, const char *name,
                     const struct stat *now);
 
-/* Whether capture_binding() has nothing left to do, whatever is there now. */
-bool capture_has_binding(struct wal *wal, struct ic_inode *dir,
+/* Whether capture_binding() has nothing left to do, whatever is there now.
+ * Records nothing. */
+bool capture_has_binding(const struct wal *wal, const struct ic_inode *dir,
                          const char *name);
 
 /* The inode is about to get one more name. */

@@ -65,7 +65,7 @@ struct inode_table *inode_table_new(unsigned (*log_links)(dev_t dev, ino_t ino,
         table->shards[i].inodes = g_hash_table_new(inode_hash, inode_equal);
         table->shards[i].ring = g_ptr_array_new();
     }
-    table->places = g_new0(_Atomic uint32_t, INODE_PLACES);
+    table->places = g_new0(_Atomic uint64_t, INODE_PLACES);
     table->limits.max_open = UINT_MAX;
     table->limits.mount_fd = -1;
     table->log_links = log_links;
@@ -99,7 +99,7 @@ void inode_table_free(struct inode_table *table)
     g_aligned_free(table);
 }
 
-_Atomic uint32_t *inode_table_places(struct inode_table *table)
+_Atomic uint64_t *inode_table_places(struct inode_table *table)
 {
     return table->places;
 }

@@ -167,6 +167,12 @@ struct ic_inode *inode_table_meet(struct inode_table *table,
 struct ic_inode *inode_table_find(struct inode_table *table, dev_t dev,
                                   ino_t ino);
 
+/* The one that was last seen in dir under that name, if that is known: a hint.
+ * A new hold, or NULL. */
+struct ic_inode *inode_table_find_at(struct inode_table *table,
+                                     const struct ic_inode *dir,
+                                     const char *name);
+
 /* From a hold, one that is the caller's, too: a reference. 0 or -errno: -ESTALE
  * (it is lost), -EMFILE ... Opens it and what is above it, if need be. */
 int inode_use(struct ic_inode *inode);
@@ -180,7 +186,8 @@ bool inode_ref_open(struct ic_inode *inode);
 
 /* The inode that the name in dir leads to, which the door is about to remove
  * from there: open, a new reference. NULL: it is not known, or it will be lost,
- * for want of an fd. */
+ * for want of an fd. As long as none are closed nobody is asked where it leads:
+ * what was last seen there is what is to be seen there no more. */
 struct ic_inode *inode_table_hold_name(struct inode_table *table,
                                        const struct ic_inode *dir,
                                        const char *name);
@@ -232,11 +239,11 @@ struct ic_inode *inode_table_find_open(struct inode_table *table,
 /* It is forgotten: to look for it where it was last seen is not worth while. */
 void inode_leave_place(const struct ic_inode *inode);
 
-/* Prints of places where inodes were met, to see what is worth a look. They
- * displace one another. */
+/* Places where inodes were met, to see what is worth a look. They displace one
+ * another. */
 #define INODE_PLACES (1u << 18)
 
-_Atomic uint32_t *inode_table_places(struct inode_table *table);
+_Atomic uint64_t *inode_table_places(struct inode_table *table);
 
 /* Let its fd be closed when it is not used. Not while it is removed. */
 void inode_ring_add(struct ic_inode *inode);

@@ -25,7 +25,7 @@ struct inode_table {
     atomic_uint n_moving;     /* changes of names that are being made */
     atomic_uint n_moved;      /* and that were */
     uint64_t mount;           /* 0: not known */
-    _Atomic uint32_t *places; /* INODE_PLACES */
+    _Atomic uint64_t *places; /* INODE_PLACES */
     unsigned (*log_links)(dev_t dev, ino_t ino, void *opaque);
     void *opaque;
 };

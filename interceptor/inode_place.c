@@ -28,22 +28,39 @@ int64_t inode_clock(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static _Atomic uint32_t *place_slot(struct inode_table *table, uint64_t print)
+/* A slot has a part of the print, not 0, and below it the number of the inode,
+ * or 0 if that is too long. */
+#define SLOT_INO_BITS 40
+
+static _Atomic uint64_t *place_slot(struct inode_table *table, uint64_t print)
 {
     return &inode_table_places(table)[print % INODE_PLACES];
 }
 
-static bool is_worth_a_look(struct inode_table *table, uint64_t print)
+static uint64_t slot_of(uint64_t print, ino_t ino)
 {
-    return atomic_load_explicit(place_slot(table, print),
-                                memory_order_relaxed) ==
-           (uint32_t)(print >> 32);
+    return (print >> SLOT_INO_BITS | 1) << SLOT_INO_BITS |
+           (ino >> SLOT_INO_BITS ? 0 : ino);
 }
 
-static void note_place(struct inode_table *table, uint64_t print)
+static bool is_worth_a_look(struct inode_table *table, uint64_t print)
 {
-    if (!is_worth_a_look(table, print))
-        atomic_store_explicit(place_slot(table, print), (uint32_t)(print >> 32),
+    uint64_t slot = atomic_load_explicit(place_slot(table, print),
+                                         memory_order_relaxed);
+
+    return slot >> SLOT_INO_BITS == slot_of(print, 0) >> SLOT_INO_BITS;
+}
+
+static bool is_noted(struct inode_table *table, uint64_t print, ino_t ino)
+{
+    return atomic_load_explicit(place_slot(table, print),
+                                memory_order_relaxed) == slot_of(print, ino);
+}
+
+static void note_place(struct inode_table *table, uint64_t print, ino_t ino)
+{
+    if (!is_noted(table, print, ino))
+        atomic_store_explicit(place_slot(table, print), slot_of(print, ino),
                               memory_order_relaxed);
 }
 
@@ -52,9 +69,28 @@ void inode_leave_place(const struct ic_inode *inode)
     uint64_t print = atomic_load_explicit(&inode->place_print,
                                           memory_order_relaxed);
 
-    if (print != 0 && is_worth_a_look(inode->table, print))
+    if (print != 0 && is_noted(inode->table, print, inode->ino))
         atomic_store_explicit(place_slot(inode->table, print), 0,
                               memory_order_relaxed);
+}
+
+struct ic_inode *inode_table_find_at(struct inode_table *table,
+                                     const struct ic_inode *dir,
+                                     const char *name)
+{
+    uint64_t print = place_print(dir, name);
+    uint64_t slot = atomic_load_explicit(place_slot(table, print),
+                                         memory_order_relaxed);
+    ino_t ino = slot & ((1ull << SLOT_INO_BITS) - 1);
+    struct ic_inode *inode;
+
+    if (ino == 0 || slot != slot_of(print, ino))
+        return NULL;
+    inode = inode_table_find(table, dir->dev, ino);
+    if (inode && inode_is_at(inode, dir, name))
+        return inode;
+    ic_inode_unhold(inode);
+    return NULL;
 }
 
 struct ic_inode *inode_table_look(struct inode_table *table,
@@ -95,7 +131,7 @@ void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
     struct ic_inode *old = NULL;
     bool moved;
 
-    note_place(inode->table, print);
+    note_place(inode->table, print, inode->ino);
     /* Most lookups find what is known. */
     if (inode == parent || atomic_load_explicit(&inode->place_print,
                                                 memory_order_relaxed) == print)

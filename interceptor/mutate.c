@@ -430,9 +430,7 @@ struct ic_inode *mutate_hold_name(struct ic *ic, const struct ic_inode *dir,
                                   const char *name)
 {
     inode_table_begin_move(ic->inodes);
-    return name && inode_table_is_crowded(ic->inodes)
-               ? inode_table_hold_name(ic->inodes, dir, name)
-               : NULL;
+    return name ? inode_table_hold_name(ic->inodes, dir, name) : NULL;
 }
 
 void mutate_let_go(struct ic *ic, struct ic_inode *victim, int rc,

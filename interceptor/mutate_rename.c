@@ -17,6 +17,7 @@
 #include "common/fd.h"
 #include "interceptor/limits.h"
 #include "interceptor/mutate.h"
+#include "interceptor/rights.h"
 #include "interceptor/sys.h"
 
 struct rename_end {
@@ -250,19 +251,42 @@ static void set_places(struct ic *ic, const struct rename_end *from,
         set_place(ic, &to->st, from);
 }
 
-/* Without undo: what moves need only be known where inodes are closed. */
+/* What was last seen there: a hint, and of its stat no more than what it is. */
+static bool find_seen(struct ic *ic, struct rename_end *end)
+{
+    struct ic_inode *inode = inode_table_find_at(ic->inodes, end->dir,
+                                                 end->name);
+
+    end->exists = inode != NULL;
+    if (!inode)
+        return false;
+    end->st.st_ino = inode->ino;
+    end->st.st_dev = inode->dev;
+    end->st.st_mode = inode->type;
+    ic_inode_unhold(inode);
+    return true;
+}
+
+/* What moves, to note where it is then. Where inodes are closed, that must be
+ * certain, and it is asked again of those that will be (inode_fds.c). */
+static int find_moved(struct ic *ic, struct rename_end *end)
+{
+    return !inode_table_is_crowded(ic->inodes) && find_seen(ic, end)
+               ? 0
+               : look(ic, end);
+}
+
 static int rename_unkept(struct ic *ic, struct rename_end *from,
                          struct rename_end *to, unsigned flags)
 {
-    bool crowded = inode_table_is_crowded(ic->inodes);
-    int rc = crowded ? look(ic, from) : 0;
+    int rc = find_moved(ic, from);
 
-    if (rc == 0 && crowded)
-        rc = look(ic, to);
+    if (rc == 0 && flags & RENAME_EXCHANGE)
+        rc = find_moved(ic, to);
     if (rc == 0)
         rc = sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
                            flags);
-    if (rc == 0 && crowded)
+    if (rc == 0)
         set_places(ic, from, to, flags);
     return rc;
 }
@@ -283,6 +307,32 @@ static int look_at_target(struct ic *ic, struct rename_end *to, unsigned flags,
                : look(ic, to);
 }
 
+/* Is nothing left to be recorded, nor to be asked? Both names have been, and
+ * what moves is no directory, that we might be unable to put aside. */
+static bool is_recorded(struct ic *ic, struct rename_end *from,
+                        struct rename_end *to, unsigned flags)
+{
+    return flags == 0 && engine_captures(ic) &&
+           !inode_table_is_crowded(ic->inodes) && rights_override_mode() &&
+           capture_has_binding(&ic->wal, from->dir, from->name) &&
+           capture_has_binding(&ic->wal, to->dir, to->name) &&
+           find_seen(ic, from) && !S_ISDIR(from->st.st_mode);
+}
+
+/* Such a rename needs no look at what it moves: it fails by itself if nothing
+ * is there, or if something is in the way (-EAGAIN). */
+static int rename_recorded(struct ic *ic, const struct rename_end *from,
+                           const struct rename_end *to)
+{
+    int rc = durable_check(ic);
+
+    if (rc == 0)
+        rc = rename_free(ic, from, to, 0);
+    if (rc == 0)
+        set_places(ic, from, to, 0);
+    return rc;
+}
+
 static int rename_once(struct ic *ic, struct rename_end *from,
                        struct rename_end *to, unsigned flags, bool again)
 {
@@ -290,6 +340,8 @@ static int rename_once(struct ic *ic, struct rename_end *from,
 
     if (!ic->undo_dir)
         return rename_unkept(ic, from, to, flags);
+    if (!again && is_recorded(ic, from, to, flags))
+        return rename_recorded(ic, from, to);
     rc = look(ic, from);
     if (rc == 0)
         rc = look_at_target(ic, to, flags, again);

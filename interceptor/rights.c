@@ -23,6 +23,7 @@ enum { NOBODY = 65534 }; /* kernel.overflowuid, overflowgid (proc(5)) */
 
 static atomic_bool unknown_user, unknown_group, no_capabilities;
 static atomic_bool no_attributes, has_labels, other_namespace;
+static atomic_int overrides; /* 0: not asked yet, 1 or -1 */
 
 /* Those of a namespace whose root is not in its map cannot be set either, and
  * CAP_SETFCAP does not help (capabilities(7)). */
@@ -72,6 +73,7 @@ void rights_prepare(void)
     prepare_attributes(fd);
     atomic_store(&other_namespace,
                  atomic_load(&unknown_user) || is_other_namespace());
+    atomic_store(&overrides, 0);
 }
 
 uid_t rights_uid(uid_t uid)
@@ -178,6 +180,22 @@ int rights_lack_attributes(int fd)
             return 1;
     }
     return 0;
+}
+
+/* Asked late, for a daemon gives capabilities up after it has opened the share;
+ * and once, for it is asked at each rename. */
+bool rights_override_mode(void)
+{
+    int known = atomic_load_explicit(&overrides, memory_order_relaxed);
+
+    if (known == 0) {
+        known = !atomic_load(&other_namespace) &&
+                        has_capability(CAP_DAC_OVERRIDE)
+                    ? 1
+                    : -1;
+        atomic_store(&overrides, known);
+    }
+    return known > 0;
 }
 
 bool rights_see_trusted(void)

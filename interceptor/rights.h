@@ -42,6 +42,10 @@ int rights_lack_capability(int fd);
  * -errno. */
 int rights_lack_attributes(int fd);
 
+/* May we write what its mode does not let us (CAP_DAC_OVERRIDE)? As a thread
+ * first found that asked. */
+bool rights_override_mode(void);
+
 /* Are we told of attributes named "trusted."? Else they look as if there were
  * none (xattr(7)). */
 bool rights_see_trusted(void);

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -196,6 +197,31 @@ static void onto_known_name(struct edits *f)
     g_assert_cmpint(system(find), ==, 0);
 }
 
+/* What others put where the step has moved things from and to is moved as it
+ * is; what they moved away from there stays where they moved it. */
+static void from_known_name(struct edits *f)
+{
+    g_autofree char *full = world_host_path(f->w, "file");
+    g_autofree char *kept = world_host_path(f->w, "kept");
+    int64_t id = world_step(f->w);
+
+    client_rename(f, "file", "name");
+    client_rename(f, "name", "file");
+    client_rename(f, "file", "name");
+    client_rename(f, "name", "file");
+    g_usleep(CLOCK_LAG_US);
+    g_assert_cmpint(rename(full, kept), ==, 0);
+    edits_write(f, "file", "precious");
+    client_rename(f, "file", "name");
+    edits_assert_text(f, "name", "precious");
+    edits_assert_text(f, "kept", "old");
+    json_decref(world_close_step(f->w, id));
+    edits_refused(f, "name");
+    edits_forced(f, "name");
+    edits_assert_text(f, "name", NULL);
+    edits_assert_text(f, "kept", "old");
+}
+
 static const struct edits_case cases[] = {
     { "foreign-work/in-new", in_new },
     { "foreign-work/in-replaced", in_replaced },
@@ -204,6 +230,7 @@ static const struct edits_case cases[] = {
     { "foreign-work/killed", killed },
     { "foreign-work/older", older },
     { "foreign-work/onto-known-name", onto_known_name },
+    { "foreign-work/from-known-name", from_known_name },
 };
 
 int main(int argc, char **argv)

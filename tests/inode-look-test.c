@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "interceptor/fault.h"
 #include "interceptor/interceptor.h"
 #include "tests/oracle.h"
 #include "tests/world.h"
@@ -108,6 +109,173 @@ static void test_put_by_others(struct fixture *f, gconstpointer data)
     ic_inode_unref(file);
 }
 
+static void rename_file(struct fixture *f, const char *from, const char *to)
+{
+    struct ic_inode *root = ic_root(f->ic);
+
+    OK(ic_renameat2(f->ic, root, from, root, to, 0));
+}
+
+#ifdef STEPBACK_FAULT_INJECTION
+
+static struct fault_board board;
+
+static void count_looks(void)
+{
+    /* One that never comes: it is counted until then. */
+    const struct fault_plan plan = { .action = FAULT_LOOK_ERRNO,
+                                     .point = UINT_MAX };
+
+    fault_use(&board);
+    fault_set(&board, &plan);
+}
+
+static unsigned looks(void)
+{
+    return atomic_load(&board.looks);
+}
+
+#else
+
+static void count_looks(void)
+{
+}
+
+static unsigned looks(void)
+{
+    return 0;
+}
+
+#endif
+
+/* A step has recorded both names: what moves needs no look, and is known where
+ * it is then. */
+static void test_renamed(struct fixture *f, gconstpointer data)
+{
+    struct stat st;
+    struct ic_inode *file = look_up(f, ic_root(f->ic), "file", &st), *again;
+    struct rlimit old;
+
+    if (!data) {
+        g_test_skip("without undo, places are known of lookups alone");
+        ic_inode_unref(file);
+        return;
+    }
+    rename_file(f, "file", "moved");
+    rename_file(f, "moved", "file");
+    count_looks();
+    rename_file(f, "file", "moved");
+    g_assert_cmpuint(looks(), ==, 0);
+    g_assert_cmpint(
+        ic_renameat2(f->ic, ic_root(f->ic), "file", ic_root(f->ic), "moved", 0),
+        ==, -ENOENT);
+    forbid_fds(&old);
+    again = look_up(f, ic_root(f->ic), "moved", &st);
+    OK(setrlimit(RLIMIT_NOFILE, &old));
+    g_assert_true(again == file);
+    ic_inode_unref(again);
+    ic_inode_unref(file);
+}
+
+/* Nor does a name in a folder of the step's, to find out that it is free. */
+static void test_made(struct fixture *f, gconstpointer data)
+{
+    struct ic_cred cred = { .umask = 022 };
+    struct ic_inode *dir, *file;
+
+    OK(ic_mkdirat(f->ic, &cred, ic_root(f->ic), "made", 0755, &dir, NULL));
+    OK(ic_mknodat(f->ic, &cred, dir, "file", S_IFREG | 0644, 0, &file, NULL));
+    ic_inode_unref(file);
+    count_looks();
+    g_assert_cmpint(
+        ic_mknodat(f->ic, &cred, dir, "file", S_IFREG | 0644, 0, &file, NULL),
+        ==, -EEXIST);
+    g_assert_cmpint(ic_mkdirat(f->ic, &cred, dir, "file", 0755, &file, NULL),
+                    ==, -EEXIST);
+    g_assert_cmpint(ic_symlinkat(f->ic, &cred, "to", dir, "file", &file, NULL),
+                    ==, -EEXIST);
+    g_assert_cmpuint(looks(), ==, 0);
+    ic_inode_unref(dir);
+}
+
+/* Others have put something else at a name that was known. */
+static void test_renamed_another(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *path = world_host_path(f->world, "file");
+    g_autofree char *kept = world_host_path(f->world, "kept");
+    struct stat st;
+    struct ic_inode *file = look_up(f, ic_root(f->ic), "file", &st), *found;
+
+    rename_file(f, "file", "moved");
+    rename_file(f, "moved", "file");
+    OK(rename(path, kept));
+    world_host_dir(f->world, "file");
+    rename_file(f, "file", "moved");
+    found = look_up(f, ic_root(f->ic), "moved", &st);
+    g_assert_true(S_ISDIR(st.st_mode) && found != file);
+    ic_inode_unref(found);
+    found = look_up(f, ic_root(f->ic), "kept", &st);
+    g_assert_true(found == file);
+    ic_inode_unref(found);
+    ic_inode_unref(file);
+}
+
+/* What was moved while there was room for all, and is closed later, when the
+ * folder is closed as well, is found again. */
+static void close_and_use(struct fixture *f, struct ic_inode *dir,
+                          struct ic_inode *file)
+{
+    struct stat st;
+
+    ic_inode_hold(dir);
+    ic_inode_unref(dir);
+    ic_release_fds(f->ic, UINT_MAX);
+    ic_inode_hold(file);
+    ic_inode_unref(file);
+    ic_release_fds(f->ic, UINT_MAX);
+    OK(ic_inode_use(f->ic, file));
+    OK(ic_stat(f->ic, file, &st));
+    g_assert_cmpuint(st.st_ino, ==, ic_inode_ino(file));
+    ic_inode_unref(file);
+    ic_inode_unhold(file);
+    ic_inode_unhold(dir);
+}
+
+static void test_closed_later(struct fixture *f, gconstpointer data)
+{
+    struct stat st;
+    struct ic_inode *dir = look_up(f, ic_root(f->ic), "dir", &st), *file;
+
+    world_host_file(f->world, "dir/old", "old");
+    file = look_up(f, dir, "old", &st);
+    OK(ic_renameat2(f->ic, dir, "old", dir, "new", 0));
+    close_and_use(f, dir, file);
+}
+
+static void test_unlinked_closed_later(struct fixture *f, gconstpointer data)
+{
+    struct stat st;
+    struct ic_inode *dir = look_up(f, ic_root(f->ic), "dir", &st), *file;
+
+    world_host_file(f->world, "dir/old", "old");
+    file = look_up(f, dir, "old", &st);
+    OK(ic_linkat(f->ic, file, dir, "new", NULL));
+    OK(ic_unlinkat(f->ic, dir, "new", 0));
+    close_and_use(f, dir, file);
+}
+
+static void test_exchanged_closed_later(struct fixture *f, gconstpointer data)
+{
+    struct stat st;
+    struct ic_inode *dir = look_up(f, ic_root(f->ic), "dir", &st), *file;
+
+    world_host_file(f->world, "dir/old", "old");
+    world_host_file(f->world, "dir/new", "new");
+    file = look_up(f, dir, "old", &st);
+    OK(ic_renameat2(f->ic, dir, "old", dir, "new", RENAME_EXCHANGE));
+    close_and_use(f, dir, file);
+}
+
 /* Each file that is put there has a size of its own: is the inode that was
  * found the one that the stat is of? Freed numbers are given again. */
 static gpointer look_on(gpointer data)
@@ -160,6 +328,12 @@ static const struct {
     { "needs-no-fd", test_needs_no_fd },
     { "put-by-others", test_put_by_others },
     { "replaced", test_replaced },
+    { "renamed", test_renamed },
+    { "made", test_made },
+    { "renamed-another", test_renamed_another },
+    { "closed-later", test_closed_later },
+    { "unlinked-closed-later", test_unlinked_closed_later },
+    { "exchanged-closed-later", test_exchanged_closed_later },
 };
 
 int main(int argc, char **argv)
