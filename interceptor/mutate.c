@@ -60,12 +60,17 @@ int mutate_finish(struct ic *ic, int rc)
 /* ---- creating ------------------------------------------------------------ */
 
 /* A name that cannot be looked at must not be recorded as one that was not
- * there: undo would remove what it names. */
-static int check_free(struct ic_inode *dir, const char *name)
+ * there: undo would remove what it names. Where nothing is to be recorded, what
+ * makes the name finds out by itself whether it is free. */
+static int check_free(struct ic *ic, struct ic_inode *dir, const char *name)
 {
     struct stat st;
-    int rc = sys_stat_name(dir->fd, name, &st);
+    int rc;
 
+    if (!ic->undo_dir ||
+        (engine_captures(ic) && capture_has_binding(&ic->wal, dir, name)))
+        return 0;
+    rc = sys_stat_name(dir->fd, name, &st);
     return rc == 0 ? -EEXIST : rc == -ENOENT ? 0 : rc;
 }
 
@@ -123,7 +128,7 @@ static int create_node(struct ic *ic, const struct ic_cred *cred,
 
     if (rc < 0)
         return rc;
-    rc = ic->undo_dir ? check_free(dir, name) : 0;
+    rc = check_free(ic, dir, name);
     if (rc == 0 && engine_captures(ic))
         rc = capture_binding(&ic->wal, dir, name, NULL);
     if (rc == 0)
@@ -225,7 +230,7 @@ static int create_new(struct ic *ic, const struct ic_cred *cred,
 
     if (rc < 0)
         return rc;
-    rc = check_free(dir, name);
+    rc = check_free(ic, dir, name);
     if (rc == 0 && engine_captures(ic))
         rc = capture_binding(&ic->wal, dir, name, NULL);
     if (rc == 0)
@@ -319,7 +324,7 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
         return rc;
     if (engine_is_mounted(ic, inode))
         return mutate_finish(ic, -EXDEV);
-    rc = check_free(dir, name);
+    rc = check_free(ic, dir, name);
     if (rc == 0)
         rc = check_linkable(inode, &unnamed);
     /* Its home, while the tree still shows it: the new name is none. */
