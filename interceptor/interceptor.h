@@ -228,8 +228,8 @@ struct ic_options {
 
     /* Is an fd of this number one of the last, which no client may keep? An
      * inode that is removed while it is held cannot be opened again, so its fd
-     * stays open; but not these: then it is lost (-ESTALE). Asked, too, of
-     * each inode that is opened again. Called from any thread. NULL: none is. */
+     * stays open; but not these: then it is lost (-ESTALE). Asked, too, of each
+     * inode that is opened again. Called from any thread. NULL: none is. */
     bool (*is_reserved_fd)(int fd);
 
     /* Do not watch the share: edits from outside are then noticed by comparing
