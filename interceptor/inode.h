@@ -19,7 +19,7 @@
  * time of birth. If it is not found so, it is lost: -ESTALE. What the door
  * itself moves or removes is never lost: it says so (inode_set_place(),
  * inode_note_removed()), and what could not be opened again, as it has no
- * name (any more), is not closed.
+ * name (any more), is not closed. What others moved meanwhile may be lost.
  *
  * What is listed with its attributes is known without ever having been open
  * (inode_table_meet()): it is closed from the start, and its print is of its

@@ -60,18 +60,23 @@ int mutate_finish(struct ic *ic, int rc)
 /* ---- creating ------------------------------------------------------------ */
 
 /* A name that cannot be looked at must not be recorded as one that was not
- * there: undo would remove what it names. Where nothing is to be recorded, what
- * makes the name finds out by itself whether it is free. */
-static int check_free(struct ic *ic, struct ic_inode *dir, const char *name)
+ * there: undo would remove what it names. */
+static int check_free(struct ic_inode *dir, const char *name)
 {
     struct stat st;
-    int rc;
+    int rc = sys_stat_name(dir->fd, name, &st);
 
-    if (!ic->undo_dir ||
-        (engine_captures(ic) && capture_has_binding(&ic->wal, dir, name)))
-        return 0;
-    rc = sys_stat_name(dir->fd, name, &st);
     return rc == 0 ? -EEXIST : rc == -ENOENT ? 0 : rc;
+}
+
+/* Where nothing is to be recorded, the call that makes the name (and replaces
+ * nothing) finds out by itself whether it is free. */
+static int check_new(struct ic *ic, struct ic_inode *dir, const char *name)
+{
+    return !ic->undo_dir || (engine_captures(ic) &&
+                             capture_has_binding(&ic->wal, dir, name))
+               ? 0
+               : check_free(dir, name);
 }
 
 /* What to make, for make_node(). */
@@ -128,7 +133,7 @@ static int create_node(struct ic *ic, const struct ic_cred *cred,
 
     if (rc < 0)
         return rc;
-    rc = check_free(ic, dir, name);
+    rc = check_new(ic, dir, name);
     if (rc == 0 && engine_captures(ic))
         rc = capture_binding(&ic->wal, dir, name, NULL);
     if (rc == 0)
@@ -230,7 +235,7 @@ static int create_new(struct ic *ic, const struct ic_cred *cred,
 
     if (rc < 0)
         return rc;
-    rc = check_free(ic, dir, name);
+    rc = check_new(ic, dir, name);
     if (rc == 0 && engine_captures(ic))
         rc = capture_binding(&ic->wal, dir, name, NULL);
     if (rc == 0)
@@ -324,7 +329,7 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
         return rc;
     if (engine_is_mounted(ic, inode))
         return mutate_finish(ic, -EXDEV);
-    rc = check_free(ic, dir, name);
+    rc = check_free(dir, name);
     if (rc == 0)
         rc = check_linkable(inode, &unnamed);
     /* Its home, while the tree still shows it: the new name is none. */
