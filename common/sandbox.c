@@ -293,6 +293,11 @@ const char *sandbox_store_dir(const struct sandbox *sandbox)
     return sandbox->store_dir;
 }
 
+bool sandbox_has_own_mounts(const struct sandbox *sandbox)
+{
+    return sandbox->mode == SANDBOX_NAMESPACE;
+}
+
 bool sandbox_fds_are_here(const struct sandbox *sandbox)
 {
     return sandbox->mode == SANDBOX_CHROOT;

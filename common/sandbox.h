@@ -97,6 +97,9 @@ const char *sandbox_share(const struct sandbox *sandbox);
 const char *sandbox_undo_dir(const struct sandbox *sandbox);
 const char *sandbox_store_dir(const struct sandbox *sandbox);
 
+/* Are the folders there through mounts that nobody else has? */
+bool sandbox_has_own_mounts(const struct sandbox *sandbox);
+
 /* Is the current folder what /proc/self/fd is elsewhere (proc_fd.h)? */
 bool sandbox_fds_are_here(const struct sandbox *sandbox);
 

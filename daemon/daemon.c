@@ -132,7 +132,12 @@ static gboolean enter_sandbox(struct daemon *daemon, GError **error)
             daemon->watch_fd = ic_watch_open();
     }
     daemon->sandbox = sandbox_enter(&options->sandbox, error);
-    if (!daemon->sandbox || !sandbox_confine(daemon->sandbox, error))
+    if (!daemon->sandbox)
+        return FALSE;
+    /* While there are the capabilities for it. */
+    if (daemon->watch_fd > 0 && sandbox_has_own_mounts(daemon->sandbox))
+        ic_watch_spare_mount(daemon->watch_fd, sandbox_share(daemon->sandbox));
+    if (!sandbox_confine(daemon->sandbox, error))
         return FALSE;
     if (sandbox_fds_are_here(daemon->sandbox)) {
         ic_use_fd_folder();

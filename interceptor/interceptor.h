@@ -273,6 +273,12 @@ struct ic_options {
  * ic_options.watch_fd, or -errno; there is a watcher without it, too. */
 int ic_watch_open(void);
 
+/* The folder is reached here (path) through a mount of the server's own, by
+ * which nobody else writes: the watcher, whose fd that is, is not to be told
+ * what is closed there after writing, since telling costs the writer. For who
+ * has CAP_SYS_ADMIN; who has not is told, as before. */
+void ic_watch_spare_mount(int watch_fd, const char *path);
+
 /* Open a folder and its log, take the log's lock, and roll back the step that
  * was open when a process died, or called ic_close(), if there is one
  * (ic_recovered()). Free with ic_close(). NULL and error: ERROR_INVALID_FIELD

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/log.h"
 #include "interceptor/watch_parts.h"
 
 #ifndef FAN_REPORT_TARGET_FID
@@ -61,6 +62,19 @@ int ic_watch_open(void)
     if (fd < 0 && errno == EPERM)
         fd = fanotify_init(INIT_FLAGS, O_RDONLY | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
+}
+
+void ic_watch_spare_mount(int watch_fd, const char *path)
+{
+    int rc = fanotify_mark(watch_fd,
+                           FAN_MARK_ADD | FAN_MARK_MOUNT |
+                               FAN_MARK_IGNORED_MASK |
+                               FAN_MARK_IGNORED_SURV_MODIFY,
+                           FAN_CLOSE_WRITE, AT_FDCWD, path);
+
+    if (rc < 0)
+        log_debug(LOG_FILE_WATCHER, "it is told our own writes, too: %s",
+                  g_strerror(errno));
 }
 
 static int open_queue(struct ic *ic)
@@ -228,6 +242,14 @@ static void read_event(struct watch *watch,
     on_event(watch, &event);
 }
 
+/* Of what we did ourselves only what happens to directories matters. */
+static bool is_idle(const struct watch *watch,
+                    const struct fanotify_event_metadata *head)
+{
+    return head->pid == watch->own_pid &&
+           !(head->mask & (FAN_ONDIR | FAN_DELETE_SELF | FAN_Q_OVERFLOW));
+}
+
 static void drain(struct watch *watch)
 {
     g_autofree char *buffer = g_malloc(BUFFER), *event = g_malloc(BUFFER);
@@ -244,8 +266,10 @@ static void drain(struct watch *watch)
             memcpy(&head, at, sizeof(head));
             if (head.event_len < sizeof(head) || head.event_len > (size_t)len)
                 break;
-            memcpy(event, at, head.event_len);
-            read_event(watch, (const void *)event);
+            if (!is_idle(watch, &head)) {
+                memcpy(event, at, head.event_len);
+                read_event(watch, (const void *)event);
+            }
             at += head.event_len;
             len -= head.event_len;
         }
