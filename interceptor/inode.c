@@ -65,7 +65,7 @@ struct inode_table *inode_table_new(unsigned (*log_links)(dev_t dev, ino_t ino,
         table->shards[i].inodes = g_hash_table_new(inode_hash, inode_equal);
         table->shards[i].ring = g_ptr_array_new();
     }
-    table->places = g_new0(_Atomic uint64_t, INODE_PLACES);
+    table->places = inode_places_new();
     table->limits.max_open = UINT_MAX;
     table->limits.mount_fd = -1;
     table->log_links = log_links;
@@ -95,7 +95,7 @@ void inode_table_free(struct inode_table *table)
         pthread_rwlock_destroy(&table->shards[i].lock);
     }
     fd_close(&table->limits.mount_fd);
-    g_free((void *)table->places);
+    inode_places_free(table->places);
     g_aligned_free(table);
 }
 
@@ -149,15 +149,17 @@ void inode_table_set_mount(struct inode_table *table, int dirfd)
 struct ic_inode *inode_new(struct inode_table *table, const struct stat *st,
                            bool other_mount)
 {
-    struct ic_inode *inode = g_new0(struct ic_inode, 1);
+    struct ic_inode *inode = g_new(struct ic_inode, 1);
 
-    inode->table = table;
-    inode->dev = st->st_dev;
-    inode->ino = st->st_ino;
-    inode->type = st->st_mode & S_IFMT;
-    inode->other_mount = other_mount;
-    inode->fd = -1;
-    inode->ring_index = INODE_NOT_IN_RING;
+    *inode = (struct ic_inode){
+        .table = table,
+        .dev = st->st_dev,
+        .ino = st->st_ino,
+        .type = st->st_mode & S_IFMT,
+        .other_mount = other_mount,
+        .fd = -1,
+        .ring_index = INODE_NOT_IN_RING,
+    };
     pthread_mutex_init(&inode->lock, NULL);
     return inode;
 }

@@ -243,6 +243,8 @@ void inode_leave_place(const struct ic_inode *inode);
  * another. */
 #define INODE_PLACES (1u << 18)
 
+_Atomic uint64_t *inode_places_new(void);
+void inode_places_free(_Atomic uint64_t *places);
 _Atomic uint64_t *inode_table_places(struct inode_table *table);
 
 /* Let its fd be closed when it is not used. Not while it is removed. */
