@@ -48,12 +48,14 @@ void fuse_handles_free(struct fuse_handles *handles)
 int fuse_handles_add(struct fuse_handles *handles, int fd, int flags,
                      struct ic_inode *inode, uint64_t *ret_id)
 {
-    struct fuse_handle *handle = g_new0(struct fuse_handle, 1);
+    struct fuse_handle *handle = g_new(struct fuse_handle, 1);
     int r;
 
-    handle->fd = fd;
-    handle->writable = (flags & O_ACCMODE) != O_RDONLY;
-    handle->inode = ic_inode_ref(inode);
+    *handle = (struct fuse_handle){
+        .fd = fd,
+        .writable = (flags & O_ACCMODE) != O_RDONLY,
+        .inode = ic_inode_ref(inode),
+    };
     pthread_mutex_init(&handle->lock, NULL);
     if (S_ISDIR(ic_inode_type(inode)))
         handle->dir = dir_stream_new(fd);

@@ -85,10 +85,9 @@ static int add_node(struct fuse_nodes *nodes, struct ic_inode *inode,
 
     if (r < 0)
         return r;
-    node = g_new0(struct fuse_node, 1);
+    node = g_new(struct fuse_node, 1);
     /* Complete before its id can be found. */
-    node->inode = ic_inode_hold(inode);
-    node->n_lookups = 1;
+    *node = (struct fuse_node){ .inode = ic_inode_hold(inode), .n_lookups = 1 };
     r = slot_table_insert(nodes->slots, node, &node->id, ret_id);
     if (r < 0) {
         ic_inode_unhold(inode);
