@@ -211,34 +211,60 @@ static bool is_preceded(const struct queue_worker *worker)
            virtqueue_has_more(&before->vq);
 }
 
+/* Answers of which the driver has not been told. */
+struct untold {
+    unsigned n;
+    size_t bytes;
+};
+
+static void tell(struct queue_worker *worker, struct untold *untold)
+{
+    if (untold->n > 0)
+        signal_driver(worker);
+    *untold = (struct untold){ 0 };
+}
+
+/* The next request, as next_request(). When there is none the driver is told,
+ * and one that waited for that may have another by then: without a kick, which
+ * is to be asked for only when there is nothing to do. */
+static int tell_and_take(struct queue_worker *worker, struct untold *untold,
+                         struct virtqueue_chain *chain, int *ret_error)
+{
+    int r = next_request(worker, chain, ret_error);
+
+    if (r != 0 || untold->n == 0)
+        return r;
+    tell(worker, untold);
+    return is_preceded(worker) ? 0 : next_request(worker, chain, ret_error);
+}
+
 bool queue_worker_run(struct queue_worker *worker, struct queue_hand *hand)
 {
     struct virtqueue *vq = &worker->vq;
-    unsigned unsignalled = 0;
-    size_t bytes = 0, len;
+    struct untold untold = { 0 };
     int r = 0, error;
+    size_t len;
 
     if (!worker->running || !may_run(worker))
+        return false;
+    if (virtqueue_is_idle(vq) && !parked_has_ready(worker->parked))
         return false;
     virtqueue_disable_kicks(vq);
     for (int i = 0;
          i < BATCH && !atomic_load(&worker->stop) && !is_preceded(worker);
          i++) {
-        r = next_request(worker, &hand->chain, &error);
+        r = tell_and_take(worker, &untold, &hand->chain, &error);
         if (r <= 0)
             break;
         hand->scratch->pace = choose_pace(worker);
         if (!handle_request(worker, hand->scratch, &hand->chain, error, &len))
             continue;
-        bytes += len;
-        if (++unsignalled == MAX_UNSIGNALLED || bytes > MAX_UNSIGNALLED_BYTES) {
-            signal_driver(worker);
-            unsignalled = 0;
-            bytes = 0;
-        }
+        untold.n++;
+        untold.bytes += len;
+        if (untold.n == MAX_UNSIGNALLED || untold.bytes > MAX_UNSIGNALLED_BYTES)
+            tell(worker, &untold);
     }
-    if (unsignalled > 0)
-        signal_driver(worker);
+    tell(worker, &untold);
     if (r < 0)
         signal_eventfd(worker->err);
     return (virtqueue_enable_kicks(vq) || parked_has_ready(worker->parked)) &&

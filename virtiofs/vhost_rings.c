@@ -103,9 +103,14 @@ static void lock_gate(struct vhost_rings *rings)
     pthread_rwlock_wrlock(&rings->gate);
 }
 
-/* Let the workers go on, and look at what is new. */
+/* Let the workers go on, and look at what is new: what a driver was asked for
+ * may have been asked elsewhere, or in another way. */
 static void unlock_gate(struct vhost_rings *rings)
 {
+    for (unsigned i = 0; i < VHOST_RINGS_MAX; i++) {
+        if (rings->workers[i])
+            rings->workers[i]->vq.kicks = false;
+    }
     pthread_rwlock_unlock(&rings->gate);
     for (unsigned i = 0; i < VHOST_RINGS_MAX; i++) {
         if (rings->threads[i])

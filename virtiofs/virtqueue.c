@@ -278,6 +278,7 @@ static uint16_t *avail_event(struct virtqueue *vq)
 
 void virtqueue_disable_kicks(struct virtqueue *vq)
 {
+    vq->kicks = false;
     /* With EVENT_IDX the event stays behind, and the driver is silent until
      * its index wraps around to it. */
     if (vq->event_idx)
@@ -298,5 +299,11 @@ bool virtqueue_enable_kicks(struct virtqueue *vq)
     /* The wish must be out before the index is read again: either we see a
      * new request here, or the driver sees the wish and kicks. */
     atomic_thread_fence(memory_order_seq_cst);
+    vq->kicks = true;
     return virtqueue_has_more(vq);
+}
+
+bool virtqueue_is_idle(const struct virtqueue *vq)
+{
+    return vq->kicks && !virtqueue_has_more(vq);
 }

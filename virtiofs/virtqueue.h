@@ -48,6 +48,7 @@ struct virtqueue {
     uint16_t used_idx;   /* the next entry of used to fill */
     uint16_t signalled;  /* used_idx when the driver was last told */
     bool signalled_valid;
+    bool kicks; /* asked for, of these rings; false: not known */
     atomic_bool broken;
 };
 
@@ -97,5 +98,8 @@ bool virtqueue_must_signal(struct virtqueue *vq);
  * is there already, for which no kick may come. */
 void virtqueue_disable_kicks(struct virtqueue *vq);
 bool virtqueue_enable_kicks(struct virtqueue *vq);
+
+/* Is there nothing to do before the driver kicks? */
+bool virtqueue_is_idle(const struct virtqueue *vq);
 
 #endif
