@@ -223,14 +223,15 @@ static void test_number_given_again(struct fixture *f, gconstpointer data)
 static void test_forbidden(struct fixture *f, gconstpointer data)
 {
     struct ic_inode *dir = meet(f, root(f), "dir"), *inner;
+    g_autofree char *path = world_host_path(f->world, "dir");
 
     OK(ic_inode_use(f->ic, dir));
     inner = meet(f, dir, "inner");
-    OK(fchmodat(AT_FDCWD, world_host_path(f->world, "dir"), 0, 0));
+    OK(fchmodat(AT_FDCWD, path, 0, 0));
     OK(seteuid(65534));
     g_assert_cmpint(links_of(f, inner), ==, -EACCES);
     OK(seteuid(0));
-    OK(fchmodat(AT_FDCWD, world_host_path(f->world, "dir"), 0755, 0));
+    OK(fchmodat(AT_FDCWD, path, 0755, 0));
     g_assert_cmpint(links_of(f, inner), ==, 1);
     ic_inode_unhold(inner);
     ic_inode_unref(dir);
