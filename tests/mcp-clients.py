@@ -107,10 +107,14 @@ for _kind, _era in (("sdk", "legacy"), ("client", "legacy"),
 # ---- the Inspector ----------------------------------------------------------
 
 def inspect(place, era, *words):
+    """The server gets of our environment only what is named."""
+    named = [word for key, value in place.environment().items()
+             if value and value != os.environ.get(key)
+             for word in ("-e", "%s=%s" % (key, value))]
     return json.loads(run(
         node(), INSPECTOR, "--cli", PROGRAM, "mcp", "-C", place.share,
-        "--accel=tcg", "--protocol-era", era, "--format", "json", "--quiet",
-        *words, place=place))
+        "--accel=tcg", *named, "--protocol-era", era, "--format", "json",
+        "--quiet", *words, place=place))
 
 
 def inspector_test(era):
