@@ -121,6 +121,17 @@ void inode_table_end_move(struct inode_table *table)
     atomic_fetch_sub(&table->n_moving, 1);
 }
 
+unsigned inode_table_n_moved(struct inode_table *table)
+{
+    return atomic_load(&table->n_moved);
+}
+
+bool inode_table_is_quiet(struct inode_table *table, unsigned n_moved)
+{
+    return atomic_load(&table->n_moving) == 0 &&
+           atomic_load(&table->n_moved) == n_moved;
+}
+
 /* ---- inodes -------------------------------------------------------------- */
 
 int inode_table_stat(const struct inode_table *table, int fd,

@@ -206,6 +206,10 @@ bool inode_table_is_crowded(const struct inode_table *table);
 void inode_table_begin_move(struct inode_table *table);
 void inode_table_end_move(struct inode_table *table);
 
+/* How often that was, and: is it not now, and was it not since then? */
+unsigned inode_table_n_moved(struct inode_table *table);
+bool inode_table_is_quiet(struct inode_table *table, unsigned n_moved);
+
 /* Close so many fds that nobody uses. Returns how many were. */
 unsigned inode_table_release(struct inode_table *table, unsigned n);
 
@@ -216,6 +220,17 @@ bool inode_is_at(const struct ic_inode *inode, const struct ic_inode *parent,
 /* Note that the inode is now to be found there. */
 void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
                      const char *name);
+
+/* It is there no more: if it was last seen there, it is nowhere now. */
+void inode_clear_place(struct ic_inode *inode, const struct ic_inode *dir,
+                       const char *name);
+
+/* What a lookup found in dir (open) has been given that place; the lookup began
+ * when so many names had been moved. True: none was meanwhile. Else whoever
+ * moved this one may have said so before the lookup did: unless it is found
+ * there now it is nowhere, and stays open, until it is found again. */
+bool inode_check_place(struct ic_inode *inode, const struct ic_inode *dir,
+                       const char *name, unsigned n_moved);
 
 /* Where it was last seen. 1: a new reference and a new string; 0: nowhere, or
  * that is lost; -errno. */
@@ -236,8 +251,9 @@ bool inode_table_is_other_mount(const struct inode_table *table, int fd,
 struct ic_inode *inode_table_find_open(struct inode_table *table,
                                        const struct stat *st, bool other_mount);
 
-/* It is forgotten: to look for it where it was last seen is not worth while. */
-void inode_leave_place(const struct ic_inode *inode);
+/* It is forgotten, or somewhere else: to look for it where it was last seen is
+ * not worth while. With inode->lock held, or by whoever frees it. */
+void inode_leave_place(struct ic_inode *inode);
 
 /* Places where inodes were met, to see what is worth a look. They displace one
  * another. */

@@ -353,21 +353,6 @@ int inode_use(struct ic_inode *inode)
 
 /* ---- what the door removes ----------------------------------------------- */
 
-static void clear_place(struct ic_inode *inode, const struct ic_inode *dir,
-                        const char *name)
-{
-    struct ic_inode *old = NULL;
-
-    pthread_mutex_lock(&inode->lock);
-    if (inode->parent == dir && strcmp(inode->name, name) == 0) {
-        old = g_steal_pointer(&inode->parent);
-        g_clear_pointer(&inode->name, g_free);
-        atomic_store_explicit(&inode->place_print, 0, memory_order_relaxed);
-    }
-    pthread_mutex_unlock(&inode->lock);
-    ic_inode_unhold(old);
-}
-
 /* Room below the reserve is made for it, as it will never be closed. */
 static int open_victim(struct inode_table *table, const struct ic_inode *dir,
                        const char *name)
@@ -422,6 +407,6 @@ void inode_note_removed(struct ic_inode *inode, const struct ic_inode *dir,
 {
     if (!inode)
         return;
-    clear_place(inode, dir, name);
+    inode_clear_place(inode, dir, name);
     ic_inode_unref(inode);
 }

@@ -46,14 +46,6 @@ static uint64_t print_of(const struct sys_born *found)
                                 (uint32_t)found->born.tv_nsec);
 }
 
-/* Did no name move meanwhile? Else the inode may not be where it was seen, and
- * who moved it did not know that it is to be told. */
-static bool is_quiet(struct inode_table *table, unsigned n_moved)
-{
-    return atomic_load(&table->n_moving) == 0 &&
-           atomic_load(&table->n_moved) == n_moved;
-}
-
 /* before: the look, by inode_clock(). The caller has a hold. */
 static bool is_same(struct ic_inode *inode, const struct sys_born *found,
                     int64_t before)
@@ -117,7 +109,7 @@ struct ic_inode *inode_table_meet(struct inode_table *table,
                                   struct ic_inode *dir, const char *name,
                                   struct stat *ret_stat)
 {
-    unsigned n_moved = atomic_load(&table->n_moved);
+    unsigned n_moved = inode_table_n_moved(table);
     int64_t before = inode_clock();
     struct inode_shard *shard;
     struct sys_born found;
@@ -139,7 +131,7 @@ struct ic_inode *inode_table_meet(struct inode_table *table,
         }
         inode_set_place(inode, dir, name);
     }
-    if (!is_quiet(table, n_moved)) {
+    if (!inode_check_place(inode, dir, name, n_moved)) {
         ic_inode_unhold(inode);
         return NULL;
     }

@@ -91,10 +91,10 @@ static void note_place(struct inode_table *table, uint64_t print, ino_t ino)
                               memory_order_relaxed);
 }
 
-void inode_leave_place(const struct ic_inode *inode)
+void inode_leave_place(struct ic_inode *inode)
 {
-    uint64_t print = atomic_load_explicit(&inode->place_print,
-                                          memory_order_relaxed);
+    uint64_t print = atomic_exchange_explicit(&inode->place_print, 0,
+                                              memory_order_relaxed);
 
     if (print != 0 && is_noted(inode->table, print, inode->ino))
         atomic_store_explicit(place_slot(inode->table, print), 0,
@@ -168,6 +168,7 @@ void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
     if (moved) {
         old = inode->parent;
         g_free(inode->name);
+        inode_leave_place(inode);
         inode->parent = ic_inode_hold(parent);
         inode->name = g_strdup(name);
         atomic_store_explicit(&inode->place_print, print, memory_order_relaxed);
@@ -177,6 +178,40 @@ void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
     /* It can be opened again now. */
     if (moved && inode_table_is_crowded(inode->table))
         inode_ring_add(inode);
+}
+
+void inode_clear_place(struct ic_inode *inode, const struct ic_inode *dir,
+                       const char *name)
+{
+    struct ic_inode *old = NULL;
+
+    pthread_mutex_lock(&inode->lock);
+    if (inode->parent == dir && strcmp(inode->name, name) == 0) {
+        old = g_steal_pointer(&inode->parent);
+        g_clear_pointer(&inode->name, g_free);
+        inode_leave_place(inode);
+    }
+    pthread_mutex_unlock(&inode->lock);
+    ic_inode_unhold(old);
+}
+
+static bool is_found_at(const struct ic_inode *inode,
+                        const struct ic_inode *dir, const char *name)
+{
+    struct stat st;
+
+    return sys_stat_name(dir->fd, name, &st) == 0 && st.st_dev == inode->dev &&
+           st.st_ino == inode->ino;
+}
+
+bool inode_check_place(struct ic_inode *inode, const struct ic_inode *dir,
+                       const char *name, unsigned n_moved)
+{
+    if (inode_table_is_quiet(inode->table, n_moved))
+        return true;
+    if (!is_found_at(inode, dir, name))
+        inode_clear_place(inode, dir, name);
+    return false;
 }
 
 /* Not noted as worth a look: nothing is certain of what was never open. */

@@ -71,6 +71,7 @@ static int lookup_by_opening(struct ic *ic, struct ic_inode *dir,
                              const char *name, struct ic_inode **ret_inode,
                              struct stat *ret_stat)
 {
+    unsigned n_moved = inode_table_n_moved(ic->inodes);
     fd_auto int fd = -1;
     uint64_t mount;
     int rc;
@@ -81,10 +82,12 @@ static int lookup_by_opening(struct ic *ic, struct ic_inode *dir,
     if (fd < 0)
         return fd;
     rc = inode_table_stat(ic->inodes, fd, ret_stat, &mount);
-    if (rc == 0)
-        *ret_inode = inode_table_take(ic->inodes, fd_steal(&fd), ret_stat,
-                                      mount, dir, name);
-    return rc;
+    if (rc < 0)
+        return rc;
+    *ret_inode = inode_table_take(ic->inodes, fd_steal(&fd), ret_stat, mount,
+                                  dir, name);
+    inode_check_place(*ret_inode, dir, name, n_moved);
+    return 0;
 }
 
 int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,

@@ -15,7 +15,7 @@
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-enum { LOOKERS = 3, REPLACEMENTS = 20000 };
+enum { LOOKERS = 3, REPLACEMENTS = 20000, TURNS = 5000 };
 
 struct fixture {
     struct world *world; /* for its folders; never started */
@@ -198,6 +198,34 @@ static void test_made(struct fixture *f, gconstpointer data)
     ic_inode_unref(dir);
 }
 
+/* What is met at a name that was left is opened and looked at, and no more. */
+static void meet_anew(struct fixture *f, const char *name,
+                      const struct ic_inode *old)
+{
+    struct ic_inode *found;
+    struct stat st;
+
+    world_host_file(f->world, name, "another one");
+    count_looks();
+    found = look_up(f, ic_root(f->ic), name, &st);
+    g_assert_cmpuint(looks(), <=, 2);
+    g_assert_true(found != old);
+    ic_inode_unref(found);
+}
+
+static void test_met_anew(struct fixture *f, gconstpointer data)
+{
+    struct ic_inode *root = ic_root(f->ic);
+    struct stat st;
+    struct ic_inode *file = look_up(f, root, "file", &st);
+
+    rename_file(f, "file", "moved");
+    meet_anew(f, "file", file);
+    OK(ic_unlinkat(f->ic, root, "moved", 0));
+    meet_anew(f, "moved", file);
+    ic_inode_unref(file);
+}
+
 /* Others have put something else at a name that was known. */
 static void test_renamed_another(struct fixture *f, gconstpointer data)
 {
@@ -238,6 +266,60 @@ static void close_and_use(struct fixture *f, struct ic_inode *dir,
     g_assert_cmpuint(st.st_ino, ==, ic_inode_ino(file));
     ic_inode_unref(file);
     ic_inode_unhold(file);
+    ic_inode_unhold(dir);
+}
+
+/* In another thread, for each turn that begins: the name is the other one. */
+struct mover {
+    struct fixture *f;
+    struct ic_inode *dir;
+    int begun, ended; /* turns */
+};
+
+static const char *const mover_names[] = { "old", "new" };
+
+static gpointer move_on(gpointer data)
+{
+    struct mover *mover = data;
+
+    for (int i = 0; i < TURNS; i++) {
+        while (g_atomic_int_get(&mover->begun) <= i)
+            ;
+        OK(ic_renameat2(mover->f->ic, mover->dir, mover_names[i % 2],
+                        mover->dir, mover_names[(i + 1) % 2], 0));
+        g_atomic_int_set(&mover->ended, i + 1);
+    }
+    return NULL;
+}
+
+/* What was moved away while it was looked up is not taken to be there still. */
+static void test_moved_meanwhile(struct fixture *f, gconstpointer data)
+{
+    struct stat st;
+    struct mover mover = { .f = f };
+    struct ic_inode *dir = look_up(f, ic_root(f->ic), "dir", &st), *file;
+    GThread *thread;
+
+    world_host_file(f->world, "dir/old", "old");
+    mover.dir = dir;
+    ic_inode_hold(dir);
+    ic_inode_unref(dir);
+    thread = g_thread_new("move", move_on, &mover);
+    for (int i = 0; i < TURNS; i++) {
+        int rc;
+
+        OK(ic_inode_use(f->ic, dir));
+        g_atomic_int_set(&mover.begun, i + 1);
+        rc = ic_lookup(f->ic, dir, mover_names[i % 2], &file, &st);
+        while (g_atomic_int_get(&mover.ended) <= i)
+            ;
+        if (rc == 0)
+            close_and_use(f, dir, file);
+        else
+            ic_inode_unref(dir);
+        g_assert_true(rc == 0 || rc == -ENOENT);
+    }
+    g_thread_join(thread);
     ic_inode_unhold(dir);
 }
 
@@ -330,7 +412,9 @@ static const struct {
     { "replaced", test_replaced },
     { "renamed", test_renamed },
     { "made", test_made },
+    { "met-anew", test_met_anew },
     { "renamed-another", test_renamed_another },
+    { "moved-meanwhile", test_moved_meanwhile },
     { "closed-later", test_closed_later },
     { "unlinked-closed-later", test_unlinked_closed_later },
     { "exchanged-closed-later", test_exchanged_closed_later },
