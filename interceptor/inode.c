@@ -311,7 +311,7 @@ struct ic_inode *inode_table_take(struct inode_table *table, int fd,
     } while (closed && !take_closed(shard, inode, &fd));
     fd_close(&fd);
     if (parent)
-        inode_set_place(inode, parent, name);
+        inode_see_place(inode, parent, name);
     if (added)
         inode_ring_shorten(table, shard);
     return inode;

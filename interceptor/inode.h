@@ -217,7 +217,7 @@ unsigned inode_table_release(struct inode_table *table, unsigned n);
 bool inode_is_at(const struct ic_inode *inode, const struct ic_inode *parent,
                  const char *name);
 
-/* Note that the inode is now to be found there. */
+/* Note that the inode is now to be found there: the door's word. */
 void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
                      const char *name);
 
@@ -225,12 +225,21 @@ void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
 void inode_clear_place(struct ic_inode *inode, const struct ic_inode *dir,
                        const char *name);
 
-/* What a lookup found in dir (open) has been given that place; the lookup began
- * when so many names had been moved. True: none was meanwhile. Else whoever
- * moved this one may have said so before the lookup did: unless it is found
- * there now it is nowhere, and stays open, until it is found again. */
-bool inode_check_place(struct ic_inode *inode, const struct ic_inode *dir,
+/* The same as inode_set_place(), by a lookup, which nobody waits for. */
+void inode_see_place(struct ic_inode *inode, struct ic_inode *parent,
+                     const char *name);
+
+/* After that of an open inode (a reference), dir being open, by a lookup that
+ * began when so many names had been moved. If more have been, whoever moved
+ * this one may have told it before the lookup did: unless it is found there now
+ * it is nowhere, and stays open, until it is found again. */
+void inode_check_place(struct ic_inode *inode, const struct ic_inode *dir,
                        const char *name, unsigned n_moved);
+
+/* inode_see_place() of one that may be closed, and must not lose its place:
+ * false, and it keeps that, if names have been moved since. */
+bool inode_see_place_quietly(struct ic_inode *inode, struct ic_inode *parent,
+                             const char *name, unsigned n_moved);
 
 /* Where it was last seen. 1: a new reference and a new string; 0: nowhere, or
  * that is lost; -errno. */

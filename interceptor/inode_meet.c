@@ -114,6 +114,7 @@ struct ic_inode *inode_table_meet(struct inode_table *table,
     struct inode_shard *shard;
     struct sys_born found;
     struct ic_inode *inode, *fresh = NULL;
+    bool is_certain;
 
     if (!table->limits.has_lazy || dir->other_mount ||
         !look(table, dir, name, &found))
@@ -124,14 +125,12 @@ struct ic_inode *inode_table_meet(struct inode_table *table,
         fresh = new_closed(table, &found, dir, name);
         inode = add(table, shard, fresh);
     }
-    if (inode != fresh) {
-        if (!is_same(inode, &found, before)) {
-            ic_inode_unhold(inode);
-            return NULL;
-        }
-        inode_set_place(inode, dir, name);
-    }
-    if (!inode_check_place(inode, dir, name, n_moved)) {
+    is_certain = inode == fresh ||
+                 (is_same(inode, &found, before) &&
+                  inode_see_place_quietly(inode, dir, name, n_moved));
+    /* Else it may not be where it was seen, and who moved it did not know that
+     * it is to be told. */
+    if (!is_certain || !inode_table_is_quiet(table, n_moved)) {
         ic_inode_unhold(inode);
         return NULL;
     }

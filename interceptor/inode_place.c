@@ -151,33 +151,72 @@ bool inode_is_at(const struct ic_inode *inode, const struct ic_inode *parent,
            place_print(parent, name);
 }
 
-void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
-                     const char *name)
+/* With inode->lock held. Returns the hold of the parent that it was in. */
+static struct ic_inode *move_place(struct ic_inode *inode,
+                                   struct ic_inode *parent, const char *name)
 {
-    uint64_t print = place_print(parent, name);
-    struct ic_inode *old = NULL;
-    bool moved;
+    struct ic_inode *old = inode->parent;
 
-    note_place(inode->table, print, inode->ino);
-    /* Most lookups find what is known. */
-    if (inode == parent || atomic_load_explicit(&inode->place_print,
-                                                memory_order_relaxed) == print)
-        return;
+    g_free(inode->name);
+    inode_leave_place(inode);
+    inode->parent = ic_inode_hold(parent);
+    inode->name = g_strdup(name);
+    atomic_store_explicit(&inode->place_print, place_print(parent, name),
+                          memory_order_relaxed);
+    return old;
+}
+
+/* n_moved: NULL, or only if no names moved since. */
+static bool set_place(struct ic_inode *inode, struct ic_inode *parent,
+                      const char *name, const unsigned *n_moved)
+{
+    struct ic_inode *old = NULL;
+    bool moved, may = true;
+
+    note_place(inode->table, place_print(parent, name), inode->ino);
+    if (inode == parent)
+        return true;
     pthread_mutex_lock(&inode->lock);
     moved = inode->parent != parent || strcmp(inode->name, name) != 0;
-    if (moved) {
-        old = inode->parent;
-        g_free(inode->name);
-        inode_leave_place(inode);
-        inode->parent = ic_inode_hold(parent);
-        inode->name = g_strdup(name);
-        atomic_store_explicit(&inode->place_print, print, memory_order_relaxed);
-    }
+    /* Whoever begins to move names now has to wait for the lock. */
+    if (moved && n_moved)
+        may = inode_table_is_quiet(inode->table, *n_moved);
+    if (moved && may)
+        old = move_place(inode, parent, name);
     pthread_mutex_unlock(&inode->lock);
     ic_inode_unhold(old);
     /* It can be opened again now. */
-    if (moved && inode_table_is_crowded(inode->table))
+    if (moved && may && inode_table_is_crowded(inode->table))
         inode_ring_add(inode);
+    return may;
+}
+
+void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
+                     const char *name)
+{
+    set_place(inode, parent, name, NULL);
+}
+
+/* Most lookups find what is known. */
+static bool see_place(struct ic_inode *inode, struct ic_inode *parent,
+                      const char *name, const unsigned *n_moved)
+{
+    if (!inode_is_at(inode, parent, name))
+        return set_place(inode, parent, name, n_moved);
+    note_place(inode->table, place_print(parent, name), inode->ino);
+    return true;
+}
+
+void inode_see_place(struct ic_inode *inode, struct ic_inode *parent,
+                     const char *name)
+{
+    see_place(inode, parent, name, NULL);
+}
+
+bool inode_see_place_quietly(struct ic_inode *inode, struct ic_inode *parent,
+                             const char *name, unsigned n_moved)
+{
+    return see_place(inode, parent, name, &n_moved);
 }
 
 void inode_clear_place(struct ic_inode *inode, const struct ic_inode *dir,
@@ -204,14 +243,12 @@ static bool is_found_at(const struct ic_inode *inode,
            st.st_ino == inode->ino;
 }
 
-bool inode_check_place(struct ic_inode *inode, const struct ic_inode *dir,
+void inode_check_place(struct ic_inode *inode, const struct ic_inode *dir,
                        const char *name, unsigned n_moved)
 {
-    if (inode_table_is_quiet(inode->table, n_moved))
-        return true;
-    if (!is_found_at(inode, dir, name))
+    if (!inode_table_is_quiet(inode->table, n_moved) &&
+        !is_found_at(inode, dir, name))
         inode_clear_place(inode, dir, name);
-    return false;
 }
 
 /* Not noted as worth a look: nothing is certain of what was never open. */

@@ -275,8 +275,11 @@ int ic_watch_open(void);
 
 /* The folder is reached here (path) through a mount of the server's own, by
  * which nobody else writes: the watcher, whose fd that is, is not to be told
- * what is closed there after writing, since telling costs the writer. For who
- * has CAP_SYS_ADMIN; who has not is told, as before. */
+ * what is closed there after writing, since telling costs the writer. Nor is it
+ * told what root writes who enters the server's mounts (nsenter(1),
+ * /proc/PID/root): who does that to a server while a step is open makes the
+ * change the step's. For who has CAP_SYS_ADMIN; who has not is told, as
+ * before. */
 void ic_watch_spare_mount(int watch_fd, const char *path);
 
 /* Open a folder and its log, take the log's lock, and roll back the step that

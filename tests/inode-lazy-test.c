@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "interceptor/interceptor.h"
@@ -177,6 +178,45 @@ static void test_is_one(struct fixture *f, gconstpointer data)
     ic_inode_unref(found);
     ic_inode_unhold(again);
     ic_inode_unhold(listed);
+}
+
+/* What is renamed by another thread between a listing's look at it and what the
+ * listing makes of that is where it was moved to. */
+static struct fixture *overtaken; /* by the next look at "file" */
+
+static gpointer move_file(gpointer data)
+{
+    struct fixture *f = data;
+
+    OK(ic_renameat2(f->ic, root(f), "file", root(f), "moved", 0));
+    return NULL;
+}
+
+/* In front of libc's, for the library, too. */
+int statx(int dirfd, const char *restrict name, int flags, unsigned mask,
+          struct statx *restrict ret_stat)
+{
+    int rc = (int)syscall(SYS_statx, dirfd, name, flags, mask, ret_stat);
+    struct fixture *f = overtaken;
+
+    if (f && strcmp(name, "file") == 0) {
+        overtaken = NULL;
+        g_thread_join(g_thread_new("move", move_file, f));
+    }
+    return rc;
+}
+
+static void test_overtaken(struct fixture *f, gconstpointer data)
+{
+    struct ic_inode *file = meet(f, root(f), "file"), *again;
+    struct stat st;
+
+    overtaken = f;
+    g_assert_cmpint(ic_lookup_lazy(f->ic, root(f), "file", &again, &st), ==,
+                    -ENOENT);
+    g_assert_null(overtaken);
+    g_assert_cmpint(links_of(f, file), ==, 1);
+    ic_inode_unhold(file);
 }
 
 /* ---- what others do to it ------------------------------------------------ */
@@ -465,6 +505,7 @@ static const struct {
     { "young", test_young },
     { "no-such", test_no_such },
     { "is-one", test_is_one },
+    { "overtaken", test_overtaken },
     { "moved-by-others", test_moved_by_others },
     { "number-given-again", test_number_given_again },
     { "forbidden", test_forbidden },
