@@ -329,8 +329,9 @@ static int parse_change(const char *text)
 static gboolean refuse_change(const char *text, GError **error)
 {
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                "--modcaps is a list like +sys_admin:-mknod, and \"%s\" is "
-                "none of these",
+                "--modcaps is a list like +sys_admin:-mknod, of "
+                "capabilities(7) without their CAP_, and \"%s\" is no part of "
+                "one",
                 text);
     return FALSE;
 }

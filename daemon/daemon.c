@@ -79,6 +79,10 @@ static void set_file_limit(rlim_t wanted)
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
         log_warn(LOG_FS_BACKEND, "cannot set the limit of open files: %s",
                  g_strerror(errno));
+    else if (limit.rlim_cur < wanted && wanted != DAEMON_MAX_FILES)
+        log_warn(LOG_FS_BACKEND,
+                 "--rlimit-nofile=%ju is not to be had: %ju files can be open",
+                 (uintmax_t)wanted, (uintmax_t)limit.rlim_cur);
 }
 
 static gboolean open_sockets(struct daemon *daemon, GError **error)

@@ -325,12 +325,21 @@ def daemon_options(place):
         equal((words, status), (words, 2))
         contains(line, part)
         contains(line, "stepback-virtiofsd: ")
+    status, line = daemon_says(place, "-o",
+                               "cache=auto,source=/no\\,such,debug",
+                               f"--socket-path={place.root}/socket")
+    equal(status, 1)
+    contains(line, "/no,such: cannot serve this folder")
     os.mkdir(place.share + "/in")
     for inside in ("", "/in"):
         status, line = daemon_says(place, share,
                                    "--mount=" + place.share + inside)
         equal(status, 1)
         contains(line, "lies in the shared folder")
+    status, line = daemon_says(place, share, "--mount=" +
+                               os.path.dirname(place.share))
+    equal(status, 1)
+    contains(line, "would hide the shared folder")
 
 
 @test

@@ -46,8 +46,8 @@ static gboolean refuse_mount(const struct options *options, const char *why,
     return FALSE;
 }
 
-/* Requests of the daemon for the folder would come to the daemon, and a log
- * below the mount would be hidden by it. */
+/* Requests of the daemon for the folder would come to the daemon, and a folder
+ * or a log below the mount would be hidden by it. */
 static gboolean check_mount(const struct options *options, GError **error)
 {
     const struct daemon_options *daemon = &options->daemon;
@@ -61,6 +61,9 @@ static gboolean check_mount(const struct options *options, GError **error)
         return TRUE;
     if (real_path_is_beneath(mount, share))
         return refuse_mount(options, "lies in the shared folder ",
+                            daemon->shared_dir, error);
+    if (real_path_is_beneath(share, mount))
+        return refuse_mount(options, "would hide the shared folder ",
                             daemon->shared_dir, error);
     if (log &&
         (real_path_is_beneath(mount, log) || real_path_is_beneath(log, mount)))

@@ -92,11 +92,33 @@ static gboolean parse_option(struct options *options, char *text,
     return daemon_options_fail(error, "unknown option -o %s", text);
 }
 
+/* Between commas. One that is meant is written \,: so have libfuse's lists it.
+ */
+static char **split_list(const char *list)
+{
+    GPtrArray *parts = g_ptr_array_new();
+    g_autoptr(GString) part = g_string_new(NULL);
+
+    for (; *list; list++) {
+        if (*list == '\\' && list[1]) {
+            g_string_append_c(part, *++list);
+        } else if (*list == ',') {
+            g_ptr_array_add(parts, g_strdup(part->str));
+            g_string_truncate(part, 0);
+        } else {
+            g_string_append_c(part, *list);
+        }
+    }
+    g_ptr_array_add(parts, g_strdup(part->str));
+    g_ptr_array_add(parts, NULL);
+    return (char **)g_ptr_array_free(parts, FALSE);
+}
+
 gboolean options_parse_lists(struct options *options, char **lists,
                              GError **error)
 {
     for (; lists && *lists; lists++) {
-        g_auto(GStrv) parts = g_strsplit(*lists, ",", -1);
+        g_auto(GStrv) parts = split_list(*lists);
 
         for (char **part = parts; *part; part++) {
             if (**part && !parse_option(options, *part, error))
