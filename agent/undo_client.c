@@ -65,8 +65,9 @@ static char *find_owner(const char *undo_dir, GError **error)
     socket = g_strdup(json_string_value(json_object_get(note, "socket")));
     if (!socket)
         g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
-                    "the undo log %s is in use by process %d, which was "
-                    "started without --interceptor-socket; wait for its end",
+                    "the undo log %s is in use by process %d, which has no "
+                    "control socket (a file server has one with "
+                    "--interceptor-socket); wait for its end",
                     undo_dir,
                     (int)json_integer_value(json_object_get(note, "pid")));
     json_decref(note);
