@@ -8,6 +8,7 @@ Ids such as MC-06 are the test plan's.
 import json
 import os
 import random
+import signal
 import socket
 import stat
 import subprocess
@@ -327,8 +328,11 @@ def who_sends_no_more_is_not_asked(place):
     """a client that has ended cannot answer: nothing is asked, and denied"""
     agent, client = guarded(place, capabilities={"elicitation": {}})
     agent.ask("safeguard.configure", timeout_seconds=2)
+    # It finds both at once, however late we get to say the second.
+    agent.process.send_signal(signal.SIGSTOP)
     id = overwrite(client)
     client.sock.shutdown(socket.SHUT_WR)
+    agent.process.send_signal(signal.SIGCONT)
     agent.event("event.safeguard_triggered")
     equal(client.answer(id)["result"]["isError"], True)
     equal([m for m in client.seen if m.get("method") == "elicitation/create"],
