@@ -103,20 +103,32 @@ class Result:
                          for label, row in self.rows.items()}}
 
 
-def in_turn(result, contestants, rounds):
-    """Run contestants (label -> function that returns numbers) in rounds, each
-    round beginning with another, so that none always follows the same one."""
+def in_turn(result, contestants, rounds, turns=1):
+    """Run contestants (label -> function that returns numbers) in rounds of so
+    many turns; a round's numbers are the means of its turns'. Each turn begins
+    with another contestant, so that none always follows the same one."""
     names = list(contestants)
-    for number in range(rounds):
-        shift = number % len(names)
-        for label in names[shift:] + names[:shift]:
-            if label in result.skipped:
-                continue
-            try:
-                result.row(label).add(contestants[label]())
-            except Skipped as reason:
-                result.skipped[label] = str(reason)
-                result.rows.pop(label, None)
+    for _ in range(rounds):
+        found = {label: [] for label in names}
+        for _ in range(turns):
+            for label in names:
+                if label in result.skipped:
+                    continue
+                try:
+                    found[label].append(contestants[label]())
+                except Skipped as reason:
+                    result.skipped[label] = str(reason)
+                    result.rows.pop(label, None)
+            names = names[1:] + names[:1]
+        for label in contestants:
+            if label not in result.skipped:
+                result.row(label).add(mean_of(found[label]))
+
+
+def mean_of(samples):
+    """Of numbers by name: the mean of each."""
+    return {name: statistics.fmean(sample[name] for sample in samples)
+            for name in samples[0]}
 
 
 # ---- the clock ---------------------------------------------------------------
