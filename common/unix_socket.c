@@ -85,9 +85,16 @@ int unix_socket_listen(const char *path, GError **error)
     if (fd < 0)
         return fail(error, path);
     /* Linux would choose a name that nobody knows for one without a name. */
-    if (!*path || strlen(path) >= sizeof(address.sun_path)) {
-        errno = *path ? ENAMETOOLONG : ENOENT;
+    if (!*path) {
+        errno = ENOENT;
         return fail(error, path);
+    }
+    if (strlen(path) >= sizeof(address.sun_path)) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                    "cannot listen on socket %s: its path has %zu bytes, and "
+                    "a Unix socket's has %zu at most; choose a shorter one",
+                    path, strlen(path), sizeof(address.sun_path) - 1);
+        return -1;
     }
     strcpy(address.sun_path, path);
     if (is_socket(path)) {

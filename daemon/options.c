@@ -149,6 +149,21 @@ static gboolean set_limits(struct daemon_options *options,
                                      error);
 }
 
+static gboolean set_fd(const char *option, const char *text, int *ret_fd,
+                       GError **error)
+{
+    guint64 fd;
+
+    if (!text)
+        return TRUE;
+    if (!g_ascii_string_to_unsigned(text, 10, 0, G_MAXINT, &fd, NULL))
+        return daemon_options_fail(
+            error, "%s is the number of an inherited socket, and not \"%s\"",
+            option, text);
+    *ret_fd = (int)fd;
+    return TRUE;
+}
+
 static gboolean set_outside_policy(struct daemon_options *options,
                                    const char *name, GError **error)
 {
@@ -173,7 +188,10 @@ gboolean daemon_options_apply(struct daemon_options *options,
         options->uid_map = g_strjoinv(",", raw->uid_maps);
     if (raw->gid_maps)
         options->gid_map = g_strjoinv(",", raw->gid_maps);
-    return set_outside_policy(options, raw->outside_policy, error) &&
+    return set_fd("--fd", raw->listen_fd, &options->listen_fd, error) &&
+           set_fd("--interceptor-fd", raw->interceptor_fd,
+                  &options->interceptor_fd, error) &&
+           set_outside_policy(options, raw->outside_policy, error) &&
            set_limits(options, raw, error) &&
            set_durability(options, raw->durability, error) &&
            set_file_handles(options, raw->file_handles, error) &&
@@ -307,7 +325,7 @@ static void add_undo_entries(GOptionContext *context,
         { "interceptor-socket", 0, 0, G_OPTION_ARG_FILENAME,
           &options->interceptor_socket,
           "Listen for the undo control protocol on this Unix socket", "PATH" },
-        { "interceptor-fd", 0, 0, G_OPTION_ARG_INT, &options->interceptor_fd,
+        { "interceptor-fd", 0, 0, G_OPTION_ARG_STRING, &raw->interceptor_fd,
           "Serve the undo control protocol on this inherited socket", "N" },
         { NULL }
     };
@@ -406,6 +424,8 @@ void daemon_raw_options_clear(struct daemon_raw_options *raw)
     g_free(raw->seccomp);
     g_strfreev(raw->uid_maps);
     g_strfreev(raw->gid_maps);
+    g_free(raw->listen_fd);
+    g_free(raw->interceptor_fd);
 }
 
 void daemon_options_clear(struct daemon_options *options)

@@ -46,6 +46,7 @@ struct daemon_raw_options {
     char *max_log_size, *max_step_size, *max_steps;
     char *durability, *file_handles, *sandbox, *seccomp;
     char **uid_maps, **gid_maps;
+    char *listen_fd, *interceptor_fd;
     gboolean debug, read_only, print_version, syslog;
 };
 

@@ -141,7 +141,7 @@ static void add_entries(GOptionContext *context, struct p9_options *options,
           &options->daemon.socket_path, "Listen on this Unix socket", "PATH" },
         { "listen", 0, 0, G_OPTION_ARG_STRING, &options->listen,
           "Listen on this TCP port of a loopback address", "127.0.0.1:PORT" },
-        { "fd", 0, 0, G_OPTION_ARG_INT, &options->daemon.listen_fd,
+        { "fd", 0, 0, G_OPTION_ARG_STRING, &raw->daemon.listen_fd,
           "Serve this inherited socket, which listens or is connected", "N" },
         { "msize-max", 0, 0, G_OPTION_ARG_STRING, &raw->msize_max,
           "Messages are no larger, whatever a client wishes: 4K to 4M "

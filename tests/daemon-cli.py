@@ -185,6 +185,80 @@ def limits_without_log(place):
 
 
 @test
+def translations(place):
+    """a wrong translation of ids is told with its option and what is wrong"""
+    base = ("--shared-dir=" + place.share, "--socket-path=/nowhere/s")
+    for option in ("--translate-uid", "--translate-gid"):
+        for rule, part in (("nonsense", "forbid-guest:FROM:COUNT"),
+                           ("guest:4294967295:0:2", "ids end at 4294967295")):
+            status, line = says(*base, option, rule)
+            equal((rule, status), (rule, 2))
+            contains(line, option + ": ")
+            contains(line, rule)
+            contains(line, part)
+    for rule in ("map:4294967295:0:1", "map:1:2:0"):
+        status, line = says(*base, "--translate-uid=" + rule)
+        equal((rule, status), (rule, 1))
+
+
+@test
+def inherited_sockets(place):
+    """what cannot be an inherited socket's number is told as such"""
+    for program in (VIRTIOFSD, "stepback-9pd"):
+        for words in (("--fd", "-1"), ("--fd=x",), ("--fd=",),
+                      ("--fd=4294967296",)):
+            status, line = says("--shared-dir=" + place.share, *words,
+                                program=program)
+            equal((words, status), (words, 2))
+            contains(line, "--fd is the number of an inherited socket")
+        status, line = says("--shared-dir=" + place.share, "--fd=0",
+                            program=program, stdin=subprocess.DEVNULL)
+        equal(status, 2)
+        contains(line, "--fd=0 is not a ")
+        status, line = says("--shared-dir=" + place.share,
+                            "--socket-path=/nowhere/s", "--interceptor-fd=-1",
+                            program=program)
+        equal(status, 2)
+        contains(line, "--interceptor-fd is the number of an inherited socket")
+
+
+@test
+def long_socket_path(place):
+    """a path that is too long for a socket is told with how long it may be"""
+    name = "/nowhere/" + 100 * "s"
+    status, line = says("--shared-dir=" + place.share,
+                        "--socket-path=" + name)
+    equal(status, 1)
+    contains(line, name)
+    contains(line, "has 109 bytes, and a Unix socket's has 107 at most")
+
+
+@test
+def mount_options(place):
+    """what has no meaning for a mount is refused with its name"""
+    base = ("--shared-dir=" + place.share, "--mount=" + place.root)
+    for words, name in ((("--seccomp=kill",), "--seccomp"),
+                        (("--restartable",), "--restartable"),
+                        (("--uid-map=:0:0:1:",), "--uid-map"),
+                        (("--gid-map=:0:0:1:",), "--gid-map"),
+                        (("--sandbox=chroot",), "--sandbox")):
+        status, line = says(*base, *words)
+        equal((words, status), (words, 2))
+        contains(line, name)
+        contains(line, "--mount")
+
+
+@test
+def attribute_rules(place):
+    """a wrong --xattrmap is told with what a rule may be"""
+    status, line = says("--shared-dir=" + place.share,
+                        "--socket-path=/nowhere/s", "--xattrmap=:x:all:::")
+    equal(status, 2)
+    for word in (":x:all:::", "unsupported", "client", ":map:KEY:PREPEND:"):
+        contains(line, word)
+
+
+@test
 def few_files(place):
     """a limit with which nothing could be served is refused"""
     base = ("--shared-dir=" + place.share, "--socket-path=/nowhere/s")
@@ -195,6 +269,12 @@ def few_files(place):
     for number in (0, 128):
         status, line = says(*base, "--rlimit-nofile=%d" % number)
         equal((number, status), (number, 1))
+    with open("/proc/sys/fs/nr_open") as file:
+        too_many = int(file.read()) + 1
+    if too_many < 1 << 31:
+        server = Server(place, "--rlimit-nofile=%d" % too_many)
+        contains(server.said(), "--rlimit-nofile=%d is not to be had" % too_many)
+        server.end()
 
 
 @test

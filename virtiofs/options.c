@@ -25,12 +25,22 @@ struct raw_options {
 };
 
 /* --mount serves on this host, which a sandbox would hide from it. */
-static gboolean complete_mount(struct options *options, GError **error)
+static gboolean complete_mount(struct options *options,
+                               const struct raw_options *raw, GError **error)
 {
     struct sandbox_options *sandbox = &options->daemon.sandbox;
 
     if (!options->mount_dir)
         return TRUE;
+    if (raw->restartable)
+        return daemon_options_fail(error, "--restartable is for a guest, and "
+                                          "not for --mount");
+    if (options->daemon.uid_map || options->daemon.gid_map)
+        return daemon_options_fail(
+            error, "--mount has no sandbox; leave --uid-map and --gid-map out");
+    if (raw->daemon.seccomp && sandbox->action != SANDBOX_OFF)
+        return daemon_options_fail(
+            error, "--mount has no sandbox; leave --seccomp out");
     if (sandbox->mode == SANDBOX_AUTO)
         sandbox->mode = SANDBOX_NONE;
     if (sandbox->mode != SANDBOX_NONE)
@@ -89,14 +99,16 @@ static void bound_cache(struct options *options)
     }
 }
 
-static gboolean add_translations(struct id_map **map, char **rules,
-                                 GError **error)
+static gboolean add_translations(struct id_map **map, const char *option,
+                                 char **rules, GError **error)
 {
     for (; rules && *rules; rules++) {
         if (!*map)
             *map = id_map_new();
-        if (!id_map_add(*map, *rules, error))
+        if (!id_map_add(*map, *rules, error)) {
+            g_prefix_error(error, "%s: ", option);
             return FALSE;
+        }
     }
     return TRUE;
 }
@@ -129,8 +141,10 @@ static gboolean apply_raw(struct options *options,
         !set_pool_size(options, raw->pool_size, error) ||
         !daemon_options_apply(&options->daemon, &raw->daemon, error) ||
         !options_set_xattr_map(options, raw->xattr_map, error) ||
-        !add_translations(&options->uid_map, raw->translate_uid, error) ||
-        !add_translations(&options->gid_map, raw->translate_gid, error))
+        !add_translations(&options->uid_map, "--translate-uid",
+                          raw->translate_uid, error) ||
+        !add_translations(&options->gid_map, "--translate-gid",
+                          raw->translate_gid, error))
         return FALSE;
     options->server.uid_map = options->uid_map;
     options->server.gid_map = options->gid_map;
@@ -140,7 +154,7 @@ static gboolean apply_raw(struct options *options,
     options->server.read_only = options->daemon.read_only;
     if (options->print_capabilities || options->daemon.print_version)
         return TRUE;
-    if (!complete_mount(options, error) ||
+    if (!complete_mount(options, raw, error) ||
         !daemon_options_complete(&options->daemon, error) ||
         !check(options, error))
         return FALSE;
@@ -204,12 +218,13 @@ static void add_program_entries(GOptionContext *context,
         { "socket-path", 0, 0, G_OPTION_ARG_FILENAME,
           &options->daemon.socket_path,
           "Listen for the front-end on this Unix socket", "PATH" },
-        { "fd", 0, 0, G_OPTION_ARG_INT, &options->daemon.listen_fd,
+        { "fd", 0, 0, G_OPTION_ARG_STRING, &raw->daemon.listen_fd,
           "Listen for the front-end on this inherited socket", "N" },
         { "mount", 0, 0, G_OPTION_ARG_FILENAME, &options->mount_dir,
           "Mount here instead of serving a guest", "DIR" },
         { "option", 'o', 0, G_OPTION_ARG_STRING_ARRAY, &raw->sub_options,
-          "source=DIR, cache=POLICY, log_level=LEVEL, readonly",
+          "source=DIR, cache=POLICY and others' names of these; the man page "
+          "lists all",
           "OPTION[,...]" },
         { "thread-pool-size", 0, 0, G_OPTION_ARG_INT, &raw->pool_size,
           "Threads for what takes long, beside one for each queue (default: 4)",

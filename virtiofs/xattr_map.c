@@ -135,13 +135,17 @@ struct xattr_map *xattr_map_parse(const char *rules, GError **error)
     }
     if (ok && map->rules->len > 0)
         return map;
-    g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                last && !ok
-                    ? "--xattrmap: nothing may follow a map rule, and \"%s\" "
-                      "does"
-                    : "--xattrmap: \"%s\" is no rule; one is "
-                      ":TYPE:SCOPE:KEY:PREPEND: or :map:KEY:PREPEND:",
-                rule);
+    if (last && !ok)
+        g_set_error(
+            error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+            "--xattrmap: nothing may follow a map rule, and \"%s\" does", rule);
+    else
+        g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                    "--xattrmap: \"%s\" is no rule; one is "
+                    ":TYPE:SCOPE:KEY:PREPEND: or :map:KEY:PREPEND:, where TYPE "
+                    "is prefix, ok, bad or unsupported, and SCOPE client, "
+                    "server or all",
+                    rule);
     xattr_map_free(map);
     return NULL;
 }
