@@ -345,6 +345,25 @@ static bool has_unfinished(struct undo_log *log)
     return sys_stat_name(log->wal, "in_progress", &st) == 0;
 }
 
+/* The log's folder, which is made if it is not there. */
+static int open_dir(const char *path, GError **error)
+{
+    int rc = sys_make_path(path, 0700);
+
+    if (rc < 0) {
+        fail(error, ERROR_INVALID_DIRECTORY, path, rc,
+             "cannot make the undo log's folder");
+        return rc;
+    }
+    rc = sys_openat(AT_FDCWD, path, UNDO_LOG_DIR_FLAGS, 0);
+    if (rc < 0)
+        fail(error, ERROR_INVALID_DIRECTORY, path, rc,
+             rc == -EACCES ? "cannot open the undo log's folder, which is for "
+                             "the user who made it"
+                           : "cannot open the undo log's folder");
+    return rc;
+}
+
 struct undo_log *undo_log_open(const char *path, const char *socket, bool look,
                                GError **error)
 {
@@ -354,17 +373,14 @@ struct undo_log *undo_log_open(const char *path, const char *socket, bool look,
     log->trash = undo_log_trash_new();
     log->entries = g_array_new(FALSE, FALSE, sizeof(struct undo_log_entry));
     log->redos = g_array_new(FALSE, FALSE, sizeof(int64_t));
-    log->dir = sys_make_path(path, 0700);
-    if (log->dir == 0)
-        log->dir = sys_openat(AT_FDCWD, path, UNDO_LOG_DIR_FLAGS, 0);
-    if (log->dir >= 0) /* nor what is made in it */
-        project_stop(log->dir);
+    log->dir = open_dir(path, error);
     if (log->dir < 0) {
-        fail(error, ERROR_INVALID_DIRECTORY, path, log->dir,
-             "cannot make the undo log's folder");
-    } else if (check_new(log, path, error) && take_lock(log, path, error) &&
-               check_version(log, path, error) &&
-               open_parts(log, path, error)) {
+        undo_log_close(log);
+        return NULL;
+    }
+    project_stop(log->dir); /* nor what is made in it */
+    if (check_new(log, path, error) && take_lock(log, path, error) &&
+        check_version(log, path, error) && open_parts(log, path, error)) {
         if (!has_unfinished(log))
             note_owner(log, socket, 0);
         else if (!look)

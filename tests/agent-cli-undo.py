@@ -50,6 +50,28 @@ def no_folder(place):
 
 
 @test
+def closed_log(place):
+    """a log that may not be read is told as such, and not as one to make"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo a > a")
+    finally:
+        daemon.end()
+    log = place.root + "/.stepback/share"
+    os.chmod(log, 0)
+    weak = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    for command in ("history", "undo"):
+        done = subprocess.run([*(weak if os.geteuid() == 0 else []), PROGRAM,
+                               command, "-C", place.share],
+                              env=place.environment(), capture_output=True)
+        equal((command, done.returncode, done.stdout), (command, 1, b""))
+        contains(done.stderr, b"cannot open the undo log's folder, which is "
+                 b"for the user who made it")
+        contains(done.stderr, log.encode())
+    os.chmod(log, 0o700)
+
+
+@test
 def open_steps(place):
     """history does not say "nothing" of what undo would take back"""
     daemon = Daemon(place)
