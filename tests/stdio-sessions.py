@@ -165,7 +165,7 @@ def kills_leave_nothing(place):
     killed_running = 0
     begin = time.monotonic()
     agent = Agent(place)
-    agent.start(working_directories=[{"path": place.share}])
+    agent.start()
     longest = 0.3 + 1.5 * (time.monotonic() - begin)
     equal(agent.close(), 0)
     for number in range(KILLS):
