@@ -76,13 +76,30 @@ static void signal_eventfd(int fd)
                   g_strerror(errno));
 }
 
+/* Only threads of the pool are others that use the used ring, and they count
+ * until they are done with it; what they are given, the queue's own thread
+ * gives them. So that needs no lock while they have nothing. */
+static bool lock_used(struct queue_worker *worker)
+{
+    bool is_shared = queue_pool_count(worker->pool) > 0;
+
+    if (is_shared)
+        pthread_mutex_lock(&worker->used_lock);
+    return is_shared;
+}
+
+static void unlock_used(struct queue_worker *worker, bool is_shared)
+{
+    if (is_shared)
+        pthread_mutex_unlock(&worker->used_lock);
+}
+
 static void signal_driver(struct queue_worker *worker)
 {
-    bool must;
+    bool is_shared = lock_used(worker);
+    bool must = virtqueue_must_signal(&worker->vq);
 
-    pthread_mutex_lock(&worker->used_lock);
-    must = virtqueue_must_signal(&worker->vq);
-    pthread_mutex_unlock(&worker->used_lock);
+    unlock_used(worker, is_shared);
     if (must)
         signal_eventfd(worker->call);
 }
@@ -90,9 +107,10 @@ static void signal_driver(struct queue_worker *worker)
 static void answer(struct queue_worker *worker,
                    const struct virtqueue_chain *chain, size_t len)
 {
-    pthread_mutex_lock(&worker->used_lock);
+    bool is_shared = lock_used(worker);
+
     virtqueue_push(&worker->vq, chain, (uint32_t)len);
-    pthread_mutex_unlock(&worker->used_lock);
+    unlock_used(worker, is_shared);
 }
 
 static size_t refuse(struct queue_worker *worker, struct fuse_scratch *scratch,
