@@ -169,9 +169,11 @@ void fuse_server_reset(struct fuse_server *server)
     atomic_store(&server->initialized, false);
     atomic_store(&server->export_support, false);
     parked_fail(server->parked, -ECONNABORTED);
-    file_locks_clear(server->locks);
+    /* Before the locks: what another queue begins now is to find no handle that
+     * it could lock. */
     fuse_handles_clear(server->handles);
     fuse_nodes_clear(server->nodes);
+    file_locks_clear(server->locks);
 }
 
 static const struct operation *find_operation(const struct fuse_server *server,
