@@ -6,66 +6,19 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "interceptor/interceptor.h"
+#include "tests/inode_rig.h"
 #include "tests/oracle.h"
-#include "tests/world.h"
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-/* Of a file that need not be opened to be known. */
-enum { OLD_ENOUGH_US = 150000 };
-
-enum { REUSE_TRIES = 200, RENAMES = 3000, HOARD = 200, RESERVE_FROM = 100 };
-
-struct fixture {
-    struct world *world; /* for its folders; never started */
-    struct ic *ic;
-    int stop;
-};
-
-static bool is_reserved(int fd)
-{
-    return fd >= RESERVE_FROM;
-}
-
-static void set_up(struct fixture *f, gconstpointer data)
-{
-    struct ic_options options = { .no_timer = true,
-                                  .max_inode_fds = RESERVE_FROM,
-                                  .is_reserved_fd = is_reserved };
-    g_autoptr(GError) error = NULL;
-
-    f->world = world_new(&world_folder);
-    world_host_file(f->world, "file", "file");
-    world_host_file(f->world, "other", "the other");
-    world_host_dir(f->world, "dir");
-    world_host_file(f->world, "dir/inner", "inner");
-    g_usleep(OLD_ENOUGH_US);
-    options.share = f->world->share;
-    options.undo_dir = data ? f->world->undo_dir : NULL;
-    ic_set_log(0, NULL);
-    f->ic = ic_open_share(&options, &error);
-    g_assert_no_error(error);
-}
-
-static void tear_down(struct fixture *f, gconstpointer data)
-{
-    ic_close(f->ic);
-    world_free(f->world);
-}
-
-static struct ic_inode *root(struct fixture *f)
-{
-    return ic_root(f->ic);
-}
+enum { REUSE_TRIES = 200, RENAMES = 3000, HOARD = 200 };
 
 /* A hold. */
-static struct ic_inode *meet(struct fixture *f, struct ic_inode *dir,
+static struct ic_inode *meet(struct inode_rig *f, struct ic_inode *dir,
                              const char *name)
 {
     struct ic_inode *inode;
@@ -76,104 +29,67 @@ static struct ic_inode *meet(struct fixture *f, struct ic_inode *dir,
     return inode;
 }
 
-static bool is_open(struct ic_inode *inode)
-{
-    bool open = ic_inode_ref_open(inode);
-
-    if (open)
-        ic_inode_unref(inode);
-    return open;
-}
-
-/* Of an inode that is held: its link count, or -errno. */
-static int links_of(struct fixture *f, struct ic_inode *inode)
-{
-    int rc = ic_inode_use(f->ic, inode);
-    struct stat st;
-
-    if (rc < 0)
-        return rc;
-    OK(ic_stat(f->ic, inode, &st));
-    g_assert_cmpuint(st.st_ino, ==, ic_inode_ino(inode));
-    ic_inode_unref(inode);
-    return (int)st.st_nlink;
-}
-
-static char *read_held(struct fixture *f, struct ic_inode *inode)
-{
-    char text[64] = "";
-    int fd;
-
-    OK(ic_inode_use(f->ic, inode));
-    OK(ic_open(f->ic, inode, O_RDONLY, &fd));
-    g_assert_cmpint(pread(fd, text, sizeof(text) - 1, 0), >=, 0);
-    close(fd);
-    ic_inode_unref(inode);
-    return g_strdup(text);
-}
-
 /* ---- what is known, and how ---------------------------------------------- */
 
-static void test_opens_nothing(struct fixture *f, gconstpointer data)
+static void test_opens_nothing(struct inode_rig *f, gconstpointer data)
 {
-    struct rlimit old, none;
     struct ic_inode *file, *dir;
 
-    OK(getrlimit(RLIMIT_NOFILE, &old));
-    none = old;
-    none.rlim_cur = 3;
-    OK(setrlimit(RLIMIT_NOFILE, &none));
-    file = meet(f, root(f), "file");
-    dir = meet(f, root(f), "dir");
-    OK(setrlimit(RLIMIT_NOFILE, &old));
-    g_assert_false(is_open(file));
+    inode_rig_forbid_fds(f);
+    file = meet(f, inode_rig_root(f), "file");
+    dir = meet(f, inode_rig_root(f), "dir");
+    inode_rig_allow_fds(f);
+    g_assert_false(inode_rig_is_open(file));
     g_assert_true(S_ISDIR(ic_inode_type(dir)));
-    g_assert_cmpint(links_of(f, file), ==, 1);
-    g_assert_true(is_open(file));
+    g_assert_cmpint(inode_rig_links(f, file), ==, 1);
+    g_assert_true(inode_rig_is_open(file));
     ic_inode_unhold(dir);
     ic_inode_unhold(file);
 }
 
 /* Its time of birth does not tell it from the next that gets its number. */
-static void test_young(struct fixture *f, gconstpointer data)
+static void test_young(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *young;
 
     world_host_file(f->world, "young", "young");
-    young = meet(f, root(f), "young");
-    g_assert_true(is_open(young));
+    young = meet(f, inode_rig_root(f), "young");
+    g_assert_true(inode_rig_is_open(young));
     ic_inode_unhold(young);
 }
 
-static void test_no_such(struct fixture *f, gconstpointer data)
+static void test_no_such(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *inode;
     struct stat st;
 
-    g_assert_cmpint(ic_lookup_lazy(f->ic, root(f), "none", &inode, &st), ==,
-                    -ENOENT);
-    g_assert_cmpint(ic_lookup_lazy(f->ic, root(f), "..", &inode, &st), ==,
-                    -EINVAL);
-    g_assert_cmpint(ic_lookup_lazy(f->ic, root(f), "dir/inner", &inode, &st),
+    g_assert_cmpint(
+        ic_lookup_lazy(f->ic, inode_rig_root(f), "none", &inode, &st), ==,
+        -ENOENT);
+    g_assert_cmpint(ic_lookup_lazy(f->ic, inode_rig_root(f), "..", &inode, &st),
                     ==, -EINVAL);
+    g_assert_cmpint(
+        ic_lookup_lazy(f->ic, inode_rig_root(f), "dir/inner", &inode, &st), ==,
+        -EINVAL);
 }
 
 /* However it is met, and by whatever name, it is one. */
-static void test_is_one(struct fixture *f, gconstpointer data)
+static void test_is_one(struct inode_rig *f, gconstpointer data)
 {
     g_autofree char *path = world_host_path(f->world, "file");
     g_autofree char *link_path = world_host_path(f->world, "link");
-    struct ic_inode *listed = meet(f, root(f), "file"), *again, *found;
+    struct ic_inode *listed = meet(f, inode_rig_root(f), "file"), *again,
+                    *found;
     struct stat st;
 
     OK(link(path, link_path));
-    again = meet(f, root(f), "link");
+    again = meet(f, inode_rig_root(f), "link");
     g_assert_true(again == listed);
-    g_assert_false(is_open(listed));
-    OK(ic_lookup(f->ic, root(f), "file", &found, &st));
+    g_assert_false(inode_rig_is_open(listed));
+    OK(ic_lookup(f->ic, inode_rig_root(f), "file", &found, &st));
     g_assert_true(found == listed);
     ic_inode_unhold(again);
-    again = meet(f, root(f), "file");
+    again = meet(f, inode_rig_root(f), "file");
     g_assert_true(again == listed);
     ic_inode_unref(found);
     ic_inode_unhold(again);
@@ -182,13 +98,14 @@ static void test_is_one(struct fixture *f, gconstpointer data)
 
 /* What is renamed by another thread between a listing's look at it and what the
  * listing makes of that is where it was moved to. */
-static struct fixture *overtaken; /* by the next look at "file" */
+static struct inode_rig *overtaken; /* by the next look at "file" */
 
 static gpointer move_file(gpointer data)
 {
-    struct fixture *f = data;
+    struct inode_rig *f = data;
 
-    OK(ic_renameat2(f->ic, root(f), "file", root(f), "moved", 0));
+    OK(ic_renameat2(f->ic, inode_rig_root(f), "file", inode_rig_root(f),
+                    "moved", 0));
     return NULL;
 }
 
@@ -197,7 +114,7 @@ int statx(int dirfd, const char *restrict name, int flags, unsigned mask,
           struct statx *restrict ret_stat)
 {
     int rc = (int)syscall(SYS_statx, dirfd, name, flags, mask, ret_stat);
-    struct fixture *f = overtaken;
+    struct inode_rig *f = overtaken;
 
     if (f && strcmp(name, "file") == 0) {
         overtaken = NULL;
@@ -206,41 +123,42 @@ int statx(int dirfd, const char *restrict name, int flags, unsigned mask,
     return rc;
 }
 
-static void test_overtaken(struct fixture *f, gconstpointer data)
+static void test_overtaken(struct inode_rig *f, gconstpointer data)
 {
-    struct ic_inode *file = meet(f, root(f), "file"), *again;
+    struct ic_inode *file = meet(f, inode_rig_root(f), "file"), *again;
     struct stat st;
 
     overtaken = f;
-    g_assert_cmpint(ic_lookup_lazy(f->ic, root(f), "file", &again, &st), ==,
-                    -ENOENT);
+    g_assert_cmpint(
+        ic_lookup_lazy(f->ic, inode_rig_root(f), "file", &again, &st), ==,
+        -ENOENT);
     g_assert_null(overtaken);
-    g_assert_cmpint(links_of(f, file), ==, 1);
+    g_assert_cmpint(inode_rig_links(f, file), ==, 1);
     ic_inode_unhold(file);
 }
 
 /* ---- what others do to it ------------------------------------------------ */
 
-static void test_moved_by_others(struct fixture *f, gconstpointer data)
+static void test_moved_by_others(struct inode_rig *f, gconstpointer data)
 {
     g_autofree char *path = world_host_path(f->world, "file");
     g_autofree char *other = world_host_path(f->world, "other");
-    struct ic_inode *file = meet(f, root(f), "file"), *again;
+    struct ic_inode *file = meet(f, inode_rig_root(f), "file"), *again;
 
     OK(rename(other, path));
-    g_assert_cmpint(links_of(f, file), ==, -ESTALE);
-    again = meet(f, root(f), "file");
+    g_assert_cmpint(inode_rig_links(f, file), ==, -ESTALE);
+    again = meet(f, inode_rig_root(f), "file");
     g_assert_true(again != file);
-    g_assert_cmpint(links_of(f, again), ==, 1);
+    g_assert_cmpint(inode_rig_links(f, again), ==, 1);
     ic_inode_unhold(again);
     ic_inode_unhold(file);
 }
 
 /* The next file that has the number is another. */
-static void test_number_given_again(struct fixture *f, gconstpointer data)
+static void test_number_given_again(struct inode_rig *f, gconstpointer data)
 {
     g_autofree char *path = world_host_path(f->world, "file");
-    struct ic_inode *file = meet(f, root(f), "file"), *again;
+    struct ic_inode *file = meet(f, inode_rig_root(f), "file"), *again;
     struct stat st = { 0 };
 
     for (int i = 0; i < REUSE_TRIES && st.st_ino != ic_inode_ino(file); i++) {
@@ -250,29 +168,29 @@ static void test_number_given_again(struct fixture *f, gconstpointer data)
     }
     if (st.st_ino != ic_inode_ino(file))
         g_test_message("no number was given again here");
-    g_usleep(OLD_ENOUGH_US);
-    again = meet(f, root(f), "file");
+    g_usleep(INODE_RIG_OLD_US);
+    again = meet(f, inode_rig_root(f), "file");
     g_assert_true(again != file);
-    g_assert_cmpint(links_of(f, file), ==, -ESTALE);
-    g_assert_cmpint(links_of(f, again), ==, 1);
+    g_assert_cmpint(inode_rig_links(f, file), ==, -ESTALE);
+    g_assert_cmpint(inode_rig_links(f, again), ==, 1);
     ic_inode_unhold(again);
     ic_inode_unhold(file);
 }
 
 /* It is not lost, it is forbidden. */
-static void test_forbidden(struct fixture *f, gconstpointer data)
+static void test_forbidden(struct inode_rig *f, gconstpointer data)
 {
-    struct ic_inode *dir = meet(f, root(f), "dir"), *inner;
+    struct ic_inode *dir = meet(f, inode_rig_root(f), "dir"), *inner;
     g_autofree char *path = world_host_path(f->world, "dir");
 
     OK(ic_inode_use(f->ic, dir));
     inner = meet(f, dir, "inner");
     OK(fchmodat(AT_FDCWD, path, 0, 0));
     OK(seteuid(65534));
-    g_assert_cmpint(links_of(f, inner), ==, -EACCES);
+    g_assert_cmpint(inode_rig_links(f, inner), ==, -EACCES);
     OK(seteuid(0));
     OK(fchmodat(AT_FDCWD, path, 0755, 0));
-    g_assert_cmpint(links_of(f, inner), ==, 1);
+    g_assert_cmpint(inode_rig_links(f, inner), ==, 1);
     ic_inode_unhold(inner);
     ic_inode_unref(dir);
     ic_inode_unhold(dir);
@@ -280,20 +198,22 @@ static void test_forbidden(struct fixture *f, gconstpointer data)
 
 /* ---- what the door does to it -------------------------------------------- */
 
-static void test_renamed(struct fixture *f, gconstpointer data)
+static void test_renamed(struct inode_rig *f, gconstpointer data)
 {
-    struct ic_inode *file = meet(f, root(f), "file");
-    struct ic_inode *other = meet(f, root(f), "other");
-    struct ic_inode *dir = meet(f, root(f), "dir"), *inner;
+    struct ic_inode *file = meet(f, inode_rig_root(f), "file");
+    struct ic_inode *other = meet(f, inode_rig_root(f), "other");
+    struct ic_inode *dir = meet(f, inode_rig_root(f), "dir"), *inner;
 
     OK(ic_inode_use(f->ic, dir));
     inner = meet(f, dir, "inner");
-    OK(ic_renameat2(f->ic, root(f), "dir", root(f), "folder", 0));
-    OK(ic_renameat2(f->ic, root(f), "file", dir, "file", 0));
-    OK(ic_renameat2(f->ic, dir, "file", root(f), "other", RENAME_EXCHANGE));
-    g_assert_cmpint(links_of(f, inner), ==, 1);
-    g_assert_cmpint(links_of(f, file), ==, 1);
-    g_assert_cmpint(links_of(f, other), ==, 1);
+    OK(ic_renameat2(f->ic, inode_rig_root(f), "dir", inode_rig_root(f),
+                    "folder", 0));
+    OK(ic_renameat2(f->ic, inode_rig_root(f), "file", dir, "file", 0));
+    OK(ic_renameat2(f->ic, dir, "file", inode_rig_root(f), "other",
+                    RENAME_EXCHANGE));
+    g_assert_cmpint(inode_rig_links(f, inner), ==, 1);
+    g_assert_cmpint(inode_rig_links(f, file), ==, 1);
+    g_assert_cmpint(inode_rig_links(f, other), ==, 1);
     ic_inode_unhold(inner);
     ic_inode_unref(dir);
     ic_inode_unhold(dir);
@@ -302,64 +222,67 @@ static void test_renamed(struct fixture *f, gconstpointer data)
 }
 
 /* A client may hold what it removes. */
-static void test_removed(struct fixture *f, gconstpointer data)
+static void test_removed(struct inode_rig *f, gconstpointer data)
 {
-    struct ic_inode *file = meet(f, root(f), "file");
-    struct ic_inode *other = meet(f, root(f), "other");
-    struct ic_inode *dir = meet(f, root(f), "dir");
+    struct ic_inode *file = meet(f, inode_rig_root(f), "file");
+    struct ic_inode *other = meet(f, inode_rig_root(f), "other");
+    struct ic_inode *dir = meet(f, inode_rig_root(f), "dir");
     g_autofree char *text = NULL;
 
-    OK(ic_renameat2(f->ic, root(f), "file", root(f), "other", 0));
+    OK(ic_renameat2(f->ic, inode_rig_root(f), "file", inode_rig_root(f),
+                    "other", 0));
     OK(ic_inode_use(f->ic, dir));
     OK(ic_unlinkat(f->ic, dir, "inner", 0));
     ic_inode_unref(dir);
-    OK(ic_unlinkat(f->ic, root(f), "dir", AT_REMOVEDIR));
-    g_assert_cmpint(links_of(f, other), ==, 0);
-    g_assert_cmpint(links_of(f, dir), >=, 0);
-    text = read_held(f, other);
+    OK(ic_unlinkat(f->ic, inode_rig_root(f), "dir", AT_REMOVEDIR));
+    g_assert_cmpint(inode_rig_links(f, other), ==, 0);
+    g_assert_cmpint(inode_rig_links(f, dir), >=, 0);
+    text = inode_rig_read(f, other);
     g_assert_cmpstr(text, ==, "the other");
-    OK(ic_unlinkat(f->ic, root(f), "other", 0));
-    g_assert_cmpint(links_of(f, file), ==, 0);
+    OK(ic_unlinkat(f->ic, inode_rig_root(f), "other", 0));
+    g_assert_cmpint(inode_rig_links(f, file), ==, 0);
     ic_inode_unhold(dir);
     ic_inode_unhold(other);
     ic_inode_unhold(file);
 }
 
 /* Of two names the one goes by which it was met last. */
-static void test_removed_link(struct fixture *f, gconstpointer data)
+static void test_removed_link(struct inode_rig *f, gconstpointer data)
 {
     g_autofree char *path = world_host_path(f->world, "file");
     g_autofree char *link_path = world_host_path(f->world, "link");
     struct ic_inode *file, *again;
 
     OK(link(path, link_path));
-    file = meet(f, root(f), "file");
-    again = meet(f, root(f), "link");
-    OK(ic_unlinkat(f->ic, root(f), "link", 0));
-    g_assert_cmpint(links_of(f, file), ==, 1);
+    file = meet(f, inode_rig_root(f), "file");
+    again = meet(f, inode_rig_root(f), "link");
+    OK(ic_unlinkat(f->ic, inode_rig_root(f), "link", 0));
+    g_assert_cmpint(inode_rig_links(f, file), ==, 1);
     ic_inode_unhold(again);
     ic_inode_unhold(file);
 }
 
 /* That removes nothing: it can be closed as before. */
-static void test_renamed_to_itself(struct fixture *f, gconstpointer data)
+static void test_renamed_to_itself(struct inode_rig *f, gconstpointer data)
 {
     g_autofree char *path = world_host_path(f->world, "file");
     g_autofree char *link_path = world_host_path(f->world, "link");
-    struct ic_inode *file = meet(f, root(f), "file");
+    struct ic_inode *file = meet(f, inode_rig_root(f), "file");
 
     OK(link(path, link_path));
-    g_assert_cmpint(links_of(f, file), ==, 2);
-    OK(ic_renameat2(f->ic, root(f), "file", root(f), "file", 0));
-    OK(ic_renameat2(f->ic, root(f), "link", root(f), "file", 0));
+    g_assert_cmpint(inode_rig_links(f, file), ==, 2);
+    OK(ic_renameat2(f->ic, inode_rig_root(f), "file", inode_rig_root(f), "file",
+                    0));
+    OK(ic_renameat2(f->ic, inode_rig_root(f), "link", inode_rig_root(f), "file",
+                    0));
     ic_release_fds(f->ic, UINT_MAX);
-    g_assert_false(is_open(file));
-    g_assert_cmpint(links_of(f, file), ==, 2);
+    g_assert_false(inode_rig_is_open(file));
+    g_assert_cmpint(inode_rig_links(f, file), ==, 2);
     ic_inode_unhold(file);
 }
 
 /* The last fds are not for what was removed, whether it was open or not. */
-static void hoard(struct fixture *f, bool open)
+static void hoard(struct inode_rig *f, bool open)
 {
     struct ic_inode *held[HOARD];
     unsigned lost = 0;
@@ -369,47 +292,47 @@ static void hoard(struct fixture *f, bool open)
 
         world_host_file(f->world, name, name);
     }
-    g_usleep(OLD_ENOUGH_US);
+    g_usleep(INODE_RIG_OLD_US);
     for (unsigned i = 0; i < HOARD; i++) {
         g_autofree char *name = g_strdup_printf("hoard-%u", i);
         int fd;
 
-        held[i] = meet(f, root(f), name);
+        held[i] = meet(f, inode_rig_root(f), name);
         if (open)
-            g_assert_cmpint(links_of(f, held[i]), ==, 1);
-        OK(ic_unlinkat(f->ic, root(f), name, 0));
-        fd = dup(ic_inode_fd(root(f)));
-        g_assert_cmpint(fd, <=, RESERVE_FROM + 2);
+            g_assert_cmpint(inode_rig_links(f, held[i]), ==, 1);
+        OK(ic_unlinkat(f->ic, inode_rig_root(f), name, 0));
+        fd = dup(ic_inode_fd(inode_rig_root(f)));
+        g_assert_cmpint(fd, <=, INODE_RIG_RESERVE + 2);
         close(fd);
     }
     for (unsigned i = 0; i < HOARD; i++) {
-        int links = links_of(f, held[i]);
+        int links = inode_rig_links(f, held[i]);
 
         lost += links == -ESTALE;
         g_assert_true(links == 0 || links == -ESTALE);
         ic_inode_unhold(held[i]);
     }
     g_assert_cmpuint(lost, >, 0);
-    g_assert_cmpuint(lost, <, HOARD - RESERVE_FROM / 2);
+    g_assert_cmpuint(lost, <, HOARD - INODE_RIG_RESERVE / 2);
 }
 
-static void test_hoarded(struct fixture *f, gconstpointer data)
+static void test_hoarded(struct inode_rig *f, gconstpointer data)
 {
     hoard(f, false);
 }
 
-static void test_hoarded_open(struct fixture *f, gconstpointer data)
+static void test_hoarded_open(struct inode_rig *f, gconstpointer data)
 {
     hoard(f, true);
 }
 
 /* ---- undo ---------------------------------------------------------------- */
 
-static void test_undone(struct fixture *f, gconstpointer data)
+static void test_undone(struct inode_rig *f, gconstpointer data)
 {
     struct ic_setattr attr = { .valid = IC_SET_MODE, .mode = 0600 };
-    struct ic_inode *file = meet(f, root(f), "file");
-    struct ic_inode *other = meet(f, root(f), "other");
+    struct ic_inode *file = meet(f, inode_rig_root(f), "file");
+    struct ic_inode *other = meet(f, inode_rig_root(f), "other");
     g_autoptr(GPtrArray) before = NULL;
     g_autofree char *trouble = NULL;
     g_autoptr(GError) error = NULL;
@@ -420,17 +343,18 @@ static void test_undone(struct fixture *f, gconstpointer data)
     before = oracle_snapshot(f->world->share, &trouble);
     g_assert_null(trouble);
     g_assert_true(ic_step_open(f->ic, 1, IC_STEP_COMMAND, "test", &error));
-    OK(ic_renameat2(f->ic, root(f), "file", root(f), "dir-file", 0));
+    OK(ic_renameat2(f->ic, inode_rig_root(f), "file", inode_rig_root(f),
+                    "dir-file", 0));
     OK(ic_inode_use(f->ic, file));
     OK(ic_setattr(f->ic, file, -1, &attr, &st));
     ic_inode_unref(file);
-    OK(ic_unlinkat(f->ic, root(f), "other", 0));
+    OK(ic_unlinkat(f->ic, inode_rig_root(f), "other", 0));
     g_assert_true(ic_step_close(f->ic, 1, 0, 0, 0, NULL, &error));
     ic_rollback(f->ic, 1, false, NULL, &error);
     g_assert_no_error(error);
     world_assert_equal(f->world, before);
-    g_assert_cmpint(links_of(f, file), ==, 1);
-    g_assert_cmpint(links_of(f, other), ==, 1);
+    g_assert_cmpint(inode_rig_links(f, file), ==, 1);
+    g_assert_cmpint(inode_rig_links(f, other), ==, 1);
 out:
     ic_inode_unhold(other);
     ic_inode_unhold(file);
@@ -440,29 +364,29 @@ out:
 
 static gpointer rename_on(gpointer data)
 {
-    struct fixture *f = data;
+    struct inode_rig *f = data;
 
     for (unsigned i = 0; i < RENAMES; i++)
-        OK(ic_renameat2(f->ic, root(f), i % 2 ? "moved" : "file", root(f),
-                        i % 2 ? "file" : "moved", 0));
+        OK(ic_renameat2(f->ic, inode_rig_root(f), i % 2 ? "moved" : "file",
+                        inode_rig_root(f), i % 2 ? "file" : "moved", 0));
     g_atomic_int_set(&f->stop, 1);
     return NULL;
 }
 
 static gpointer list_on(gpointer data)
 {
-    struct fixture *f = data;
+    struct inode_rig *f = data;
 
     while (!g_atomic_int_get(&f->stop)) {
         struct ic_inode *inode;
         struct stat st;
-        int rc = ic_lookup_lazy(f->ic, root(f), "file", &inode, &st);
+        int rc = ic_lookup_lazy(f->ic, inode_rig_root(f), "file", &inode, &st);
 
         if (rc == -ENOENT)
             continue;
         OK(rc);
         g_assert_cmpint(st.st_size, ==, 4);
-        g_assert_cmpint(links_of(f, inode), ==, 1);
+        g_assert_cmpint(inode_rig_links(f, inode), ==, 1);
         ic_inode_unhold(inode);
         ic_release_fds(f->ic, UINT_MAX);
     }
@@ -472,21 +396,21 @@ static gpointer list_on(gpointer data)
 /* Whoever has a hold all the time never loses it. */
 static gpointer use_on(gpointer data)
 {
-    struct fixture *f = data;
-    struct ic_inode *other = meet(f, root(f), "other");
+    struct inode_rig *f = data;
+    struct ic_inode *other = meet(f, inode_rig_root(f), "other");
 
     while (!g_atomic_int_get(&f->stop)) {
-        struct ic_inode *again = meet(f, root(f), "other");
+        struct ic_inode *again = meet(f, inode_rig_root(f), "other");
 
         g_assert_true(again == other);
-        g_assert_cmpint(links_of(f, again), ==, 1);
+        g_assert_cmpint(inode_rig_links(f, again), ==, 1);
         ic_inode_unhold(again);
     }
     ic_inode_unhold(other);
     return NULL;
 }
 
-static void test_threads(struct fixture *f, gconstpointer data)
+static void test_threads(struct inode_rig *f, gconstpointer data)
 {
     GThreadFunc work[] = { rename_on, list_on, list_on, use_on };
     GThread *threads[G_N_ELEMENTS(work)];
@@ -499,7 +423,7 @@ static void test_threads(struct fixture *f, gconstpointer data)
 
 static const struct {
     const char *name;
-    void (*run)(struct fixture *f, gconstpointer data);
+    void (*run)(struct inode_rig *f, gconstpointer data);
 } tests[] = {
     { "opens-nothing", test_opens_nothing },
     { "young", test_young },
@@ -530,8 +454,8 @@ int main(int argc, char **argv)
             g_autofree char *path = g_strdup_printf("/inode-lazy/%s/%s",
                                                     names[undo], tests[i].name);
 
-            g_test_add(path, struct fixture, GINT_TO_POINTER(undo), set_up,
-                       tests[i].run, tear_down);
+            g_test_add(path, struct inode_rig, GINT_TO_POINTER(undo),
+                       inode_rig_set_up, tests[i].run, inode_rig_tear_down);
         }
     }
     return g_test_run();

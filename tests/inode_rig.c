@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * inode_rig - see inode_rig.h.
+ */
+#include "tests/inode_rig.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OK(call) g_assert_cmpint((call), ==, 0)
+
+static bool is_reserved(int fd)
+{
+    return fd >= INODE_RIG_RESERVE;
+}
+
+void inode_rig_set_up(struct inode_rig *f, gconstpointer data)
+{
+    struct ic_options options = { .no_timer = true,
+                                  .max_inode_fds = INODE_RIG_RESERVE,
+                                  .is_reserved_fd = is_reserved };
+    g_autoptr(GError) error = NULL;
+
+    f->world = world_new(&world_folder);
+    world_host_file(f->world, "file", "file");
+    world_host_file(f->world, "other", "the other");
+    world_host_dir(f->world, "dir");
+    world_host_file(f->world, "dir/inner", "inner");
+    g_usleep(INODE_RIG_OLD_US);
+    options.share = f->world->share;
+    options.undo_dir = data ? f->world->undo_dir : NULL;
+    ic_set_log(0, NULL);
+    f->ic = ic_open_share(&options, &error);
+    g_assert_no_error(error);
+}
+
+void inode_rig_tear_down(struct inode_rig *f, gconstpointer data)
+{
+    ic_close(f->ic);
+    world_free(f->world);
+}
+
+struct ic_inode *inode_rig_root(struct inode_rig *f)
+{
+    return ic_root(f->ic);
+}
+
+void inode_rig_forbid_fds(struct inode_rig *f)
+{
+    struct rlimit none;
+
+    OK(getrlimit(RLIMIT_NOFILE, &f->limit));
+    none = f->limit;
+    none.rlim_cur = 3;
+    OK(setrlimit(RLIMIT_NOFILE, &none));
+}
+
+void inode_rig_allow_fds(struct inode_rig *f)
+{
+    OK(setrlimit(RLIMIT_NOFILE, &f->limit));
+}
+
+bool inode_rig_is_open(struct ic_inode *inode)
+{
+    bool open = ic_inode_ref_open(inode);
+
+    if (open)
+        ic_inode_unref(inode);
+    return open;
+}
+
+int inode_rig_links(struct inode_rig *f, struct ic_inode *inode)
+{
+    int rc = ic_inode_use(f->ic, inode);
+    struct stat st;
+
+    if (rc < 0)
+        return rc;
+    OK(ic_stat(f->ic, inode, &st));
+    g_assert_cmpuint(st.st_ino, ==, ic_inode_ino(inode));
+    ic_inode_unref(inode);
+    return (int)st.st_nlink;
+}
+
+char *inode_rig_read(struct inode_rig *f, struct ic_inode *inode)
+{
+    char text[64] = "";
+    int fd;
+
+    OK(ic_inode_use(f->ic, inode));
+    OK(ic_open(f->ic, inode, O_RDONLY, &fd));
+    g_assert_cmpint(pread(fd, text, sizeof(text) - 1, 0), >=, 0);
+    close(fd);
+    ic_inode_unref(inode);
+    return g_strdup(text);
+}
