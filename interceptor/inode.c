@@ -210,7 +210,7 @@ static void forget_locked(struct inode_shard *shard, struct ic_inode *inode)
 static bool take_closed(struct inode_shard *shard, struct ic_inode *inode,
                         int *inout_fd)
 {
-    bool same = inode_try_use(inode) || inode_adopt(inode, inout_fd) == 0;
+    bool same = inode_try_use(inode) || inode_adopt(inode, inout_fd, 0) == 0;
 
     if (!same) {
         inode_shard_lock(shard);

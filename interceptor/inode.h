@@ -42,7 +42,8 @@
  *
  * Locks: the table is in shards, whose locks guard the hash, the ring of those
  * that may be closed, and the step from one reference or hold to none.
- * inode->lock guards parent and name, fd while CLOSED, print and handle. Order:
+ * inode->lock guards parent and name, fd while CLOSED, print, handle and
+ * looked_up, and is held to change is_print_of_birth. Order:
  * the engine's locks, then a shard's; the engine's, then one inode->lock.
  * Neither of the last two is taken within the other.
  */
@@ -69,11 +70,11 @@ struct ic_inode {
     struct inode_table *table;
     dev_t dev;
     ino_t ino;
-    mode_t type;            /* S_IFMT */
-    bool other_mount;       /* see inode_table_set_mount() */
-    bool is_print_of_birth; /* it is closed and never was open */
-    int fd;                 /* O_PATH, owned; -1: closed */
-    int64_t opened;         /* fd: not after this, by inode_clock() */
+    mode_t type;                    /* S_IFMT */
+    bool other_mount;               /* see inode_table_set_mount() */
+    _Atomic bool is_print_of_birth; /* it is closed and never was open */
+    int fd;                         /* O_PATH, owned; -1: closed */
+    int64_t opened;                 /* fd: not after this, by inode_clock() */
     _Atomic uint64_t counts;
     _Atomic uint64_t tag; /* the server's */
 
@@ -99,6 +100,7 @@ struct ic_inode {
     /* Of a closed one; handle may be NULL. And is_print_of_birth. */
     uint64_t print;
     struct file_handle *handle;
+    bool looked_up; /* is_print_of_birth: see INODE_LOOKED_UP */
 };
 
 #define INODE_NOT_IN_RING UINT_MAX
@@ -155,12 +157,27 @@ struct ic_inode *inode_table_look(struct inode_table *table,
                                   struct ic_inode *dir, const char *name,
                                   struct stat *ret_stat);
 
+/* Who meets an inode, and what for. */
+enum inode_meeting {
+    INODE_LISTED, /* many are, few are used */
+
+    /* A client looked the name up, as it does each time that it uses one. So
+     * what was looked up once has one user; if that removes it, it is
+     * nobody's. What is looked up again is to be opened, and so is what is no
+     * file and no symlink. */
+    INODE_LOOKED_UP,
+};
+
 /* The same without a place that is known, and without the inode's having been
- * open: what is met anew is closed. A new hold; NULL: not certain, or not
- * there. */
-struct ic_inode *inode_table_meet(struct inode_table *table,
-                                  struct ic_inode *dir, const char *name,
-                                  struct stat *ret_stat);
+ * open: what is met anew is closed. 0 and a new hold; -ENOENT; -EAGAIN: it is
+ * to be opened. */
+int inode_table_meet(struct inode_table *table, struct ic_inode *dir,
+                     const char *name, enum inode_meeting meeting,
+                     struct ic_inode **ret_inode, struct stat *ret_stat);
+
+/* What stat(2) tells of one that is held, if that needs no open(2): 0, or
+ * -EAGAIN. */
+int inode_stat_held(struct ic_inode *inode, struct stat *ret_stat);
 
 /* The inode if it is known on the share's mount, else NULL. A new hold: it may
  * be closed. */
@@ -186,8 +203,9 @@ bool inode_ref_open(struct ic_inode *inode);
 
 /* The inode that the name in dir leads to, which the door is about to remove
  * from there: open, a new reference. NULL: it is not known, or it will be lost,
- * for want of an fd. As long as none are closed nobody is asked where it leads:
- * what was last seen there is what is to be seen there no more. */
+ * for want of an fd or as nobody else has it (INODE_LOOKED_UP). As long as none
+ * are closed nobody is asked where it leads: what was last seen there is what
+ * is to be seen there no more. */
 struct ic_inode *inode_table_hold_name(struct inode_table *table,
                                        const struct ic_inode *dir,
                                        const char *name);
@@ -275,9 +293,10 @@ _Atomic uint64_t *inode_table_places(struct inode_table *table);
 /* Let its fd be closed when it is not used. Not while it is removed. */
 void inode_ring_add(struct ic_inode *inode);
 
-/* Where it is from the start, before others know it. */
+/* Where it is from the start, before others know it. noted: for
+ * inode_table_find_at(), too. */
 void inode_init_place(struct ic_inode *inode, struct ic_inode *parent,
-                      const char *name);
+                      const char *name, bool noted);
 
 /* It is open now, or to be freed. With inode->lock, or alone. */
 void inode_end_lazy(struct ic_inode *inode);
@@ -286,8 +305,9 @@ void inode_end_lazy(struct ic_inode *inode);
 uint64_t inode_print_of_birth(int64_t seconds, uint32_t nanoseconds);
 
 /* The inode is held and closed, and the fd (taken if it is used) may be of it:
- * make it that, with a reference. -ESTALE if it is of another. */
-int inode_adopt(struct ic_inode *inode, int *inout_fd);
+ * make it that, with a reference. birth: of the fd, as a print; 0: not asked
+ * yet. -ESTALE if it is of another. */
+int inode_adopt(struct ic_inode *inode, int *inout_fd, uint64_t birth);
 
 /* End the closing of one that was marked CLOSED with a hold, which is taken.
  * False: it could not be opened again and stays open. */

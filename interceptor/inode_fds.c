@@ -77,13 +77,14 @@ static void read_print(const struct ic_inode *inode, int fd,
     }
 }
 
-/* Is the fd of this closed inode? With inode->lock held. */
-static bool has_print(const struct ic_inode *inode, int fd)
+/* Is the fd, with that birth (0: not known), of this closed inode? With
+ * inode->lock held. */
+static bool has_print(const struct ic_inode *inode, int fd, uint64_t birth)
 {
     struct print print;
 
     if (inode->is_print_of_birth)
-        return read_birth(fd) == inode->print;
+        return (birth ? birth : read_birth(fd)) == inode->print;
     read_print(inode, fd, &print);
     return print.hash == inode->print;
 }
@@ -198,13 +199,13 @@ static void open_locked(struct ic_inode *inode)
     atomic_fetch_and(&inode->counts, ~INODE_CLOSED);
 }
 
-int inode_adopt(struct ic_inode *inode, int *inout_fd)
+int inode_adopt(struct ic_inode *inode, int *inout_fd, uint64_t birth)
 {
     int rc = 0;
 
     pthread_mutex_lock(&inode->lock);
     if (!inode_try_use(inode)) {
-        if (inode->fd < 0 && !has_print(inode, *inout_fd))
+        if (inode->fd < 0 && !has_print(inode, *inout_fd, birth))
             rc = -ESTALE;
         else if (inode->fd < 0)
             take_fd(inode, fd_steal(inout_fd));
@@ -217,19 +218,42 @@ int inode_adopt(struct ic_inode *inode, int *inout_fd)
     return rc;
 }
 
+/* What is needed to tell whether it is the inode. *ret_birth is 0 if that is
+ * not asked. */
+static int stat_found(const struct ic_inode *inode, int fd,
+                      struct stat *ret_stat, uint64_t *ret_mount,
+                      uint64_t *ret_birth)
+{
+    struct sys_born born;
+    int rc;
+
+    *ret_birth = 0;
+    /* Without the lock it is a hint: inode_adopt() asks what is missing. */
+    if (!inode->is_print_of_birth)
+        return inode_table_stat(inode->table, fd, ret_stat, ret_mount);
+    rc = sys_stat_born(fd, "", &born);
+    if (rc < 0)
+        return rc;
+    *ret_stat = born.st;
+    *ret_mount = born.mount;
+    *ret_birth = inode_print_of_birth(born.born.tv_sec,
+                                      (uint32_t)born.born.tv_nsec);
+    return 0;
+}
+
 static int adopt_found(struct ic_inode *inode, int found)
 {
     struct inode_table *table = inode->table;
     fd_auto int fd = found;
-    uint64_t mount;
+    uint64_t mount, birth;
     struct stat st;
-    int rc = inode_table_stat(table, fd, &st, &mount);
+    int rc = stat_found(inode, fd, &st, &mount, &birth);
 
     if (rc == 0 &&
         (st.st_ino != inode->ino || st.st_dev != inode->dev ||
          inode_table_is_other_mount(table, fd, mount) != inode->other_mount))
         rc = -ESTALE;
-    return rc < 0 ? rc : inode_adopt(inode, &fd);
+    return rc < 0 ? rc : inode_adopt(inode, &fd, birth);
 }
 
 /* Not of the file: nothing is said about it. */
@@ -374,18 +398,47 @@ static int open_victim(struct inode_table *table, const struct ic_inode *dir,
     return fd;
 }
 
+/* Has it one user, who is about to remove it? */
+static bool has_one_user(struct ic_inode *inode)
+{
+    bool has;
+
+    if (!inode->is_print_of_birth)
+        return false;
+    pthread_mutex_lock(&inode->lock);
+    has = inode->is_print_of_birth && inode->looked_up;
+    pthread_mutex_unlock(&inode->lock);
+    return has;
+}
+
+/* What is to be kept of what the name leads to; a hold. */
+static struct ic_inode *find_victim(struct inode_table *table,
+                                    const struct ic_inode *dir,
+                                    const char *name)
+{
+    struct ic_inode *inode = inode_table_find_at(table, dir, name);
+    struct stat st;
+
+    if (inode_table_is_crowded(table) && !(inode && has_one_user(inode))) {
+        ic_inode_unhold(inode);
+        inode = sys_stat_name(dir->fd, name, &st) == 0
+                    ? inode_table_find(table, st.st_dev, st.st_ino)
+                    : NULL;
+    }
+    if (inode && has_one_user(inode)) {
+        ic_inode_unhold(inode);
+        inode = NULL;
+    }
+    return inode;
+}
+
 struct ic_inode *inode_table_hold_name(struct inode_table *table,
                                        const struct ic_inode *dir,
                                        const char *name)
 {
-    struct ic_inode *inode = NULL;
-    struct stat st;
+    struct ic_inode *inode = find_victim(table, dir, name);
     int rc;
 
-    if (!inode_table_is_crowded(table))
-        inode = inode_table_find_at(table, dir, name);
-    else if (sys_stat_name(dir->fd, name, &st) == 0)
-        inode = inode_table_find(table, st.st_dev, st.st_ino);
     if (!inode)
         return NULL;
     if (inode_try_use(inode)) {

@@ -7,6 +7,8 @@
  * clock at least: so what is hardly older than a tick is not for this. No other
  * than the share's filesystem is, nor what is behind a mount.
  */
+#include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <time.h>
 
@@ -28,16 +30,42 @@ static bool is_old_enough(const struct timespec *born,
                                                OLD_ENOUGH_NS);
 }
 
-static bool look(const struct inode_table *table, const struct ic_inode *dir,
-                 const char *name, struct sys_born *ret_found)
+static bool is_on_share(const struct inode_table *table,
+                        const struct sys_born *found)
+{
+    return found->st.st_dev == table->limits.dev &&
+           (table->mount == 0 || found->mount == table->mount);
+}
+
+/* A client can have what is no file open, or be in it, without telling. Who
+ * wants inodes to be found by their handles, wherever others move them, wants
+ * them open first. */
+static bool may_be_met(const struct inode_table *table, mode_t mode,
+                       enum inode_meeting meeting)
+{
+    return meeting == INODE_LISTED ||
+           (table->limits.handles == IC_FILE_HANDLES_NEVER &&
+            (S_ISREG(mode) || S_ISLNK(mode)));
+}
+
+/* 0, -ENOENT, or -EAGAIN. */
+static int look(const struct inode_table *table, const struct ic_inode *dir,
+                const char *name, enum inode_meeting meeting,
+                struct sys_born *ret_found)
 {
     struct timespec now;
+    int rc;
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    return sys_stat_born(dir->fd, name, ret_found) == 0 &&
-           ret_found->st.st_dev == table->limits.dev &&
-           (table->mount == 0 || ret_found->mount == table->mount) &&
-           is_old_enough(&ret_found->born, &now);
+    /* As times of birth, and quicker. */
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    rc = sys_stat_born(dir->fd, name, ret_found);
+    if (rc < 0)
+        return rc == -ENOENT ? rc : -EAGAIN;
+    return is_on_share(table, ret_found) &&
+                   is_old_enough(&ret_found->born, &now) &&
+                   may_be_met(table, ret_found->st.st_mode, meeting)
+               ? 0
+               : -EAGAIN;
 }
 
 static uint64_t print_of(const struct sys_born *found)
@@ -46,28 +74,50 @@ static uint64_t print_of(const struct sys_born *found)
                                 (uint32_t)found->born.tv_nsec);
 }
 
-/* before: the look, by inode_clock(). The caller has a hold. */
+/* Is it closed, has never been open, and is what was found? With inode->lock
+ * held. */
+static bool is_same_closed(const struct ic_inode *inode,
+                           const struct sys_born *found)
+{
+    return inode->fd < 0 && inode->is_print_of_birth &&
+           inode->print == print_of(found);
+}
+
+/* The same, and may it stay so? */
+static bool may_stay_closed(struct ic_inode *inode,
+                            const struct sys_born *found,
+                            enum inode_meeting meeting)
+{
+    bool may;
+
+    pthread_mutex_lock(&inode->lock);
+    may = is_same_closed(inode, found) &&
+          (meeting == INODE_LISTED || !inode->looked_up);
+    if (may && meeting == INODE_LOOKED_UP)
+        inode->looked_up = true;
+    pthread_mutex_unlock(&inode->lock);
+    return may;
+}
+
+/* Is it what was found, and may stay as it is, open or closed? before: the
+ * look, by inode_clock(). The caller has a hold. */
 static bool is_same(struct ic_inode *inode, const struct sys_born *found,
-                    int64_t before)
+                    int64_t before, enum inode_meeting meeting)
 {
     bool same;
 
-    if (inode_ref_open(inode)) {
-        /* Else the number may have been another's when it was looked at. */
-        same = inode->opened < before;
-        ic_inode_unref(inode);
-        return same;
-    }
-    pthread_mutex_lock(&inode->lock);
-    same = inode->fd < 0 && inode->is_print_of_birth &&
-           inode->print == print_of(found);
-    pthread_mutex_unlock(&inode->lock);
+    if (!inode_ref_open(inode))
+        return may_stay_closed(inode, found, meeting);
+    /* Else the number may have been another's when it was looked at. */
+    same = inode->opened < before;
+    ic_inode_unref(inode);
     return same;
 }
 
 static struct ic_inode *new_closed(struct inode_table *table,
                                    const struct sys_born *found,
-                                   struct ic_inode *dir, const char *name)
+                                   struct ic_inode *dir, const char *name,
+                                   enum inode_meeting meeting)
 {
     struct ic_inode *inode = inode_new(table, &found->st, false);
 
@@ -75,7 +125,8 @@ static struct ic_inode *new_closed(struct inode_table *table,
     inode->is_print_of_birth = true;
     atomic_fetch_add(&table->n_lazy, 1);
     inode->print = print_of(found);
-    inode_init_place(inode, dir, name);
+    inode->looked_up = meeting == INODE_LOOKED_UP;
+    inode_init_place(inode, dir, name, inode->looked_up);
     return inode;
 }
 
@@ -105,9 +156,9 @@ static struct ic_inode *add(struct inode_table *table,
     return known;
 }
 
-struct ic_inode *inode_table_meet(struct inode_table *table,
-                                  struct ic_inode *dir, const char *name,
-                                  struct stat *ret_stat)
+int inode_table_meet(struct inode_table *table, struct ic_inode *dir,
+                     const char *name, enum inode_meeting meeting,
+                     struct ic_inode **ret_inode, struct stat *ret_stat)
 {
     unsigned n_moved = inode_table_n_moved(table);
     int64_t before = inode_clock();
@@ -115,25 +166,69 @@ struct ic_inode *inode_table_meet(struct inode_table *table,
     struct sys_born found;
     struct ic_inode *inode, *fresh = NULL;
     bool is_certain;
+    int rc = table->limits.has_lazy && !dir->other_mount
+                 ? look(table, dir, name, meeting, &found)
+                 : -EAGAIN;
 
-    if (!table->limits.has_lazy || dir->other_mount ||
-        !look(table, dir, name, &found))
-        return NULL;
+    if (rc < 0)
+        return rc;
     shard = inode_shard_of(table, found.st.st_dev, found.st.st_ino);
-    inode = inode_table_find(table, found.st.st_dev, found.st.st_ino);
+    /* Most that are listed are known; those looked up have not been seen. */
+    inode = meeting == INODE_LISTED
+                ? inode_table_find(table, found.st.st_dev, found.st.st_ino)
+                : NULL;
     if (!inode) {
-        fresh = new_closed(table, &found, dir, name);
+        fresh = new_closed(table, &found, dir, name, meeting);
         inode = add(table, shard, fresh);
     }
     is_certain = inode == fresh ||
-                 (is_same(inode, &found, before) &&
+                 (is_same(inode, &found, before, meeting) &&
                   inode_see_place_quietly(inode, dir, name, n_moved));
     /* Else it may not be where it was seen, and who moved it did not know that
      * it is to be told. */
     if (!is_certain || !inode_table_is_quiet(table, n_moved)) {
         ic_inode_unhold(inode);
-        return NULL;
+        return -EAGAIN;
     }
+    *ret_inode = inode;
     *ret_stat = found.st;
-    return inode;
+    return 0;
+}
+
+/* Where it was last seen, without opening what is above it. */
+static int look_in_place(struct ic_inode *inode, struct sys_born *ret_found)
+{
+    struct ic_inode *parent = NULL;
+    char name[NAME_MAX + 1];
+    int rc;
+
+    pthread_mutex_lock(&inode->lock);
+    if (inode->is_print_of_birth && inode->parent &&
+        inode_try_use(inode->parent)) {
+        parent = inode->parent;
+        g_strlcpy(name, inode->name, sizeof(name));
+    }
+    pthread_mutex_unlock(&inode->lock);
+    if (!parent)
+        return -EAGAIN;
+    rc = sys_stat_born(parent->fd, name, ret_found);
+    ic_inode_unref(parent);
+    return rc;
+}
+
+int inode_stat_held(struct ic_inode *inode, struct stat *ret_stat)
+{
+    struct sys_born found;
+    bool same;
+
+    if (look_in_place(inode, &found) < 0 || found.st.st_ino != inode->ino ||
+        !is_on_share(inode->table, &found))
+        return -EAGAIN;
+    pthread_mutex_lock(&inode->lock);
+    same = is_same_closed(inode, &found);
+    pthread_mutex_unlock(&inode->lock);
+    if (!same)
+        return -EAGAIN;
+    *ret_stat = found.st;
+    return 0;
 }

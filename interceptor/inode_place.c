@@ -251,13 +251,16 @@ void inode_check_place(struct ic_inode *inode, const struct ic_inode *dir,
         inode_clear_place(inode, dir, name);
 }
 
-/* Not noted as worth a look: nothing is certain of what was never open. */
+/* What is listed is not noted as worth a look: nothing is certain of what was
+ * never open. */
 void inode_init_place(struct ic_inode *inode, struct ic_inode *parent,
-                      const char *name)
+                      const char *name, bool noted)
 {
     inode->parent = ic_inode_hold(parent);
     inode->name = g_strdup(name);
     inode->place_print = place_print(parent, name);
+    if (noted)
+        note_place(inode->table, inode->place_print, inode->ino);
 }
 
 int inode_get_place(struct ic_inode *inode, struct ic_inode **ret_parent,

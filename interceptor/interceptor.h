@@ -419,6 +419,14 @@ int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
 int ic_lookup_lazy(struct ic *ic, struct ic_inode *dir, const char *name,
                    struct ic_inode **ret_inode, struct stat *ret_stat);
 
+/* The same for a server whose client keeps no names: it looks a name up each
+ * time that it uses one. So nothing is opened for the first lookup of a file or
+ * a symlink: it has one user. If that removes the name, or replaces it by a
+ * rename, the inode is lost to the client then (-ESTALE), which can have no use
+ * for it. What is looked up again is opened. A new *hold*. */
+int ic_lookup_uncached(struct ic *ic, struct ic_inode *dir, const char *name,
+                       struct ic_inode **ret_inode, struct stat *ret_stat);
+
 /* The parent directory; the root's parent is the root. -ENOENT if the
  * directory is no longer in the share. A new reference. */
 int ic_lookup_parent(struct ic *ic, struct ic_inode *dir,
@@ -427,6 +435,10 @@ int ic_lookup_parent(struct ic *ic, struct ic_inode *dir,
 /* stat(2) of the inode, with st_nlink as the client must see it: links that
  * the undo log holds do not count. */
 int ic_stat(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat);
+
+/* The same of one that is held, which needs not be opened for it; or what
+ * ic_inode_use() says. */
+int ic_stat_held(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat);
 
 /* ---- changes of names ---------------------------------------------------- */
 

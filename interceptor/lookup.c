@@ -112,22 +112,56 @@ int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
     return 0;
 }
 
+/* The reference becomes a hold. */
+static void hold_only(struct ic_inode *inode)
+{
+    ic_inode_hold(inode);
+    ic_inode_unref(inode);
+}
+
+/* Without opening it, if that will do. */
+static int meet(struct ic *ic, struct ic_inode *dir, const char *name,
+                enum inode_meeting meeting, struct ic_inode **ret_inode,
+                struct stat *ret_stat)
+{
+    int rc = inode_table_meet(ic->inodes, dir, name, meeting, ret_inode,
+                              ret_stat);
+
+    if (rc != -EAGAIN)
+        return rc;
+    rc = lookup_by_opening(ic, dir, name, ret_inode, ret_stat);
+    if (rc == 0)
+        hold_only(*ret_inode);
+    return rc;
+}
+
 int ic_lookup_lazy(struct ic *ic, struct ic_inode *dir, const char *name,
                    struct ic_inode **ret_inode, struct stat *ret_stat)
 {
+    int rc = engine_is_name(name)
+                 ? meet(ic, dir, name, INODE_LISTED, ret_inode, ret_stat)
+                 : -EINVAL;
+
+    if (rc == 0)
+        hide_log_links(*ret_inode, ret_stat);
+    return rc;
+}
+
+int ic_lookup_uncached(struct ic *ic, struct ic_inode *dir, const char *name,
+                       struct ic_inode **ret_inode, struct stat *ret_stat)
+{
     struct ic_inode *inode;
-    int rc;
+    int rc = 0;
 
     if (!engine_is_name(name))
         return -EINVAL;
-    inode = inode_table_meet(ic->inodes, dir, name, ret_stat);
-    if (!inode) {
-        rc = lookup_by_opening(ic, dir, name, &inode, ret_stat);
-        if (rc < 0)
-            return rc;
-        ic_inode_hold(inode);
-        ic_inode_unref(inode);
-    }
+    inode = inode_table_look(ic->inodes, dir, name, ret_stat);
+    if (inode)
+        hold_only(inode);
+    else
+        rc = meet(ic, dir, name, INODE_LOOKED_UP, &inode, ret_stat);
+    if (rc < 0)
+        return rc;
     hide_log_links(inode, ret_stat);
     *ret_inode = inode;
     return 0;
@@ -185,5 +219,23 @@ int ic_stat(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat)
 
     if (rc == 0)
         hide_log_links(inode, ret_stat);
+    return rc;
+}
+
+int ic_stat_held(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat)
+{
+    int rc = 0;
+
+    if (!inode_try_use(inode)) {
+        if (inode_stat_held(inode, ret_stat) == 0) {
+            hide_log_links(inode, ret_stat);
+            return 0;
+        }
+        rc = ic_inode_use(ic, inode);
+    }
+    if (rc < 0)
+        return rc;
+    rc = ic_stat(ic, inode, ret_stat);
+    ic_inode_unref(inode);
     return rc;
 }

@@ -405,7 +405,8 @@ int sys_stat_born(int dirfd, const char *name, struct sys_born *ret_born)
 {
     struct statx st;
     int rc = LOOK("stat", name,
-                  statx(dirfd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+                  statx(dirfd, name,
+                        AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH,
                         STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID, &st));
 
     if (rc < 0)

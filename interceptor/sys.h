@@ -113,8 +113,8 @@ struct sys_born {
     uint64_t mount; /* its id, or 0 */
 };
 
-/* The same of what a name leads to, and when that was made. -EOPNOTSUPP: this
- * filesystem does not say. */
+/* The same of what a name leads to (name "": dirfd itself), and when that was
+ * made. -EOPNOTSUPP: this filesystem does not say. */
 int sys_stat_born(int dirfd, const char *name, struct sys_born *ret_born);
 
 /* When what is there (name "": dirfd itself) was made, and when it was last
