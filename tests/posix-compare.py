@@ -601,7 +601,7 @@ CLEARED = ("suid and sgid are cleared", "capabilities are cleared")
 # all).
 VARIANTS = [
     ([], True, None),
-    (["--cache=never"], False, CLEARED),
+    (["--cache=never"], False, None),
     (["--writeback"], False, CLEARED),
     (["-o", "no_killpriv_v2"], True, CLEARED),
     (["--cache=never",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * vhost-user-names-test - guests that send names which are none, and extended
- * attributes that are shorter than they say.
+ * attributes that are shorter than they say; what a name that is looked up
+ * costs, and for how long it is kept.
  */
 #include <errno.h>
 #include <string.h>
@@ -148,6 +149,92 @@ static void test_names(void)
     client_free(client);
 }
 
+/* ---- names that are looked up -------------------------------------------- */
+
+enum { N_FILES = 100, OLD_ENOUGH_US = 150000 };
+
+/* A daemon with old files, and a client that keeps names for so long. */
+static struct client *start_with_files(const char *cache)
+{
+    const char *const arguments[] = { "--cache", cache, NULL };
+    struct client *client = fuse_client_new(0, arguments);
+
+    for (int i = 0; i < N_FILES; i++) {
+        g_autofree char *path = g_strdup_printf("%s/f%02d", client->share, i);
+
+        g_assert_true(g_file_set_contents(path, "x", 1, NULL));
+    }
+    g_usleep(OLD_ENOUGH_US);
+    return client;
+}
+
+static uint64_t look_up(struct client *client, int i)
+{
+    g_autofree char *name = g_strdup_printf("f%02d", i);
+    struct fuse_entry_out entry;
+
+    g_assert_cmpint(fuse_client_lookup(client, ROOT, name, &entry), ==, 0);
+    g_assert_cmpuint(entry.attr.size, ==, 1);
+    return entry.nodeid;
+}
+
+static int unlink_file(struct client *client, int i)
+{
+    g_autofree char *name = g_strdup_printf("f%02d", i);
+
+    return fuse_client_remove(client, FUSE_UNLINK, ROOT, name);
+}
+
+/* How many are opened by that. */
+static unsigned look_up_all(struct client *client)
+{
+    unsigned before = client_count_fds(client);
+    struct fuse_attr attr;
+
+    for (int i = 0; i < N_FILES; i++) {
+        g_assert_cmpint(fuse_client_getattr(client, look_up(client, i), &attr),
+                        ==, 0);
+        g_assert_cmpuint(attr.size, ==, 1);
+    }
+    return client_count_fds(client) - before;
+}
+
+/* Where names are looked up each time, the first one opens nothing. */
+static void test_lookups(gconstpointer cache)
+{
+    struct client *client = start_with_files(cache);
+    bool kept = strcmp(cache, "auto") == 0;
+
+    if (kept)
+        g_assert_cmpuint(look_up_all(client), ==, N_FILES);
+    else
+        g_assert_cmpuint(look_up_all(client), <, N_FILES / 4);
+    if (!kept)
+        g_assert_cmpuint(look_up_all(client), >, N_FILES / 2);
+    client_free(client);
+}
+
+/* Who has it, beside the one who removes it, keeps it. */
+static void test_lookups_removed(gconstpointer cache)
+{
+    struct client *client = start_with_files(cache);
+    bool kept = strcmp(cache, "auto") == 0;
+    uint64_t once = look_up(client, 0), twice = look_up(client, 1);
+    struct fuse_attr attr;
+
+    g_assert_cmpuint(look_up(client, 1), ==, twice);
+    g_assert_cmpint(unlink_file(client, 0), ==, 0);
+    g_assert_cmpint(unlink_file(client, 1), ==, 0);
+    g_assert_cmpint(fuse_client_getattr(client, once, &attr), ==,
+                    kept ? 0 : -ESTALE);
+    g_assert_cmpint(fuse_client_getattr(client, twice, &attr), ==, 0);
+    g_assert_cmpuint(attr.nlink, ==, 0);
+    fuse_client_forget(client, once, 1);
+    fuse_client_forget(client, twice, 2);
+    g_assert_cmpint(fuse_client_getattr(client, twice, &attr), ==, -ESTALE);
+    client_free(client);
+}
+
 int main(int argc, char **argv)
 {
     umask(0);
@@ -156,5 +243,13 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/names/new-names", test_new_names);
     g_test_add_func("/vhost-user/names/name-with-nul", test_name_with_nul);
     g_test_add_func("/vhost-user/names/xattrs", test_xattrs);
+    g_test_add_data_func("/vhost-user/names/lookups/never", "never",
+                         test_lookups);
+    g_test_add_data_func("/vhost-user/names/lookups/auto", "auto",
+                         test_lookups);
+    g_test_add_data_func("/vhost-user/names/lookups/removed/never", "never",
+                         test_lookups_removed);
+    g_test_add_data_func("/vhost-user/names/lookups/removed/auto", "auto",
+                         test_lookups_removed);
     return g_test_run();
 }

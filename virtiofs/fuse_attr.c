@@ -25,7 +25,7 @@ int fuse_op_getattr(struct fuse_server *server, struct fuse_request *request,
                     struct fuse_node *node)
 {
     struct stat st;
-    int r = ic_stat(server->ic, node->inode, &st);
+    int r = ic_stat_held(server->ic, node->inode, &st);
 
     if (r < 0)
         return r;

@@ -50,6 +50,13 @@ struct fuse_timeout fuse_entry_timeout(const struct fuse_server *server)
     return timeout;
 }
 
+bool fuse_entry_is_kept(const struct fuse_server *server)
+{
+    struct fuse_timeout timeout = fuse_entry_timeout(server);
+
+    return timeout.seconds > 0 || timeout.ns > 0;
+}
+
 uint32_t fuse_entry_open_flags(const struct fuse_server *server, bool is_dir)
 {
     return is_dir ? caches[server->config.cache].dir_flags

@@ -17,22 +17,48 @@
 
 /* "." and ".." come from a client's NFS server that rebuilds a path. */
 static int lookup_dots(struct fuse_server *server, struct fuse_node *node,
-                       const char *name, struct ic_inode **ret_inode,
-                       struct stat *ret_stat)
+                       const char *name, struct fuse_entry_out *ret_entry)
 {
+    struct ic_inode *inode;
+    struct stat st;
     int r;
 
     if (!atomic_load(&server->export_support))
         return -EINVAL;
     if (strcmp(name, ".") == 0)
-        *ret_inode = ic_inode_ref(node->inode);
+        inode = ic_inode_ref(node->inode);
     else if (!S_ISDIR(ic_inode_type(node->inode)))
         return -ENOTDIR;
-    else if ((r = ic_lookup_parent(server->ic, node->inode, ret_inode)) < 0)
+    else if ((r = ic_lookup_parent(server->ic, node->inode, &inode)) < 0)
         return r;
-    r = ic_stat(server->ic, *ret_inode, ret_stat);
-    if (r < 0)
-        ic_inode_unref(*ret_inode);
+    r = ic_stat(server->ic, inode, &st);
+    if (r == 0)
+        return fuse_entry_fill(server, inode, &st, ret_entry);
+    ic_inode_unref(inode);
+    return r;
+}
+
+/* A new node, or one that is known: what its name leads to. */
+static int lookup_name(struct fuse_server *server, struct fuse_node *node,
+                       const char *name, struct fuse_entry_out *ret_entry)
+{
+    struct ic_inode *inode;
+    struct stat st;
+    int r;
+
+    if (*name == 0 || strchr(name, '/'))
+        return -EINVAL;
+    if (fuse_entry_is_kept(server)) {
+        r = ic_lookup(server->ic, node->inode, name, &inode, &st);
+        if (r == 0)
+            r = fuse_entry_fill(server, inode, &st, ret_entry);
+    } else {
+        r = ic_lookup_uncached(server->ic, node->inode, name, &inode, &st);
+        if (r == 0)
+            r = fuse_entry_fill_held(server, inode, &st, ret_entry);
+    }
+    if (r == 0)
+        fuse_entry_mark_submount(server, node->inode, &st, &ret_entry->attr);
     return r;
 }
 
@@ -40,28 +66,16 @@ int fuse_op_lookup(struct fuse_server *server, struct fuse_request *request,
                    struct fuse_node *node)
 {
     struct fuse_entry_out entry;
-    struct ic_inode *inode;
     const char *name;
-    struct stat st;
-    bool dots;
     int r = fuse_request_take_string(request, &name);
 
     if (r < 0)
         return r;
-    dots = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-    if (dots)
-        r = lookup_dots(server, node, name, &inode, &st);
-    else if (*name == 0 || strchr(name, '/'))
-        r = -EINVAL;
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        r = lookup_dots(server, node, name, &entry);
     else
-        r = ic_lookup(server->ic, node->inode, name, &inode, &st);
-    if (r == 0)
-        r = fuse_entry_fill(server, inode, &st, &entry);
-    if (r < 0)
-        return r;
-    if (!dots)
-        fuse_entry_mark_submount(server, node->inode, &st, &entry.attr);
-    return fuse_request_reply(request, &entry, sizeof(entry));
+        r = lookup_name(server, node, name, &entry);
+    return r < 0 ? r : fuse_request_reply(request, &entry, sizeof(entry));
 }
 
 int fuse_op_forget(struct fuse_server *server, struct fuse_request *request,

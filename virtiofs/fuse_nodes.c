@@ -162,15 +162,29 @@ void fuse_nodes_clear(struct fuse_nodes *nodes)
     slot_table_clear(nodes->slots, FUSE_ROOT_ID + 1);
 }
 
+int fuse_nodes_get_held(struct fuse_nodes *nodes, uint64_t id,
+                        struct fuse_node **ret_node)
+{
+    *ret_node = slot_table_get(nodes->slots, id);
+    return *ret_node ? 0 : -ESTALE;
+}
+
+void fuse_nodes_put_held(struct fuse_nodes *nodes, struct fuse_node *node)
+{
+    slot_table_put(nodes->slots, node->id);
+}
+
 int fuse_nodes_get(struct fuse_nodes *nodes, uint64_t id,
                    struct fuse_node **ret_node)
 {
-    struct fuse_node *node = slot_table_get(nodes->slots, id);
-    int r = node ? ic_inode_use(nodes->ic, node->inode) : -ESTALE;
+    struct fuse_node *node;
+    int r = fuse_nodes_get_held(nodes, id, &node);
 
+    if (r < 0)
+        return r;
+    r = ic_inode_use(nodes->ic, node->inode);
     if (r < 0) {
-        if (node)
-            slot_table_put(nodes->slots, id);
+        fuse_nodes_put_held(nodes, node);
         return r == -EMFILE ? -ENFILE : r;
     }
     *ret_node = node;
@@ -179,8 +193,6 @@ int fuse_nodes_get(struct fuse_nodes *nodes, uint64_t id,
 
 void fuse_nodes_put(struct fuse_nodes *nodes, struct fuse_node *node)
 {
-    uint64_t id = node->id;
-
     ic_inode_unref(node->inode);
-    slot_table_put(nodes->slots, id);
+    fuse_nodes_put_held(nodes, node);
 }

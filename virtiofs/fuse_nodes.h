@@ -50,4 +50,9 @@ int fuse_nodes_get(struct fuse_nodes *nodes, uint64_t id,
                    struct fuse_node **ret_node);
 void fuse_nodes_put(struct fuse_nodes *nodes, struct fuse_node *node);
 
+/* The same, but its inode is only held: 0 or -ESTALE. */
+int fuse_nodes_get_held(struct fuse_nodes *nodes, uint64_t id,
+                        struct fuse_node **ret_node);
+void fuse_nodes_put_held(struct fuse_nodes *nodes, struct fuse_node *node);
+
 #endif

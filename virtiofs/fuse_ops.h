@@ -100,6 +100,10 @@ struct fuse_timeout {
 };
 struct fuse_timeout fuse_entry_timeout(const struct fuse_server *server);
 
+/* May the client use a name again without looking it up? As it is valid for a
+ * while. */
+bool fuse_entry_is_kept(const struct fuse_server *server);
+
 /* Something in dir that is the root of another filesystem is marked: the
  * client then mounts it by itself, with inode numbers of its own. */
 void fuse_entry_mark_submount(const struct fuse_server *server,

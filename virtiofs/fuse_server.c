@@ -16,6 +16,7 @@ enum operation_flags {
     OP_ALWAYS = 1 << 3,   /* allowed before INIT */
     OP_LOCKS = 1 << 4,    /* only where the client's locks are kept here */
     OP_LONG = 1 << 5,     /* it may wait for a disk, or copy much */
+    OP_HELD = 1 << 6,     /* the node's inode need not be open */
 };
 
 struct operation {
@@ -50,7 +51,8 @@ static const struct operation operations[] = {
     [FUSE_FORGET] = { fuse_op_forget, "FORGET", sizeof(struct fuse_forget_in),
                       0, OP_NO_REPLY },
     [FUSE_GETATTR] = { fuse_op_getattr, "GETATTR",
-                       sizeof(struct fuse_getattr_in), ATTR_OUT, OP_NODE },
+                       sizeof(struct fuse_getattr_in), ATTR_OUT,
+                       OP_NODE | OP_HELD },
     [FUSE_SETATTR] = { fuse_op_setattr, "SETATTR",
                        sizeof(struct fuse_setattr_in), ATTR_OUT, OP_NODE },
     [FUSE_READLINK] = { fuse_op_readlink, "READLINK", 0, 1, OP_NODE },
@@ -189,11 +191,39 @@ static const struct operation *find_operation(const struct fuse_server *server,
     return &operations[opcode];
 }
 
+/* On a node whose inode is open meanwhile. */
+static int run_open(struct fuse_server *server,
+                    const struct operation *operation,
+                    struct fuse_request *request)
+{
+    struct fuse_node *node;
+    int r = fuse_nodes_get(server->nodes, request->head.nodeid, &node);
+
+    if (r < 0)
+        return r;
+    r = operation->handle(server, request, node);
+    fuse_nodes_put(server->nodes, node);
+    return r;
+}
+
+static int run_held(struct fuse_server *server,
+                    const struct operation *operation,
+                    struct fuse_request *request)
+{
+    struct fuse_node *node;
+    int r = fuse_nodes_get_held(server->nodes, request->head.nodeid, &node);
+
+    if (r < 0)
+        return r;
+    r = operation->handle(server, request, node);
+    fuse_nodes_put_held(server->nodes, node);
+    return r;
+}
+
 static int run_operation(struct fuse_server *server,
                          const struct operation *operation,
                          struct fuse_request *request)
 {
-    struct fuse_node *node = NULL;
     int r;
 
     if (!(operation->flags & OP_ALWAYS) && !atomic_load(&server->initialized))
@@ -209,12 +239,8 @@ static int run_operation(struct fuse_server *server,
         return -EINVAL;
     if (!(operation->flags & OP_NODE))
         return operation->handle(server, request, NULL);
-    r = fuse_nodes_get(server->nodes, request->head.nodeid, &node);
-    if (r < 0)
-        return r;
-    r = operation->handle(server, request, node);
-    fuse_nodes_put(server->nodes, node);
-    return r;
+    return operation->flags & OP_HELD ? run_held(server, operation, request)
+                                      : run_open(server, operation, request);
 }
 
 size_t fuse_server_handle(struct fuse_server *server,
