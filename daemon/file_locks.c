@@ -51,6 +51,7 @@ struct file_locks {
     pthread_cond_t ended; /* a waiter is done */
     GHashTable *owners;   /* a set of owner */
     GPtrArray *waiters;   /* owned */
+    unsigned session;
 };
 
 /* ---- owners (with the lock held) ----------------------------------------- */
@@ -369,6 +370,16 @@ static int set_locked(struct file_locks *locks, struct ic_inode *inode,
     return rc;
 }
 
+unsigned file_locks_session(struct file_locks *locks)
+{
+    unsigned session;
+
+    pthread_mutex_lock(&locks->lock);
+    session = locks->session;
+    pthread_mutex_unlock(&locks->lock);
+    return session;
+}
+
 int file_locks_set(struct file_locks *locks, struct ic_inode *inode,
                    const struct file_lock *lock, uint64_t unique, bool wait)
 {
@@ -378,7 +389,9 @@ int file_locks_set(struct file_locks *locks, struct ic_inode *inode,
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&locks->lock);
-    rc = set_locked(locks, inode, lock, &host, unique, wait);
+    rc = lock->session == locks->session
+             ? set_locked(locks, inode, lock, &host, unique, wait)
+             : -EBADF;
     pthread_mutex_unlock(&locks->lock);
     return rc;
 }
@@ -455,6 +468,8 @@ void file_locks_abandon(struct file_locks *locks, uint64_t unique)
 void file_locks_clear(struct file_locks *locks)
 {
     pthread_mutex_lock(&locks->lock);
+    /* Waiters end without the lock. */
+    locks->session++;
     for (guint i = locks->waiters->len; i > 0; i = locks->waiters->len) {
         struct waiter *waiter = g_ptr_array_index(locks->waiters, i - 1);
 

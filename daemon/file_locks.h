@@ -37,6 +37,9 @@ struct file_lock {
     uint32_t type; /* F_RDLCK, F_WRLCK, F_UNLCK */
     uint32_t pid;  /* set by file_locks_test(); 0: not known */
     bool flock;    /* of flock(2): the whole file */
+
+    /* From file_locks_session(), before the file was found. */
+    unsigned session;
 };
 
 /* Both are borrowed. */
@@ -45,9 +48,12 @@ struct file_locks *file_locks_new(struct ic *ic, struct parked *parked);
 /* NULL is allowed. */
 void file_locks_free(struct file_locks *locks);
 
+/* The client's, since the last file_locks_clear(). */
+unsigned file_locks_session(struct file_locks *locks);
+
 /* Set or clear a lock. unique: the request's number; wait: until it is free.
  * 0, IC_PARKED (handle the request again when it is ready), -EAGAIN, -EINTR,
- * -ENOLCK or -errno. */
+ * -ENOLCK, -EBADF (it is of an earlier session) or -errno. */
 int file_locks_set(struct file_locks *locks, struct ic_inode *inode,
                    const struct file_lock *lock, uint64_t unique, bool wait);
 

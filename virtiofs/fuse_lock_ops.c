@@ -51,6 +51,7 @@ static int set_lock(struct fuse_server *server, struct fuse_request *request,
 
     if (!is_offered(server, in))
         return -ENOSYS;
+    lock.session = file_locks_session(server->locks);
     inode = inode_of(server, in->fh);
     if (inode)
         r = file_locks_set(server->locks, inode, &lock, request->head.unique,
