@@ -132,6 +132,12 @@ bool inode_table_is_quiet(struct inode_table *table, unsigned n_moved)
            atomic_load(&table->n_moved) == n_moved;
 }
 
+bool inode_table_is_moving_alone(struct inode_table *table, unsigned n_moved)
+{
+    return atomic_load(&table->n_moving) == 1 &&
+           atomic_load(&table->n_moved) == n_moved;
+}
+
 /* ---- inodes -------------------------------------------------------------- */
 
 int inode_table_stat(const struct inode_table *table, int fd,

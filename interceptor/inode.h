@@ -43,7 +43,7 @@
  * Locks: the table is in shards, whose locks guard the hash, the ring of those
  * that may be closed, and the step from one reference or hold to none.
  * inode->lock guards parent and name, fd while CLOSED, print, handle and
- * looked_up, and is held to change is_print_of_birth. Order:
+ * looked_up*, and is held to change is_print_of_birth. Order:
  * the engine's locks, then a shard's; the engine's, then one inode->lock.
  * Neither of the last two is taken within the other.
  */
@@ -100,7 +100,8 @@ struct ic_inode {
     /* Of a closed one; handle may be NULL. And is_print_of_birth. */
     uint64_t print;
     struct file_handle *handle;
-    bool looked_up; /* is_print_of_birth: see INODE_LOOKED_UP */
+    bool looked_up;        /* is_print_of_birth: see INODE_LOOKED_UP */
+    unsigned looked_up_at; /* inode_table_n_moved() before that */
 };
 
 #define INODE_NOT_IN_RING UINT_MAX
@@ -201,19 +202,25 @@ bool inode_try_use(struct ic_inode *inode);
  * before what is used. */
 bool inode_ref_open(struct ic_inode *inode);
 
-/* The inode that the name in dir leads to, which the door is about to remove
- * from there: open, a new reference. NULL: it is not known, or it will be lost,
- * for want of an fd or as nobody else has it (INODE_LOOKED_UP). As long as none
- * are closed nobody is asked where it leads: what was last seen there is what
- * is to be seen there no more. */
-struct ic_inode *inode_table_hold_name(struct inode_table *table,
-                                       const struct ic_inode *dir,
-                                       const char *name);
+/* An inode one of whose names the door is about to remove. */
+struct inode_victim {
+    struct ic_inode *inode; /* NULL: not known, or lost, for want of an fd */
+    bool is_open;           /* a reference; else a hold: INODE_LOOKED_UP */
+};
 
-/* It was removed from there, and stays open from now on. The reference (may be
- * NULL) is taken. */
-void inode_note_removed(struct ic_inode *inode, const struct ic_inode *dir,
+/* The one that the name in dir leads to: open, but where it has no user but the
+ * one who removes it. As long as none are closed nobody is asked where the name
+ * leads: what was last seen there is what is to be seen there no more. Between
+ * inode_table_begin_move() and _end_move(). */
+struct inode_victim inode_table_hold_name(struct inode_table *table,
+                                          const struct ic_inode *dir,
+                                          const char *name);
+
+/* It was removed from there, and is nowhere until it is met again: if it is
+ * open it stays so. The victim is cleared. */
+void inode_note_removed(struct inode_victim *victim, const struct ic_inode *dir,
                         const char *name);
+void inode_victim_clear(struct inode_victim *victim);
 
 /* Are there inodes that are closed, or about to be? If not, the door need not
  * care. */
@@ -227,6 +234,9 @@ void inode_table_end_move(struct inode_table *table);
 /* How often that was, and: is it not now, and was it not since then? */
 unsigned inode_table_n_moved(struct inode_table *table);
 bool inode_table_is_quiet(struct inode_table *table, unsigned n_moved);
+
+/* The same by one who moves names: does nobody else, and did nobody? */
+bool inode_table_is_moving_alone(struct inode_table *table, unsigned n_moved);
 
 /* Close so many fds that nobody uses. Returns how many were. */
 unsigned inode_table_release(struct inode_table *table, unsigned n);

@@ -233,7 +233,7 @@ static int stat_found(const struct ic_inode *inode, int fd,
         return inode_table_stat(inode->table, fd, ret_stat, ret_mount);
     rc = sys_stat_born(fd, "", &born);
     if (rc < 0)
-        return rc;
+        return rc == -EOPNOTSUPP ? -ESTALE : rc; /* the inode had a birth */
     *ret_stat = born.st;
     *ret_mount = born.mount;
     *ret_birth = inode_print_of_birth(born.born.tv_sec,
@@ -398,49 +398,57 @@ static int open_victim(struct inode_table *table, const struct ic_inode *dir,
     return fd;
 }
 
-/* Has it one user, who is about to remove it? */
-static bool has_one_user(struct ic_inode *inode)
+/* Has it one user, who is about to remove it? certain: and names have not been
+ * moved, by others than that, since it was looked up. */
+static bool has_one_user(struct ic_inode *inode, bool *ret_certain)
 {
     bool has;
 
+    *ret_certain = false;
     if (!inode->is_print_of_birth)
         return false;
     pthread_mutex_lock(&inode->lock);
     has = inode->is_print_of_birth && inode->looked_up;
+    if (has)
+        *ret_certain = inode_table_is_moving_alone(inode->table,
+                                                   inode->looked_up_at);
     pthread_mutex_unlock(&inode->lock);
     return has;
 }
 
-/* What is to be kept of what the name leads to; a hold. */
+/* What the name leads to; a hold. */
 static struct ic_inode *find_victim(struct inode_table *table,
                                     const struct ic_inode *dir,
-                                    const char *name)
+                                    const char *name, bool *ret_has_one_user)
 {
     struct ic_inode *inode = inode_table_find_at(table, dir, name);
+    bool certain = false;
     struct stat st;
 
-    if (inode_table_is_crowded(table) && !(inode && has_one_user(inode))) {
-        ic_inode_unhold(inode);
-        inode = sys_stat_name(dir->fd, name, &st) == 0
-                    ? inode_table_find(table, st.st_dev, st.st_ino)
-                    : NULL;
-    }
-    if (inode && has_one_user(inode)) {
-        ic_inode_unhold(inode);
-        inode = NULL;
-    }
+    *ret_has_one_user = inode && has_one_user(inode, &certain);
+    if (!inode_table_is_crowded(table) || certain)
+        return inode;
+    ic_inode_unhold(inode);
+    inode = sys_stat_name(dir->fd, name, &st) == 0
+                ? inode_table_find(table, st.st_dev, st.st_ino)
+                : NULL;
+    *ret_has_one_user = inode && has_one_user(inode, &certain);
     return inode;
 }
 
-struct ic_inode *inode_table_hold_name(struct inode_table *table,
-                                       const struct ic_inode *dir,
-                                       const char *name)
+struct inode_victim inode_table_hold_name(struct inode_table *table,
+                                          const struct ic_inode *dir,
+                                          const char *name)
 {
-    struct ic_inode *inode = find_victim(table, dir, name);
+    struct inode_victim victim = { 0 };
+    bool has_one_user;
+    struct ic_inode *inode = find_victim(table, dir, name, &has_one_user);
     int rc;
 
-    if (!inode)
-        return NULL;
+    if (!inode || has_one_user) {
+        victim.inode = inode;
+        return victim;
+    }
     if (inode_try_use(inode)) {
         rc = 0;
         /* It may be closed all the same then: see may_close(). */
@@ -452,14 +460,24 @@ struct ic_inode *inode_table_hold_name(struct inode_table *table,
             rc = adopt_found(inode, rc);
     }
     ic_inode_unhold(inode);
-    return rc == 0 ? inode : NULL;
+    if (rc == 0)
+        victim = (struct inode_victim){ .inode = inode, .is_open = true };
+    return victim;
 }
 
-void inode_note_removed(struct ic_inode *inode, const struct ic_inode *dir,
+void inode_victim_clear(struct inode_victim *victim)
+{
+    if (victim->is_open)
+        ic_inode_unref(victim->inode);
+    else
+        ic_inode_unhold(victim->inode);
+    *victim = (struct inode_victim){ 0 };
+}
+
+void inode_note_removed(struct inode_victim *victim, const struct ic_inode *dir,
                         const char *name)
 {
-    if (!inode)
-        return;
-    inode_clear_place(inode, dir, name);
-    ic_inode_unref(inode);
+    if (victim->inode)
+        inode_clear_place(victim->inode, dir, name);
+    inode_victim_clear(victim);
 }

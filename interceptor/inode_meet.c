@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "interceptor/inode_parts.h"
+#include "interceptor/rights.h"
 #include "interceptor/sys.h"
 
 /* Times of birth come from the kernel's coarse clock, whose tick is 10 ms at
@@ -39,13 +40,14 @@ static bool is_on_share(const struct inode_table *table,
 
 /* A client can have what is no file open, or be in it, without telling. Who
  * wants inodes to be found by their handles, wherever others move them, wants
- * them open first. */
+ * them open first. And whom modes stop may find none of what is in a folder
+ * once its client has closed that. */
 static bool may_be_met(const struct inode_table *table, mode_t mode,
                        enum inode_meeting meeting)
 {
     return meeting == INODE_LISTED ||
            (table->limits.handles == IC_FILE_HANDLES_NEVER &&
-            (S_ISREG(mode) || S_ISLNK(mode)));
+            (S_ISREG(mode) || S_ISLNK(mode)) && rights_override_mode());
 }
 
 /* 0, -ENOENT, or -EAGAIN. */
@@ -86,15 +88,17 @@ static bool is_same_closed(const struct ic_inode *inode,
 /* The same, and may it stay so? */
 static bool may_stay_closed(struct ic_inode *inode,
                             const struct sys_born *found,
-                            enum inode_meeting meeting)
+                            enum inode_meeting meeting, unsigned n_moved)
 {
     bool may;
 
     pthread_mutex_lock(&inode->lock);
     may = is_same_closed(inode, found) &&
           (meeting == INODE_LISTED || !inode->looked_up);
-    if (may && meeting == INODE_LOOKED_UP)
+    if (may && meeting == INODE_LOOKED_UP) {
         inode->looked_up = true;
+        inode->looked_up_at = n_moved;
+    }
     pthread_mutex_unlock(&inode->lock);
     return may;
 }
@@ -102,12 +106,13 @@ static bool may_stay_closed(struct ic_inode *inode,
 /* Is it what was found, and may stay as it is, open or closed? before: the
  * look, by inode_clock(). The caller has a hold. */
 static bool is_same(struct ic_inode *inode, const struct sys_born *found,
-                    int64_t before, enum inode_meeting meeting)
+                    int64_t before, enum inode_meeting meeting,
+                    unsigned n_moved)
 {
     bool same;
 
     if (!inode_ref_open(inode))
-        return may_stay_closed(inode, found, meeting);
+        return may_stay_closed(inode, found, meeting, n_moved);
     /* Else the number may have been another's when it was looked at. */
     same = inode->opened < before;
     ic_inode_unref(inode);
@@ -117,7 +122,7 @@ static bool is_same(struct ic_inode *inode, const struct sys_born *found,
 static struct ic_inode *new_closed(struct inode_table *table,
                                    const struct sys_born *found,
                                    struct ic_inode *dir, const char *name,
-                                   enum inode_meeting meeting)
+                                   enum inode_meeting meeting, unsigned n_moved)
 {
     struct ic_inode *inode = inode_new(table, &found->st, false);
 
@@ -126,6 +131,7 @@ static struct ic_inode *new_closed(struct inode_table *table,
     atomic_fetch_add(&table->n_lazy, 1);
     inode->print = print_of(found);
     inode->looked_up = meeting == INODE_LOOKED_UP;
+    inode->looked_up_at = n_moved;
     inode_init_place(inode, dir, name, inode->looked_up);
     return inode;
 }
@@ -178,11 +184,11 @@ int inode_table_meet(struct inode_table *table, struct ic_inode *dir,
                 ? inode_table_find(table, found.st.st_dev, found.st.st_ino)
                 : NULL;
     if (!inode) {
-        fresh = new_closed(table, &found, dir, name, meeting);
+        fresh = new_closed(table, &found, dir, name, meeting, n_moved);
         inode = add(table, shard, fresh);
     }
     is_certain = inode == fresh ||
-                 (is_same(inode, &found, before, meeting) &&
+                 (is_same(inode, &found, before, meeting, n_moved) &&
                   inode_see_place_quietly(inode, dir, name, n_moved));
     /* Else it may not be where it was seen, and who moved it did not know that
      * it is to be told. */

@@ -423,7 +423,9 @@ int ic_lookup_lazy(struct ic *ic, struct ic_inode *dir, const char *name,
  * time that it uses one. So nothing is opened for the first lookup of a file or
  * a symlink: it has one user. If that removes the name, or replaces it by a
  * rename, the inode is lost to the client then (-ESTALE), which can have no use
- * for it. What is looked up again is opened. A new *hold*. */
+ * for it; and until the client looks it up again or uses it otherwise, others
+ * who move or replace it, or a rollback, can make it lose it. What is looked up
+ * again is opened. A new *hold*. */
 int ic_lookup_uncached(struct ic *ic, struct ic_inode *dir, const char *name,
                        struct ic_inode **ret_inode, struct stat *ret_stat);
 

@@ -436,20 +436,21 @@ static int remove_name(struct ic *ic, struct ic_inode *dir, const char *name,
     return rc;
 }
 
-struct ic_inode *mutate_hold_name(struct ic *ic, const struct ic_inode *dir,
-                                  const char *name)
+struct inode_victim mutate_hold_name(struct ic *ic, const struct ic_inode *dir,
+                                     const char *name)
 {
     inode_table_begin_move(ic->inodes);
-    return name ? inode_table_hold_name(ic->inodes, dir, name) : NULL;
+    return name ? inode_table_hold_name(ic->inodes, dir, name)
+                : (struct inode_victim){ 0 };
 }
 
-void mutate_let_go(struct ic *ic, struct ic_inode *victim, int rc,
+void mutate_let_go(struct ic *ic, struct inode_victim *victim, int rc,
                    const struct ic_inode *dir, const char *name)
 {
     if (rc == 0)
         inode_note_removed(victim, dir, name);
     else
-        ic_inode_unref(victim);
+        inode_victim_clear(victim);
     inode_table_end_move(ic->inodes);
 }
 
@@ -457,17 +458,17 @@ void mutate_let_go(struct ic *ic, struct ic_inode *victim, int rc,
 static int unlink_unkept(struct ic *ic, struct ic_inode *dir, const char *name,
                          int flags)
 {
-    struct ic_inode *victim = mutate_hold_name(ic, dir, name);
+    struct inode_victim victim = mutate_hold_name(ic, dir, name);
     int rc = sys_unlinkat(dir->fd, name, flags);
 
-    mutate_let_go(ic, victim, rc, dir, name);
+    mutate_let_go(ic, &victim, rc, dir, name);
     return rc;
 }
 
 static int unlink_once(struct ic *ic, struct ic_inode *dir, const char *name,
                        int flags)
 {
-    struct ic_inode *victim;
+    struct inode_victim victim;
     struct stat now;
     int rc = mutate_begin(ic, dir, name);
 
@@ -491,7 +492,7 @@ static int unlink_once(struct ic *ic, struct ic_inode *dir, const char *name,
     }
     if (rc == 0)
         safeguard_note_deleted(ic);
-    mutate_let_go(ic, victim, rc, dir, name);
+    mutate_let_go(ic, &victim, rc, dir, name);
     return mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
 }
 

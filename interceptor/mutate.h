@@ -22,12 +22,13 @@ int mutate_finish(struct ic *ic, int rc);
 bool mutate_is_removed(const struct ic_inode *dir);
 
 /* A name is about to be moved or removed. The inode that a name (NULL: none)
- * leads to, which the change removes, or NULL where nobody wants it. */
-struct ic_inode *mutate_hold_name(struct ic *ic, const struct ic_inode *dir,
-                                  const char *name);
+ * leads to, which the change removes. */
+struct inode_victim mutate_hold_name(struct ic *ic, const struct ic_inode *dir,
+                                     const char *name);
 
-/* The change ended with rc. victim (taken, may be NULL) was removed. */
-void mutate_let_go(struct ic *ic, struct ic_inode *victim, int rc,
+/* The change ended with rc. The victim, which is cleared, was removed if that
+ * is 0. */
+void mutate_let_go(struct ic *ic, struct inode_victim *victim, int rc,
                    const struct ic_inode *dir, const char *name);
 
 /* Move dir/name, whose stat is now, into the log. -EXDEV: it must be copied

@@ -382,7 +382,7 @@ static bool is_renamed(const struct ic_inode *victim,
 static int rename_begun(struct ic *ic, struct rename_end *from,
                         struct rename_end *to, unsigned flags)
 {
-    struct ic_inode *victim;
+    struct inode_victim victim;
     int rc = mutate_begin(ic, from->dir, from->name);
 
     if (rc < 0)
@@ -396,9 +396,9 @@ static int rename_begun(struct ic *ic, struct rename_end *from,
         if (rc != -EAGAIN)
             break;
     }
-    if (is_renamed(victim, from))
-        g_clear_pointer(&victim, ic_inode_unref);
-    mutate_let_go(ic, victim, rc, to->dir, to->name);
+    if (is_renamed(victim.inode, from))
+        inode_victim_clear(&victim);
+    mutate_let_go(ic, &victim, rc, to->dir, to->name);
     return mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
 }
 

@@ -6,8 +6,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/inode_rig.h"
@@ -15,7 +18,7 @@
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-enum { LOOKUPS = 3000, REUSE_TRIES = 200 };
+enum { LOOKUPS = 3000, REUSE_TRIES = 200, OVERTAKEN = 40 };
 
 /* A hold. */
 static struct ic_inode *look_up(struct inode_rig *f, const char *name)
@@ -296,6 +299,115 @@ static void test_removed_another(struct inode_rig *f, gconstpointer data)
     unhold(file, 1);
 }
 
+/* Where it was looked up is a hint, and names have been moved since. */
+static void test_removed_later(struct inode_rig *f, gconstpointer data)
+{
+    struct ic_inode *file = look_up(f, "file"), *other = list(f, "other");
+
+    OK(rename_name(f, "dir", "folder", 0));
+    rename_host(f, "other", "file");
+    OK(unlink_name(f, "file"));
+    g_assert_cmpint(inode_rig_links(f, other), ==, 0);
+    unhold(other, 1);
+    unhold(file, 1);
+}
+
+/* Another user comes between the look at who has it and its removal: it keeps
+ * what is left, though all fds are closed that may be. */
+static struct inode_rig *overtaken; /* by the next removal of "inner" */
+static struct ic_inode *overtaken_dir;
+
+static struct ic_inode *look_up_inner(struct inode_rig *f, struct ic_inode *dir)
+{
+    struct ic_inode *inode;
+    struct stat st;
+
+    OK(ic_lookup_uncached(f->ic, dir, "inner", &inode, &st));
+    return inode;
+}
+
+static void overtake(const char *name)
+{
+    struct inode_rig *f = overtaken;
+
+    if (f && g_strcmp0(name, "inner") == 0) {
+        overtaken = NULL;
+        ic_inode_unhold(look_up_inner(f, overtaken_dir));
+    }
+}
+
+/* In front of libc's, for the library, too. */
+int unlinkat(int dirfd, const char *name, int flags)
+{
+    overtake(name);
+    return (int)syscall(SYS_unlinkat, dirfd, name, flags);
+}
+
+int renameat2(int from, const char *name, int to, const char *new_name,
+              unsigned flags)
+{
+    overtake(name);
+    return (int)syscall(SYS_renameat2, from, name, to, new_name, flags);
+}
+
+static void test_removed_overtaken(struct inode_rig *f, gconstpointer data)
+{
+    g_autofree char *path = world_host_path(f->world, "dir/inner");
+    g_autofree char *kept = world_host_path(f->world, "kept");
+
+    rename_host(f, "dir/inner", "kept");
+    for (unsigned i = 0; i < OVERTAKEN; i++) {
+        struct ic_inode *dir = look_up(f, "dir"), *inner;
+
+        OK(link(kept, path));
+        OK(ic_inode_use(f->ic, dir));
+        inner = look_up_inner(f, dir);
+        overtaken_dir = dir;
+        overtaken = f;
+        OK(ic_unlinkat(f->ic, dir, "inner", 0));
+        g_assert_null(overtaken);
+        ic_inode_unref(dir);
+        ic_release_fds(f->ic, UINT_MAX);
+        g_assert_cmpint(inode_rig_links(f, inner), ==, 1);
+        unhold(inner, 1);
+        unhold(dir, 1);
+    }
+}
+
+/* Whom modes stop has to have it open, to reach it when they do. */
+static void test_without_override(struct inode_rig *f, gconstpointer data)
+{
+    struct ic_inode *file;
+
+    if (!g_test_subprocess()) {
+        g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+        g_test_trap_assert_passed();
+        return;
+    }
+    OK(seteuid(65534));
+    file = look_up(f, "file");
+    g_assert_true(inode_rig_is_open(file));
+    OK(seteuid(0));
+    unhold(file, 1);
+}
+
+/* What hides its place has no time of birth: it is lost until then. */
+static void test_mounted_over(struct inode_rig *f, gconstpointer data)
+{
+    g_autofree char *path = world_host_path(f->world, "file");
+    struct ic_inode *file = look_up(f, "file");
+    struct stat st;
+
+    if (mount("/proc/version", path, NULL, MS_BIND, NULL) != 0) {
+        g_test_skip("mounting is not allowed here");
+    } else {
+        g_assert_cmpint(ic_stat_held(f->ic, file, &st), ==, -ESTALE);
+        OK(umount2(path, MNT_DETACH));
+        g_assert_cmpint(inode_rig_links(f, file), ==, 1);
+    }
+    unhold(file, 1);
+}
+
 /* ---- undo ---------------------------------------------------------------- */
 
 static void test_undone(struct inode_rig *f, gconstpointer data)
@@ -389,6 +501,10 @@ static const struct {
     { "not-removed", test_not_removed },
     { "renamed", test_renamed },
     { "removed-another", test_removed_another },
+    { "removed-later", test_removed_later },
+    { "removed-overtaken", test_removed_overtaken },
+    { "without-override", test_without_override },
+    { "mounted-over", test_mounted_over },
     { "undone", test_undone },
     { "threads", test_threads },
 };
@@ -399,6 +515,9 @@ int main(int argc, char **argv)
 
     umask(0);
     g_test_init(&argc, &argv, NULL);
+    /* What is mounted is nobody else's, where that is allowed at all. */
+    if (unshare(CLONE_NEWNS) == 0)
+        OK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
     for (int undo = 0; undo < 2; undo++) {
         for (size_t i = 0; i < G_N_ELEMENTS(tests); i++) {
             g_autofree char *path = g_strdup_printf("/inode-once/%s/%s",
