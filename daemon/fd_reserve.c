@@ -27,6 +27,10 @@
 #define OVERDRAFT      64u
 #define OVERDRAFT_PART 12u
 
+/* Numbers below this are in no reserve, whatever the limit is that a daemon
+ * takes (128 at least): nobody looks. */
+#define NEVER_RESERVED 32
+
 /* Only a hint of when to look. */
 static atomic_bool tight;
 
@@ -78,8 +82,11 @@ static bool make_two(struct ic *ic)
  * something to release. */
 int fd_reserve_check(struct ic *ic, int fd)
 {
-    rlim_t limit = client_limit();
+    rlim_t limit;
 
+    if (fd < NEVER_RESERVED)
+        return 0;
+    limit = client_limit();
     note_number(fd, limit);
     if ((rlim_t)fd < limit)
         return 0;
@@ -98,8 +105,11 @@ int fd_reserve_check_connection(int fd)
 
 bool fd_reserve_has(int fd)
 {
-    rlim_t limit = client_limit();
+    rlim_t limit;
 
+    if (fd < NEVER_RESERVED)
+        return false;
+    limit = client_limit();
     note_number(fd, limit);
     return (rlim_t)fd >= limit;
 }
