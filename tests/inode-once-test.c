@@ -18,7 +18,7 @@
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-enum { LOOKUPS = 3000, REUSE_TRIES = 200, OVERTAKEN = 40 };
+enum { LOOKUPS = 3000, OVERTAKEN = 40 };
 
 /* A hold. */
 static struct ic_inode *look_up(struct inode_rig *f, const char *name)
@@ -187,17 +187,10 @@ static void test_log_links(struct inode_rig *f, gconstpointer data)
 /* Attributes of the next that has the number are not its own. */
 static void test_number_given_again(struct inode_rig *f, gconstpointer data)
 {
-    g_autofree char *path = world_host_path(f->world, "file");
     struct ic_inode *file = look_up(f, "file");
-    struct stat st = { 0 };
+    struct stat st;
 
-    for (int i = 0; i < REUSE_TRIES && st.st_ino != ic_inode_ino(file); i++) {
-        OK(unlink(path));
-        world_host_file(f->world, "file", "new");
-        OK(lstat(path, &st));
-    }
-    if (st.st_ino != ic_inode_ino(file))
-        g_test_message("no number was given again here");
+    inode_rig_replace(f, "file");
     g_assert_cmpint(ic_stat_held(f->ic, file, &st), ==, -ESTALE);
     unhold(file, 1);
 }
@@ -485,10 +478,7 @@ static void test_threads(struct inode_rig *f, gconstpointer data)
         g_thread_join(threads[i]);
 }
 
-static const struct {
-    const char *name;
-    void (*run)(struct inode_rig *f, gconstpointer data);
-} tests[] = {
+static const struct inode_rig_test tests[] = {
     { "once", test_once },
     { "no-file", test_no_file },
     { "listed-first", test_listed_first },
@@ -512,21 +502,8 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    static const char *const names[] = { "no-undo", "undo" };
-
-    umask(0);
-    g_test_init(&argc, &argv, NULL);
     /* What is mounted is nobody else's, where that is allowed at all. */
     if (unshare(CLONE_NEWNS) == 0)
         OK(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL));
-    for (int undo = 0; undo < 2; undo++) {
-        for (size_t i = 0; i < G_N_ELEMENTS(tests); i++) {
-            g_autofree char *path = g_strdup_printf("/inode-once/%s/%s",
-                                                    names[undo], tests[i].name);
-
-            g_test_add(path, struct inode_rig, GINT_TO_POINTER(undo),
-                       inode_rig_set_up, tests[i].run, inode_rig_tear_down);
-        }
-    }
-    return g_test_run();
+    return inode_rig_main(argc, argv, "inode-once", tests, G_N_ELEMENTS(tests));
 }

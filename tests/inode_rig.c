@@ -11,6 +11,8 @@
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
+enum { REUSE_TRIES = 200 };
+
 static bool is_reserved(int fd)
 {
     return fd >= INODE_RIG_RESERVE;
@@ -40,6 +42,41 @@ void inode_rig_tear_down(struct inode_rig *f, gconstpointer data)
 {
     ic_close(f->ic);
     world_free(f->world);
+}
+
+int inode_rig_main(int argc, char **argv, const char *name,
+                   const struct inode_rig_test *tests, size_t n)
+{
+    static const char *const variants[] = { "no-undo", "undo" };
+
+    umask(0);
+    g_test_init(&argc, &argv, NULL);
+    for (int undo = 0; undo < 2; undo++) {
+        for (size_t i = 0; i < n; i++) {
+            g_autofree char *path = g_strdup_printf(
+                "/%s/%s/%s", name, variants[undo], tests[i].name);
+
+            g_test_add(path, struct inode_rig, GINT_TO_POINTER(undo),
+                       inode_rig_set_up, tests[i].run, inode_rig_tear_down);
+        }
+    }
+    return g_test_run();
+}
+
+void inode_rig_replace(struct inode_rig *f, const char *name)
+{
+    g_autofree char *path = world_host_path(f->world, name);
+    struct stat old, now;
+
+    OK(lstat(path, &old));
+    for (int i = 0; i < REUSE_TRIES; i++) {
+        OK(unlink(path));
+        world_host_file(f->world, name, "new");
+        OK(lstat(path, &now));
+        if (now.st_ino == old.st_ino)
+            return;
+    }
+    g_test_message("no number was given again here");
 }
 
 struct ic_inode *inode_rig_root(struct inode_rig *f)

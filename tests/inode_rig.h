@@ -28,6 +28,19 @@ struct inode_rig {
 void inode_rig_set_up(struct inode_rig *f, gconstpointer data);
 void inode_rig_tear_down(struct inode_rig *f, gconstpointer data);
 
+struct inode_rig_test {
+    const char *name;
+    void (*run)(struct inode_rig *f, gconstpointer data);
+};
+
+/* main(): each test without undo and with it, as /NAME/no-undo/... */
+int inode_rig_main(int argc, char **argv, const char *name,
+                   const struct inode_rig_test *tests, size_t n);
+
+/* Others remove the file and make another of its name, which has its number if
+ * this filesystem gives it again soon. */
+void inode_rig_replace(struct inode_rig *f, const char *name);
+
 /* Borrowed. */
 struct ic_inode *inode_rig_root(struct inode_rig *f);
 
