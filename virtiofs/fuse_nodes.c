@@ -165,8 +165,12 @@ void fuse_nodes_clear(struct fuse_nodes *nodes)
 int fuse_nodes_get_held(struct fuse_nodes *nodes, uint64_t id,
                         struct fuse_node **ret_node)
 {
-    *ret_node = slot_table_get(nodes->slots, id);
-    return *ret_node ? 0 : -ESTALE;
+    struct fuse_node *node = slot_table_get(nodes->slots, id);
+
+    if (!node)
+        return -ESTALE;
+    *ret_node = node;
+    return 0;
 }
 
 void fuse_nodes_put_held(struct fuse_nodes *nodes, struct fuse_node *node)

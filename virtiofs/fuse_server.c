@@ -191,32 +191,23 @@ static const struct operation *find_operation(const struct fuse_server *server,
     return &operations[opcode];
 }
 
-/* On a node whose inode is open meanwhile. */
-static int run_open(struct fuse_server *server,
-                    const struct operation *operation,
-                    struct fuse_request *request)
+static int run_on_node(struct fuse_server *server,
+                       const struct operation *operation,
+                       struct fuse_request *request)
 {
+    bool held = operation->flags & OP_HELD;
+    uint64_t id = request->head.nodeid;
     struct fuse_node *node;
-    int r = fuse_nodes_get(server->nodes, request->head.nodeid, &node);
+    int r = held ? fuse_nodes_get_held(server->nodes, id, &node)
+                 : fuse_nodes_get(server->nodes, id, &node);
 
     if (r < 0)
         return r;
     r = operation->handle(server, request, node);
-    fuse_nodes_put(server->nodes, node);
-    return r;
-}
-
-static int run_held(struct fuse_server *server,
-                    const struct operation *operation,
-                    struct fuse_request *request)
-{
-    struct fuse_node *node;
-    int r = fuse_nodes_get_held(server->nodes, request->head.nodeid, &node);
-
-    if (r < 0)
-        return r;
-    r = operation->handle(server, request, node);
-    fuse_nodes_put_held(server->nodes, node);
+    if (held)
+        fuse_nodes_put_held(server->nodes, node);
+    else
+        fuse_nodes_put(server->nodes, node);
     return r;
 }
 
@@ -237,10 +228,9 @@ static int run_operation(struct fuse_server *server,
     /* A reply that would not fit must not be found out after the deed. */
     if (fuse_request_room(request) < operation->reply_min)
         return -EINVAL;
-    if (!(operation->flags & OP_NODE))
-        return operation->handle(server, request, NULL);
-    return operation->flags & OP_HELD ? run_held(server, operation, request)
-                                      : run_open(server, operation, request);
+    return operation->flags & OP_NODE
+               ? run_on_node(server, operation, request)
+               : operation->handle(server, request, NULL);
 }
 
 size_t fuse_server_handle(struct fuse_server *server,
