@@ -405,12 +405,8 @@ static gpointer use_on(gpointer data)
 static void test_threads(struct inode_rig *f, gconstpointer data)
 {
     GThreadFunc work[] = { rename_on, list_on, list_on, use_on };
-    GThread *threads[G_N_ELEMENTS(work)];
 
-    for (size_t i = 0; i < G_N_ELEMENTS(work); i++)
-        threads[i] = g_thread_new("lazy", work[i], f);
-    for (size_t i = 0; i < G_N_ELEMENTS(work); i++)
-        g_thread_join(threads[i]);
+    inode_rig_run_threads(f, work, G_N_ELEMENTS(work));
 }
 
 static const struct inode_rig_test tests[] = {

@@ -470,12 +470,8 @@ static gpointer look_on(gpointer data)
 static void test_threads(struct inode_rig *f, gconstpointer data)
 {
     GThreadFunc work[] = { move_on, look_on, look_on };
-    GThread *threads[G_N_ELEMENTS(work)];
 
-    for (size_t i = 0; i < G_N_ELEMENTS(work); i++)
-        threads[i] = g_thread_new("once", work[i], f);
-    for (size_t i = 0; i < G_N_ELEMENTS(work); i++)
-        g_thread_join(threads[i]);
+    inode_rig_run_threads(f, work, G_N_ELEMENTS(work));
 }
 
 static const struct inode_rig_test tests[] = {

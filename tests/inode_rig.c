@@ -63,6 +63,17 @@ int inode_rig_main(int argc, char **argv, const char *name,
     return g_test_run();
 }
 
+void inode_rig_run_threads(struct inode_rig *f, const GThreadFunc *work,
+                           size_t n)
+{
+    g_autofree GThread **threads = g_new(GThread *, n);
+
+    for (size_t i = 0; i < n; i++)
+        threads[i] = g_thread_new("rig", work[i], f);
+    for (size_t i = 0; i < n; i++)
+        g_thread_join(threads[i]);
+}
+
 void inode_rig_replace(struct inode_rig *f, const char *name)
 {
     g_autofree char *path = world_host_path(f->world, name);

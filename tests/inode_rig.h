@@ -37,6 +37,10 @@ struct inode_rig_test {
 int inode_rig_main(int argc, char **argv, const char *name,
                    const struct inode_rig_test *tests, size_t n);
 
+/* Each gets f, and all are waited for. */
+void inode_rig_run_threads(struct inode_rig *f, const GThreadFunc *work,
+                           size_t n);
+
 /* Others remove the file and make another of its name, which has its number if
  * this filesystem gives it again soon. */
 void inode_rig_replace(struct inode_rig *f, const char *name);
