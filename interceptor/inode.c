@@ -66,6 +66,7 @@ struct inode_table *inode_table_new(unsigned (*log_links)(dev_t dev, ino_t ino,
         table->shards[i].ring = g_ptr_array_new();
     }
     table->places = inode_places_new();
+    table->closer = closer_new();
     table->limits.max_open = UINT_MAX;
     table->limits.mount_fd = -1;
     table->log_links = log_links;
@@ -94,6 +95,7 @@ void inode_table_free(struct inode_table *table)
         g_hash_table_unref(table->shards[i].inodes);
         pthread_rwlock_destroy(&table->shards[i].lock);
     }
+    closer_free(table->closer);
     fd_close(&table->limits.mount_fd);
     inode_places_free(table->places);
     g_aligned_free(table);
@@ -108,6 +110,11 @@ bool inode_table_is_crowded(const struct inode_table *table)
 {
     return atomic_load_explicit(&table->crowded, memory_order_relaxed) ||
            atomic_load(&table->n_lazy) > 0;
+}
+
+bool inode_table_wait_closed(struct inode_table *table)
+{
+    return closer_wait(table->closer);
 }
 
 void inode_table_begin_move(struct inode_table *table)
@@ -411,6 +418,24 @@ static bool drop(struct ic_inode *inode, uint64_t one)
     return last;
 }
 
+void inode_note_size(struct ic_inode *inode, off_t size)
+{
+    if (size >= INODE_MUCH_DATA &&
+        !atomic_load_explicit(&inode->has_much, memory_order_relaxed))
+        atomic_store_explicit(&inode->has_much, true, memory_order_relaxed);
+}
+
+/* Is the fd the file's last, and has it much to free? */
+static bool takes_long_to_close(struct ic_inode *inode)
+{
+    struct stat st;
+
+    return inode->fd >= 0 &&
+           atomic_load_explicit(&inode->has_much, memory_order_relaxed) &&
+           sys_stat_fd(inode->fd, &st) == 0 && st.st_nlink == 0 &&
+           st.st_blocks * 512 >= INODE_MUCH_DATA;
+}
+
 static void give_back(struct ic_inode *inode, uint64_t one)
 {
     /* A deep path is a long chain of parents: no recursion. */
@@ -419,6 +444,8 @@ static void give_back(struct ic_inode *inode, uint64_t one)
 
         inode_leave_place(inode);
         inode_end_lazy(inode);
+        if (takes_long_to_close(inode))
+            closer_take(inode->table->closer, fd_steal(&inode->fd));
         fd_close(&inode->fd);
         pthread_mutex_destroy(&inode->lock);
         g_free(inode->handle);

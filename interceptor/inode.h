@@ -84,6 +84,7 @@ struct ic_inode {
     _Atomic uint64_t meta_epoch;
     _Atomic uint64_t guard_epoch; /* in which no safeguard asks about it */
     _Atomic unsigned log_links;   /* links that the undo log holds */
+    _Atomic bool has_much;        /* it had INODE_MUCH_DATA once */
 
     /* The shard's lock. */
     bool in_table;
@@ -105,6 +106,14 @@ struct ic_inode {
 };
 
 #define INODE_NOT_IN_RING UINT_MAX
+
+/* Bytes that take a millisecond or so to be freed. Such a file is open when the
+ * door removes it, so that it is freed by its last fd, which is closed by a
+ * thread of the table's own (closer.h). */
+#define INODE_MUCH_DATA ((off_t)4 << 20)
+
+/* It has, or had, so much data: a hint. */
+void inode_note_size(struct ic_inode *inode, off_t size);
 
 struct inode_table_limits {
     unsigned max_open;            /* fds that are kept open with no reference */
@@ -237,6 +246,9 @@ bool inode_table_is_quiet(struct inode_table *table, unsigned n_moved);
 
 /* The same by one who moves names: does nobody else, and did nobody? */
 bool inode_table_is_moving_alone(struct inode_table *table, unsigned n_moved);
+
+/* When what was removed and given back before is free. False: it was. */
+bool inode_table_wait_closed(struct inode_table *table);
 
 /* Close so many fds that nobody uses. Returns how many were. */
 unsigned inode_table_release(struct inode_table *table, unsigned n);

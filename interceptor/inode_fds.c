@@ -398,7 +398,7 @@ static int open_victim(struct inode_table *table, const struct ic_inode *dir,
     return fd;
 }
 
-/* Has it one user, who is about to remove it? certain: and names have not been
+/* Has it one user, who is about to remove it, and is that quickly done? certain: and names have not been
  * moved, by others than that, since it was looked up. */
 static bool has_one_user(struct ic_inode *inode, bool *ret_certain)
 {
@@ -408,7 +408,8 @@ static bool has_one_user(struct ic_inode *inode, bool *ret_certain)
     if (!inode->is_print_of_birth)
         return false;
     pthread_mutex_lock(&inode->lock);
-    has = inode->is_print_of_birth && inode->looked_up;
+    has = inode->is_print_of_birth && inode->looked_up &&
+          !atomic_load_explicit(&inode->has_much, memory_order_relaxed);
     if (has)
         *ret_certain = inode_table_is_moving_alone(inode->table,
                                                    inode->looked_up_at);

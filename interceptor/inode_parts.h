@@ -6,6 +6,7 @@
 #ifndef INTERCEPTOR_INODE_PARTS_H
 #define INTERCEPTOR_INODE_PARTS_H
 
+#include "interceptor/closer.h"
 #include "interceptor/inode.h"
 
 #define INODE_SHARDS 64u
@@ -28,6 +29,7 @@ struct inode_table {
     _Atomic uint64_t *places; /* INODE_PLACES */
     unsigned (*log_links)(dev_t dev, ino_t ino, void *opaque);
     void *opaque;
+    struct closer *closer; /* of removed files with much data */
 };
 
 struct inode_shard *inode_shard_of(struct inode_table *table, dev_t dev,

@@ -271,7 +271,11 @@ bool limits_make_room_locked(struct ic *ic, ssize_t rc)
     struct eviction eviction = { 0 };
     int64_t freed = 0, held;
 
-    if ((rc != -ENOSPC && rc != -EDQUOT) || !ic->log || !is_full(ic, rc))
+    if (rc != -ENOSPC && rc != -EDQUOT)
+        return false;
+    if (inode_table_wait_closed(ic->inodes))
+        return true;
+    if (!ic->log || !is_full(ic, rc))
         return false;
     if (steps_drop_kept_locked(ic))
         freed = ROOM_BYTES;
@@ -294,6 +298,8 @@ bool limits_make_room(struct ic *ic, ssize_t rc)
         return true;
     if (rc != -ENOSPC && rc != -EDQUOT)
         return false;
+    if (inode_table_wait_closed(ic->inodes))
+        return true;
     pthread_rwlock_wrlock(&ic->gate);
     again = limits_make_room_locked(ic, rc);
     pthread_rwlock_unlock(&ic->gate);

@@ -60,8 +60,11 @@ bool engine_is_name(const char *name)
            strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-static void hide_log_links(const struct ic_inode *inode, struct stat *st)
+/* Of what was asked of the kernel: what the client is told, and what it tells
+ * of the inode. */
+static void take_stat(struct ic_inode *inode, struct stat *st)
 {
+    inode_note_size(inode, st->st_blocks * 512);
     st->st_nlink -= MIN(
         st->st_nlink,
         atomic_load_explicit(&inode->log_links, memory_order_relaxed));
@@ -105,7 +108,7 @@ int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
     if (rc < 0)
         return rc;
     if (ret_stat) {
-        hide_log_links(inode, &st);
+        take_stat(inode, &st);
         *ret_stat = st;
     }
     *ret_inode = inode;
@@ -143,7 +146,7 @@ int ic_lookup_lazy(struct ic *ic, struct ic_inode *dir, const char *name,
                  : -EINVAL;
 
     if (rc == 0)
-        hide_log_links(*ret_inode, ret_stat);
+        take_stat(*ret_inode, ret_stat);
     return rc;
 }
 
@@ -162,7 +165,7 @@ int ic_lookup_uncached(struct ic *ic, struct ic_inode *dir, const char *name,
         rc = meet(ic, dir, name, INODE_LOOKED_UP, &inode, ret_stat);
     if (rc < 0)
         return rc;
-    hide_log_links(inode, ret_stat);
+    take_stat(inode, ret_stat);
     *ret_inode = inode;
     return 0;
 }
@@ -218,7 +221,7 @@ int ic_stat(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat)
     int rc = sys_stat_fd(inode->fd, ret_stat);
 
     if (rc == 0)
-        hide_log_links(inode, ret_stat);
+        take_stat(inode, ret_stat);
     return rc;
 }
 
@@ -228,7 +231,7 @@ int ic_stat_held(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat)
 
     if (!inode_try_use(inode)) {
         if (inode_stat_held(inode, ret_stat) == 0) {
-            hide_log_links(inode, ret_stat);
+            take_stat(inode, ret_stat);
             return 0;
         }
         rc = ic_inode_use(ic, inode);

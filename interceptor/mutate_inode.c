@@ -220,6 +220,8 @@ ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
     n = keep_written(ic, inode, iov, iovcnt, offset, rwf_flags);
     if (n == 0)
         n = sys_pwritev2(fd, iov, iovcnt, offset, rwf_flags);
+    if (n > 0)
+        inode_note_size(inode, offset + n);
     if (n > 0 && kill_priv)
         kill_suid(fd);
     engine_leave(ic);
@@ -248,6 +250,8 @@ int ic_fallocate(struct ic *ic, struct ic_inode *inode, int fd, int mode,
                        : length);
     if (rc == 0)
         rc = sys_fallocate(fd, mode, offset, length);
+    if (rc == 0)
+        inode_note_size(inode, offset + length);
     engine_leave(ic);
     return limits_make_room(ic, rc)
                ? ic_fallocate(ic, inode, fd, mode, offset, length)
@@ -267,6 +271,8 @@ ssize_t ic_copy_file_range(struct ic *ic, int in_fd, off_t in_offset,
     if (n == 0)
         n = sys_copy_file_range(in_fd, in_offset, out_fd, out_offset, length,
                                 flags);
+    if (n > 0)
+        inode_note_size(out_inode, out_offset + n);
     engine_leave(ic);
     return limits_make_room(ic, n)
                ? ic_copy_file_range(ic, in_fd, in_offset, out_inode, out_fd,

@@ -18,24 +18,29 @@ static bool is_reserved(int fd)
     return fd >= INODE_RIG_RESERVE;
 }
 
-void inode_rig_set_up(struct inode_rig *f, gconstpointer data)
+void inode_rig_open(struct inode_rig *f, gconstpointer data)
 {
     struct ic_options options = { .no_timer = true,
                                   .max_inode_fds = INODE_RIG_RESERVE,
                                   .is_reserved_fd = is_reserved };
     g_autoptr(GError) error = NULL;
 
+    options.share = f->world->share;
+    options.undo_dir = data ? f->world->undo_dir : NULL;
+    ic_set_log(0, NULL);
+    f->ic = ic_open_share(&options, &error);
+    g_assert_no_error(error);
+}
+
+void inode_rig_set_up(struct inode_rig *f, gconstpointer data)
+{
     f->world = world_new(&world_folder);
     world_host_file(f->world, "file", "file");
     world_host_file(f->world, "other", "the other");
     world_host_dir(f->world, "dir");
     world_host_file(f->world, "dir/inner", "inner");
     g_usleep(INODE_RIG_OLD_US);
-    options.share = f->world->share;
-    options.undo_dir = data ? f->world->undo_dir : NULL;
-    ic_set_log(0, NULL);
-    f->ic = ic_open_share(&options, &error);
-    g_assert_no_error(error);
+    inode_rig_open(f, data);
 }
 
 void inode_rig_tear_down(struct inode_rig *f, gconstpointer data)

@@ -28,6 +28,9 @@ struct inode_rig {
 void inode_rig_set_up(struct inode_rig *f, gconstpointer data);
 void inode_rig_tear_down(struct inode_rig *f, gconstpointer data);
 
+/* The engine alone, over the world's folder. */
+void inode_rig_open(struct inode_rig *f, gconstpointer data);
+
 struct inode_rig_test {
     const char *name;
     void (*run)(struct inode_rig *f, gconstpointer data);
