@@ -398,8 +398,9 @@ static int open_victim(struct inode_table *table, const struct ic_inode *dir,
     return fd;
 }
 
-/* Has it one user, who is about to remove it, and is that quickly done? certain: and names have not been
- * moved, by others than that, since it was looked up. */
+/* Has it one user, who is about to remove it, and would that free little?
+ * certain: and names have not been moved, by others than that, since it was
+ * looked up. */
 static bool has_one_user(struct ic_inode *inode, bool *ret_certain)
 {
     bool has;
