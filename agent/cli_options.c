@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/cli.h"
+#include "common/option_flags.h"
 
 /* An empty one would be the current folder. False: it is told. */
 static bool check_names(const char *program, const GOptionEntry *entries)
@@ -39,7 +40,8 @@ bool cli_options_parse_with(const char *summary, const char *details,
     g_option_context_set_description(context, details);
     g_option_context_add_main_entries(context, entries, NULL);
     g_option_context_set_strict_posix(context, strict);
-    ok = g_option_context_parse(context, argc, argv, &error);
+    ok = option_flags_check(entries, *argv, strict, &error) &&
+         g_option_context_parse(context, argc, argv, &error);
     g_option_context_free(context);
     if (!ok) {
         fprintf(stderr, "%s: %s\nTry '%s --help'.\n", program, error->message,

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/option_flags.h"
 #include "common/unix_socket.h"
 
 gboolean daemon_options_fail(GError **error, const char *format, ...)
@@ -210,6 +211,15 @@ bool daemon_options_is_listening(int fd)
            listening;
 }
 
+static bool is_stream(int fd)
+{
+    int type = 0;
+    socklen_t size = sizeof(type);
+
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+           type == SOCK_STREAM && !daemon_options_is_listening(fd);
+}
+
 static gboolean complete_sandbox(struct daemon_options *options, GError **error)
 {
     struct sandbox_options *sandbox = &options->sandbox;
@@ -288,6 +298,17 @@ gboolean daemon_options_complete(struct daemon_options *options, GError **error)
         return daemon_options_fail(error,
                                    "--rlimit-nofile is a number from %d, or 0",
                                    DAEMON_MIN_FILES);
+    if (g_strcmp0(options->socket_path, options->interceptor_socket) == 0 &&
+        options->socket_path)
+        return daemon_options_fail(
+            error,
+            "--socket-path and --interceptor-socket need two sockets, "
+            "and \"%s\" is one",
+            options->socket_path);
+    if (options->interceptor_fd >= 0 && !is_stream(options->interceptor_fd))
+        return daemon_options_fail(
+            error, "--interceptor-fd=%d is not a connected stream socket",
+            options->interceptor_fd);
     if (options->interceptor_socket && options->interceptor_fd >= 0)
         return daemon_options_fail(
             error, "--interceptor-socket and --interceptor-fd exclude "
@@ -296,6 +317,23 @@ gboolean daemon_options_complete(struct daemon_options *options, GError **error)
 }
 
 /* ---- entries ------------------------------------------------------------- */
+
+void daemon_options_add(GOptionContext *context, struct daemon_raw_options *raw,
+                        const GOptionEntry *entries)
+{
+    g_option_context_add_main_entries(context, entries, NULL);
+    if (!raw->entries)
+        raw->entries = g_array_new(TRUE, FALSE, sizeof(GOptionEntry));
+    for (; entries->long_name; entries++)
+        g_array_append_val(raw->entries, *entries);
+}
+
+gboolean daemon_options_check_flags(const struct daemon_raw_options *raw,
+                                    char *const *argv, GError **error)
+{
+    return option_flags_check((const GOptionEntry *)(void *)raw->entries->data,
+                              argv, FALSE, error);
+}
 
 static void add_undo_entries(GOptionContext *context,
                              struct daemon_options *options,
@@ -330,7 +368,7 @@ static void add_undo_entries(GOptionContext *context,
         { NULL }
     };
 
-    g_option_context_add_main_entries(context, entries, NULL);
+    daemon_options_add(context, raw, entries);
 }
 
 static void add_sandbox_entries(GOptionContext *context,
@@ -356,7 +394,7 @@ static void add_sandbox_entries(GOptionContext *context,
         { NULL }
     };
 
-    g_option_context_add_main_entries(context, entries, NULL);
+    daemon_options_add(context, raw, entries);
 }
 
 static void add_program_entries(GOptionContext *context,
@@ -387,7 +425,7 @@ static void add_program_entries(GOptionContext *context,
         { NULL }
     };
 
-    g_option_context_add_main_entries(context, entries, NULL);
+    daemon_options_add(context, raw, entries);
 }
 
 void daemon_options_add_entries(GOptionContext *context,
@@ -413,6 +451,7 @@ void daemon_options_init(struct daemon_options *options)
 
 void daemon_raw_options_clear(struct daemon_raw_options *raw)
 {
+    g_clear_pointer(&raw->entries, g_array_unref);
     g_free(raw->log_level);
     g_free(raw->outside_policy);
     g_free(raw->max_log_size);

@@ -48,11 +48,21 @@ struct daemon_raw_options {
     char **uid_maps, **gid_maps;
     char *listen_fd, *interceptor_fd;
     gboolean debug, read_only, print_version, syslog;
+    GArray *entries; /* GOptionEntry, zero at the end: all; NULL: none yet */
 };
 
 void daemon_options_init(struct daemon_options *options);
 void daemon_options_clear(struct daemon_options *options);
 void daemon_raw_options_clear(struct daemon_raw_options *raw);
+
+/* As g_option_context_add_main_entries(), of a program's own ones. */
+void daemon_options_add(GOptionContext *context, struct daemon_raw_options *raw,
+                        const GOptionEntry *entries);
+
+/* All have been added: do the words, as for g_option_context_parse_strv(), give
+ * no value to what takes none? */
+gboolean daemon_options_check_flags(const struct daemon_raw_options *raw,
+                                    char *const *argv, GError **error);
 
 /* Both structs are borrowed until the context has parsed. */
 void daemon_options_add_entries(GOptionContext *context,

@@ -18,6 +18,7 @@
 
 #include "common/errors.h"
 #include "common/log.h"
+#include "common/option_flags.h"
 #include "net/confine.h"
 #include "net/control.h"
 #include "net/gateway.h"
@@ -128,7 +129,8 @@ static gboolean parse(int argc, char **argv, struct options *options,
     gboolean ok;
 
     g_option_context_add_main_entries(context, entries, NULL);
-    ok = g_option_context_parse(context, &argc, &argv, error);
+    ok = option_flags_check(entries, argv, FALSE, error) &&
+         g_option_context_parse(context, &argc, &argv, error);
     g_option_context_free(context);
     return ok;
 }

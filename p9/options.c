@@ -164,7 +164,7 @@ static void add_entries(GOptionContext *context, struct p9_options *options,
         { NULL }
     };
 
-    g_option_context_add_main_entries(context, entries, NULL);
+    daemon_options_add(context, &raw->daemon, entries);
 }
 
 static gboolean parse(struct p9_options *options, struct raw_options *raw,
@@ -176,7 +176,8 @@ static gboolean parse(struct p9_options *options, struct raw_options *raw,
                                  "Serves a folder over 9P2000.L, with undo.");
     add_entries(context, options, raw);
     daemon_options_add_entries(context, &options->daemon, &raw->daemon);
-    if (!g_option_context_parse(context, &argc, &argv, error))
+    if (!daemon_options_check_flags(&raw->daemon, argv, error) ||
+        !g_option_context_parse(context, &argc, &argv, error))
         return FALSE;
     if (argc > 1)
         return daemon_options_fail(error, "'%s' is one argument too many",

@@ -83,9 +83,10 @@ static void *start(struct ic *ic, const struct daemon_places *places,
 
     if (options->cache_bounded)
         log_warn(LOG_FS_BACKEND,
-                 "with an undo log a guest may trust names and attributes for "
-                 "a second, and cached data until the file changes: it is not "
-                 "told of an undo");
+                 "cache, with an undo log: %s; a guest may trust names and "
+                 "attributes for a second, and cached data until the file "
+                 "changes, as it is not told of an undo",
+                 options->cache_bounded);
     return fuse_server_new(ic, &options->server);
 }
 

@@ -86,16 +86,17 @@ static void bound_cache(struct options *options)
         return;
     if (server->cache == FUSE_CACHE_ALWAYS) {
         server->cache = FUSE_CACHE_AUTO;
-        options->cache_bounded = true;
+        options->cache_bounded = "always is as auto";
     } else if (server->cache == FUSE_CACHE_METADATA) {
         server->cache = FUSE_CACHE_NEVER;
-        options->cache_bounded = true;
+        options->cache_bounded = "metadata is as never with a timeout";
         is_long = is_long || !server->timeout_given;
     }
     if (is_long) {
         server->timeout_given = true;
         server->timeout = UNDO_TIMEOUT;
-        options->cache_bounded = true;
+        if (!options->cache_bounded)
+            options->cache_bounded = "the timeout is shorter";
     }
 }
 
@@ -207,7 +208,7 @@ static void add_guest_entries(GOptionContext *context, struct options *options,
         { NULL }
     };
 
-    g_option_context_add_main_entries(context, entries, NULL);
+    daemon_options_add(context, &raw->daemon, entries);
 }
 
 static void add_program_entries(GOptionContext *context,
@@ -240,7 +241,7 @@ static void add_program_entries(GOptionContext *context,
         { NULL }
     };
 
-    g_option_context_add_main_entries(context, entries, NULL);
+    daemon_options_add(context, &raw->daemon, entries);
 }
 
 static gboolean parse_arguments(struct options *options,
@@ -258,6 +259,8 @@ static gboolean parse_arguments(struct options *options,
     add_guest_entries(context, options, raw);
     options_add_foreign_entries(context, options);
     daemon_options_add_entries(context, &options->daemon, &raw->daemon);
+    if (!daemon_options_check_flags(&raw->daemon, words, error))
+        return FALSE;
     if (!g_option_context_parse_strv(context, &words, error)) {
         if (!g_error_matches(*error, G_OPTION_ERROR,
                              G_OPTION_ERROR_UNKNOWN_OPTION))

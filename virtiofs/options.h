@@ -20,7 +20,8 @@ struct options {
     char *mount_dir;
     bool print_capabilities;
     struct fuse_server_config server;
-    bool cache_bounded; /* it was to last longer than an undo log allows */
+    /* It was to last longer than an undo log allows: what is so instead. */
+    const char *cache_bounded;
     struct xattr_map *xattr_map;
     struct id_map *uid_map, *gid_map; /* NULL: no translation */
     bool debug;
