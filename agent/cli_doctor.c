@@ -128,7 +128,9 @@ static enum verdict check_fuse(void)
                 g_strdup_printf("/dev/fuse: %s; only mounting on the host "
                                 "needs it",
                                 g_strerror(errno)),
-                "modprobe fuse");
+                access("/dev/fuse", F_OK) < 0
+                    ? "modprobe fuse"
+                    : "chmod a+rw /dev/fuse (as root)");
 }
 
 /* A program of another package, without which one thing alone does not work. */

@@ -16,8 +16,7 @@
 static int build(char **argv)
 {
     g_autofree char *builder = install_paths_find_image_builder();
-    /* In a build directory the shim is not beside the script. */
-    g_autofree char *shim = install_paths_find_helper("shim/stepback-shim");
+    g_autofree char *shim = install_paths_find_helper("stepback-shim");
 
     if (!builder)
         return cli_options_failed("the image builder is not installed; "

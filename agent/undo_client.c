@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "agent/control_link.h"
 #include "common/errors.h"
@@ -97,6 +98,30 @@ static gboolean connect_engine(struct undo_client *client, GError **error)
     return ic_control_attach(client->ic, pair[1], error);
 }
 
+static gboolean check_log(const char *dir, const char *undo_dir, GError **error)
+{
+    struct stat st;
+    int why = stat(undo_dir, &st) == 0 ? 0 : errno;
+
+    if (why == 0 && S_ISDIR(st.st_mode))
+        return TRUE;
+    if (why != 0 && why != ENOENT && why != ENOTDIR) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                    "cannot look at the undo log %s of %s: %s%s", undo_dir, dir,
+                    g_strerror(why),
+                    why == EACCES ? "; if it is another user's (root's, say), "
+                                    "undo as that user"
+                                  : "");
+        return FALSE;
+    }
+    g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
+                "there is no undo log for %s (%s does not exist): nothing "
+                "was run here yet with 'stepback run'; or name the folder "
+                "with -C, the log with --undo-dir",
+                dir, undo_dir);
+    return FALSE;
+}
+
 static gboolean open_log(struct undo_client *client, const char *dir,
                          const char *undo_dir, enum undo_client_purpose purpose,
                          GError **error)
@@ -111,14 +136,8 @@ static gboolean open_log(struct undo_client *client, const char *dir,
     };
     g_autoptr(GError) cause = NULL;
 
-    if (!g_file_test(undo_dir, G_FILE_TEST_IS_DIR)) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
-                    "there is no undo log for %s (%s does not exist): nothing "
-                    "was run here yet with 'stepback run'; or name the folder "
-                    "with -C, the log with --undo-dir",
-                    dir, undo_dir);
+    if (!check_log(dir, undo_dir, error))
         return FALSE;
-    }
     client->ic = ic_open_share(&options, &cause);
     if (client->ic)
         return connect_engine(client, error);

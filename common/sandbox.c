@@ -158,6 +158,13 @@ static gboolean check_store(const struct sandbox_options *options,
     return TRUE;
 }
 
+static gboolean refuse_share(const char *share, int why, GError **error)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                "%s: cannot serve this folder: %s", share, g_strerror(why));
+    return FALSE;
+}
+
 static gboolean find_share(const struct sandbox_options *options,
                            struct sandbox_places *places, GError **error)
 {
@@ -165,11 +172,9 @@ static gboolean find_share(const struct sandbox_options *options,
 
     places->share = realpath(options->share, NULL);
     if (places->share && stat(places->share, &st) == 0 && S_ISDIR(st.st_mode))
-        return TRUE;
-    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "%s: cannot serve this folder: %s", options->share,
-                g_strerror(places->share ? ENOTDIR : errno));
-    return FALSE;
+        return faccessat(AT_FDCWD, places->share, X_OK, AT_EACCESS) == 0 ||
+               refuse_share(options->share, EACCES, error);
+    return refuse_share(options->share, places->share ? ENOTDIR : errno, error);
 }
 
 static gboolean find_places(const struct sandbox_options *options,
@@ -194,6 +199,17 @@ static gboolean find_places(const struct sandbox_options *options,
 
 /* ---- entering ------------------------------------------------------------ */
 
+/* ENOSPC is no disk's: a limit of so many is reached (unshare(2)). */
+static gboolean refuse_namespaces(GError **error)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                "sandbox: no namespaces are to be had (%s); --sandbox=chroot "
+                "(for root) and --sandbox=none do without",
+                errno == ENOSPC ? "a limit of sysctl user.max_*_namespaces"
+                                : g_strerror(errno));
+    return FALSE;
+}
+
 static gboolean unshare_all(const struct sandbox_options *options,
                             GError **error)
 {
@@ -205,7 +221,7 @@ static gboolean unshare_all(const struct sandbox_options *options,
         return FALSE;
     ok = unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC |
                  (users ? CLONE_NEWUSER : 0)) == 0 ||
-         sandbox_fail(error, "no namespaces are to be had");
+         refuse_namespaces(error);
     if (ok && mapper)
         ok = sandbox_mapper_run(mapper, error);
     sandbox_mapper_free(mapper);

@@ -274,8 +274,9 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
             durable_forget(ic);
             ok = steps_fail(error, ERROR_IO_ERROR, "committing the step", rc);
         } else {
-            log_info(LOG_UNDO, "step %" G_GINT64_FORMAT " committed: %zu paths",
-                     id, info->affected);
+            log_info(LOG_UNDO,
+                     "step %" G_GINT64_FORMAT " committed: %zu path%s", id,
+                     info->affected, info->affected == 1 ? "" : "s");
             if (ic->wal.pack)
                 packer_add(ic->packer, ic->wal.blobs, ic->wal.sync);
             capture_clear(&ic->wal);

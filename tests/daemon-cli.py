@@ -126,6 +126,67 @@ def empty_names(place):
 
 
 @test
+def flags_with_values(place):
+    """an option that takes no value is refused with one"""
+    base = ("--shared-dir=" + place.share, "--socket-path=/nowhere/s")
+    for program, words in ((VIRTIOFSD, ("--readonly=false",)),
+                           (VIRTIOFSD, ("--posix-lock=yes",)),
+                           (VIRTIOFSD, ("--writeback=", "--xattr")),
+                           (VIRTIOFSD, ("--fd", "3", "--syslog=no")),
+                           ("stepback-9pd", ("-d", "--readonly=0"))):
+        status, line = says(*base, *words, program=program)
+        equal((words, status), (words, 2))
+        contains(line, " takes no value: leave it out")
+    # What is another option's value is no option, nor is what comes after "--".
+    for words in (("--cache", "--readonly=no"), ("--", "--readonly=no")):
+        status, line = says(*base, *words)
+        equal((words, status), (words, 2))
+        equal((words, "takes no value" in line), (words, False))
+
+
+@test
+def socket_places(place):
+    """sockets are not within the guest's reach, and not the same one"""
+    inside = place.share + "/sub/s"
+    os.mkdir(place.share + "/sub")
+    for program in (VIRTIOFSD, "stepback-9pd"):
+        for words in (("--socket-path=" + inside,),
+                      ("--socket-path=" + place.root + "/s",
+                       "--interceptor-socket=" + inside)):
+            status, line = says("--shared-dir=" + place.share, *words,
+                                program=program)
+            equal((words, status), (words, 1))
+            contains(line, "s must lie outside the shared folder")
+            equal(os.listdir(place.share + "/sub"), [])
+        status, line = says("--shared-dir=" + place.share,
+                            "--socket-path=" + place.root + "/s",
+                            "--interceptor-socket=" + place.root + "/s",
+                            program=program)
+        equal(status, 2)
+        contains(line, "need two sockets")
+        status, line = says("--shared-dir=" + place.share,
+                            "--socket-path=" + place.root + "/s",
+                            "--interceptor-fd=0", program=program,
+                            stdin=subprocess.DEVNULL)
+        equal(status, 2)
+        contains(line, "--interceptor-fd=0 is not a connected stream socket")
+    os.rmdir(place.share + "/sub")
+
+
+@test
+def closed_folder(place):
+    """a folder that the daemon may not search is not served"""
+    if os.geteuid() != 0:
+        raise Skip("only root has such a folder")
+    os.chmod(place.share, 0o700)
+    os.chmod(place.root, 0o777)
+    status, line = says("--shared-dir=" + place.share,
+                        "--socket-path=" + place.root + "/s", user=65534)
+    equal(status, 1)
+    contains(line, "cannot serve this folder: Permission denied")
+
+
+@test
 def other_daemons(place):
     """what only other daemons have is refused with the reason"""
     base = ("--shared-dir=" + place.share, "--socket-path=/nowhere/s")
