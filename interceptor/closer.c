@@ -14,13 +14,15 @@
 #include "common/fd.h"
 #include "interceptor/thread.h"
 
-/* Others need fds, too. */
-#define MAX_WAITING 64u
+/* Others need fds, too, and who makes files faster than they are freed is to
+ * wait. */
+#define MAX_WAITING 8u
 
 struct closer {
     pthread_mutex_t lock; /* all below */
     pthread_cond_t changed;
     int fds[MAX_WAITING];
+    int64_t sizes[MAX_WAITING], bytes; /* bytes: of all that are not closed */
     uint64_t taken;
     uint64_t closed; /* <= taken, and at most MAX_WAITING less */
     bool has_thread;
@@ -46,11 +48,13 @@ static void *run(void *data)
         if (closer->closed == closer->taken) {
             pthread_cond_wait(&closer->changed, &closer->lock);
         } else {
-            int fd = closer->fds[closer->closed % MAX_WAITING];
+            unsigned at = closer->closed % MAX_WAITING;
+            int fd = closer->fds[at];
 
             pthread_mutex_unlock(&closer->lock);
             fd_close(&fd);
             pthread_mutex_lock(&closer->lock);
+            closer->bytes -= closer->sizes[at];
             closer->closed++;
             pthread_cond_broadcast(&closer->changed);
         }
@@ -74,28 +78,43 @@ void closer_free(struct closer *closer)
     g_free(closer);
 }
 
-static bool take_locked(struct closer *closer, int fd)
+static bool take_locked(struct closer *closer, int fd, int64_t bytes)
 {
+    unsigned at = closer->taken % MAX_WAITING;
+
     if (closer->taken - closer->closed == MAX_WAITING)
         return false;
     if (!closer->has_thread)
         closer->has_thread = thread_start(&closer->thread, run, closer) == 0;
     if (!closer->has_thread)
         return false;
-    closer->fds[closer->taken++ % MAX_WAITING] = fd;
+    closer->fds[at] = fd;
+    closer->sizes[at] = bytes;
+    closer->bytes += bytes;
+    closer->taken++;
     pthread_cond_broadcast(&closer->changed);
     return true;
 }
 
-void closer_take(struct closer *closer, int fd)
+void closer_take(struct closer *closer, int fd, int64_t bytes)
 {
     bool is_taken;
 
     pthread_mutex_lock(&closer->lock);
-    is_taken = take_locked(closer, fd);
+    is_taken = take_locked(closer, fd, bytes);
     pthread_mutex_unlock(&closer->lock);
     if (!is_taken)
         fd_close(&fd);
+}
+
+int64_t closer_bytes(struct closer *closer)
+{
+    int64_t bytes;
+
+    pthread_mutex_lock(&closer->lock);
+    bytes = closer->bytes;
+    pthread_mutex_unlock(&closer->lock);
+    return bytes;
 }
 
 bool closer_wait(struct closer *closer)

@@ -230,6 +230,8 @@ static bool open_root(struct ic *ic, GError **error)
     if (ic->undo_dir)
         ic->held = held_links_new(ic->dev);
     ic->inodes = inode_table_new(ic->held ? held_links_count : NULL, ic->held);
+    if (!ic->undo_dir)
+        inode_table_free_later(ic->inodes);
     if (ic->held)
         held_links_set_table(ic->held, ic->inodes);
     if (ic->undo_dir) /* see engine_is_mounted() */

@@ -66,7 +66,6 @@ struct inode_table *inode_table_new(unsigned (*log_links)(dev_t dev, ino_t ino,
         table->shards[i].ring = g_ptr_array_new();
     }
     table->places = inode_places_new();
-    table->closer = closer_new();
     table->limits.max_open = UINT_MAX;
     table->limits.mount_fd = -1;
     table->log_links = log_links;
@@ -112,9 +111,19 @@ bool inode_table_is_crowded(const struct inode_table *table)
            atomic_load(&table->n_lazy) > 0;
 }
 
-bool inode_table_wait_closed(struct inode_table *table)
+void inode_table_free_later(struct inode_table *table)
 {
-    return closer_wait(table->closer);
+    table->closer = closer_new();
+}
+
+bool inode_table_wait_freed(struct inode_table *table)
+{
+    return table->closer && closer_wait(table->closer);
+}
+
+int64_t inode_table_freeing(struct inode_table *table)
+{
+    return table->closer ? closer_bytes(table->closer) : 0;
 }
 
 void inode_table_begin_move(struct inode_table *table)
@@ -420,20 +429,25 @@ static bool drop(struct ic_inode *inode, uint64_t one)
 
 void inode_note_size(struct ic_inode *inode, off_t size)
 {
-    if (size >= INODE_MUCH_DATA &&
+    if (size >= INODE_MUCH_DATA && inode->table->closer &&
         !atomic_load_explicit(&inode->has_much, memory_order_relaxed))
         atomic_store_explicit(&inode->has_much, true, memory_order_relaxed);
 }
 
-/* Is the fd the file's last, and has it much to free? */
-static bool takes_long_to_close(struct ic_inode *inode)
+/* If the fd is the file's last, and it has much to free, how much; else 0. Not
+ * of another filesystem, nor where fds are short: nobody would wait for it. */
+static int64_t takes_long_to_close(const struct ic_inode *inode)
 {
+    const struct inode_table_limits *limits = &inode->table->limits;
     struct stat st;
 
-    return inode->fd >= 0 &&
-           atomic_load_explicit(&inode->has_much, memory_order_relaxed) &&
-           sys_stat_fd(inode->fd, &st) == 0 && st.st_nlink == 0 &&
-           st.st_blocks * 512 >= INODE_MUCH_DATA;
+    if (inode->fd < 0 || inode->dev != limits->dev ||
+        !atomic_load_explicit(&inode->has_much, memory_order_relaxed) ||
+        (limits->is_reserved_fd && limits->is_reserved_fd(inode->fd)) ||
+        sys_stat_fd(inode->fd, &st) < 0 || st.st_nlink > 0 ||
+        st.st_blocks * 512 < INODE_MUCH_DATA)
+        return 0;
+    return st.st_blocks * 512;
 }
 
 static void give_back(struct ic_inode *inode, uint64_t one)
@@ -441,11 +455,12 @@ static void give_back(struct ic_inode *inode, uint64_t one)
     /* A deep path is a long chain of parents: no recursion. */
     while (inode && drop(inode, one)) {
         struct ic_inode *parent = inode->parent;
+        int64_t much = takes_long_to_close(inode);
 
         inode_leave_place(inode);
         inode_end_lazy(inode);
-        if (takes_long_to_close(inode))
-            closer_take(inode->table->closer, fd_steal(&inode->fd));
+        if (much > 0)
+            closer_take(inode->table->closer, fd_steal(&inode->fd), much);
         fd_close(&inode->fd);
         pthread_mutex_destroy(&inode->lock);
         g_free(inode->handle);

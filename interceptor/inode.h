@@ -107,10 +107,11 @@ struct ic_inode {
 
 #define INODE_NOT_IN_RING UINT_MAX
 
-/* Bytes that take a millisecond or so to be freed. Such a file is open when the
- * door removes it, so that it is freed by its last fd, which is closed by a
- * thread of the table's own (closer.h). */
-#define INODE_MUCH_DATA ((off_t)4 << 20)
+/* Bytes that take some milliseconds to be freed (ext4: 3). With
+ * inode_table_free_later(), such a file is open when the door removes it, so
+ * that it is freed by its last fd, and that is closed by a thread (closer.h).
+ */
+#define INODE_MUCH_DATA ((off_t)64 << 20)
 
 /* It has, or had, so much data: a hint. */
 void inode_note_size(struct ic_inode *inode, off_t size);
@@ -247,8 +248,15 @@ bool inode_table_is_quiet(struct inode_table *table, unsigned n_moved);
 /* The same by one who moves names: does nobody else, and did nobody? */
 bool inode_table_is_moving_alone(struct inode_table *table, unsigned n_moved);
 
-/* When what was removed and given back before is free. False: it was. */
-bool inode_table_wait_closed(struct inode_table *table);
+/* Once, before the first inode: what large removed files had need not be free
+ * before others are served. Not with an undo log, all of which depends on how
+ * much is free. */
+void inode_table_free_later(struct inode_table *table);
+
+/* What is still to be freed so, bytes; and wait until it is. False: there was
+ * nothing. */
+int64_t inode_table_freeing(struct inode_table *table);
+bool inode_table_wait_freed(struct inode_table *table);
 
 /* Close so many fds that nobody uses. Returns how many were. */
 unsigned inode_table_release(struct inode_table *table, unsigned n);

@@ -29,7 +29,7 @@ struct inode_table {
     _Atomic uint64_t *places; /* INODE_PLACES */
     unsigned (*log_links)(dev_t dev, ino_t ino, void *opaque);
     void *opaque;
-    struct closer *closer; /* of removed files with much data */
+    struct closer *closer; /* of removed files with much data; or NULL */
 };
 
 struct inode_shard *inode_shard_of(struct inode_table *table, dev_t dev,

@@ -104,7 +104,7 @@ unsigned inode_table_release(struct inode_table *table, unsigned n)
 
         closed += release(shard, 0, 0, n - closed);
     }
-    return closed;
+    return closed == 0 && inode_table_wait_freed(table) ? 1 : closed;
 }
 
 void inode_ring_shorten(struct inode_table *table, struct inode_shard *shard)

@@ -82,6 +82,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -441,6 +442,11 @@ int ic_stat(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat);
 /* The same of one that is held, which needs not be opened for it; or what
  * ic_inode_use() says. */
 int ic_stat_held(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat);
+
+/* statvfs(3) of its filesystem. Free is also what a large file had that was
+ * removed, and which is being freed still. 0 or -errno. */
+int ic_statvfs(struct ic *ic, struct ic_inode *inode,
+               struct statvfs *ret_statvfs);
 
 /* ---- changes of names ---------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sys/statvfs.h>
 
 #include "common/errors.h"
 #include "common/log.h"
@@ -252,6 +253,19 @@ void limits_apply_locked(struct ic *ic)
 
 /* ---- a full disk --------------------------------------------------------- */
 
+static int free_bytes(struct ic *ic, int64_t *ret_available, int64_t *ret_total)
+{
+    struct statvfs st;
+
+    if (ic->log)
+        return undo_log_free_bytes(ic->log, ret_available, ret_total);
+    if (fstatvfs(ic->root->fd, &st) != 0)
+        return -errno;
+    *ret_available = (int64_t)(st.f_bavail * st.f_frsize);
+    *ret_total = (int64_t)(st.f_blocks * st.f_frsize);
+    return 0;
+}
+
 /* Not so if a quota of something else is used up, or if one change alone asks
  * for more than there can be: then nothing would be won. */
 static bool is_full(struct ic *ic, ssize_t rc)
@@ -260,7 +274,7 @@ static bool is_full(struct ic *ic, ssize_t rc)
 
     if (rc == -EDQUOT)
         return true;
-    return undo_log_free_bytes(ic->log, &available, &total) == 0 &&
+    return free_bytes(ic, &available, &total) == 0 &&
            available < MIN(FULL_BYTES, total / FULL_PART);
 }
 
@@ -271,11 +285,7 @@ bool limits_make_room_locked(struct ic *ic, ssize_t rc)
     struct eviction eviction = { 0 };
     int64_t freed = 0, held;
 
-    if (rc != -ENOSPC && rc != -EDQUOT)
-        return false;
-    if (inode_table_wait_closed(ic->inodes))
-        return true;
-    if (!ic->log || !is_full(ic, rc))
+    if ((rc != -ENOSPC && rc != -EDQUOT) || !ic->log || !is_full(ic, rc))
         return false;
     if (steps_drop_kept_locked(ic))
         freed = ROOM_BYTES;
@@ -298,8 +308,8 @@ bool limits_make_room(struct ic *ic, ssize_t rc)
         return true;
     if (rc != -ENOSPC && rc != -EDQUOT)
         return false;
-    if (inode_table_wait_closed(ic->inodes))
-        return true;
+    if (!ic->undo_dir)
+        return is_full(ic, rc) && inode_table_wait_freed(ic->inodes);
     pthread_rwlock_wrlock(&ic->gate);
     again = limits_make_room_locked(ic, rc);
     pthread_rwlock_unlock(&ic->gate);

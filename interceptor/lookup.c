@@ -225,6 +225,25 @@ int ic_stat(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat)
     return rc;
 }
 
+int ic_statvfs(struct ic *ic, struct ic_inode *inode,
+               struct statvfs *ret_statvfs)
+{
+    /* Before: what is freed meanwhile counts twice, or once, but always. */
+    int64_t freeing = inode->dev == ic->dev ? inode_table_freeing(ic->inodes)
+                                            : 0;
+    fsblkcnt_t blocks, used;
+
+    if (fstatvfs(inode->fd, ret_statvfs) != 0)
+        return -errno;
+    blocks = ret_statvfs->f_frsize > 0
+                 ? (fsblkcnt_t)freeing / ret_statvfs->f_frsize
+                 : 0;
+    used = ret_statvfs->f_blocks - ret_statvfs->f_bfree;
+    ret_statvfs->f_bfree += MIN(blocks, used);
+    ret_statvfs->f_bavail += MIN(blocks, used);
+    return 0;
+}
+
 int ic_stat_held(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat)
 {
     int rc = 0;

@@ -225,10 +225,10 @@ static int open_existing(struct ic *ic, struct ic_inode *dir, const char *name,
     return 0;
 }
 
-static int create_new(struct ic *ic, const struct ic_cred *cred,
-                      struct ic_inode *dir, const char *name, int flags,
-                      mode_t mode, struct ic_inode **ret_inode,
-                      struct stat *ret_stat, int *ret_fd)
+static int create_once(struct ic *ic, const struct ic_cred *cred,
+                       struct ic_inode *dir, const char *name, int flags,
+                       mode_t mode, struct ic_inode **ret_inode,
+                       struct stat *ret_stat, int *ret_fd)
 {
     fd_auto int fd = -1;
     int rc = mutate_begin(ic, dir, name);
@@ -249,11 +249,21 @@ static int create_new(struct ic *ic, const struct ic_cred *cred,
         rc = take_created(ic, dir, name, false, ret_inode, ret_stat);
     if (rc == 0)
         *ret_fd = fd_steal(&fd);
-    rc = mutate_finish(ic, rc);
-    return limits_make_room(ic, rc)
-               ? create_new(ic, cred, dir, name, flags, mode, ret_inode,
-                            ret_stat, ret_fd)
-               : rc;
+    return mutate_finish(ic, rc);
+}
+
+static int create_new(struct ic *ic, const struct ic_cred *cred,
+                      struct ic_inode *dir, const char *name, int flags,
+                      mode_t mode, struct ic_inode **ret_inode,
+                      struct stat *ret_stat, int *ret_fd)
+{
+    int rc;
+
+    do
+        rc = create_once(ic, cred, dir, name, flags, mode, ret_inode, ret_stat,
+                         ret_fd);
+    while (limits_make_room(ic, rc));
+    return rc;
 }
 
 int ic_create(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
@@ -273,9 +283,10 @@ int ic_create(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
     return rc;
 }
 
-int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
-               int flags, mode_t mode, struct ic_inode **ret_inode,
-               struct stat *ret_stat, int *ret_fd)
+static int tmpfile_once(struct ic *ic, const struct ic_cred *cred,
+                        struct ic_inode *dir, int flags, mode_t mode,
+                        struct ic_inode **ret_inode, struct stat *ret_stat,
+                        int *ret_fd)
 {
     int open_as = (open_flags(flags) & ~O_NOFOLLOW) | O_TMPFILE;
     fd_auto int fd = -1, path_fd = -1;
@@ -298,10 +309,20 @@ int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
         if (ret_stat)
             *ret_stat = st;
     }
-    rc = mutate_finish(ic, rc);
-    return limits_make_room(ic, rc) ? ic_tmpfile(ic, cred, dir, flags, mode,
-                                                 ret_inode, ret_stat, ret_fd)
-                                    : rc;
+    return mutate_finish(ic, rc);
+}
+
+int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
+               int flags, mode_t mode, struct ic_inode **ret_inode,
+               struct stat *ret_stat, int *ret_fd)
+{
+    int rc;
+
+    do
+        rc = tmpfile_once(ic, cred, dir, flags, mode, ret_inode, ret_stat,
+                          ret_fd);
+    while (limits_make_room(ic, rc));
+    return rc;
 }
 
 /* The links that the log holds are none for the client: what it removed cannot

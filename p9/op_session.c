@@ -123,7 +123,7 @@ int p9_op_statfs(struct p9_request *request)
     int r = p9_request_fid(request, request->m.fid, &fid);
 
     if (r == 0)
-        r = fstatvfs(ic_inode_fd(fid->inode), &st) < 0 ? -errno : 0;
+        r = ic_statvfs(request->server->ic, fid->inode, &st);
     p9_request_put(fid);
     if (r < 0)
         return r;

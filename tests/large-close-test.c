@@ -6,8 +6,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,7 +17,10 @@
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-enum { LARGE = 8 << 20, SMALL = 64 << 10, HELD_US = 200000 };
+enum { LARGE = 64 << 20, SMALL = 64 << 10, HELD_US = 200000, MANY = 12 };
+
+/* So many wait at most (closer.c). */
+enum { MOST = 8 };
 
 /* ---- who closes ---------------------------------------------------------- */
 
@@ -50,46 +55,62 @@ static void expect_closed(int own, int others)
     g_assert_cmpint(g_atomic_int_get(&n_others), ==, others);
 }
 
-static void start_counting(void)
-{
-    n_own = n_others = 0;
-    own_thread = gettid();
-}
-
 /* ---- files --------------------------------------------------------------- */
 
-static void make_host_file(struct inode_rig *f, const char *name, size_t size)
+static void make_host_file(struct inode_rig *f, const char *name, off_t size)
 {
     g_autofree char *path = world_host_path(f->world, name);
-    g_autofree char *data = g_malloc0(size);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
 
-    g_assert_true(g_file_set_contents(path, data, (gssize)size, NULL));
+    g_assert_cmpint(posix_fallocate(fd, 0, size), ==, 0);
+    close(fd);
     g_usleep(INODE_RIG_OLD_US);
 }
 
-/* 0 or -errno, with what was written before. A hold. */
-static int write_file(struct inode_rig *f, const char *name, size_t size,
-                      struct ic_inode **ret_inode)
+static int create_file(struct inode_rig *f, const char *name,
+                       struct ic_inode **ret_inode)
 {
-    g_autofree char *data = g_malloc0(size);
     struct ic_cred cred = { .uid = 0 };
-    size_t done = 0;
-    ssize_t n = 0;
     struct stat st;
     int fd;
 
     OK(ic_create(f->ic, &cred, inode_rig_root(f), name, O_RDWR | O_EXCL, 0600,
                  ret_inode, &st, &fd));
-    while (done < size && n >= 0) {
-        struct iovec iov = { .iov_base = data, .iov_len = size - done };
+    return fd;
+}
 
-        n = ic_pwritev(f->ic, *ret_inode, fd, &iov, 1, (off_t)done, 0, false);
-        done += n > 0 ? (size_t)n : 0;
-    }
+/* What is left is a hold. */
+static void end_file(struct ic_inode *inode, int fd)
+{
     syscall(SYS_close, fd);
-    ic_inode_hold(*ret_inode);
-    ic_inode_unref(*ret_inode);
-    return n < 0 ? (int)n : 0;
+    ic_inode_hold(inode);
+    ic_inode_unref(inode);
+}
+
+static struct ic_inode *make_file(struct inode_rig *f, const char *name,
+                                  off_t size)
+{
+    struct ic_inode *inode;
+    int fd = create_file(f, name, &inode);
+
+    OK(ic_fallocate(f->ic, inode, fd, 0, 0, size));
+    end_file(inode, fd);
+    return inode;
+}
+
+static struct ic_inode *write_file(struct inode_rig *f, const char *name,
+                                   off_t size)
+{
+    g_autofree char *data = g_malloc0(SMALL);
+    struct iovec iov = { .iov_base = data, .iov_len = SMALL };
+    struct ic_inode *inode;
+    int fd = create_file(f, name, &inode);
+
+    for (off_t done = 0; done < size; done += SMALL)
+        g_assert_cmpint(ic_pwritev(f->ic, inode, fd, &iov, 1, done, 0, false),
+                        ==, SMALL);
+    end_file(inode, fd);
+    return inode;
 }
 
 static struct ic_inode *look_up(struct inode_rig *f, const char *name)
@@ -108,30 +129,40 @@ static void remove_file(struct inode_rig *f, const char *name)
 
 /* ---- tests --------------------------------------------------------------- */
 
-static void open_step(struct inode_rig *f, gconstpointer data)
+static void begin(struct inode_rig *f, gconstpointer data)
 {
     g_autoptr(GError) error = NULL;
 
+    n_own = n_others = 0;
+    own_thread = gettid();
     if (data && !ic_step_open(f->ic, 1, IC_STEP_COMMAND, "test", &error))
         g_error("%s", error->message);
 }
 
+/* What was removed before is closed by then. */
+static void end(struct inode_rig *f)
+{
+    ic_close(g_steal_pointer(&f->ic));
+    own_thread = 0;
+}
+
+/* With an undo log, all of which depends on how much is free, what can be freed
+ * is so at once. */
 static void test_written(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *large, *small;
 
-    start_counting();
-    open_step(f, data);
-    OK(write_file(f, "large", LARGE, &large));
-    OK(write_file(f, "small", SMALL, &small));
+    begin(f, data);
+    large = write_file(f, "large", LARGE);
+    small = write_file(f, "small", SMALL);
     remove_file(f, "large");
     remove_file(f, "small");
     g_mutex_lock(&held_up);
     ic_inode_unhold(large); /* does not wait */
     g_mutex_unlock(&held_up);
     ic_inode_unhold(small);
-    ic_close(g_steal_pointer(&f->ic));
-    expect_closed(1, 1);
+    end(f);
+    expect_closed(data ? 2 : 1, data ? 0 : 1);
 }
 
 /* What was looked up once is not open, and would be freed by unlink(2). With an
@@ -140,10 +171,10 @@ static void test_found(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *large, *replaced, *small;
 
-    start_counting();
     make_host_file(f, "large", LARGE);
     make_host_file(f, "replaced", LARGE);
     make_host_file(f, "small", SMALL);
+    begin(f, NULL);
     large = look_up(f, "large");
     replaced = look_up(f, "replaced");
     small = look_up(f, "small");
@@ -151,15 +182,15 @@ static void test_found(struct inode_rig *f, gconstpointer data)
     remove_file(f, "large");
     OK(ic_renameat2(f->ic, inode_rig_root(f), "small", inode_rig_root(f),
                     "replaced", 0));
-    g_assert_true(inode_rig_is_open(large));
-    g_assert_true(inode_rig_is_open(replaced));
+    g_assert_cmpint(inode_rig_is_open(large), ==, !data);
+    g_assert_cmpint(inode_rig_is_open(replaced), ==, !data);
     g_assert_false(inode_rig_is_open(small));
     g_mutex_lock(&held_up);
     ic_inode_unhold(large);
     ic_inode_unhold(replaced);
     g_mutex_unlock(&held_up);
     ic_inode_unhold(small);
-    ic_close(g_steal_pointer(&f->ic));
+    end(f);
     expect_closed(0, data ? 0 : 2);
 }
 
@@ -170,13 +201,12 @@ static void test_nothing_to_free(struct inode_rig *f, gconstpointer data)
     struct ic_setattr cut = { .valid = IC_SET_SIZE };
     struct ic_inode *linked, *cut_file;
 
-    start_counting();
-    open_step(f, data);
-    OK(write_file(f, "linked", LARGE, &linked));
+    begin(f, data);
+    linked = make_file(f, "linked", LARGE);
     OK(ic_inode_use(f->ic, linked));
     OK(ic_linkat(f->ic, linked, inode_rig_root(f), "link", NULL));
     ic_inode_unref(linked);
-    OK(write_file(f, "cut", LARGE, &cut_file));
+    cut_file = make_file(f, "cut", LARGE);
     OK(ic_inode_use(f->ic, cut_file));
     OK(ic_setattr(f->ic, cut_file, -1, &cut, NULL));
     ic_inode_unref(cut_file);
@@ -184,47 +214,49 @@ static void test_nothing_to_free(struct inode_rig *f, gconstpointer data)
     remove_file(f, "cut");
     ic_inode_unhold(linked);
     ic_inode_unhold(cut_file);
-    ic_close(g_steal_pointer(&f->ic));
+    end(f);
     expect_closed(1, 0);
 }
 
 /* More than may wait. */
 static void test_many(struct inode_rig *f, gconstpointer data)
 {
-    struct ic_inode *files[80];
-    char name[16];
+    struct ic_inode *files[MANY];
 
-    start_counting();
-    open_step(f, data);
-    for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
-        g_snprintf(name, sizeof(name), "large%zu", i);
-        OK(write_file(f, name, LARGE / 2, &files[i]));
-        remove_file(f, name);
+    begin(f, data);
+    for (size_t i = 0; i < MANY; i++) {
+        files[i] = make_file(f, "large", LARGE);
+        remove_file(f, "large");
     }
     g_mutex_lock(&held_up);
-    for (size_t i = 0; i < G_N_ELEMENTS(files); i++)
+    for (size_t i = 0; i < MANY; i++)
         ic_inode_unhold(files[i]);
     g_mutex_unlock(&held_up);
-    ic_close(g_steal_pointer(&f->ic));
-    g_assert_cmpint(n_own, ==, 80 - 64);
-    g_assert_cmpint(n_others, ==, 64);
+    end(f);
+    expect_closed(data ? MANY : MANY - MOST, data ? 0 : MOST);
 }
 
-/* ---- a full disk --------------------------------------------------------- */
-
-/* The same rig, on a filesystem of this size. False: not possible here. */
-static bool move_to_small_disk(struct inode_rig *f, gconstpointer data)
+/* What takes one of the last fds is not kept waiting. */
+static void test_reserved(struct inode_rig *f, gconstpointer data)
 {
-    g_autofree char *options = g_strdup_printf("size=%d", LARGE + LARGE / 2);
+    struct ic_inode *large;
+    int fds[INODE_RIG_RESERVE];
 
-    ic_close(g_steal_pointer(&f->ic));
-    if (mount("tmpfs", f->world->base, "tmpfs", 0, options) != 0)
-        return false;
-    OK(mkdir(f->world->share, 0755));
-    inode_rig_open(f, data);
-    return true;
+    begin(f, data);
+    for (int i = 0; i < INODE_RIG_RESERVE; i++)
+        fds[i] = eventfd(0, EFD_CLOEXEC);
+    large = make_file(f, "large", LARGE);
+    for (int i = 0; i < INODE_RIG_RESERVE; i++)
+        close(fds[i]);
+    remove_file(f, "large");
+    ic_inode_unhold(large);
+    end(f);
+    expect_closed(1, 0);
 }
 
+/* ---- those who wait ------------------------------------------------------ */
+
+/* What others close is held up for a while from now on. */
 static gpointer let_go(gpointer locked)
 {
     g_mutex_lock(&held_up);
@@ -234,30 +266,108 @@ static gpointer let_go(gpointer locked)
     return NULL;
 }
 
+static GThread *hold_up_for_a_while(int *locked)
+{
+    GThread *thread = g_thread_new("let-go", let_go, locked);
+
+    while (!g_atomic_int_get(locked))
+        g_usleep(1000);
+    return thread;
+}
+
+static fsblkcnt_t free_blocks(struct inode_rig *f)
+{
+    struct statvfs st;
+
+    OK(ic_statvfs(f->ic, inode_rig_root(f), &st));
+    g_assert_cmpuint(st.f_bavail, <=, st.f_bfree);
+    g_assert_cmpuint(st.f_bfree, <=, st.f_blocks);
+    return st.f_bfree * st.f_frsize;
+}
+
+/* The same rig, on a filesystem of this size. False: not possible here. */
+static bool move_to_small_disk(struct inode_rig *f, gconstpointer data)
+{
+    g_autofree char *options = g_strdup_printf("size=%d", LARGE + LARGE / 2);
+
+    ic_close(g_steal_pointer(&f->ic));
+    if (mount("tmpfs", f->world->base, "tmpfs", 0, options) != 0) {
+        g_test_skip("mounting is not allowed here");
+        return false;
+    }
+    OK(mkdir(f->world->share, 0755));
+    inode_rig_open(f, data);
+    return true;
+}
+
+static void leave_small_disk(struct inode_rig *f)
+{
+    end(f);
+    OK(umount2(f->world->base, MNT_DETACH));
+}
+
+/* Who asks how much is free, and who finds the disk full. */
 static void test_full_disk(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *first, *second;
     int locked = 0;
     GThread *thread;
 
-    if (!move_to_small_disk(f, data)) {
-        g_test_skip("mounting is not allowed here");
+    if (!move_to_small_disk(f, data))
         return;
-    }
-    start_counting();
-    open_step(f, data);
-    OK(write_file(f, "first", LARGE, &first));
+    begin(f, data);
+    first = make_file(f, "first", LARGE);
     remove_file(f, "first");
-    thread = g_thread_new("let-go", let_go, &locked);
-    while (!g_atomic_int_get(&locked))
-        g_usleep(1000);
+    g_assert_cmpuint(free_blocks(f), <, LARGE);
+    thread = hold_up_for_a_while(&locked);
     ic_inode_unhold(first);
-    OK(write_file(f, "second", LARGE, &second));
+    g_assert_cmpuint(free_blocks(f), >, LARGE);
+    second = write_file(f, "second", LARGE);
     g_thread_join(thread);
     ic_inode_unhold(second);
-    expect_closed(0, 1);
-    ic_close(g_steal_pointer(&f->ic));
-    OK(umount2(f->world->base, MNT_DETACH));
+    leave_small_disk(f);
+    expect_closed(data ? 1 : 0, data ? 0 : 1);
+}
+
+/* Who asks for what is never there has the answer at once. */
+static void test_too_much(struct inode_rig *f, gconstpointer data)
+{
+    struct ic_inode *first, *second;
+    int fd;
+
+    if (!move_to_small_disk(f, data))
+        return;
+    begin(f, data);
+    first = make_file(f, "first", LARGE);
+    remove_file(f, "first");
+    fd = create_file(f, "second", &second);
+    g_mutex_lock(&held_up);
+    ic_inode_unhold(first);
+    g_assert_cmpint(ic_fallocate(f->ic, second, fd, 0, 0, INT64_C(1) << 40), ==,
+                    -ENOSPC);
+    g_mutex_unlock(&held_up);
+    end_file(second, fd);
+    ic_inode_unhold(second);
+    leave_small_disk(f);
+}
+
+/* Who has no fds. */
+static void test_release(struct inode_rig *f, gconstpointer data)
+{
+    struct ic_inode *large;
+    int locked = 0;
+    GThread *thread;
+
+    begin(f, data);
+    large = make_file(f, "large", LARGE);
+    remove_file(f, "large");
+    ic_release_fds(f->ic, UINT_MAX);
+    thread = hold_up_for_a_while(&locked);
+    ic_inode_unhold(large);
+    g_assert_cmpuint(ic_release_fds(f->ic, 1), ==, data ? 0 : 1);
+    g_assert_cmpuint(ic_release_fds(f->ic, 1), ==, 0);
+    g_thread_join(thread);
+    end(f);
 }
 
 int main(int argc, char **argv)
@@ -267,7 +377,10 @@ int main(int argc, char **argv)
         { "found", test_found },
         { "nothing-to-free", test_nothing_to_free },
         { "many", test_many },
+        { "reserved", test_reserved },
         { "full-disk", test_full_disk },
+        { "too-much", test_too_much },
+        { "release", test_release },
     };
 
     return inode_rig_main(argc, argv, "large-close", tests,

@@ -237,9 +237,10 @@ int fuse_op_statfs(struct fuse_server *server, struct fuse_request *request,
 {
     struct fuse_statfs_out out = { 0 };
     struct statvfs st;
+    int r = ic_statvfs(server->ic, node->inode, &st);
 
-    if (fstatvfs(ic_inode_fd(node->inode), &st) != 0)
-        return -errno;
+    if (r < 0)
+        return r;
     out.st = (struct fuse_kstatfs){
         .blocks = st.f_blocks,
         .bfree = st.f_bfree,
