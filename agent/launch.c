@@ -23,12 +23,22 @@ static gboolean find_parts(struct launch *launch,
     return launch->disk != NULL;
 }
 
+static struct runtime_dir *make_dir(const struct session_config *config,
+                                    GError **error)
+{
+    const char *shared[SESSION_MAX_DIRECTORIES + 1] = { NULL };
+
+    for (unsigned i = 0; i < config->n_directories; i++)
+        shared[i] = config->directories[i]->path;
+    return runtime_dir_new(shared, error);
+}
+
 struct launch *launch_new(const struct session_config *config, GError **error)
 {
     struct launch *launch = g_new0(struct launch, 1);
 
     if (find_parts(launch, config, error))
-        launch->dir = runtime_dir_new(error);
+        launch->dir = make_dir(config, error);
     if (!launch->dir) {
         launch_free(launch);
         return NULL;

@@ -23,11 +23,11 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/real_path.h"
 
 #define PREFIX    "stepback-"
 #define TEMPLATE  PREFIX "XXXXXX"
 #define LOCK_FILE "agent.lock"
-#define FALLBACK  "/tmp"
 
 enum {
     ATTEMPTS = 8,
@@ -218,37 +218,60 @@ static bool fits_socket(const char *base)
            sizeof(((struct sockaddr_un *)0)->sun_path);
 }
 
+/* Who shares all of the host shares its sockets, too. */
+static bool is_shared(const char *base, const char *const *shared)
+{
+    g_autofree char *real = real_path_of(base);
+
+    for (; real && shared && *shared; shared++) {
+        g_autofree char *folder = real_path_of(*shared);
+
+        if (folder && strcmp(folder, "/") != 0 &&
+            real_path_is_beneath(real, folder))
+            return true;
+    }
+    return false;
+}
+
 /* Why sockets cannot be there, or NULL. Both frontends and QEMU's monitor are
  * told their paths in JSON. */
-static const char *problem_of(const char *base)
+static const char *problem_of(const char *base, const char *const *shared)
 {
     if (!fits_socket(base))
         return "too long for a socket's address";
+    if (is_shared(base, shared))
+        return "within a shared folder";
     return g_utf8_validate(base, -1, NULL) ? NULL : "not UTF-8";
 }
 
-struct runtime_dir *runtime_dir_new(GError **error)
+struct runtime_dir *runtime_dir_new(const char *const *shared, GError **error)
 {
-    const char *base = g_getenv("XDG_RUNTIME_DIR");
-    struct runtime_dir *dir;
+    const char *const bases[] = { g_getenv("XDG_RUNTIME_DIR"), "/tmp",
+                                  "/var/tmp" };
+    g_autoptr(GError) why = NULL;
 
-    if (base && g_path_is_absolute(base)) {
-        const char *problem = problem_of(base);
-        g_autoptr(GError) why = NULL;
+    for (size_t i = 0; i < G_N_ELEMENTS(bases); i++) {
+        const char *problem;
+        struct runtime_dir *dir;
 
-        if (!problem) {
-            runtime_dir_sweep(base);
-            dir = make_in(base, &why);
-            if (dir)
-                return dir;
-            log_warn(LOG_SESSION, "%s; %s is used", why->message, FALLBACK);
-        } else {
-            log_warn(LOG_SESSION, "XDG_RUNTIME_DIR (%s) is %s; %s is used",
-                     base, problem, FALLBACK);
+        if (!bases[i] || !g_path_is_absolute(bases[i]))
+            continue;
+        if (why)
+            log_warn(LOG_SESSION, "%s; %s is used", why->message, bases[i]);
+        g_clear_error(&why);
+        problem = problem_of(bases[i], shared);
+        if (problem) {
+            g_set_error(&why, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                        "the folder for sockets, %s, is %s", bases[i], problem);
+            continue;
         }
+        runtime_dir_sweep(bases[i]);
+        dir = make_in(bases[i], &why);
+        if (dir)
+            return dir;
     }
-    runtime_dir_sweep(FALLBACK);
-    return make_in(FALLBACK, error);
+    g_propagate_error(error, g_steal_pointer(&why));
+    return NULL;
 }
 
 char *runtime_dir_path(const struct runtime_dir *dir, const char *name)

@@ -3,7 +3,9 @@
  * runtime_dir - the private folder of one session's sockets.
  *
  * It is made in $XDG_RUNTIME_DIR, or in /tmp where that is not set, not ours
- * to write, too long for a socket's address, or not UTF-8; mode 0700.
+ * to write, too long for a socket's address, not UTF-8, or within a folder that
+ * a guest sees, who could remove the sockets; if /tmp is so, in /var/tmp. Mode
+ * 0700.
  *
  * It goes with its owner, however that one ends: a process that does nothing
  * else waits for the end and removes the folder. Should that one be killed as
@@ -17,9 +19,9 @@
 
 struct runtime_dir;
 
-/* Remove what dead owners left, then make a new folder. NULL and error:
- * ERROR_VM_LAUNCH_FAILED. */
-struct runtime_dir *runtime_dir_new(GError **error);
+/* Remove what dead owners left, then make a new folder, which is in none of
+ * shared (NULL at the end; or NULL). NULL and error: ERROR_VM_LAUNCH_FAILED. */
+struct runtime_dir *runtime_dir_new(const char *const *shared, GError **error);
 
 /* Remove the folder with all in it. NULL is allowed. */
 void runtime_dir_free(struct runtime_dir *dir);

@@ -209,7 +209,7 @@ static char *listen_for_mcp(struct stdio_api *api, const char *given)
     g_autoptr(GError) error = NULL;
     g_autofree char *path = given ? g_canonicalize_filename(given, NULL) : NULL;
 
-    if (!path && (api->mcp_dir = runtime_dir_new(&error)))
+    if (!path && (api->mcp_dir = runtime_dir_new(NULL, &error)))
         path = runtime_dir_path(api->mcp_dir, "mcp.sock");
     if (path && !g_utf8_validate(path, -1, NULL))
         g_set_error_literal(&error, STEPBACK_ERROR, ERROR_INVALID_FIELD,

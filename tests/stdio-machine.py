@@ -156,6 +156,21 @@ def a_runtime_folder_without_room_is_left(place):
 
 
 @test
+def a_shared_runtime_folder_is_left(place):
+    """a runtime folder that the guest would see: another one"""
+    inside = place.root + "/shared/deep/run"
+    os.makedirs(inside, 0o700)
+    agent = Agent(place, XDG_RUNTIME_DIR=inside)
+    folders = [{"path": place.root + "/shared"}]
+    equal(agent.start(working_directories=folders)["payload"]["state"],
+          "running")
+    equal([name for name in os.listdir(inside) if "fs0.sock" in
+           os.listdir(inside + "/" + name)], [])
+    contains("\n".join(agent.log()), "is within a shared folder; /tmp is used")
+    equal(agent.close(), 0)
+
+
+@test
 def the_runtime_folder_is_private(place):
     """the runtime folder is 0700 and goes with the session"""
     agent = Agent(place)
