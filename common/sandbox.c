@@ -126,9 +126,8 @@ static gboolean refuse_place(GError **error, const char *path, const char *what,
     return FALSE;
 }
 
-/* Clients must not get at it. Before it is made: a refusal leaves nothing. */
-static gboolean check_place(const char *path, const char *share,
-                            const char *what, GError **error)
+gboolean sandbox_check_place(const char *path, const char *share,
+                             const char *what, GError **error)
 {
     g_autofree char *real = path ? real_path_of(path) : NULL;
 
@@ -147,7 +146,7 @@ static gboolean check_store(const struct sandbox_options *options,
     g_autofree char *real = path ? real_path_of(path) : NULL;
     g_autofree char *real_log = log ? real_path_of(log) : NULL;
 
-    if (!check_place(path, share, METADATA, error))
+    if (!sandbox_check_place(path, share, METADATA, error))
         return FALSE;
     if (real_log && real && real_path_is_beneath(real, real_log))
         return refuse_place(error, path, METADATA, "lie outside the undo log",
@@ -181,7 +180,8 @@ static gboolean find_places(const struct sandbox_options *options,
                             struct sandbox_places *places, GError **error)
 {
     if (!find_share(options, places, error) ||
-        !check_place(options->undo_dir, places->share, UNDO_LOG, error) ||
+        !sandbox_check_place(options->undo_dir, places->share, UNDO_LOG,
+                             error) ||
         !check_store(options, places->share, error))
         return FALSE;
     if (options->store_dir &&

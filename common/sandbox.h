@@ -74,6 +74,12 @@ struct sandbox_options {
     const char *uid_map, *gid_map;
 };
 
+/* Does what ("the undo log") lie outside the shared folder, whose real path
+ * that is? Clients must not get at it. Before it is made: a refusal leaves
+ * nothing. path may be NULL. error: ERROR_INVALID_DIRECTORY. */
+gboolean sandbox_check_place(const char *path, const char *share,
+                             const char *what, GError **error);
+
 /* Can these texts be such a list or map, the map for one with our own id? NULL
  * can. error: ERROR_INVALID_FIELD. */
 gboolean sandbox_check_modcaps(const char *modcaps, GError **error);

@@ -14,7 +14,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/errors.h"
 #include "common/keeper.h"
 #include "common/proc_fd.h"
 #include "common/real_path.h"
@@ -88,32 +87,25 @@ static void set_file_limit(rlim_t wanted)
                  (uintmax_t)wanted, (uintmax_t)limit.rlim_cur);
 }
 
-/* A client that has the socket in its reach cuts others off, or leads who
- * removes it elsewhere. Who serves all of the host gives that away anyway. */
-static gboolean check_socket_place(const char *option, const char *path,
-                                   const char *shared_dir, GError **error)
+/* A client that has a socket in its reach cuts others off, or leads who removes
+ * it elsewhere. Who serves all of the host gives that away anyway. */
+static gboolean check_sockets(const struct daemon_options *options,
+                              GError **error)
 {
-    g_autofree char *share = real_path_of(shared_dir);
-    g_autofree char *real = path ? real_path_of(path) : NULL;
+    g_autofree char *share = real_path_of(options->shared_dir);
 
-    if (!share || !real || strcmp(share, "/") == 0 ||
-        !real_path_is_beneath(real, share))
-        return TRUE;
-    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "%s=%s must lie outside the shared folder %s; choose another "
-                "place for it",
-                option, path, share);
-    return FALSE;
+    return !share || strcmp(share, "/") == 0 ||
+           (sandbox_check_place(options->socket_path, share, "the socket",
+                                error) &&
+            sandbox_check_place(options->interceptor_socket, share,
+                                "the control socket", error));
 }
 
 static gboolean open_sockets(struct daemon *daemon, GError **error)
 {
     const struct daemon_options *options = daemon->options;
 
-    if (!check_socket_place("--socket-path", options->socket_path,
-                            options->shared_dir, error) ||
-        !check_socket_place("--interceptor-socket", options->interceptor_socket,
-                            options->shared_dir, error))
+    if (!check_sockets(options, error))
         return FALSE;
     daemon->listen_fd = options->listen_fd;
     if (options->socket_path) {

@@ -156,7 +156,7 @@ def socket_places(place):
             status, line = says("--shared-dir=" + place.share, *words,
                                 program=program)
             equal((words, status), (words, 1))
-            contains(line, "s must lie outside the shared folder")
+            contains(line, "socket must lie outside the shared folder")
             equal(os.listdir(place.share + "/sub"), [])
         status, line = says("--shared-dir=" + place.share,
                             "--socket-path=" + place.root + "/s",
