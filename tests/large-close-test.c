@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * large-close-test - to free what a large removed file had takes long: that is
- * not done by the thread that removes or forgets it, and who finds the disk
- * full waits for it.
+ * large-close-test - to free what a large removed file had takes long: without
+ * an undo log that is not done by the thread that removes or forgets it, and
+ * who finds the disk full waits for it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,9 @@
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-enum { LARGE = 64 << 20, SMALL = 64 << 10, HELD_US = 200000, MANY = 12 };
+enum { LARGE = 64 << 20, SMALL = 64 << 10, MANY = 12 };
+
+enum { HELD_MS = 200, TOO_LONG_MS = 20000 };
 
 /* So many wait at most (closer.c). */
 enum { MOST = 8 };
@@ -256,23 +258,30 @@ static void test_reserved(struct inode_rig *f, gconstpointer data)
 
 /* ---- those who wait ------------------------------------------------------ */
 
-/* What others close is held up for a while from now on. */
-static gpointer let_go(gpointer locked)
+/* What others close is held up for so long, or until done. */
+struct hold {
+    int ms;
+    int begun, done;
+    GThread *thread;
+};
+
+static gpointer hold_up(gpointer data)
 {
+    struct hold *hold = data;
+
     g_mutex_lock(&held_up);
-    g_atomic_int_set((int *)locked, 1);
-    g_usleep(HELD_US);
+    g_atomic_int_set(&hold->begun, 1);
+    for (int i = 0; i < hold->ms && !g_atomic_int_get(&hold->done); i++)
+        g_usleep(1000);
     g_mutex_unlock(&held_up);
     return NULL;
 }
 
-static GThread *hold_up_for_a_while(int *locked)
+static void begin_hold(struct hold *hold)
 {
-    GThread *thread = g_thread_new("let-go", let_go, locked);
-
-    while (!g_atomic_int_get(locked))
+    hold->thread = g_thread_new("hold", hold_up, hold);
+    while (!g_atomic_int_get(&hold->begun))
         g_usleep(1000);
-    return thread;
 }
 
 static fsblkcnt_t free_blocks(struct inode_rig *f)
@@ -310,8 +319,7 @@ static void leave_small_disk(struct inode_rig *f)
 static void test_full_disk(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *first, *second;
-    int locked = 0;
-    GThread *thread;
+    struct hold hold = { .ms = HELD_MS };
 
     if (!move_to_small_disk(f, data))
         return;
@@ -319,11 +327,11 @@ static void test_full_disk(struct inode_rig *f, gconstpointer data)
     first = make_file(f, "first", LARGE);
     remove_file(f, "first");
     g_assert_cmpuint(free_blocks(f), <, LARGE);
-    thread = hold_up_for_a_while(&locked);
+    begin_hold(&hold);
     ic_inode_unhold(first);
     g_assert_cmpuint(free_blocks(f), >, LARGE);
     second = write_file(f, "second", LARGE);
-    g_thread_join(thread);
+    g_thread_join(hold.thread);
     ic_inode_unhold(second);
     leave_small_disk(f);
     expect_closed(data ? 1 : 0, data ? 0 : 1);
@@ -333,6 +341,7 @@ static void test_full_disk(struct inode_rig *f, gconstpointer data)
 static void test_too_much(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *first, *second;
+    struct hold hold = { .ms = TOO_LONG_MS };
     int fd;
 
     if (!move_to_small_disk(f, data))
@@ -341,11 +350,13 @@ static void test_too_much(struct inode_rig *f, gconstpointer data)
     first = make_file(f, "first", LARGE);
     remove_file(f, "first");
     fd = create_file(f, "second", &second);
-    g_mutex_lock(&held_up);
+    begin_hold(&hold);
     ic_inode_unhold(first);
     g_assert_cmpint(ic_fallocate(f->ic, second, fd, 0, 0, INT64_C(1) << 40), ==,
                     -ENOSPC);
-    g_mutex_unlock(&held_up);
+    g_assert_false(g_mutex_trylock(&held_up));
+    g_atomic_int_set(&hold.done, 1);
+    g_thread_join(hold.thread);
     end_file(second, fd);
     ic_inode_unhold(second);
     leave_small_disk(f);
@@ -355,18 +366,17 @@ static void test_too_much(struct inode_rig *f, gconstpointer data)
 static void test_release(struct inode_rig *f, gconstpointer data)
 {
     struct ic_inode *large;
-    int locked = 0;
-    GThread *thread;
+    struct hold hold = { .ms = HELD_MS };
 
     begin(f, data);
     large = make_file(f, "large", LARGE);
     remove_file(f, "large");
     ic_release_fds(f->ic, UINT_MAX);
-    thread = hold_up_for_a_while(&locked);
+    begin_hold(&hold);
     ic_inode_unhold(large);
     g_assert_cmpuint(ic_release_fds(f->ic, 1), ==, data ? 0 : 1);
     g_assert_cmpuint(ic_release_fds(f->ic, 1), ==, 0);
-    g_thread_join(thread);
+    g_thread_join(hold.thread);
     end(f);
 }
 
