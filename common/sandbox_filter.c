@@ -247,6 +247,9 @@ static int add_rules(scmp_filter_ctx filter)
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, TCGETS) }, /* isatty(3) */
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, FIONREAD) },
         { CALL(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME) },
+        /* A thread's own turns of the processor (common/short_turns.h);
+         * without CAP_SYS_NICE it gets no more of it. */
+        { CALL(sched_setattr), SCMP_A0(SCMP_CMP_EQ, 0) },
         /* A connection's buffer. */
         { CALL(setsockopt), SCMP_A2(SCMP_CMP_EQ, SO_SNDBUF) },
         /* abort(3): a signal to ourselves. */
@@ -262,8 +265,8 @@ static int add_rules(scmp_filter_ctx filter)
     /* GLib gives each new thread the settings of the first, which it has
      * anyway; others' settings are not ours to change. */
     if (rc == 0)
-        rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(0), CALL(sched_setattr),
-                              0);
+        rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(0), CALL(sched_setattr), 1,
+                              SCMP_A0(SCMP_CMP_NE, 0));
     /* Its flags are in memory, where no filter sees them: with ENOSYS the C
      * library falls back to clone(). */
     if (rc == 0)

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -297,6 +298,27 @@ static void test_filter(gconstpointer data)
     stop(&d);
 }
 
+/* A thread's settings are its own: for those of any other it is told that they
+ * are changed, and they are not. */
+static void test_filter_schedule(void)
+{
+    /* sched_setattr(2)'s SCHED_ATTR_SIZE_VER0: size and policy, flags, nice */
+    const uint32_t nicer[12] = { sizeof(nicer), SCHED_OTHER, 0, 0, 7 };
+    struct daemon d;
+    long pid;
+
+    if (start(&d, NULL)) {
+        pid = call(&d, SYS_getpid, 0, 0, 0);
+        g_assert_cmpint(pid, >, 0);
+        g_assert_cmpint(call(&d, SYS_sched_setattr, pid,
+                             inject_put(d.inject, nicer, sizeof(nicer)), 0),
+                        ==, 0);
+        g_assert_cmpint(getpriority(PRIO_PROCESS, (id_t)d.client->pid), ==,
+                        getpriority(PRIO_PROCESS, 0));
+    }
+    stop(&d);
+}
+
 int main(int argc, char **argv)
 {
     static const char *const open_filter[] = { "--seccomp=none", NULL };
@@ -313,5 +335,6 @@ int main(int argc, char **argv)
 
         g_test_add_data_func(path, GSIZE_TO_POINTER(i), test_filter);
     }
+    g_test_add_func("/sandbox/filter/others-schedule", test_filter_schedule);
     return g_test_run();
 }

@@ -125,15 +125,6 @@ unsigned stall_count(void)
     return now;
 }
 
-void stall_let_one(void)
-{
-    pthread_mutex_lock(&lock);
-    g_assert_cmpuint(n_held, >, 0);
-    let_go(held[0]);
-    memmove(held, held + 1, --n_held * sizeof(held[0]));
-    pthread_mutex_unlock(&lock);
-}
-
 void stall_end(void)
 {
     pthread_mutex_lock(&lock);

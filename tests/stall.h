@@ -23,9 +23,6 @@ void stall_wait(unsigned count);
 /* How many there were since stall_begin(), held or not. */
 unsigned stall_count(void);
 
-/* Let the first one that is held go on. */
-void stall_let_one(void);
-
 /* Let those that are held go on, and all that come. */
 void stall_end(void);
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vhost-user-thread-test - the high-priority queue and the first queue for
- * requests have one thread: who goes first, what is left when one of them
- * stops, and that a driver is asked for kicks again when its ring goes on.
+ * vhost-user-thread-test - each queue has a thread: that of the high-priority
+ * queue waits for no other and takes short turns of the processor; what is left
+ * when one of them stops; and that a driver is asked for kicks again when its
+ * ring goes on.
  */
 #include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/fuse_client.h"
@@ -26,30 +30,43 @@ static void get_root(struct client *client, unsigned queue)
                         sizeof(struct fuse_attr_out), NULL, NULL));
 }
 
-/* The queue that has its thread with this one. */
 static unsigned other_of(unsigned queue)
 {
     return queue == HIGH_QUEUE ? FUSE_QUEUE : HIGH_QUEUE;
 }
 
-/* ---- how many threads ---------------------------------------------------- */
+/* ---- threads -------------------------------------------------------------
+ */
 
-static unsigned count_threads(struct client *client, const char *wanted)
+/* The number of one with this name, 0 if there is none; and how many. */
+static pid_t find_thread(struct client *client, const char *wanted,
+                         unsigned *ret_n)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/task", client->pid);
     g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
     const char *task;
-    unsigned n = 0;
+    pid_t found = 0;
 
     g_assert_nonnull(dir);
+    *ret_n = 0;
     while ((task = g_dir_read_name(dir))) {
         g_autofree char *file = g_build_filename(path, task, "comm", NULL);
         g_autofree char *name = NULL;
 
-        if (g_file_get_contents(file, &name, NULL, NULL) &&
-            strcmp(g_strchomp(name), wanted) == 0)
-            n++;
+        if (!g_file_get_contents(file, &name, NULL, NULL) ||
+            strcmp(g_strchomp(name), wanted) != 0)
+            continue;
+        found = atoi(task);
+        (*ret_n)++;
     }
+    return found;
+}
+
+static unsigned count_threads(struct client *client, const char *wanted)
+{
+    unsigned n;
+
+    find_thread(client, wanted, &n);
     return n;
 }
 
@@ -61,16 +78,82 @@ static void test_count(void)
     for (unsigned i = 0; i < CLIENT_QUEUES; i++)
         get_root(client, i);
     g_assert_cmpuint(count_threads(client, "queue-0"), ==, 1);
-    g_assert_cmpuint(count_threads(client, "queue-1"), ==, 0);
+    g_assert_cmpuint(count_threads(client, "queue-1"), ==, 1);
     g_assert_cmpuint(count_threads(client, "queue-2"), ==, 1);
     client_stop_queue(client, HIGH_QUEUE);
-    g_assert_cmpuint(count_threads(client, "queue-0"), ==, 1);
-    client_stop_queue(client, FUSE_QUEUE);
     g_assert_cmpuint(count_threads(client, "queue-0"), ==, 0);
+    g_assert_cmpuint(count_threads(client, "queue-1"), ==, 1);
+    client_stop_queue(client, FUSE_QUEUE);
+    g_assert_cmpuint(count_threads(client, "queue-1"), ==, 0);
+    g_assert_cmpuint(count_threads(client, "queue-2"), ==, 1);
     client_free(client);
 }
 
-/* ---- who goes first ------------------------------------------------------ */
+/* ---- turns of the processor ----------------------------------------------
+ */
+
+/* sched_getattr(2)'s SCHED_ATTR_SIZE_VER0. */
+struct scheduling {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+};
+
+static struct scheduling scheduling_of(pid_t thread)
+{
+    struct scheduling found = { 0 };
+
+    OK(syscall(SYS_sched_getattr, thread, &found, sizeof(found), 0));
+    return found;
+}
+
+/* The high-priority queue's are the shortest, and nothing else is changed. */
+static void check_turns(struct client *client, uint64_t wanted_high)
+{
+    struct scheduling ours = scheduling_of(0), high, requests;
+    unsigned n;
+
+    get_root(client, HIGH_QUEUE);
+    get_root(client, FUSE_QUEUE);
+    high = scheduling_of(find_thread(client, "queue-0", &n));
+    requests = scheduling_of(find_thread(client, "queue-1", &n));
+    g_assert_cmpuint(high.runtime, ==, wanted_high);
+    g_assert_cmpuint(high.policy, ==, ours.policy);
+    g_assert_cmpint(high.nice, ==, ours.nice);
+    g_assert_cmpuint(requests.runtime, ==, ours.runtime);
+    g_assert_cmpuint(requests.policy, ==, ours.policy);
+    g_assert_cmpint(requests.nice, ==, ours.nice);
+}
+
+static void test_turns(void)
+{
+    struct client *client;
+
+    if (scheduling_of(0).runtime == 0) {
+        g_test_skip("this kernel knows no turns of a thread's own");
+        return;
+    }
+    client = fuse_client_new(0, NULL);
+    check_turns(client, 100000);
+    client_free(client);
+}
+
+/* Whoever starts the daemon has chosen another policy. */
+static void test_turns_policy(void)
+{
+    const struct sched_param none = { 0 };
+    struct client *client;
+
+    OK(sched_setscheduler(0, SCHED_BATCH, &none));
+    client = fuse_client_new(0, NULL);
+    check_turns(client, scheduling_of(0).runtime);
+    client_free(client);
+    OK(sched_setscheduler(0, SCHED_OTHER, &none));
+}
+
+/* ---- who waits ----------------------------------------------------------- */
 
 /* The n-th of several that wait on the queue at once. */
 static void put_fsync(struct client *client, unsigned n, uint64_t node,
@@ -94,8 +177,9 @@ static void put_fsync(struct client *client, unsigned n, uint64_t node,
     client_kick(client, FUSE_QUEUE, (uint16_t)(2 * n));
 }
 
-/* Many wait on the one queue: the other is looked at after each of them. */
-static void test_first(gconstpointer features)
+/* Many wait on the one queue, and the first of them for the disk: the other
+ * serves all that comes, and after it the many are as they were. */
+static void test_unheld(gconstpointer features)
 {
     const char *const no_pool[] = { "--thread-pool-size=0", NULL };
     struct client *client = fuse_client_new((uintptr_t)features, no_pool);
@@ -106,21 +190,11 @@ static void test_first(gconstpointer features)
     stall_begin();
     for (unsigned i = 0; i < 10; i++)
         put_fsync(client, i, node, fh);
-    for (unsigned i = 0; i < 3; i++) {
-        struct fuse_getattr_in in = { 0 };
-        struct fuse_in_header head = { .opcode = FUSE_GETATTR,
-                                       .unique = 10 + 2 * i,
-                                       .nodeid = FUSE_ROOT_ID,
-                                       .len = sizeof(head) + sizeof(in) };
-        const struct iovec pieces[] = { PIECE(head), PIECE(in) };
-
-        stall_wait(1);
-        client_submit(client, HIGH_QUEUE, pieces, 2, REPLY_SIZE);
-        client_expect_silence(client, HIGH_QUEUE, 20);
-        stall_let_one();
-        client_reap(client, HIGH_QUEUE, &len);
-    }
     stall_wait(1);
+    for (unsigned i = 0; i < 3; i++)
+        get_root(client, HIGH_QUEUE);
+    client_expect_silence(client, FUSE_QUEUE, 20);
+    g_assert_cmpuint(stall_count(), ==, 1);
     stall_end();
     for (unsigned i = 0; i < 10; i++)
         client_reap(client, FUSE_QUEUE, &len);
@@ -248,9 +322,11 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     stall_install();
     g_test_add_func("/thread/count", test_count);
-    g_test_add_data_func("/thread/first/plain", (gpointer)0, test_first);
-    g_test_add_data_func("/thread/first/event-idx", (gpointer)CLIENT_EVENT_IDX,
-                         test_first);
+    g_test_add_func("/thread/turns/short", test_turns);
+    g_test_add_func("/thread/turns/policy", test_turns_policy);
+    g_test_add_data_func("/thread/unheld/plain", (gpointer)0, test_unheld);
+    g_test_add_data_func("/thread/unheld/event-idx", (gpointer)CLIENT_EVENT_IDX,
+                         test_unheld);
     g_test_add_data_func("/thread/stop/high", GUINT_TO_POINTER(HIGH_QUEUE),
                          test_one_stops);
     g_test_add_data_func("/thread/stop/requests", GUINT_TO_POINTER(FUSE_QUEUE),

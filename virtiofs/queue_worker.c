@@ -33,10 +33,15 @@ static queue_pool_handle handle_long;
 struct queue_worker *
 queue_worker_new(unsigned index, struct fuse_server *server, unsigned pool_size,
                  const struct guest_memory *memory, struct dirty_log *log,
-                 pthread_rwlock_t *gate, struct queue_thread *thread)
+                 pthread_rwlock_t *gate)
 {
     struct queue_worker *worker = g_new0(struct queue_worker, 1);
 
+    worker->thread = queue_thread_new(worker);
+    if (!worker->thread) {
+        g_free(worker);
+        return NULL; /* free() keeps errno */
+    }
     virtqueue_init(&worker->vq, memory, log);
     worker->index = index;
     worker->server = server;
@@ -47,8 +52,6 @@ queue_worker_new(unsigned index, struct fuse_server *server, unsigned pool_size,
     worker->parked = parked_queue_new(fuse_server_parked(server), wake_up,
                                       worker, NULL);
     worker->pool = queue_pool_new(worker->name, pool_size, handle_long, worker);
-    worker->thread = thread;
-    queue_thread_add(thread, worker);
     return worker;
 }
 
@@ -58,9 +61,9 @@ void queue_worker_free(struct queue_worker *worker)
         return;
     queue_pool_drop(worker->pool);
     queue_worker_stop(worker);
-    queue_thread_remove(worker->thread, worker);
     queue_pool_free(worker->pool);
     parked_queue_free(worker->parked);
+    queue_thread_free(worker->thread); /* the parked ones wake it */
     pthread_mutex_destroy(&worker->used_lock);
     fd_close(&worker->call);
     fd_close(&worker->err);
@@ -219,16 +222,6 @@ static enum fuse_pace choose_pace(const struct queue_worker *worker)
                : FUSE_PACE_SOON;
 }
 
-/* Is another queue to be looked at before the next request? */
-static bool is_preceded(const struct queue_worker *worker)
-{
-    const struct queue_worker *before = worker->before;
-
-    return before && before->running && before->enabled && before->vq.mapped &&
-           !atomic_load_explicit(&before->vq.broken, memory_order_relaxed) &&
-           virtqueue_has_more(&before->vq);
-}
-
 /* Answers of which the driver has not been told. */
 struct untold {
     unsigned n;
@@ -253,7 +246,7 @@ static int tell_and_take(struct queue_worker *worker, struct untold *untold,
     if (r != 0 || untold->n == 0)
         return r;
     tell(worker, untold);
-    return is_preceded(worker) ? 0 : next_request(worker, chain, ret_error);
+    return next_request(worker, chain, ret_error);
 }
 
 bool queue_worker_run(struct queue_worker *worker, struct queue_hand *hand)
@@ -263,14 +256,12 @@ bool queue_worker_run(struct queue_worker *worker, struct queue_hand *hand)
     int r = 0, error;
     size_t len;
 
-    if (!worker->running || !may_run(worker))
+    if (!may_run(worker))
         return false;
     if (virtqueue_is_idle(vq) && !parked_has_ready(worker->parked))
         return false;
     virtqueue_disable_kicks(vq);
-    for (int i = 0;
-         i < BATCH && !atomic_load(&worker->stop) && !is_preceded(worker);
-         i++) {
+    for (int i = 0; i < BATCH && !atomic_load(&worker->stop); i++) {
         r = tell_and_take(worker, &untold, &hand->chain, &error);
         if (r <= 0)
             break;
@@ -328,36 +319,29 @@ static int set_kick(struct queue_worker *worker, int kick)
     return 0;
 }
 
-static void set_running(struct queue_worker *worker, bool running)
-{
-    atomic_store(&worker->stop, !running);
-    pthread_rwlock_wrlock(worker->gate);
-    worker->running = running;
-    worker->polling = running && worker->kick < 0;
-    pthread_rwlock_unlock(worker->gate);
-}
-
 int queue_worker_start(struct queue_worker *worker, int kick)
 {
     int r;
 
     pthread_rwlock_wrlock(worker->gate);
     r = set_kick(worker, kick);
+    if (r == 0)
+        worker->polling = worker->kick < 0;
     pthread_rwlock_unlock(worker->gate);
     if (r < 0)
         return r;
-    set_running(worker, true);
+    atomic_store(&worker->stop, false);
     r = queue_thread_start(worker->thread);
-    if (r < 0)
-        set_running(worker, false);
+    worker->running = r == 0;
     return r;
 }
 
 void queue_worker_stop(struct queue_worker *worker)
 {
     if (worker->running) {
-        set_running(worker, false);
-        queue_thread_stop(worker->thread);
+        atomic_store(&worker->stop, true);
+        queue_thread_join(worker->thread);
+        worker->running = false;
     }
     queue_pool_finish(worker->pool);
     if (worker->kick >= 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * queue_worker - a virtqueue, whose requests a thread (queue_thread.h) handles
- * one after the other. What may take long is given to the queue's pool
+ * queue_worker - a virtqueue, the requests of which its thread (queue_thread.h)
+ * handles one after the other. What may take long is given to the queue's pool
  * (queue_pool.h), and what reads much is, if others wait behind it and the pool
  * has time. So answers may come in another order than requests, and the used
  * ring has a lock. Requests hold what they use (nodes, handles), so a FORGET,
@@ -41,27 +41,27 @@ struct queue_worker {
     /* The gate. */
     struct virtqueue vq;
     int call, err; /* eventfds; -1: none */
-    bool enabled, running;
+    bool enabled;
     bool polling; /* there is no kick eventfd: look by ourselves */
-    struct queue_worker *before; /* goes first on the thread; may be NULL */
 
-    pthread_rwlock_t *gate;      /* borrowed */
-    struct queue_thread *thread; /* borrowed */
-    struct fuse_server *server;  /* borrowed */
+    struct queue_thread *thread;
+    pthread_rwlock_t *gate;     /* borrowed */
+    struct fuse_server *server; /* borrowed */
     struct parked_queue *parked;
     struct queue_pool *pool;   /* NULL: none */
     pthread_mutex_t used_lock; /* the used ring */
     unsigned index;
-    char name[16]; /* of its pool's threads */
+    char name[16]; /* of its threads */
     int kick;
+    bool running;
     atomic_bool stop; /* soon: let go of the gate */
 };
 
-/* Everything is borrowed for the worker's life. The gate must not be held. */
+/* Everything is borrowed for the worker's life. NULL and errno. */
 struct queue_worker *
 queue_worker_new(unsigned index, struct fuse_server *server, unsigned pool_size,
                  const struct guest_memory *memory, struct dirty_log *log,
-                 pthread_rwlock_t *gate, struct queue_thread *thread);
+                 pthread_rwlock_t *gate);
 
 /* Stops it; what its pool has not begun is dropped. NULL is allowed. */
 void queue_worker_free(struct queue_worker *worker);
@@ -70,8 +70,8 @@ void queue_worker_free(struct queue_worker *worker);
  * must not be held. 0 or -errno. */
 int queue_worker_start(struct queue_worker *worker, int kick);
 
-/* Finish the requests in work, and end the threads that have no other queue.
- * The gate must not be held, or they never end. */
+/* Finish the requests in work, and end the threads. The gate must not be held,
+ * or they never end. */
 void queue_worker_stop(struct queue_worker *worker);
 
 /* The queue was mapped and starts: forget the parked requests unless it is the

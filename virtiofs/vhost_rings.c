@@ -27,7 +27,6 @@ struct vhost_rings {
     struct dirty_log log;
     bool event_idx, enable_all;
     struct queue_worker *workers[VHOST_RINGS_MAX];
-    struct queue_thread *threads[VHOST_RINGS_MAX]; /* by their first queue */
 };
 
 struct vhost_rings *vhost_rings_new(struct fuse_server *server,
@@ -53,43 +52,25 @@ void vhost_rings_free(struct vhost_rings *rings)
         return;
     for (unsigned i = 0; i < VHOST_RINGS_MAX; i++)
         queue_worker_free(rings->workers[i]);
-    for (unsigned i = 0; i < VHOST_RINGS_MAX; i++)
-        queue_thread_free(rings->threads[i]);
     guest_memory_free(rings->memory);
     dirty_log_unmap(&rings->log);
     pthread_rwlock_destroy(&rings->gate);
     g_free(rings);
 }
 
-/* The first queue for requests has the thread of the high-priority queue. */
-static struct queue_thread *thread_of(struct vhost_rings *rings, uint32_t index)
-{
-    struct queue_thread **slot = &rings->threads[index == 1 ? 0 : index];
-    char name[16];
-
-    if (!*slot) {
-        snprintf(name, sizeof(name), "queue-%u", (unsigned)index);
-        *slot = queue_thread_new(name, &rings->gate);
-    }
-    return *slot;
-}
-
 static int find_worker(struct vhost_rings *rings, uint32_t index,
                        struct queue_worker **ret_worker)
 {
     struct queue_worker *worker;
-    struct queue_thread *thread;
 
     if (index >= VHOST_RINGS_MAX)
         return -EINVAL;
     worker = rings->workers[index];
     if (!worker) {
-        thread = thread_of(rings, index);
-        if (!thread)
-            return -errno;
         worker = queue_worker_new(index, rings->server, rings->pool_size,
-                                  rings->memory, &rings->log, &rings->gate,
-                                  thread);
+                                  rings->memory, &rings->log, &rings->gate);
+        if (!worker)
+            return errno > 0 ? -errno : -EIO;
         worker->enabled = rings->enable_all;
         worker->vq.event_idx = rings->event_idx;
         rings->workers[index] = worker;
@@ -113,8 +94,8 @@ static void unlock_gate(struct vhost_rings *rings)
     }
     pthread_rwlock_unlock(&rings->gate);
     for (unsigned i = 0; i < VHOST_RINGS_MAX; i++) {
-        if (rings->threads[i])
-            queue_thread_wake(rings->threads[i]);
+        if (rings->workers[i])
+            queue_thread_wake(rings->workers[i]->thread);
     }
 }
 
