@@ -15,6 +15,7 @@
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -110,6 +111,7 @@ static const int allowed[] = {
 
     /* Descriptors: dup, close-on-exec, O_NONBLOCK, locks. */
     CALL(dup),
+    CALL(dup3),
     CALL(fchdir),
     CALL(pipe2),
 
@@ -247,8 +249,8 @@ static int add_rules(scmp_filter_ctx filter)
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, TCGETS) }, /* isatty(3) */
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, FIONREAD) },
         { CALL(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME) },
-        /* A thread's own turns of the processor (common/short_turns.h);
-         * without CAP_SYS_NICE it gets no more of it. */
+        /* A thread's own turns of the processor (common/short_turns.h); it
+         * gets no more of it (give_up_priority()). */
         { CALL(sched_setattr), SCMP_A0(SCMP_CMP_EQ, 0) },
         /* A connection's buffer. */
         { CALL(setsockopt), SCMP_A2(SCMP_CMP_EQ, SO_SNDBUF) },
@@ -274,6 +276,17 @@ static int add_rules(scmp_filter_ctx filter)
     return rc;
 }
 
+/* A thread may choose its scheduling. It has no CAP_SYS_NICE for that in the
+ * sandbox, and none of the limits that stand for it (sched(7)) from now on. */
+static void give_up_priority(void)
+{
+    const struct rlimit none = { 0, 0 };
+
+    if (setrlimit(RLIMIT_RTPRIO, &none) != 0 ||
+        setrlimit(RLIMIT_NICE, &none) != 0)
+        log_warn(LOG_FS_BACKEND, "cannot lower a limit: %s", g_strerror(errno));
+}
+
 static uint32_t default_action(enum sandbox_action action)
 {
     switch (action) {
@@ -294,6 +307,7 @@ gboolean sandbox_filter(const struct sandbox *sandbox, GError **error)
     if (sandbox->action == SANDBOX_OFF)
         return TRUE;
     sandbox_skip_leak_check();
+    give_up_priority();
     filter = seccomp_init(default_action(sandbox->action));
     if (!filter) {
         errno = ENOMEM;

@@ -12,6 +12,9 @@
 
 #define SHORT_TURN_NS 100000
 
+/* SCHED_FLAG_RESET_ON_FORK */
+#define NOT_INHERITED 1
+
 /* As in sched_setattr(2), SCHED_ATTR_SIZE_VER0: newer C libraries have it in
  * <sched.h>, older kernel headers cannot be included beside that. */
 struct scheduling {
@@ -29,8 +32,9 @@ int short_turns_take(void)
 
     if (syscall(SYS_sched_getattr, 0, &now, sizeof(now), 0) != 0)
         return -errno;
-    if (now.policy != SCHED_OTHER)
+    if (now.policy != SCHED_OTHER || now.runtime == 0)
         return 0;
+    now.flags |= NOT_INHERITED;
     now.runtime = SHORT_TURN_NS;
     return syscall(SYS_sched_setattr, 0, &now, 0) == 0 ? 0 : -errno;
 }

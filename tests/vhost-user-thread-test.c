@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -127,6 +128,38 @@ static void check_turns(struct client *client, uint64_t wanted_high)
     g_assert_cmpint(requests.nice, ==, ours.nice);
 }
 
+/* Of all threads of the daemon. */
+static unsigned count_short_turns(struct client *client)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task", client->pid);
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    const char *task;
+    unsigned n = 0;
+
+    g_assert_nonnull(dir);
+    while ((task = g_dir_read_name(dir))) {
+        if (scheduling_of(atoi(task)).runtime == 100000)
+            n++;
+    }
+    return n;
+}
+
+/* What takes long makes a thread of the pool, also on that queue. */
+static void check_not_inherited(struct client *client)
+{
+    struct fuse_fsync_in in = { 0 };
+    struct iovec arg = PIECE(in);
+    uint64_t node;
+    unsigned n;
+
+    OK(fuse_client_create(client, FUSE_ROOT_ID, "f", O_RDWR, &node, &in.fh));
+    OK(fuse_client_call(client, HIGH_QUEUE, FUSE_FSYNC, node, &arg, 1, 0, NULL,
+                        NULL));
+    find_thread(client, "queue-0", &n);
+    g_assert_cmpuint(n, ==, 2);
+    g_assert_cmpuint(count_short_turns(client), ==, 1);
+}
+
 static void test_turns(void)
 {
     struct client *client;
@@ -135,9 +168,13 @@ static void test_turns(void)
         g_test_skip("this kernel knows no turns of a thread's own");
         return;
     }
+    OK(setpriority(PRIO_PROCESS, 0, 5));
     client = fuse_client_new(0, NULL);
     check_turns(client, 100000);
+    check_not_inherited(client);
     client_free(client);
+    if (geteuid() == 0)
+        OK(setpriority(PRIO_PROCESS, 0, 0));
 }
 
 /* Whoever starts the daemon has chosen another policy. */
@@ -191,8 +228,17 @@ static void test_unheld(gconstpointer features)
     for (unsigned i = 0; i < 10; i++)
         put_fsync(client, i, node, fh);
     stall_wait(1);
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t index = i % 2 ? FUSE_QUEUE : NEXT_QUEUE;
+
+        /* Whoever masks an interrupt. */
         get_root(client, HIGH_QUEUE);
+        g_assert_true(client_tell(client, VU_SET_VRING_CALL, &index,
+                                  sizeof(index), &client->queues[index].call,
+                                  1));
+        get_root(client, HIGH_QUEUE);
+        get_root(client, NEXT_QUEUE);
+    }
     client_expect_silence(client, FUSE_QUEUE, 20);
     g_assert_cmpuint(stall_count(), ==, 1);
     stall_end();

@@ -13,7 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
+#include <unistd.h>
 
 #include "common/fd.h"
 #include "common/log.h"
@@ -271,11 +271,18 @@ int vhost_rings_set_kick(struct vhost_rings *rings, uint32_t index, int fd)
     return queue_worker_start(worker, fd_steal(&kick));
 }
 
+/* One eventfd takes another's number, at once, and nobody has to be kept out:
+ * QEMU does that while the guest runs, when it masks an interrupt, and a
+ * request may hold the gate for as long as a disk takes. */
 static int replace_fd(struct vhost_rings *rings, int *slot, int fd)
 {
+    fd_auto int new_fd = fd;
+
+    if (fd >= 0 && *slot >= 0 && dup3(fd, *slot, O_CLOEXEC) >= 0)
+        return 0;
     lock_gate(rings);
     fd_close(slot);
-    *slot = fd;
+    *slot = fd_steal(&new_fd);
     unlock_gate(rings);
     return 0;
 }
