@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * vhost-user-thread-test - each queue has a thread: that of the high-priority
- * queue waits for no other and takes short turns of the processor; what is left
- * when one of them stops; and that a driver is asked for kicks again when its
- * ring goes on.
+ * queue waits for no other, takes short turns of the processor, and forgets
+ * while requests are handled; what is left when one of them stops; and that a
+ * driver is asked for kicks again when its ring goes on.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -309,6 +309,74 @@ static void test_one_polls(gconstpointer data)
     client_free(client);
 }
 
+/* ---- FORGETs beside requests --------------------------------------------- */
+
+enum { ROUNDS = 3000 };
+
+struct forgetter {
+    struct client *client;
+    GAsyncQueue *nodes; /* of each, one lookup is to be forgotten */
+};
+
+static gpointer forget_all(gpointer data)
+{
+    struct forgetter *forgetter = data;
+    gpointer node;
+
+    while ((node = g_async_queue_pop(forgetter->nodes)) != forgetter)
+        fuse_client_forget(forgetter->client, GPOINTER_TO_SIZE(node), 1);
+    return NULL;
+}
+
+static void forget_soon(struct forgetter *forgetter, uint64_t node)
+{
+    g_async_queue_push(forgetter->nodes, GSIZE_TO_POINTER(node));
+}
+
+/* Known by two lookups, one of which is forgotten while it is used, and the
+ * other at the end, while the next one is made. */
+static void use_while_forgotten(struct forgetter *forgetter, unsigned i)
+{
+    struct client *client = forgetter->client;
+    char name[] = "f0";
+    struct fuse_entry_out again;
+    struct fuse_attr attr;
+    uint64_t node, fh;
+
+    name[1] = (char)('0' + i % 7);
+    OK(fuse_client_create(client, FUSE_ROOT_ID, name, O_RDWR, &node, &fh));
+    OK(fuse_client_lookup(client, FUSE_ROOT_ID, name, &again));
+    g_assert_cmpuint(again.nodeid, ==, node);
+    forget_soon(forgetter, node);
+    OK(fuse_client_getattr(client, node, &attr));
+    g_assert_cmpuint(attr.ino, ==, again.attr.ino);
+    OK(fuse_client_release(client, FUSE_RELEASE, node, fh));
+    OK(fuse_client_getattr(client, node, &attr));
+    OK(fuse_client_remove(client, FUSE_UNLINK, FUSE_ROOT_ID, name));
+    OK(fuse_client_getattr(client, node, &attr));
+    g_assert_cmpuint(attr.nlink, ==, 0);
+    forget_soon(forgetter, node);
+}
+
+static void test_forget(gconstpointer cache)
+{
+    const char *const arguments[] = { cache, NULL };
+    struct forgetter forgetter = {
+        .client = fuse_client_new(0, arguments),
+        .nodes = g_async_queue_new(),
+    };
+    GThread *thread = g_thread_new("forget", forget_all, &forgetter);
+    unsigned before = client_count_fds(forgetter.client);
+
+    for (unsigned i = 0; i < ROUNDS; i++)
+        use_while_forgotten(&forgetter, i);
+    g_async_queue_push(forgetter.nodes, &forgetter);
+    g_thread_join(thread);
+    g_assert_cmpuint(client_count_fds(forgetter.client), <=, before + 1);
+    g_async_queue_unref(forgetter.nodes);
+    client_free(forgetter.client);
+}
+
 /* ---- kicks ----------------------------------------------------------------
  */
 
@@ -385,6 +453,8 @@ int main(int argc, char **argv)
                          test_one_polls);
     g_test_add_data_func("/thread/poll/requests", GUINT_TO_POINTER(FUSE_QUEUE),
                          test_one_polls);
+    g_test_add_data_func("/thread/forget/never", "--cache=never", test_forget);
+    g_test_add_data_func("/thread/forget/auto", "--cache=auto", test_forget);
     g_test_add_data_func("/thread/kicks/plain", (gpointer)0, test_kicks);
     g_test_add_data_func("/thread/kicks/event-idx", (gpointer)CLIENT_EVENT_IDX,
                          test_kicks);
