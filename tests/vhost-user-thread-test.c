@@ -39,19 +39,27 @@ static unsigned other_of(unsigned queue)
 /* ---- threads -------------------------------------------------------------
  */
 
+static GDir *open_threads(const struct client *client)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/task", client->pid);
+    GDir *dir = g_dir_open(path, 0, NULL);
+
+    g_assert_nonnull(dir);
+    return dir;
+}
+
 /* The number of one with this name, 0 if there is none; and how many. */
 static pid_t find_thread(struct client *client, const char *wanted,
                          unsigned *ret_n)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/task", client->pid);
-    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    g_autoptr(GDir) dir = open_threads(client);
     const char *task;
     pid_t found = 0;
 
-    g_assert_nonnull(dir);
     *ret_n = 0;
     while ((task = g_dir_read_name(dir))) {
-        g_autofree char *file = g_build_filename(path, task, "comm", NULL);
+        g_autofree char *file = g_strdup_printf("/proc/%d/task/%s/comm",
+                                                client->pid, task);
         g_autofree char *name = NULL;
 
         if (!g_file_get_contents(file, &name, NULL, NULL) ||
@@ -131,12 +139,10 @@ static void check_turns(struct client *client, uint64_t wanted_high)
 /* Of all threads of the daemon. */
 static unsigned count_short_turns(struct client *client)
 {
-    g_autofree char *path = g_strdup_printf("/proc/%d/task", client->pid);
-    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    g_autoptr(GDir) dir = open_threads(client);
     const char *task;
     unsigned n = 0;
 
-    g_assert_nonnull(dir);
     while ((task = g_dir_read_name(dir))) {
         if (scheduling_of(atoi(task)).runtime == 100000)
             n++;
