@@ -16,10 +16,10 @@
 
 #include "agent/cli.h"
 #include "agent/cli_options.h"
-#include "agent/cli_signals.h"
 #include "agent/cli_streams.h"
 #include "agent/log_stream.h"
 #include "agent/stdio_api.h"
+#include "common/inherited.h"
 #include "common/log.h"
 
 struct agent {
@@ -108,7 +108,7 @@ int cli_agent(int argc, char **argv)
         return cli_options_wrong("agent: stdin and stdout must be open");
     agent.loop = g_main_loop_new(NULL, FALSE);
     for (size_t i = 0; i < G_N_ELEMENTS(signals); i++) {
-        if (!cli_signals_is_ignored(signals[i]))
+        if (!inherited_signal_is_ignored(signals[i]))
             g_unix_signal_add(signals[i], on_signal, &agent);
     }
     g_unix_signal_add(SIGUSR1, on_usr1, &agent);

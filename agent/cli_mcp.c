@@ -16,10 +16,10 @@
 #include "agent/cli.h"
 #include "agent/cli_machine.h"
 #include "agent/cli_options.h"
-#include "agent/cli_signals.h"
 #include "agent/cli_streams.h"
 #include "agent/log_stream.h"
 #include "agent/mcp_session.h"
+#include "common/inherited.h"
 #include "common/log.h"
 
 enum { STOP_RETRY_MS = 50, LINGER_MAX_S = 7 * 24 * 3600 };
@@ -139,7 +139,7 @@ static int serve(const struct mcp_options *options)
     }
     mcp.loop = g_main_loop_new(NULL, FALSE);
     for (size_t i = 0; i < G_N_ELEMENTS(signals); i++) {
-        if (!cli_signals_is_ignored(signals[i]))
+        if (!inherited_signal_is_ignored(signals[i]))
             g_unix_signal_add(signals[i], on_signal, &mcp);
     }
     mcp_server_set_linger(mcp_session_server(mcp.host),

@@ -22,10 +22,10 @@
 #include "agent/cli_options.h"
 #include "agent/cli_machine.h"
 #include "agent/cli_place.h"
-#include "agent/cli_signals.h"
 #include "agent/cli_summary.h"
 #include "agent/machine.h"
 #include "agent/session.h"
+#include "common/inherited.h"
 #include "common/json_bytes.h"
 #include "common/log.h"
 
@@ -93,7 +93,7 @@ static bool catch_signals(struct run *run)
     if (wake_fd < 0)
         return false;
     for (size_t i = 0; i < G_N_ELEMENTS(signals); i++) {
-        if (!cli_signals_is_ignored(signals[i]))
+        if (!inherited_signal_is_ignored(signals[i]))
             sigaction(signals[i], &action, NULL);
     }
     g_unix_fd_add(wake_fd, G_IO_IN, on_wake, run);

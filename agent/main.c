@@ -5,7 +5,6 @@
 #include <config.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,6 +17,7 @@
 
 #include "agent/cli.h"
 #include "agent/cli_options.h"
+#include "common/inherited.h"
 
 static const struct {
     const char *name;
@@ -87,17 +87,6 @@ static int help(int argc, char **argv)
     return CLI_OK;
 }
 
-/* A file that is opened must not take the place of a stream that was closed:
- * what is printed would go there. */
-static bool keep_streams(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
-            return false;
-    }
-    return true;
-}
-
 /* What was printed, or not. A reader that has left ("| head") is no failure to
  * tell of; it ends a program by SIGPIPE. */
 static int end_output(int status)
@@ -136,7 +125,7 @@ static int start(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    if (!keep_streams())
+    if (!inherited_streams_fill())
         return CLI_FAILED;
     setlocale(LC_ALL, "");
     signal(SIGPIPE, SIG_IGN);

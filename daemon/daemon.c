@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/inherited.h"
 #include "common/keeper.h"
 #include "common/proc_fd.h"
 #include "common/real_path.h"
@@ -41,8 +42,10 @@ static void block_signals(sigset_t *ret_set)
 {
     sigemptyset(ret_set);
     sigaddset(ret_set, SIGTERM);
-    sigaddset(ret_set, SIGINT);
-    sigaddset(ret_set, SIGHUP);
+    if (!inherited_signal_is_ignored(SIGINT))
+        sigaddset(ret_set, SIGINT);
+    if (!inherited_signal_is_ignored(SIGHUP))
+        sigaddset(ret_set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, ret_set, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a client's write beyond the limit is EFBIG */

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/inherited.h"
 #include "daemon/daemon.h"
 #include "p9/options.h"
 #include "p9/tcp.h"
@@ -89,6 +90,8 @@ int main(int argc, char **argv)
     struct p9_options *options;
     int status;
 
+    if (!inherited_streams_fill())
+        return EXIT_FAILURE;
     setlocale(LC_CTYPE, ""); /* for what GLib prints of the options */
     options = p9_options_parse(argc, argv, &error);
     if (!options) {

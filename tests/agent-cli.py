@@ -10,7 +10,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from cli_case import Daemon, call, run  # noqa: E402
+from cli_case import Daemon, call, run, without_script  # noqa: E402
 from mcp_client import Server  # noqa: E402
 from stdio_client import (BUILDDIR, PROGRAM, contains, equal,  # noqa: E402
                           eventually, main, test)
@@ -239,15 +239,11 @@ def targets(fds):
 @test
 def closed_streams(place):
     """a stream that was closed is /dev/null, and no file of ours"""
-    # libtool's script opens files of its own.
-    program = BUILDDIR + "/.libs/stepback"
-    env = place.environment(LD_LIBRARY_PATH="%s/.libs:%s/interceptor/.libs" %
-                            (BUILDDIR, BUILDDIR))
+    program, env = without_script("stepback")
     for closed in ("2>&-", ">&- 2>&-"):
         agent = subprocess.Popen(
-            ["sh", "-c", "exec %s agent %s" %
-             (program if os.path.exists(program) else PROGRAM, closed)],
-            env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            ["sh", "-c", "exec %s agent %s" % (program, closed)],
+            env=place.environment(**env), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         fds = "/proc/%d/fd/" % agent.pid
         assert eventually(lambda: "eventfd" in targets(fds), 20)
         equal(os.readlink(fds + "2"), "/dev/null")

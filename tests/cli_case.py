@@ -19,6 +19,16 @@ def run(place, *words):
     return call(place, "run", "-C", place.share, "--accel", "tcg", *words)
 
 
+def without_script(name):
+    """A program and its environment, without libtool's script, which opens
+    files of its own."""
+    program = BUILDDIR + "/.libs/" + name
+    if not os.path.exists(program):
+        return BUILDDIR + "/" + name, {}
+    return program, {"LD_LIBRARY_PATH": "%s/.libs:%s/interceptor/.libs" %
+                                        (BUILDDIR, BUILDDIR)}
+
+
 class Daemon:
     """The real daemon, serving the folder to this host."""
 

@@ -14,7 +14,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from cli_case import Daemon  # noqa: E402
+from cli_case import Daemon, without_script  # noqa: E402
 from stdio_client import (BUILDDIR, Skip, contains, equal,  # noqa: E402
                           eventually, main, test)
 
@@ -512,6 +512,52 @@ def log_of_other_numbers(place):
     equal(ask("rollback", steps=1)["status"], "ok")
     equal(server.end(), 0)
     equal(os.listdir(place.share), [])
+
+
+@test
+def closed_streams(place):
+    """who is started without standard files leaves nothing behind"""
+    path = place.root + "/fs.sock"
+    for name in (VIRTIOFSD, "stepback-9pd"):
+        program, env = without_script(name)
+        for closed in ("<&- >&- 2>&-", "2>&-", "<&- >&-"):
+            process = subprocess.Popen(
+                ["sh", "-c", f"exec {program} --shared-dir={place.share} "
+                             f"--socket-path={path} {closed}"],
+                stderr=subprocess.DEVNULL, env=dict(os.environ, **env))
+            atexit.register(process.kill)
+            eventually(lambda: os.path.exists(path), 20)
+            for fd in (0, 1, 2):
+                if fd == 2 or "<" in closed:
+                    equal(os.readlink(f"/proc/{process.pid}/fd/{fd}"),
+                          "/dev/null")
+            process.send_signal(signal.SIGTERM)
+            equal(process.wait(20), 0)
+            eventually(lambda: not os.path.exists(path), 10)
+            equal(os.path.exists(path), False)
+
+
+@test
+def ignored_signals(place):
+    """what was ignored at the start does not end a server (nohup)"""
+    for program in (VIRTIOFSD, "stepback-9pd"):
+        for number in (signal.SIGHUP, signal.SIGINT):
+            server = Server(
+                place, program=program,
+                preexec_fn=lambda: signal.signal(number, signal.SIG_IGN))
+            server.process.send_signal(number)
+            if program == VIRTIOFSD:
+                connect(server.path).close()
+                equal(server.process.wait(20), 0)
+                contains(server.said(), "the front-end has connected")
+            else:
+                connect(server.path).close()
+            assert f"ends by signal {number}" not in server.said()
+            equal(server.end(), 0)
+            server = Server(place, program=program)
+            server.process.send_signal(number)
+            equal(server.process.wait(20), 0)
+            contains(server.said(), f"ends by signal {number}")
 
 
 @test

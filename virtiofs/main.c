@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 
 #include "common/errors.h"
+#include "common/inherited.h"
 #include "common/real_path.h"
 #include "daemon/daemon.h"
 #include "virtiofs/mount.h"
@@ -134,6 +135,8 @@ int main(int argc, char **argv)
     struct options *options;
     int status;
 
+    if (!inherited_streams_fill())
+        return EXIT_FAILURE;
     setlocale(LC_CTYPE, ""); /* for what GLib prints of the options */
     options = options_parse(argv, &error);
     if (!options) {
