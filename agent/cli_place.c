@@ -101,11 +101,10 @@ static enum undo_client_purpose purpose_of(const char *type)
                                           : UNDO_CLIENT_LOOK;
 }
 
-static json_t *ask(const struct cli_place *place,
-                   enum undo_client_purpose purpose, const char *type,
-                   json_t *payload, json_t **ret_data, GError **error)
+json_t *cli_place_ask(const struct cli_place *place, const char *type,
+                      json_t *payload, json_t **ret_data, GError **error)
 {
-    struct undo_client *client = open_client(place, purpose, error);
+    struct undo_client *client = open_client(place, purpose_of(type), error);
     json_t *answer;
 
     if (!client) {
@@ -117,22 +116,11 @@ static json_t *ask(const struct cli_place *place,
     return answer;
 }
 
-json_t *cli_place_ask(const struct cli_place *place, const char *type,
-                      json_t *payload, json_t **ret_data, GError **error)
+static json_t *ask_history(const struct cli_place *place,
+                           enum undo_client_purpose purpose, int limit,
+                           GError **error)
 {
-    return ask(place, purpose_of(type), type, payload, ret_data, error);
-}
-
-json_t *cli_place_ask_recovered(const struct cli_place *place, const char *type,
-                                json_t *payload)
-{
-    return ask(place, UNDO_CLIENT_CHANGE, type, payload, NULL, NULL);
-}
-
-json_t *cli_place_history(const struct cli_place *place, int limit,
-                          GError **error)
-{
-    struct undo_client *client = open_client(place, UNDO_CLIENT_LOOK, error);
+    struct undo_client *client = open_client(place, purpose, error);
     json_t *answer, *status, *unfinished;
 
     if (!client)
@@ -152,6 +140,17 @@ json_t *cli_place_history(const struct cli_place *place, int limit,
     }
     undo_client_close(client);
     return answer;
+}
+
+json_t *cli_place_history(const struct cli_place *place, int limit,
+                          GError **error)
+{
+    return ask_history(place, UNDO_CLIENT_LOOK, limit, error);
+}
+
+json_t *cli_place_history_recovered(const struct cli_place *place, int limit)
+{
+    return ask_history(place, UNDO_CLIENT_CHANGE, limit, NULL);
 }
 
 /* In front of the steps of an answer, or of an error's data; *answer may be

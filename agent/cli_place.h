@@ -35,16 +35,15 @@ void cli_place_clear(struct cli_place *place);
 json_t *cli_place_ask(const struct cli_place *place, const char *type,
                       json_t *payload, json_t **ret_data, GError **error);
 
-/* The same, of a log in which no step is left that did not end: it is taken
- * back first. NULL also if it cannot be. */
-json_t *cli_place_ask_recovered(const struct cli_place *place, const char *type,
-                                json_t *payload);
-
 /* "history", which has "open_step", too: the id of a step that is not over, or
  * null; and "unfinished": the report of one that did not end and is still to be
  * seen to, or null. */
 json_t *cli_place_history(const struct cli_place *place, int limit,
                           GError **error);
+
+/* The same, of a log in which no step is left that did not end: it is taken
+ * back first. NULL also if it cannot be. */
+json_t *cli_place_history_recovered(const struct cli_place *place, int limit);
 
 /* "rollback" likewise. A step that did not end, and that opening the log took
  * back, is the first of them. */

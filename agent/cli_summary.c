@@ -156,7 +156,9 @@ static char *describe_command(json_t *report)
 
     if (exit_code > 0)
         g_string_append_printf(text, "  [exit %d]", (int)exit_code);
-    if (json_is_false(json_object_get(report, "undoable")))
+    if (json_is_true(json_object_get(report, "other_folder")))
+        g_string_append(text, "  [of another folder: cannot be undone here]");
+    else if (json_is_false(json_object_get(report, "undoable")))
         g_string_append(text, "  [cannot be undone]");
     return g_string_free(text, FALSE);
 }

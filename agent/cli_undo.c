@@ -52,7 +52,7 @@ static void print_changes(json_t *report)
         puts("    and more");
 }
 
-static void print_step(const struct verb *verb, json_t *report)
+static void print_step(const struct verb *verb, bool force, json_t *report)
 {
     gint64 id = json_integer_value(json_object_get(report, "step_id"));
     g_autofree char *line = verb->dry ? cli_summary_preview(report)
@@ -60,19 +60,19 @@ static void print_step(const struct verb *verb, json_t *report)
 
     if (json_is_true(json_object_get(report, "damaged")))
         printf("%s: %" G_GINT64_FORMAT "; what it changed stays\n",
-               verb->passed_by, id);
+               verb->dry && !force ? "cannot be undone" : verb->passed_by, id);
     else
         printf("%s: %s\n", verb->done, line);
 }
 
-static void print_done(const struct verb *verb, json_t *answer)
+static void print_done(const struct verb *verb, bool force, json_t *answer)
 {
     json_t *report;
     size_t i;
 
     json_array_foreach(json_object_get(answer, "steps"), i, report)
     {
-        print_step(verb, report);
+        print_step(verb, force, report);
         if (!verb->dry)
             continue;
         if (i > 0)
@@ -155,7 +155,7 @@ static int failed(const struct request *r, const GError *error, json_t *data)
     if (r->json)
         return cli_place_failed(r->place, error, data, true);
     if (data)
-        print_done(r->verb, data);
+        print_done(r->verb, r->force, data);
     if (code == ERROR_UNDO_BARRIER && data)
         return refused(r, data);
     cli_place_failed(r->place, error, data, false);
@@ -186,7 +186,7 @@ static int go(const struct request *r)
     if (answer && r->json)
         cli_place_print_json(answer);
     else if (answer)
-        print_done(r->verb, answer);
+        print_done(r->verb, r->force, answer);
     else
         exit_code = failed(r, error, data);
     fflush(stdout);
@@ -199,15 +199,17 @@ static int go(const struct request *r)
 
 /* ---- forgetting ---------------------------------------------------------- */
 
-/* How many steps there are; -1 if that cannot be said. */
+/* How many steps there are, with one that is still open; -1 if that cannot be
+ * said. */
 static gint64 count_steps(const struct cli_place *place)
 {
-    json_t *answer = cli_place_ask_recovered(
-        place, "history", json_pack("{s:i}", "limit", CLI_MAX_STEPS));
+    json_t *answer = cli_place_history_recovered(place, CLI_MAX_STEPS);
     gint64 count = answer ? (gint64)json_array_size(
                                 json_object_get(answer, "steps"))
                           : -1;
 
+    if (json_is_integer(json_object_get(answer, "open_step")))
+        count++;
     json_decref(answer);
     return count;
 }

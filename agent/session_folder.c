@@ -163,6 +163,8 @@ static void on_status(json_t *payload, const GError *error, json_t *data,
         const char *label = session->config->directories[request->index]->label;
 
         rename_pending(request, answer);
+        json_object_del(answer, "share_dev");
+        json_object_del(answer, "share_ino");
         set_missing(answer, "share");
         set_missing(answer, "undo_dir");
         json_object_set_new(answer, "directory", json_string(label));

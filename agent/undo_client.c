@@ -75,14 +75,41 @@ static char *find_owner(const char *undo_dir, GError **error)
     return socket;
 }
 
-static gboolean connect_owner(struct undo_client *client, const char *undo_dir,
-                              GError **error)
+/* A log's owner knows which folder it is of, whatever was named. */
+static gboolean check_owner(struct undo_client *client, const char *dir,
+                            const char *undo_dir, GError **error)
+{
+    json_t *status = undo_client_ask(client, "status", NULL, NULL, error);
+    json_t *dev = json_object_get(status, "share_dev");
+    json_t *ino = json_object_get(status, "share_ino");
+    struct stat st;
+    bool other = dev && ino && stat(dir, &st) == 0 &&
+                 (json_integer_value(dev) != (json_int_t)st.st_dev ||
+                  json_integer_value(ino) != (json_int_t)st.st_ino);
+
+    if (other) {
+        const char *share = json_string_value(json_object_get(status, "share"));
+
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                    "the undo log %s is of another folder than %s: process %d, "
+                    "which has it, serves %s; name that one with -C",
+                    undo_dir, dir,
+                    (int)json_integer_value(json_object_get(status, "pid")),
+                    share ? share : "another");
+    }
+    json_decref(status);
+    return status && !other;
+}
+
+static gboolean connect_owner(struct undo_client *client, const char *dir,
+                              const char *undo_dir, GError **error)
 {
     g_autofree char *socket = find_owner(undo_dir, error);
 
-    if (socket)
-        client->link = control_link_connect(socket, &callbacks, client, error);
-    return client->link != NULL;
+    if (!socket)
+        return FALSE;
+    client->link = control_link_connect(socket, &callbacks, client, error);
+    return client->link && check_owner(client, dir, undo_dir, error);
 }
 
 static gboolean connect_engine(struct undo_client *client, GError **error)
@@ -142,7 +169,7 @@ static gboolean open_log(struct undo_client *client, const char *dir,
     if (client->ic)
         return connect_engine(client, error);
     if (error_code_of(cause) == ERROR_BUSY)
-        return connect_owner(client, undo_dir, error);
+        return connect_owner(client, dir, undo_dir, error);
     g_propagate_error(error, g_steal_pointer(&cause));
     return FALSE;
 }

@@ -218,6 +218,7 @@ static void *wait_for_lock(void *data)
     sigset_t set;
     int rc;
 
+    pthread_setname_np(pthread_self(), "lock-waiter");
     sigemptyset(&set);
     sigaddset(&set, SIGNAL);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);

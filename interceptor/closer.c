@@ -85,7 +85,8 @@ static bool take_locked(struct closer *closer, int fd, int64_t bytes)
     if (closer->taken - closer->closed == MAX_WAITING)
         return false;
     if (!closer->has_thread)
-        closer->has_thread = thread_start(&closer->thread, run, closer) == 0;
+        closer->has_thread = thread_start(&closer->thread, "undo-close", run,
+                                          closer) == 0;
     if (!closer->has_thread)
         return false;
     closer->fds[at] = fd;

@@ -227,6 +227,9 @@ static json_t *handle_status(struct ic *ic, json_t *payload, GError **error)
                        (json_int_t)ic_last_step_id(ic), "pid", (int)getpid(),
                        "undo", ic->log != NULL, "read_only", ic->read_only);
     json_object_set_new(status, "share", path_value(ic->share));
+    json_object_set_new(status, "share_dev", json_integer((json_int_t)ic->dev));
+    json_object_set_new(status, "share_ino",
+                        json_integer((json_int_t)ic->root->ino));
     json_object_set_new(status, "undo_dir",
                         ic->undo_dir ? path_value(ic->undo_dir) : json_null());
     json_object_set_new(status, "open_step",

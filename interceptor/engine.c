@@ -432,10 +432,13 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
         ic_close(ic);
         return NULL;
     }
-    if (ic->undo_dir && !options->no_watch)
+    if (ic->undo_dir && !options->no_watch) {
+        rollback_tell_other_folder(ic);
         ic->watch = watch_new(ic);
+    }
     if (ic->undo_dir && !options->no_timer)
-        ic->timer_runs = thread_start(&ic->timer, run_timer, ic) == 0;
+        ic->timer_runs = thread_start(&ic->timer, "undo-timer", run_timer,
+                                      ic) == 0;
     return ic;
 }
 

@@ -5,6 +5,7 @@
 #include "common/fd.h"
 #include "interceptor/engine.h"
 #include "interceptor/report.h"
+#include "interceptor/rollback.h"
 #include "interceptor/steps.h"
 
 static void free_info(gpointer info)
@@ -13,13 +14,17 @@ static void free_info(gpointer info)
 }
 
 /* dir: of the step, or of its inverse. id: if it cannot be read. */
-static struct ic_step_info *describe(int dir, int64_t id)
+static struct ic_step_info *describe(struct ic *ic, int dir, int64_t id)
 {
     g_autoptr(step_auto) step = NULL;
+    struct ic_step_info *info;
 
-    return dir >= 0 && step_load_summary(dir, &step) == 0
-               ? report_from_step(step)
-               : report_of_damaged(id);
+    if (dir < 0 || step_load_summary(dir, &step) != 0)
+        return report_of_damaged(id);
+    info = report_from_step(step);
+    info->other_folder = !rollback_is_of_folder(ic, step);
+    info->undoable &= !info->other_folder;
+    return info;
 }
 
 static void add_steps(struct ic *ic, GPtrArray *infos, unsigned limit)
@@ -33,7 +38,7 @@ static void add_steps(struct ic *ic, GPtrArray *infos, unsigned limit)
                               ? -1
                               : undo_log_open_step(ic->log, entry->id);
 
-        g_ptr_array_add(infos, describe(dir, entry->id));
+        g_ptr_array_add(infos, describe(ic, dir, entry->id));
     }
 }
 
@@ -44,7 +49,7 @@ static void add_redos(struct ic *ic, GPtrArray *infos, unsigned limit)
 
     for (size_t i = count; i > 0 && infos->len < limit; i--) {
         fd_auto int dir = undo_log_open_redo(ic->log, seqs[i - 1]);
-        struct ic_step_info *info = describe(dir, 0);
+        struct ic_step_info *info = describe(ic, dir, 0);
 
         info->undoable = false; /* it is undone */
         g_ptr_array_add(infos, info);

@@ -586,9 +586,11 @@ struct ic_step_info {
     int exit_code;                /* -1: unknown */
     int64_t started_us, ended_us; /* microseconds since the epoch */
     bool undoable;
-    bool unprotected; /* more than was kept; affected tells of a part */
-    bool damaged;     /* its record cannot be read */
-    size_t affected;  /* number of changes, also of those cut off */
+    bool unprotected;  /* more than was kept; affected tells of a part */
+    bool damaged;      /* its record cannot be read */
+    bool other_folder; /* what it changed was not the share; from
+                        * ic_history() and ic_redo_history() */
+    size_t affected;   /* number of changes, also of those cut off */
     size_t counts[IC_CHANGE_TYPES]; /* of them, by type */
     GPtrArray *changes;             /* of struct ic_change *; at most 1,000 */
 

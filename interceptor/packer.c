@@ -121,8 +121,8 @@ void packer_add(struct packer *packer, int blobs, bool sync)
     if (g_queue_get_length(&packer->queue) > MAX_QUEUE)
         job_free(g_queue_pop_head(&packer->queue));
     if (!packer->started)
-        packer->started = thread_start(&packer->thread, run_thread, packer) ==
-                          0;
+        packer->started = thread_start(&packer->thread, "undo-pack", run_thread,
+                                       packer) == 0;
     pthread_cond_broadcast(&packer->changed);
     pthread_mutex_unlock(&packer->lock);
 }

@@ -199,6 +199,8 @@ json_t *report_to_json(const struct ic_step_info *info)
         json_object_set_new(report, "unprotected", json_true());
     if (info->damaged)
         json_object_set_new(report, "damaged", json_true());
+    if (info->other_folder)
+        json_object_set_new(report, "other_folder", json_true());
     json_decref(command);
     if (info->denied)
         json_object_update_new(

@@ -50,10 +50,16 @@ int rollback_record_code(int rc);
 gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
                             struct step **ret_step, GError **error);
 
-/* ERROR_PREIMAGE_CORRUPT: the folder that the step changed has been replaced.
- * What has the same names now is not what the step knows. */
+/* Was it the share, or one that was at its place before, or elsewhere? */
+bool rollback_is_of_folder(const struct ic *ic, const struct step *step);
+
+/* ERROR_PREIMAGE_CORRUPT: the folder that the step changed is another one. What
+ * has the same names here is not what the step knows. */
 gboolean rollback_check_folder(const struct ic *ic, const struct step *step,
                                GError **error);
+
+/* A warning if the newest step of the log is not of the share. */
+void rollback_tell_other_folder(struct ic *ic);
 
 /* The gate, write-locked, for as long as it takes: changes that come are
  * parked. */

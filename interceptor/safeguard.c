@@ -375,7 +375,7 @@ gboolean ic_safeguard_configure(struct ic *ic,
         return FALSE;
     pthread_mutex_lock(&guard->lock);
     if (!guard->thread_runs && armed_rules(rules)) {
-        rc = -thread_start(&guard->thread, run_thread, ic);
+        rc = -thread_start(&guard->thread, "undo-guard", run_thread, ic);
         guard->thread_runs = rc == 0;
     }
     if (rc == 0) {

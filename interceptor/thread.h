@@ -11,7 +11,9 @@
 
 #include <pthread.h>
 
-/* As pthread_create() without attributes. 0 or an errno. */
-int thread_start(pthread_t *ret_thread, void *(*run)(void *data), void *data);
+/* As pthread_create() without attributes. name: static, at most 15 bytes, as
+ * pthread_setname_np(3) gives it to tools. 0 or an errno. */
+int thread_start(pthread_t *ret_thread, const char *name,
+                 void *(*run)(void *data), void *data);
 
 #endif

@@ -171,7 +171,8 @@ static void wake_thread(struct undo_log *log)
     pthread_mutex_lock(&trash->lock);
     trash->work = trash->busy = true;
     if (!trash->started)
-        trash->started = thread_start(&trash->thread, run_thread, log) == 0;
+        trash->started = thread_start(&trash->thread, "undo-trash", run_thread,
+                                      log) == 0;
     if (!trash->started) /* then at the next start */
         trash->work = trash->busy = false;
     pthread_cond_broadcast(&trash->changed);

@@ -225,7 +225,8 @@ struct watch *watch_new_from(struct ic *ic, const struct watch_source *source)
     watch->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (watch->stop_fd >= 0 && open_source(watch)) {
         scan_long(watch);
-        watch->runs = thread_start(&watch->thread, run_thread, watch) == 0;
+        watch->runs = thread_start(&watch->thread, "undo-watch", run_thread,
+                                   watch) == 0;
     }
     if (watch->runs)
         return watch;

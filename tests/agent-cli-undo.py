@@ -10,7 +10,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from cli_case import Daemon, call, on_terminal, run  # noqa: E402
+from cli_case import Daemon, call, on_terminal  # noqa: E402
 from stdio_client import PROGRAM, contains, equal, main, test  # noqa: E402
 
 
@@ -299,6 +299,21 @@ def step_over_the_limit(place):
 
 
 @test
+def discard_open_ambient(place):
+    """changes that are no step yet count among those that are forgotten"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        with open(daemon.seen + "/two", "w") as file:
+            file.write("2")
+        status, out, _ = call(place, "undo", "--discard", "-C", place.share)
+        equal((status, out),
+              (0, b"2 steps forgotten. The undo log is empty now.\n"))
+    finally:
+        daemon.end()
+
+
+@test
 def discard_unfinished(place):
     """with no daemon, --discard gives up a step that cannot be taken back"""
     log = place.root + "/.stepback/share"
@@ -321,32 +336,6 @@ def discard_unfinished(place):
     equal(os.listdir(log + "/damaged"), ["0"])
     with open(place.share + "/one") as one:
         equal(one.read(), "2\n")
-
-
-@test
-def log_above(place):
-    """in a folder below one that has a log, that is said"""
-    below = place.share + "/below"
-    os.mkdir(below)
-    daemon = Daemon(place)
-    try:
-        daemon.step(1, "echo 1 > one")
-    finally:
-        daemon.end()
-    for command in ("history", "undo", "redo"):
-        status, out, err = call(place, command, "-C", below)
-        equal((command, status, out), (command, 1, b""))
-        contains(err, "A folder above it has a log: " + place.share)
-    status, out, err = run(place, "-C", below, "--", "echo x")
-    equal((status, out), (0, b"x\n"))
-    contains(err, "warning: " + place.share)
-    status, out, err = run(place, "--", "echo x")
-    equal((status, out, "warning" in err), (0, b"x\n", True))
-    contains(err, "warning: %s/.stepback/below is the undo log of a folder in "
-             "this one" % place.share)
-    shutil.rmtree(place.share + "/.stepback")
-    status, out, err = run(place, "--", "echo x")
-    equal((status, out, "warning" in err), (0, b"x\n", False))
 
 
 @test

@@ -48,6 +48,16 @@ static GDir *open_threads(const struct client *client)
     return dir;
 }
 
+static char *name_of(const struct client *client, const char *task)
+{
+    g_autofree char *file = g_strdup_printf("/proc/%d/task/%s/comm",
+                                            client->pid, task);
+    char *name = NULL;
+
+    return g_file_get_contents(file, &name, NULL, NULL) ? g_strchomp(name)
+                                                        : NULL;
+}
+
 /* The number of one with this name, 0 if there is none; and how many. */
 static pid_t find_thread(struct client *client, const char *wanted,
                          unsigned *ret_n)
@@ -58,12 +68,9 @@ static pid_t find_thread(struct client *client, const char *wanted,
 
     *ret_n = 0;
     while ((task = g_dir_read_name(dir))) {
-        g_autofree char *file = g_strdup_printf("/proc/%d/task/%s/comm",
-                                                client->pid, task);
-        g_autofree char *name = NULL;
+        g_autofree char *name = name_of(client, task);
 
-        if (!g_file_get_contents(file, &name, NULL, NULL) ||
-            strcmp(g_strchomp(name), wanted) != 0)
+        if (g_strcmp0(name, wanted) != 0)
             continue;
         found = atoi(task);
         (*ret_n)++;
@@ -77,6 +84,27 @@ static unsigned count_threads(struct client *client, const char *wanted)
 
     find_thread(client, wanted, &n);
     return n;
+}
+
+/* Whoever looks at a busy thread sees what it is for: each has a name that is
+ * not the program's, but the first. */
+static void test_names(void)
+{
+    g_autofree char *folder = g_dir_make_tmp("thread-test-XXXXXX", NULL);
+    g_autofree char *log = g_build_filename(folder, "log", NULL);
+    g_autofree char *remove = g_strdup_printf("rm -rf '%s'", folder);
+    const char *const arguments[] = { "--undo-dir", log, NULL };
+    struct client *client = fuse_client_new(0, arguments);
+    g_autofree char *first = g_strdup_printf("%d", client->pid);
+    g_autofree char *program = name_of(client, first);
+
+    for (unsigned i = 0; i < CLIENT_QUEUES; i++)
+        get_root(client, i);
+    g_assert_cmpuint(count_threads(client, program), ==, 1);
+    g_assert_cmpuint(count_threads(client, "undo-timer"), ==, 1);
+    g_assert_cmpuint(count_threads(client, "undo-watch"), ==, 1);
+    client_free(client);
+    g_assert_true(g_spawn_command_line_sync(remove, NULL, NULL, NULL, NULL));
 }
 
 static void test_count(void)
@@ -156,13 +184,12 @@ static void check_not_inherited(struct client *client)
     struct fuse_fsync_in in = { 0 };
     struct iovec arg = PIECE(in);
     uint64_t node;
-    unsigned n;
 
     OK(fuse_client_create(client, FUSE_ROOT_ID, "f", O_RDWR, &node, &in.fh));
     OK(fuse_client_call(client, HIGH_QUEUE, FUSE_FSYNC, node, &arg, 1, 0, NULL,
                         NULL));
-    find_thread(client, "queue-0", &n);
-    g_assert_cmpuint(n, ==, 2);
+    g_assert_cmpuint(count_threads(client, "queue-0"), ==, 1);
+    g_assert_cmpuint(count_threads(client, "pool-0"), ==, 1);
     g_assert_cmpuint(count_short_turns(client), ==, 1);
 }
 
@@ -441,6 +468,7 @@ int main(int argc, char **argv)
     umask(0);
     g_test_init(&argc, &argv, NULL);
     stall_install();
+    g_test_add_func("/thread/names", test_names);
     g_test_add_func("/thread/count", test_count);
     g_test_add_func("/thread/turns/short", test_turns);
     g_test_add_func("/thread/turns/policy", test_turns_policy);

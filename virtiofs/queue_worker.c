@@ -48,10 +48,12 @@ queue_worker_new(unsigned index, struct fuse_server *server, unsigned pool_size,
     worker->gate = gate;
     worker->call = worker->err = worker->kick = -1;
     snprintf(worker->name, sizeof(worker->name), "queue-%u", index);
+    snprintf(worker->pool_name, sizeof(worker->pool_name), "pool-%u", index);
     pthread_mutex_init(&worker->used_lock, NULL);
     worker->parked = parked_queue_new(fuse_server_parked(server), wake_up,
                                       worker, NULL);
-    worker->pool = queue_pool_new(worker->name, pool_size, handle_long, worker);
+    worker->pool = queue_pool_new(worker->pool_name, pool_size, handle_long,
+                                  worker);
     return worker;
 }
 

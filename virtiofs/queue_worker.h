@@ -51,7 +51,8 @@ struct queue_worker {
     struct queue_pool *pool;   /* NULL: none */
     pthread_mutex_t used_lock; /* the used ring */
     unsigned index;
-    char name[16]; /* of its threads */
+    char name[16];      /* of its thread */
+    char pool_name[16]; /* of those of the pool */
     int kick;
     bool running;
     atomic_bool stop; /* soon: let go of the gate */
