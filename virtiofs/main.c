@@ -11,11 +11,15 @@
  */
 #include <config.h>
 
+#include <fcntl.h>
 #include <jansson.h>
+#include <linux/magic.h>
 #include <locale.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "common/errors.h"
 #include "common/inherited.h"
@@ -47,6 +51,17 @@ static gboolean refuse_mount(const struct options *options, const char *why,
     return FALSE;
 }
 
+/* One more mount would hide it, and its daemon would seem to do nothing. */
+static bool is_fuse_mount(const char *path)
+{
+    struct statfs fs;
+    struct statx st;
+
+    return statfs(path, &fs) == 0 && fs.f_type == FUSE_SUPER_MAGIC &&
+           statx(AT_FDCWD, path, 0, 0, &st) == 0 &&
+           (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
 /* Requests of the daemon for the folder would come to the daemon, and a folder
  * or a log below the mount would be hidden by it. */
 static gboolean check_mount(const struct options *options, GError **error)
@@ -70,6 +85,13 @@ static gboolean check_mount(const struct options *options, GError **error)
         (real_path_is_beneath(mount, log) || real_path_is_beneath(log, mount)))
         return refuse_mount(options, "is not apart from the undo log ",
                             daemon->undo_dir, error);
+    if (is_fuse_mount(mount)) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                    "--mount=%s is a mount already, perhaps of another daemon: "
+                    "end that, or 'fusermount3 -u %s'",
+                    options->mount_dir, options->mount_dir);
+        return FALSE;
+    }
     if (stat(mount, &st) != 0 || S_ISDIR(st.st_mode))
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
