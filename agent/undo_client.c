@@ -75,28 +75,33 @@ static char *find_owner(const char *undo_dir, GError **error)
     return socket;
 }
 
-/* A log's owner knows which folder it is of, whatever was named. */
+static bool is_folder(const char *path, json_t *dev, json_t *ino)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 &&
+           json_integer_value(dev) == (json_int_t)st.st_dev &&
+           json_integer_value(ino) == (json_int_t)st.st_ino;
+}
+
+/* A log's owner knows which folder it is of, whatever was named. In a chroot(2)
+ * it knows it by another path than we do. */
 static gboolean check_owner(struct undo_client *client, const char *dir,
                             const char *undo_dir, GError **error)
 {
     json_t *status = undo_client_ask(client, "status", NULL, NULL, error);
+    const char *share = json_string_value(json_object_get(status, "share"));
     json_t *dev = json_object_get(status, "share_dev");
     json_t *ino = json_object_get(status, "share_ino");
-    struct stat st;
-    bool other = dev && ino && stat(dir, &st) == 0 &&
-                 (json_integer_value(dev) != (json_int_t)st.st_dev ||
-                  json_integer_value(ino) != (json_int_t)st.st_ino);
+    bool other = dev && ino && !is_folder(dir, dev, ino);
 
-    if (other) {
-        const char *share = json_string_value(json_object_get(status, "share"));
-
+    if (other)
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
                     "the undo log %s is of another folder than %s: process %d, "
                     "which has it, serves %s; name that one with -C",
                     undo_dir, dir,
                     (int)json_integer_value(json_object_get(status, "pid")),
-                    share ? share : "another");
-    }
+                    share && is_folder(share, dev, ino) ? share : "another");
     json_decref(status);
     return status && !other;
 }
