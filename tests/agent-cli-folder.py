@@ -38,7 +38,7 @@ def log_of_another_folder(place):
     equal(os.listdir(place.share), ["one"])
     # Likewise without a daemon, and of a folder that is made anew: its number
     # may be the same again.
-    os.rename(place.share, place.root + "/former")
+    shutil.rmtree(place.share)
     os.mkdir(place.share)
     for words in (["-C", other, "--undo-dir", log], ["-C", place.share]):
         out = call(place, "history", *words)[1].decode()
@@ -56,6 +56,7 @@ def log_of_another_folder(place):
         contains(err, "step 1 changed another folder than " + words[1])
     daemon = Daemon(place)
     try:
+        daemon.control.settimeout(20)
         warning = json.loads(daemon.answers.readline())
         equal(warning["type"], "event.warning")
         contains(warning["payload"]["message"],
