@@ -163,6 +163,7 @@ static gboolean open_log(struct undo_client *client, const char *dir,
         .undo_dir = undo_dir,
         .no_timer = true,
         .no_watch = true,
+        .only_this_folder = purpose == UNDO_CLIENT_CHANGE,
         .keep_unfinished = purpose == UNDO_CLIENT_DISCARD,
         .no_recovery = purpose == UNDO_CLIENT_LOOK,
     };

@@ -387,6 +387,15 @@ static bool open_log(struct ic *ic, const struct ic_options *options,
     configure_use_log(ic);
     if (options->no_recovery && rollback_leave_unfinished(ic))
         return true;
+    if (options->only_this_folder && rollback_unfinished_is_elsewhere(ic)) {
+        g_set_error(
+            error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+            "the undo log %s has a step that did not end, of another "
+            "folder than %s: name that folder; if it is gone, 'stepback "
+            "undo --discard' forgets the steps",
+            ic->undo_dir, ic->share);
+        return false;
+    }
     if (!recover(ic, options->keep_unfinished, error))
         return false;
     if (!ic->broken)

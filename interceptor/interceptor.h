@@ -208,6 +208,11 @@ struct ic_options {
      * refused as with keep_unfinished. Else as without it. */
     bool no_recovery;
 
+    /* If what an earlier process left half-way is another folder's, it stays as
+     * it is and the share is not opened: ERROR_INVALID_DIRECTORY. Else a
+     * warning tells of it, and it is moved into damaged/ in the log. */
+    bool only_this_folder;
+
     struct ic_limits limits;
     enum ic_durability durability;
 

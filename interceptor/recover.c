@@ -210,12 +210,6 @@ static bool recover_redo(struct ic *ic, const struct step *inverse,
     return true;
 }
 
-/* The folder was removed and made anew, or the log is another's. */
-static bool is_of_another(struct ic *ic, const struct step *step)
-{
-    return step->root_born && ic->root_born && step->root_born != ic->root_born;
-}
-
 /* What it made is gone, and what has those names now is no business of its. */
 static bool keep_of_another(struct ic *ic, const struct step *step,
                             GError **error)
@@ -235,6 +229,15 @@ static bool keep_of_another(struct ic *ic, const struct step *step,
     return true;
 }
 
+bool rollback_unfinished_is_elsewhere(struct ic *ic)
+{
+    fd_auto int dir = undo_log_open_wal(ic->log);
+    g_autoptr(step_auto) step = NULL;
+
+    return dir >= 0 && step_load_summary(dir, &step) == 0 &&
+           !rollback_is_of_folder(ic, step);
+}
+
 static bool recover_wal(struct ic *ic, int dir, GError **error)
 {
     g_autoptr(step_auto) step = NULL;
@@ -251,7 +254,7 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
      */
     if (rc == 0)
         undo_log_use(ic->log, 0, step->seq);
-    if (rc == 0 && is_of_another(ic, step))
+    if (rc == 0 && !rollback_is_of_folder(ic, step))
         return keep_of_another(ic, step, error);
     if (rc == 0 && step->inverse)
         return recover_redo(ic, step, error);

@@ -385,6 +385,7 @@ static gboolean redo_newest(struct ic *ic, bool force,
     int rc;
 
     if (!load(ic, dir, &step, error) ||
+        !rollback_check_folder(ic, step, error) ||
         !outside_check_step(ic, step, force, result, error))
         return FALSE;
     rc = undo_log_reopen_redo(ic->log, seq);

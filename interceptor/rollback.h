@@ -58,6 +58,9 @@ bool rollback_is_of_folder(const struct ic *ic, const struct step *step);
 gboolean rollback_check_folder(const struct ic *ic, const struct step *step,
                                GError **error);
 
+/* Is there a step that did not end, of another folder than the share? */
+bool rollback_unfinished_is_elsewhere(struct ic *ic);
+
 /* A warning if the newest step of the log is not of the share. */
 void rollback_tell_other_folder(struct ic *ic);
 

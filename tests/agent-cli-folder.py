@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import signal
 import sys
 
 sys.dont_write_bytecode = True
@@ -63,6 +64,41 @@ def log_of_another_folder(place):
                  "has steps of another folder than")
     finally:
         daemon.end()
+
+
+@test
+def other_folder_stays(place):
+    """what is a folder's is neither taken back nor brought back in another"""
+    log = place.root + "/.stepback/share"
+    other = place.root + "/other"
+    os.mkdir(other)
+    wrong = ("-C", other, "--undo-dir", log)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.ask("step.open", step_id=2, type="command", command="x")
+        with open(daemon.seen + "/two", "w"):
+            pass
+    finally:
+        daemon.end(signal.SIGKILL)
+    for path in ("/one", "/two"):
+        with open(other + path, "w") as file:
+            file.write("theirs")
+    for command in ("undo", "redo"):
+        status, out, err = call(place, command, *wrong)
+        equal((status, out), (1, b""))
+        contains(err, "did not end, of another folder than " + other)
+    status, out, _ = call(place, "undo", "2", "-C", place.share)
+    equal((status, len(out.splitlines())), (0, 2))
+    equal(os.listdir(place.share), [])
+    status, out, err = call(place, "redo", "--force", *wrong)
+    equal((status, out), (1, b""))
+    contains(err, "changed another folder than " + other)
+    for path in ("/one", "/two"):
+        with open(other + path) as file:
+            equal(file.read(), "theirs")
+    equal(call(place, "redo", "-C", place.share)[0], 0)
+    equal(os.listdir(place.share), ["one"])
 
 
 @test
