@@ -32,11 +32,13 @@ static gboolean load(struct ic *ic, int64_t id, GPtrArray *steps,
                      GError **error)
 {
     fd_auto int dir = undo_log_open_step(ic->log, id);
-    struct step *step;
+    g_autoptr(step_auto) step = NULL;
 
-    if (!rollback_load_step(ic, dir, false, &step, error))
+    /* What has the step's names in another folder is not what it knew. */
+    if (!rollback_load_step(ic, dir, false, &step, error) ||
+        !rollback_check_folder(ic, step, error))
         return FALSE;
-    g_ptr_array_add(steps, step);
+    g_ptr_array_add(steps, g_steal_pointer(&step));
     return TRUE;
 }
 

@@ -48,6 +48,9 @@ def log_of_another_folder(place):
         out = json.loads(call(place, "history", "--json", *words)[1])
         equal((out["steps"][0]["other_folder"], out["steps"][0]["undoable"]),
               (True, False))
+        status, out, err = call(place, "diff", "1", *words)
+        equal((status, out), (1, b""))
+        contains(err, "step 1 changed another folder than " + words[1])
         status, out, err = call(place, "preview", *words)
         equal((status, out),
               (1, b"cannot be undone: 1; what it changed stays\n"))
