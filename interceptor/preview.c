@@ -84,7 +84,8 @@ static gboolean preview_unfinished(struct ic *ic,
     g_autoptr(step_auto) step = NULL;
     struct ic_step_info *info;
 
-    if (!rollback_load_step(ic, dir, true, &step, error))
+    if (!rollback_load_step(ic, dir, true, &step, error) ||
+        !rollback_check_folder(ic, step, error))
         return FALSE;
     if (step->inverse)
         return steps_fail(error, ERROR_IO_ERROR, "a redo is unfinished",

@@ -111,9 +111,12 @@ static gboolean finish_interrupted_locked(struct ic *ic, GPtrArray *infos,
     fd_auto int dir = undo_log_open_wal(ic->log);
     g_autoptr(step_auto) summary = NULL;
     struct ic_step_info *info = NULL;
+    bool known = dir >= 0 && step_load_summary(dir, &summary) == 0;
     gboolean ok;
 
-    if (dir >= 0 && step_load_summary(dir, &summary) == 0 && summary->inverse)
+    if (known && !rollback_check_folder(ic, summary, error))
+        return FALSE;
+    if (known && summary->inverse)
         ok = redo_finish(ic, summary, &info, error);
     else
         ok = rollback_undo_wal(ic, &info, error);

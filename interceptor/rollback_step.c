@@ -103,7 +103,8 @@ gboolean rollback_check_folder(const struct ic *ic, const struct step *step,
                 "step %" G_GINT64_FORMAT
                 " changed another folder than %s (one that was there before, "
                 "or one that the log %s was made for): nothing of it can be "
-                "undone in this one",
+                "undone in this one; if that folder is still there, undo it "
+                "there",
                 step->id, ic->share, ic->undo_dir);
     return FALSE;
 }
@@ -128,7 +129,8 @@ void rollback_tell_other_folder(struct ic *ic)
         ic->events,
         "the undo log %s has steps of another folder than %s (one that "
         "was there before, or the log is not meant for it): they cannot "
-        "be undone here; 'stepback undo --discard' forgets them",
+        "be undone here; give this folder a log of its own, or forget these "
+        "steps with 'stepback undo --discard'",
         ic->undo_dir, ic->share);
 }
 
