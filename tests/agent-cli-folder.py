@@ -5,12 +5,13 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cli_case import Daemon, call, run  # noqa: E402
-from stdio_client import contains, equal, main, test  # noqa: E402
+from stdio_client import Skip, contains, equal, main, test  # noqa: E402
 
 
 @test
@@ -105,6 +106,39 @@ def other_folder_stays(place):
             equal(file.read(), "theirs")
     equal(call(place, "redo", "-C", place.share)[0], 0)
     equal(os.listdir(place.share), ["one"])
+
+
+@test
+def recovery_elsewhere(place):
+    """what a kill interrupted is not taken back in a folder that is made anew"""
+    # Where the time of a folder's birth says nothing.
+    over = place.root + "/over"
+    parts = [place.root + "/" + name for name in ("lower", "upper", "work")]
+    for path in (over, *parts):
+        os.mkdir(path)
+    if subprocess.run(["mount", "-t", "overlay", "overlay", "-o",
+                       "lowerdir=%s,upperdir=%s,workdir=%s" % tuple(parts),
+                       over], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("there is no overlayfs here")
+    try:
+        place.share = over + "/share"
+        os.mkdir(place.share)
+        daemon = Daemon(place)
+        daemon.ask("step.open", step_id=1, type="command", command="x")
+        with open(daemon.seen + "/made", "w"):
+            pass
+        daemon.end(signal.SIGKILL)
+        os.rename(place.share, place.share + ".former")
+        os.mkdir(place.share)
+        with open(place.share + "/made", "w") as file:
+            file.write("mine")
+        daemon = Daemon(place)
+        daemon.end()
+        with open(place.share + "/made") as file:
+            equal(file.read(), "mine")
+        equal(os.listdir(place.share + ".former"), ["made"])
+    finally:
+        subprocess.run(["umount", over], check=True)
 
 
 @test
