@@ -4,16 +4,24 @@
  */
 #include "common/inherited.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 bool inherited_streams_fill(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) {
+            dprintf(STDERR_FILENO,
+                    "file descriptor %d is closed, and /dev/null cannot be "
+                    "opened in its place: %s\n",
+                    fd, strerror(errno));
             return false;
+        }
     }
     return true;
 }

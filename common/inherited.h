@@ -11,7 +11,7 @@
 
 /* /dev/null for each of standard input, output and error that was closed: what
  * is opened next must not take its number, for what is printed would go there.
- * False, and errno, if that cannot be had. */
+ * False, and a message on standard error, if that cannot be had. */
 bool inherited_streams_fill(void);
 
 /* Whether who started us wants the signal ignored, as nohup(1) does and a shell

@@ -336,7 +336,21 @@ def live_mount(place):
         status, line = says("--shared-dir", place.root + "/other",
                             "--mount", daemon.seen)
         equal(status, 1)
-        contains(line, "is a mount already")
+        contains(line, "is a mount of stepback already")
+        os.symlink("seen", place.root + "/link")
+        # Whoever asks a mount whose daemon hangs, hangs.
+        daemon.process.send_signal(signal.SIGSTOP)
+        try:
+            status, line = says("--shared-dir", place.root + "/other",
+                                "--mount", daemon.seen + "/")
+        finally:
+            daemon.process.send_signal(signal.SIGCONT)
+        equal(status, 1)
+        contains(line, "is a mount of stepback already")
+        status, line = says("--shared-dir", place.root + "/other",
+                            "--mount", place.root + "/link")
+        equal(status, 1)
+        contains(line, "is a mount of stepback already")
         daemon.step(1, "echo 1 > one")
         equal(os.listdir(place.share), ["one"])
     finally:

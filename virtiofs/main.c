@@ -11,15 +11,14 @@
  */
 #include <config.h>
 
-#include <fcntl.h>
 #include <jansson.h>
-#include <linux/magic.h>
 #include <locale.h>
+#include <mntent.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include "common/errors.h"
 #include "common/inherited.h"
@@ -51,15 +50,53 @@ static gboolean refuse_mount(const struct options *options, const char *why,
     return FALSE;
 }
 
-/* One more mount would hide it, and its daemon would seem to do nothing. */
-static bool is_fuse_mount(const char *path)
+/* Is a daemon's mount there? One more would hide it, and that daemon would seem
+ * to do nothing. Other file systems in user space may well have a folder to
+ * mount on. */
+static bool is_our_mount(const char *path)
 {
-    struct statfs fs;
-    struct statx st;
+    FILE *mounts = setmntent("/proc/self/mounts", "r");
+    const struct mntent *mount;
+    bool found = false;
 
-    return statfs(path, &fs) == 0 && fs.f_type == FUSE_SUPER_MAGIC &&
-           statx(AT_FDCWD, path, 0, 0, &st) == 0 &&
-           (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+    while (mounts && (mount = getmntent(mounts))) {
+        if (strcmp(mount->mnt_dir, path) == 0)
+            found = strcmp(mount->mnt_type, "fuse.stepback") == 0;
+    }
+    if (mounts)
+        endmntent(mounts);
+    return found;
+}
+
+/* Asked before anything of the mount is, which does not answer if its
+ * daemon hangs. */
+static gboolean check_unmounted(const struct options *options, const char *path,
+                                GError **error)
+{
+    if (!path || !is_our_mount(path))
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                "--mount=%s is a mount of stepback already: end its daemon, "
+                "or, if that was killed, 'fusermount3 -u %s'",
+                options->mount_dir, path);
+    return FALSE;
+}
+
+/* *ret_path: without symlinks; NULL if it is not there. */
+static gboolean find_mount_dir(const struct options *options, char **ret_path,
+                               GError **error)
+{
+    g_autofree char *path = g_canonicalize_filename(options->mount_dir, NULL);
+    g_autofree char *parent = g_path_get_dirname(path);
+    g_autofree char *name = g_path_get_basename(path);
+    g_autofree char *above = realpath(parent, NULL);
+    g_autofree char *named = above ? g_build_filename(above, name, NULL) : NULL;
+
+    *ret_path = NULL;
+    if (!check_unmounted(options, named, error))
+        return FALSE;
+    *ret_path = realpath(options->mount_dir, NULL);
+    return check_unmounted(options, *ret_path, error);
 }
 
 /* Requests of the daemon for the folder would come to the daemon, and a folder
@@ -68,11 +105,13 @@ static gboolean check_mount(const struct options *options, GError **error)
 {
     const struct daemon_options *daemon = &options->daemon;
     g_autofree char *share = realpath(daemon->shared_dir, NULL);
-    g_autofree char *mount = realpath(options->mount_dir, NULL);
+    g_autofree char *mount = NULL;
     g_autofree char *log = daemon->undo_dir ? real_path_of(daemon->undo_dir)
                                             : NULL;
     struct stat st;
 
+    if (!find_mount_dir(options, &mount, error))
+        return FALSE;
     if (!share || !mount) /* what is done with them tells why */
         return TRUE;
     if (real_path_is_beneath(mount, share))
@@ -85,13 +124,6 @@ static gboolean check_mount(const struct options *options, GError **error)
         (real_path_is_beneath(mount, log) || real_path_is_beneath(log, mount)))
         return refuse_mount(options, "is not apart from the undo log ",
                             daemon->undo_dir, error);
-    if (is_fuse_mount(mount)) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                    "--mount=%s is a mount already, perhaps of another daemon: "
-                    "end that, or 'fusermount3 -u %s'",
-                    options->mount_dir, options->mount_dir);
-        return FALSE;
-    }
     if (stat(mount, &st) != 0 || S_ISDIR(st.st_mode))
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
