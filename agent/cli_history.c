@@ -115,12 +115,16 @@ static void print_history(const struct cli_place *place, json_t *answer)
 {
     json_t *steps = json_object_get(answer, "steps"), *report;
     gint64 redoable = json_integer_value(json_object_get(answer, "redoable"));
+    json_t *newest = json_array_get(json_object_get(answer, "redo_steps"), 0);
     g_autofree char *redo = cli_place_command(place, "redo");
     int width = width_of(steps);
     bool open;
     size_t i;
 
-    if (redoable > 0)
+    if (redoable > 0 && json_is_true(json_object_get(newest, "other_folder")))
+        printf("   --  %" G_GINT64_FORMAT " undone step%s of another folder\n",
+               redoable, redoable == 1 ? "" : "s");
+    else if (redoable > 0)
         printf("   --  %" G_GINT64_FORMAT " undone step%s can be brought back: "
                "%s\n",
                redoable, redoable == 1 ? "" : "s", redo);

@@ -150,7 +150,13 @@ json_t *cli_place_history(const struct cli_place *place, int limit,
 
 json_t *cli_place_history_recovered(const struct cli_place *place, int limit)
 {
-    return ask_history(place, UNDO_CLIENT_CHANGE, limit, NULL);
+    g_autoptr(GError) error = NULL;
+    json_t *answer = ask_history(place, UNDO_CLIENT_CHANGE, limit, &error);
+
+    /* What did not end is another folder's. */
+    if (!answer && error_code_of(error) == ERROR_INVALID_DIRECTORY)
+        answer = ask_history(place, UNDO_CLIENT_LOOK, limit, NULL);
+    return answer;
 }
 
 /* In front of the steps of an answer, or of an error's data; *answer may be

@@ -42,7 +42,7 @@ json_t *cli_place_history(const struct cli_place *place, int limit,
                           GError **error);
 
 /* The same, of a log in which no step is left that did not end: it is taken
- * back first. NULL also if it cannot be. */
+ * back first, but for another folder's. NULL also if it cannot be. */
 json_t *cli_place_history_recovered(const struct cli_place *place, int limit);
 
 /* "rollback" likewise. A step that did not end, and that opening the log took

@@ -124,6 +124,10 @@ char *cli_summary_unfinished(json_t *report)
     const char *type = json_string_value(json_object_get(report, "type"));
     g_autofree char *command = printable_command(report);
 
+    if (json_is_true(json_object_get(report, "other_folder")))
+        return g_strdup_printf("a step of another folder than this one did not "
+                               "end: %s; only there it can be taken back",
+                               *command ? command : type);
     /* Whether the next start takes these back is not said: undo does. */
     if (!damaged && g_strcmp0(type, "ambient") == 0)
         return g_strdup("changes outside commands did not become a step of the "

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "agent/cli.h"
@@ -52,13 +53,22 @@ static void print_changes(json_t *report)
         puts("    and more");
 }
 
+static bool is_not_of_here(json_t *report)
+{
+    return json_is_true(json_object_get(report, "other_folder"));
+}
+
 static void print_step(const struct verb *verb, bool force, json_t *report)
 {
     gint64 id = json_integer_value(json_object_get(report, "step_id"));
     g_autofree char *line = verb->dry ? cli_summary_preview(report)
                                       : cli_summary_history(report);
 
-    if (json_is_true(json_object_get(report, "damaged")))
+    if (is_not_of_here(report))
+        printf("cannot be undone: %" G_GINT64_FORMAT
+               "; what it changed stays\n",
+               id);
+    else if (json_is_true(json_object_get(report, "damaged")))
         printf("%s: %" G_GINT64_FORMAT "; what it changed stays\n",
                verb->dry && !force ? "cannot be undone" : verb->passed_by, id);
     else
@@ -73,7 +83,7 @@ static void print_done(const struct verb *verb, bool force, json_t *answer)
     json_array_foreach(json_object_get(answer, "steps"), i, report)
     {
         print_step(verb, force, report);
-        if (!verb->dry)
+        if (!verb->dry || is_not_of_here(report))
             continue;
         if (i > 0)
             puts("    This is what the step noted. It can be compared with the "
@@ -199,19 +209,48 @@ static int go(const struct request *r)
 
 /* ---- forgetting ---------------------------------------------------------- */
 
-/* How many steps there are, with one that is still open; -1 if that cannot be
- * said. */
-static gint64 count_steps(const struct cli_place *place)
+struct count {
+    gint64 steps;  /* with one that is still open; -1: it cannot be said */
+    gint64 others; /* of them, those of another folder */
+};
+
+static void count_steps(const struct cli_place *place, struct count *ret_count)
 {
     json_t *answer = cli_place_history_recovered(place, CLI_MAX_STEPS);
-    gint64 count = answer ? (gint64)json_array_size(
-                                json_object_get(answer, "steps"))
-                          : -1;
+    json_t *steps = json_object_get(answer, "steps"), *report;
+    json_t *unfinished = json_object_get(answer, "unfinished");
+    size_t i;
 
+    ret_count->steps = answer ? (gint64)json_array_size(steps) : -1;
+    ret_count->others = 0;
+    json_array_foreach(steps, i, report)
+        ret_count->others += is_not_of_here(report);
     if (json_is_integer(json_object_get(answer, "open_step")))
-        count++;
+        ret_count->steps++;
+    if (json_is_object(unfinished)) {
+        ret_count->steps++;
+        ret_count->others += is_not_of_here(unfinished);
+    }
     json_decref(answer);
-    return count;
+}
+
+static void warn_of_others(const struct cli_place *place,
+                           const struct count *count)
+{
+    const char *dir = place->dir ? place->dir : ".";
+    g_autofree char *real = realpath(dir, NULL);
+
+    if (count->others == count->steps)
+        fprintf(stderr,
+                CLI_PROGRAM ": warning: this is the log of another "
+                            "folder than %s\n",
+                real ? real : dir);
+    else if (count->others > 0)
+        fprintf(stderr,
+                CLI_PROGRAM ": warning: %" G_GINT64_FORMAT " of these steps %s "
+                            "of another folder than %s\n",
+                count->others, count->others == 1 ? "is" : "are",
+                real ? real : dir);
 }
 
 static bool confirm(gint64 count)
@@ -233,22 +272,26 @@ static bool confirm(gint64 count)
 static int discard(const struct cli_place *place, bool yes, bool json)
 {
     g_autoptr(GError) error = NULL;
-    gint64 count = count_steps(place);
+    struct count count;
     json_t *answer;
 
-    if (!yes && isatty(STDIN_FILENO) && !confirm(count))
+    count_steps(place, &count);
+    if (count.others > 0)
+        warn_of_others(place, &count);
+    if (!yes && isatty(STDIN_FILENO) && !confirm(count.steps))
         return cli_options_failed("nothing was forgotten");
     answer = cli_place_ask(place, "discard", NULL, NULL, &error);
     if (!answer)
         return cli_place_failed(place, error, NULL, json);
-    if (count >= 0)
-        json_object_set_new(answer, "discarded_steps", json_integer(count));
+    if (count.steps >= 0)
+        json_object_set_new(answer, "discarded_steps",
+                            json_integer(count.steps));
     if (json)
         cli_place_print_json(answer);
-    else if (count >= 0)
+    else if (count.steps >= 0)
         printf("%" G_GINT64_FORMAT " step%s forgotten. The undo log is empty "
                "now.\n",
-               count, count == 1 ? "" : "s");
+               count.steps, count.steps == 1 ? "" : "s");
     else
         puts("The undo log is empty now.");
     json_decref(answer);

@@ -83,7 +83,7 @@ static bool has_changed(json_t *report)
 static void take_marks(json_t *into, json_t *report)
 {
     static const char *const marks[] = { "unprotected", "damaged", "aborted",
-                                         "truncated" };
+                                         "truncated", "other_folder" };
     json_t *reason = json_object_get(report, "reason");
 
     for (size_t i = 0; i < G_N_ELEMENTS(marks); i++) {
@@ -98,7 +98,7 @@ static json_t *describe_part(json_t *report)
 {
     json_t *part = json_object();
     static const char *const keys[] = { "directory", "affected", "undoable",
-                                        "unprotected" };
+                                        "unprotected", "other_folder" };
 
     for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
         json_t *value = json_object_get(report, keys[i]);

@@ -75,25 +75,32 @@ static char *find_owner(const char *undo_dir, GError **error)
     return socket;
 }
 
-static bool is_folder(const char *path, json_t *dev, json_t *ino)
+/* Is it this member of the status? */
+static bool is_integer(json_t *status, const char *key, uintmax_t value)
+{
+    json_t *member = json_object_get(status, key);
+
+    return member && json_integer_value(member) == (json_int_t)value;
+}
+
+/* By its own path, or where its owner has mounted it. */
+static bool is_share(const char *path, json_t *status)
 {
     struct stat st;
 
-    return stat(path, &st) == 0 &&
-           json_integer_value(dev) == (json_int_t)st.st_dev &&
-           json_integer_value(ino) == (json_int_t)st.st_ino;
+    return stat(path, &st) == 0 && is_integer(status, "share_ino", st.st_ino) &&
+           (is_integer(status, "share_dev", st.st_dev) ||
+            is_integer(status, "mount_dev", st.st_dev));
 }
 
-/* A log's owner knows which folder it is of, whatever was named. In a chroot(2)
- * it knows it by another path than we do. */
+/* A log's owner knows which folder it is of, whatever was named. In another
+ * mount namespace than ours its path may lead us elsewhere. */
 static gboolean check_owner(struct undo_client *client, const char *dir,
                             const char *undo_dir, GError **error)
 {
     json_t *status = undo_client_ask(client, "status", NULL, NULL, error);
     const char *share = json_string_value(json_object_get(status, "share"));
-    json_t *dev = json_object_get(status, "share_dev");
-    json_t *ino = json_object_get(status, "share_ino");
-    bool other = dev && ino && !is_folder(dir, dev, ino);
+    bool other = json_object_get(status, "share_ino") && !is_share(dir, status);
 
     if (other)
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
@@ -101,7 +108,7 @@ static gboolean check_owner(struct undo_client *client, const char *dir,
                     "which has it, serves %s; name that one with -C",
                     undo_dir, dir,
                     (int)json_integer_value(json_object_get(status, "pid")),
-                    share && is_folder(share, dev, ino) ? share : "another");
+                    share && is_share(share, status) ? share : "another");
     json_decref(status);
     return status && !other;
 }
@@ -163,7 +170,6 @@ static gboolean open_log(struct undo_client *client, const char *dir,
         .undo_dir = undo_dir,
         .no_timer = true,
         .no_watch = true,
-        .only_this_folder = purpose == UNDO_CLIENT_CHANGE,
         .keep_unfinished = purpose == UNDO_CLIENT_DISCARD,
         .no_recovery = purpose == UNDO_CLIENT_LOOK,
     };

@@ -34,6 +34,7 @@ struct daemon {
 
     /* What the sandbox must not hide: made before it. -1: none. */
     int listen_fd, control_fd, watch_fd;
+    char *share_name, *undo_dir_name; /* outside of it; undo_dir: or NULL */
     struct keeper *keeper;
     struct sandbox *sandbox;
 };
@@ -93,11 +94,9 @@ static void set_file_limit(rlim_t wanted)
 /* A client that has a socket in its reach cuts others off, or leads who removes
  * it elsewhere. Who serves all of the host gives that away anyway. */
 static gboolean check_sockets(const struct daemon_options *options,
-                              GError **error)
+                              const char *share, GError **error)
 {
-    g_autofree char *share = real_path_of(options->shared_dir);
-
-    return !share || strcmp(share, "/") == 0 ||
+    return strcmp(share, "/") == 0 ||
            (sandbox_check_place(options->socket_path, share, "the socket",
                                 error) &&
             sandbox_check_place(options->interceptor_socket, share,
@@ -108,7 +107,7 @@ static gboolean open_sockets(struct daemon *daemon, GError **error)
 {
     const struct daemon_options *options = daemon->options;
 
-    if (!check_sockets(options, error))
+    if (!check_sockets(options, daemon->share_name, error))
         return FALSE;
     daemon->listen_fd = options->listen_fd;
     if (options->socket_path) {
@@ -197,6 +196,8 @@ static struct ic *open_share(const struct daemon *daemon, GError **error)
     const struct ic_options ic_options = {
         .share = sandbox_share(daemon->sandbox),
         .undo_dir = sandbox_undo_dir(daemon->sandbox),
+        .share_name = daemon->share_name,
+        .undo_dir_name = daemon->undo_dir_name,
         .watch_fd = MAX(daemon->watch_fd, 0),
         .process_name = daemon->keeper ? keeper_process_name : NULL,
         .process_name_opaque = daemon->keeper,
@@ -239,7 +240,13 @@ static gboolean serve(const struct daemon *daemon, GError **error)
 
 static gboolean run_sandboxed(struct daemon *daemon, GError **error)
 {
-    gboolean ok = open_sockets(daemon, error) && enter_sandbox(daemon, error);
+    const struct daemon_options *options = daemon->options;
+    gboolean ok;
+
+    daemon->share_name = real_path_of(options->shared_dir);
+    if (options->undo_dir)
+        daemon->undo_dir_name = real_path_of(options->undo_dir);
+    ok = open_sockets(daemon, error) && enter_sandbox(daemon, error);
 
     if (ok) {
         g_thread_unref(g_thread_new("signals", wait_for_signal, daemon));
@@ -249,6 +256,8 @@ static gboolean run_sandboxed(struct daemon *daemon, GError **error)
         remove_sockets(daemon);
     sandbox_free(daemon->sandbox);
     keeper_free(daemon->keeper);
+    g_free(daemon->share_name);
+    g_free(daemon->undo_dir_name);
     return ok;
 }
 

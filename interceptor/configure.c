@@ -28,6 +28,11 @@ gboolean ic_configure(struct ic *ic, const struct ic_limits *limits,
     return ok;
 }
 
+void ic_set_mount_dev(struct ic *ic, dev_t dev)
+{
+    atomic_store(&ic->mount_dev, dev);
+}
+
 void ic_set_durability(struct ic *ic, enum ic_durability durability)
 {
     if (durability == IC_DURABILITY_DEFAULT)

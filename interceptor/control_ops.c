@@ -212,6 +212,7 @@ static json_t *path_value(const char *path)
 
 static json_t *handle_status(struct ic *ic, json_t *payload, GError **error)
 {
+    dev_t mount_dev = atomic_load(&ic->mount_dev);
     int64_t open_step = 0;
     json_t *status;
 
@@ -230,6 +231,9 @@ static json_t *handle_status(struct ic *ic, json_t *payload, GError **error)
     json_object_set_new(status, "share_dev", json_integer((json_int_t)ic->dev));
     json_object_set_new(status, "share_ino",
                         json_integer((json_int_t)ic->root->ino));
+    if (mount_dev)
+        json_object_set_new(status, "mount_dev",
+                            json_integer((json_int_t)mount_dev));
     json_object_set_new(status, "undo_dir",
                         ic->undo_dir ? path_value(ic->undo_dir) : json_null());
     json_object_set_new(status, "open_step",

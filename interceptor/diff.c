@@ -271,12 +271,9 @@ static gboolean diff_locked(struct ic *ic, struct differ *d, int64_t id,
     struct ic_step_info *info;
     int rc;
 
-    if (!steps_check_none(ic, error) || !steps_close_ambient_locked(ic, error))
-        return FALSE;
-    if (ic->broken)
-        return steps_fail(error, ERROR_IO_ERROR, "a rollback is unfinished",
-                          ic->broken);
-    if (!past_open(ic, id, &d->past, error))
+    if (!steps_check_none(ic, error) ||
+        !steps_close_ambient_locked(ic, error) ||
+        !steps_check_finished(ic, error) || !past_open(ic, id, &d->past, error))
         return FALSE;
     info = report_from_step(g_ptr_array_index(d->past.steps, 0));
     add_part(d, info->changes, first, ret_next);

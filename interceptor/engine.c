@@ -214,9 +214,9 @@ static void stop_timer(struct ic *ic)
 
 /* ---- opening ------------------------------------------------------------- */
 
-static bool open_root(struct ic *ic, GError **error)
+static bool open_root(struct ic *ic, const char *share, GError **error)
 {
-    fd_auto int fd = sys_openat(AT_FDCWD, ic->share, O_PATH | O_DIRECTORY, 0);
+    fd_auto int fd = sys_openat(AT_FDCWD, share, O_PATH | O_DIRECTORY, 0);
     struct stat st;
     int rc = fd < 0 ? fd : sys_stat_fd(fd, &st);
 
@@ -295,7 +295,6 @@ static bool limit_inodes(struct ic *ic, const struct ic_options *options,
         .dev = ic->dev,
         .mount_fd = -1,
     };
-    struct timespec born, changed;
     struct rlimit nofile;
 
     if (limits.max_open == 0 && getrlimit(RLIMIT_NOFILE, &nofile) == 0)
@@ -304,9 +303,7 @@ static bool limit_inodes(struct ic *ic, const struct ic_options *options,
         limits.mount_fd = sys_openat(ic->root->fd, ".", O_RDONLY | O_DIRECTORY,
                                      0);
     find_prints(ic->root->fd, &limits);
-    if (limits.has_births &&
-        sys_birth_name(ic->root->fd, ".", &born, &changed) == 0)
-        ic->root_born = sys_time_us(&born);
+    folder_mark_look(&ic->folder, ic->root->fd, limits.has_births, ic->share);
     if (limits.mount_fd < 0) {
         if (limits.handles == IC_FILE_HANDLES_MANDATORY) {
             g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
@@ -324,10 +321,11 @@ static bool limit_inodes(struct ic *ic, const struct ic_options *options,
 
 /* The log must not be reachable by the client. Where the log's folder does
  * not exist yet, its nearest ancestor that does decides. */
-static bool check_outside(struct ic *ic, GError **error)
+static bool check_outside(struct ic *ic, const struct ic_options *options,
+                          GError **error)
 {
-    g_autofree char *share = realpath(ic->share, NULL);
-    g_autofree char *at = g_canonicalize_filename(ic->undo_dir, NULL);
+    g_autofree char *share = realpath(options->share, NULL);
+    g_autofree char *at = g_canonicalize_filename(options->undo_dir, NULL);
     g_autofree char *real = NULL;
     size_t len = share ? strlen(share) : 0;
 
@@ -354,6 +352,10 @@ static bool recover(struct ic *ic, bool keep_unfinished, GError **error)
 
     if (rollback_recover(ic, &cause))
         return true;
+    if (!keep_unfinished && error_code_of(cause) == ERROR_INVALID_DIRECTORY) {
+        g_propagate_error(error, g_steal_pointer(&cause)); /* it says it all */
+        return false;
+    }
     if (!keep_unfinished) {
         g_set_error(error, cause->domain, cause->code,
                     "%s: what was interrupted cannot be finished or taken "
@@ -371,9 +373,9 @@ static bool recover(struct ic *ic, bool keep_unfinished, GError **error)
 static bool open_log(struct ic *ic, const struct ic_options *options,
                      GError **error)
 {
-    if (!check_outside(ic, error))
+    if (!check_outside(ic, options, error))
         return false;
-    ic->closed_log = undo_log_open(ic->undo_dir, options->control_socket,
+    ic->closed_log = undo_log_open(options->undo_dir, options->control_socket,
                                    options->no_recovery, error);
     if (!ic->closed_log)
         return false;
@@ -387,15 +389,6 @@ static bool open_log(struct ic *ic, const struct ic_options *options,
     configure_use_log(ic);
     if (options->no_recovery && rollback_leave_unfinished(ic))
         return true;
-    if (options->only_this_folder && rollback_unfinished_is_elsewhere(ic)) {
-        g_set_error(
-            error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-            "the undo log %s has a step that did not end, of another "
-            "folder than %s: name that folder; if it is gone, 'stepback "
-            "undo --discard' forgets the steps",
-            ic->undo_dir, ic->share);
-        return false;
-    }
     if (!recover(ic, options->keep_unfinished, error))
         return false;
     if (!ic->broken)
@@ -411,8 +404,11 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     struct ic *ic = g_new0(struct ic, 1);
 
     rights_prepare();
-    ic->share = g_strdup(options->share);
-    ic->undo_dir = g_strdup(options->undo_dir);
+    ic->share = g_strdup(options->share_name ? options->share_name
+                                             : options->share);
+    ic->undo_dir = g_strdup(options->undo_dir && options->undo_dir_name
+                                ? options->undo_dir_name
+                                : options->undo_dir);
     ic->read_only = options->read_only;
     ic->outside_policy = options->outside_policy;
     ic->switch_ids = geteuid() == 0;
@@ -436,13 +432,14 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     ic->drain = options->no_timer;
     if (!limits_set(&ic->limits, &options->limits, error) ||
         !ic_outside_policy_check(ic->outside_policy, error) ||
-        !open_root(ic, error) || !limit_inodes(ic, options, error) ||
+        !open_root(ic, options->share, error) ||
+        !limit_inodes(ic, options, error) ||
         (ic->undo_dir && !open_log(ic, options, error))) {
         ic_close(ic);
         return NULL;
     }
     if (ic->undo_dir && !options->no_watch) {
-        rollback_tell_other_folder(ic);
+        folder_warn_of_other(ic);
         ic->watch = watch_new(ic);
     }
     if (ic->undo_dir && !options->no_timer)
@@ -478,6 +475,7 @@ void ic_close(struct ic *ic)
     pthread_mutex_destroy(&ic->names);
     pthread_rwlock_destroy(&ic->gate);
     g_ptr_array_unref(ic->unkept);
+    folder_mark_clear(&ic->folder);
     g_free(ic->undo_dir);
     g_free(ic->share);
     g_free(ic);

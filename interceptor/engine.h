@@ -26,6 +26,7 @@
 #include "interceptor/control.h"
 #include "interceptor/durable.h"
 #include "interceptor/events.h"
+#include "interceptor/folder.h"
 #include "interceptor/interceptor.h"
 #include "interceptor/parking.h"
 #include "interceptor/safeguard.h"
@@ -34,9 +35,10 @@
 #include "interceptor/watch.h"
 
 struct ic {
+    /* As others name them; by ic_options these are opened. */
     char *share;
-    char *undo_dir;    /* NULL: no undo */
-    int64_t root_born; /* us since the epoch; 0: not known */
+    char *undo_dir; /* NULL: no undo */
+    struct folder_mark folder;
     GPtrArray *unkept; /* of ic_barrier: noticed in this step, not in the log */
     bool read_only;
     bool switch_ids;                       /* may create as other users */
@@ -51,6 +53,7 @@ struct ic {
 
     struct ic_inode *root;
     dev_t dev;
+    _Atomic dev_t mount_dev; /* of ic_set_mount_dev() */
     struct inode_table *inodes;
 
     pthread_rwlock_t gate;

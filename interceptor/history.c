@@ -17,14 +17,10 @@ static void free_info(gpointer info)
 static struct ic_step_info *describe(struct ic *ic, int dir, int64_t id)
 {
     g_autoptr(step_auto) step = NULL;
-    struct ic_step_info *info;
 
-    if (dir < 0 || step_load_summary(dir, &step) != 0)
-        return report_of_damaged(id);
-    info = report_from_step(step);
-    info->other_folder = !rollback_is_of_folder(ic, step);
-    info->undoable &= !info->other_folder;
-    return info;
+    return dir < 0 || step_load_summary(dir, &step) != 0
+               ? report_of_damaged(id)
+               : folder_report(ic, step);
 }
 
 static void add_steps(struct ic *ic, GPtrArray *infos, unsigned limit)

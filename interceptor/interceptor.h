@@ -178,6 +178,11 @@ struct ic_options {
      * passes straight through. */
     const char *undo_dir;
 
+    /* What others call the two, for messages and "status", if this process has
+     * other paths for them: in a chroot(2), a mount namespace of its own, or
+     * for a relative path. NULL: as above. */
+    const char *share_name, *undo_dir_name;
+
     /* The path that ic_control_listen() will be given, or NULL. It is written
      * into the log's lock file, so that the command line finds the log's owner
      * and asks it. */
@@ -207,11 +212,6 @@ struct ic_options {
      * code "step_unfinished" and the step's report tells of it, and changes are
      * refused as with keep_unfinished. Else as without it. */
     bool no_recovery;
-
-    /* If what an earlier process left half-way is another folder's, it stays as
-     * it is and the share is not opened: ERROR_INVALID_DIRECTORY. Else a
-     * warning tells of it, and it is moved into damaged/ in the log. */
-    bool only_this_folder;
 
     struct ic_limits limits;
     enum ic_durability durability;
@@ -332,6 +332,11 @@ char *ic_default_undo_dir(const char *share, GError **error);
 
 /* From now on. DEFAULT changes nothing. */
 void ic_set_durability(struct ic *ic, enum ic_durability durability);
+
+/* The share is to be seen also through a file system on this host, whose
+ * st_dev is this; "status" tells it, so that who names the folder by a path
+ * there is known to mean the share. 0: not any more. Any thread. */
+void ic_set_mount_dev(struct ic *ic, dev_t dev);
 
 /* Forget all steps and begin a new log, also in place of one of another
  * version; there is undo from then on. Step ids go on rising. A rollback that

@@ -299,7 +299,7 @@ int inverse_make(const struct inverse_source *source, int dirfd)
     int rc;
 
     v.step->started_us = step->started_us;
-    v.step->root_born = step->root_born;
+    folder_mark_copy(&v.step->folder, &step->folder);
     v.step->inverse = !step->inverse;
     v.store.no_clones = &v.no_clones;
     v.store.blobs = sys_openat(dirfd, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);

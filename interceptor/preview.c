@@ -61,12 +61,15 @@ static gboolean preview_step(struct ic *ic, int64_t id, bool force, bool newest,
     g_autoptr(GError) cause = NULL;
     struct ic_step_info *info;
 
-    if (!rollback_load_step(ic, dir, force, &step, &cause) ||
-        !rollback_check_folder(ic, step, &cause)) {
+    if (!rollback_load_step(ic, dir, force, &step, &cause)) {
         g_ptr_array_add(result->steps, report_of_damaged(id));
         if (force && error_code_of(cause) == ERROR_PREIMAGE_CORRUPT)
             return TRUE; /* it would be passed by */
         g_propagate_error(error, g_steal_pointer(&cause));
+        return FALSE;
+    }
+    if (!folder_check(ic, step, error)) {
+        g_ptr_array_add(result->steps, folder_report(ic, step));
         return FALSE;
     }
     info = newest ? describe_now(ic, step, dir) : report_from_step(step);
@@ -84,9 +87,12 @@ static gboolean preview_unfinished(struct ic *ic,
     g_autoptr(step_auto) step = NULL;
     struct ic_step_info *info;
 
-    if (!rollback_load_step(ic, dir, true, &step, error) ||
-        !rollback_check_folder(ic, step, error))
+    if (!rollback_load_step(ic, dir, true, &step, error))
         return FALSE;
+    if (!folder_check(ic, step, error)) {
+        g_ptr_array_add(result->steps, folder_report(ic, step));
+        return FALSE;
+    }
     if (step->inverse)
         return steps_fail(error, ERROR_IO_ERROR, "a redo is unfinished",
                           ic->broken);

@@ -158,9 +158,10 @@ static int replace_record(struct ic *ic, int dir, struct step **ret_step)
     g_autoptr(step_auto) step = step_new(undo_log_least_id(ic->log) - 1,
                                          undo_log_next_seq(ic->log),
                                          IC_STEP_AMBIENT, NULL, ic->root->ino);
-    int rc = sys_renameat2(dir, STEP_MANIFEST, dir, STEP_MANIFEST ".damaged",
-                           0);
+    int rc;
 
+    folder_mark_copy(&step->folder, &ic->folder);
+    rc = sys_renameat2(dir, STEP_MANIFEST, dir, STEP_MANIFEST ".damaged", 0);
     if (rc == -ENOENT)
         rc = 0;
     if (rc == 0)
@@ -210,34 +211,6 @@ static bool recover_redo(struct ic *ic, const struct step *inverse,
     return true;
 }
 
-/* What it made is gone, and what has those names now is no business of its. */
-static bool keep_of_another(struct ic *ic, const struct step *step,
-                            GError **error)
-{
-    int rc;
-
-    undo_log_release_reserve(ic->log); /* the disk may be full */
-    rc = undo_log_set_aside_whole(ic->log, step->id, step->seq);
-    if (rc < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
-    events_warn(ic->events,
-                "step %" G_GINT64_FORMAT
-                " was interrupted in another folder than %s, which has been "
-                "made since: nothing of it is taken back; what the log had "
-                "kept is in %s/damaged",
-                step->id, ic->share, ic->undo_dir);
-    return true;
-}
-
-bool rollback_unfinished_is_elsewhere(struct ic *ic)
-{
-    fd_auto int dir = undo_log_open_wal(ic->log);
-    g_autoptr(step_auto) step = NULL;
-
-    return dir >= 0 && step_load_summary(dir, &step) == 0 &&
-           !rollback_is_of_folder(ic, step);
-}
-
 static bool recover_wal(struct ic *ic, int dir, GError **error)
 {
     g_autoptr(step_auto) step = NULL;
@@ -254,8 +227,8 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
      */
     if (rc == 0)
         undo_log_use(ic->log, 0, step->seq);
-    if (rc == 0 && !rollback_is_of_folder(ic, step))
-        return keep_of_another(ic, step, error);
+    if (rc == 0 && !folder_check(ic, step, error))
+        return false;
     if (rc == 0 && step->inverse)
         return recover_redo(ic, step, error);
     if (rc == 0 && !recover_keep_ambient(ic, dir, step, &kept, error))
@@ -315,20 +288,26 @@ bool rollback_recover(struct ic *ic, GError **error)
 
 /* ---- looking ------------------------------------------------------------- */
 
-static void tell_unfinished(struct ic *ic, const struct step *step)
+static const char *describe_unfinished(const struct ic_step_info *info)
 {
-    struct ic_step_info *info = step ? report_from_step(step)
+    if (info->other_folder)
+        return "a step of another folder did not end; it is still to be taken "
+               "back there";
+    if (info->type == IC_STEP_AMBIENT && !info->damaged)
+        return "changes outside of steps were interrupted; they are still to "
+               "become a step";
+    return "a step did not end; it is still to be taken back";
+}
+
+static void tell_unfinished(struct ic *ic, struct step *step)
+{
+    struct ic_step_info *info = step ? folder_report(ic, step)
                                      : report_of_damaged(0);
     json_t *payload = report_to_json(info);
 
     json_object_set_new(payload, "code", json_string("step_unfinished"));
-    json_object_set_new(
-        payload, "message",
-        json_string(
-            step && step->type == IC_STEP_AMBIENT
-                ? "changes outside of steps were interrupted; they are still "
-                  "to become a step"
-                : "a step did not end; it is still to be taken back"));
+    json_object_set_new(payload, "message",
+                        json_string(describe_unfinished(info)));
     events_send(ic->events, "event.warning", payload);
     ic_step_info_free(info);
 }

@@ -384,8 +384,7 @@ static gboolean redo_newest(struct ic *ic, bool force,
     gboolean ok;
     int rc;
 
-    if (!load(ic, dir, &step, error) ||
-        !rollback_check_folder(ic, step, error) ||
+    if (!load(ic, dir, &step, error) || !folder_check(ic, step, error) ||
         !outside_check_step(ic, step, force, result, error))
         return FALSE;
     rc = undo_log_reopen_redo(ic->log, seq);
@@ -432,13 +431,10 @@ static gboolean redo_locked(struct ic *ic, unsigned steps, bool force,
     const int64_t *seqs;
     size_t count;
 
-    if (!steps_check_none(ic, error) || !steps_close_ambient_locked(ic, error))
+    if (!steps_check_none(ic, error) ||
+        !steps_close_ambient_locked(ic, error) ||
+        !steps_check_finished(ic, error))
         return FALSE;
-    if (ic->broken)
-        return steps_fail(error, ERROR_IO_ERROR,
-                          "a rollback is unfinished; roll back again to "
-                          "finish it",
-                          ic->broken);
     seqs = undo_log_redos(ic->log, &count);
     if (!check_count(steps, count, error))
         return FALSE;

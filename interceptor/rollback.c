@@ -114,7 +114,7 @@ static gboolean finish_interrupted_locked(struct ic *ic, GPtrArray *infos,
     bool known = dir >= 0 && step_load_summary(dir, &summary) == 0;
     gboolean ok;
 
-    if (known && !rollback_check_folder(ic, summary, error))
+    if (known && !folder_check(ic, summary, error))
         return FALSE;
     if (known && summary->inverse)
         ok = redo_finish(ic, summary, &info, error);
@@ -194,7 +194,7 @@ static gboolean pop_locked(struct ic *ic, bool force,
     int rc;
 
     if (rollback_load_step(ic, dir, force, &step, &cause))
-        rollback_check_folder(ic, step, &cause);
+        folder_check(ic, step, &cause);
     if (cause && !(force && is_about_log(cause))) {
         g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;

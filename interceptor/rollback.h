@@ -50,20 +50,6 @@ int rollback_record_code(int rc);
 gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
                             struct step **ret_step, GError **error);
 
-/* Was it the share, or one that was at its place before, or elsewhere? */
-bool rollback_is_of_folder(const struct ic *ic, const struct step *step);
-
-/* ERROR_PREIMAGE_CORRUPT: the folder that the step changed is another one. What
- * has the same names here is not what the step knows. */
-gboolean rollback_check_folder(const struct ic *ic, const struct step *step,
-                               GError **error);
-
-/* Is there a step that did not end, of another folder than the share? */
-bool rollback_unfinished_is_elsewhere(struct ic *ic);
-
-/* A warning if the newest step of the log is not of the share. */
-void rollback_tell_other_folder(struct ic *ic);
-
 /* The gate, write-locked, for as long as it takes: changes that come are
  * parked. */
 void rollback_lock_gate(struct ic *ic);

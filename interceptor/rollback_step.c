@@ -86,54 +86,6 @@ gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
     return TRUE;
 }
 
-/* The number is often given again at once. */
-bool rollback_is_of_folder(const struct ic *ic, const struct step *step)
-{
-    return step->root->ino == ic->root->ino &&
-           (!step->root_born || !ic->root_born ||
-            step->root_born == ic->root_born);
-}
-
-gboolean rollback_check_folder(const struct ic *ic, const struct step *step,
-                               GError **error)
-{
-    if (rollback_is_of_folder(ic, step))
-        return TRUE;
-    g_set_error(error, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT,
-                "step %" G_GINT64_FORMAT
-                " changed another folder than %s (one that was there before, "
-                "or one that the log %s was made for): nothing of it can be "
-                "undone in this one; if that folder is still there, undo it "
-                "there",
-                step->id, ic->share, ic->undo_dir);
-    return FALSE;
-}
-
-void rollback_tell_other_folder(struct ic *ic)
-{
-    size_t count = 0;
-    const struct undo_log_entry *entries = ic->log ? undo_log_entries(ic->log,
-                                                                      &count)
-                                                   : NULL;
-    const struct undo_log_entry *newest = count > 0 ? &entries[count - 1]
-                                                    : NULL;
-    fd_auto int dir = newest && !newest->damaged
-                          ? undo_log_open_step(ic->log, newest->id)
-                          : -1;
-    g_autoptr(step_auto) step = NULL;
-
-    if (dir < 0 || step_load_summary(dir, &step) < 0 ||
-        rollback_is_of_folder(ic, step))
-        return;
-    events_warn(
-        ic->events,
-        "the undo log %s has steps of another folder than %s (one that "
-        "was there before, or the log is not meant for it): they cannot "
-        "be undone here; give this folder a log of its own, or forget these "
-        "steps with 'stepback undo --discard'",
-        ic->undo_dir, ic->share);
-}
-
 static bool has_lost(struct step *step)
 {
     GHashTableIter iter;

@@ -123,6 +123,7 @@ void step_free(struct step *step)
     g_ptr_array_unref(step->retired);
     json_decref(step->end);
     g_clear_pointer(&step->post, g_ptr_array_unref);
+    folder_mark_clear(&step->folder);
     g_free(step->command);
     g_free(step->staging);
     g_free(step);

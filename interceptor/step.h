@@ -19,9 +19,11 @@
  *
  * Manifest, a line a record ("i", "p": inode numbers; "n": a name):
  *     {"t":"step","v":1,"id":7,"seq":3,"type":"command","command":"make",
- *      "us":1763670000000000,"root":2,"born":1763600000000000}
- *                                        the first line; "born": when the
- *                                        share's root was made, if it is known;
+ *      "us":1763670000000000,"root":2,"born":1763600000000000,"fsid":8,
+ *      "folder":{"v":"/home/me/work"}}
+ *                                        the first line; "born", "fsid" and
+ *                                        "folder" tell of the share's root, as
+ *                                        far as they are known (folder.h);
  *                                        "inverse":true in that of an inverse
  *     {"t":"b","p":2,"n":"a","i":12,"ct":T}  binding; "i":0: there was none
  *     {"t":"h","p":2,"n":"a","i":12}     home of an inode
@@ -58,6 +60,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "interceptor/folder.h"
 #include "interceptor/interceptor.h"
 #include "interceptor/journal.h"
 #include "interceptor/meta.h"
@@ -133,7 +136,7 @@ struct step {
     enum ic_step_type type;
     char *command; /* may be NULL */
     int64_t started_us;
-    int64_t root_born; /* us since the epoch; 0: not known */
+    struct folder_mark folder;
     bool inverse;      /* of a step that was taken back (undo_log.h) */
     json_t *end;       /* the end record, or NULL */
     GPtrArray *post;   /* post_state.h; NULL: none was read */

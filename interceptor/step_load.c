@@ -85,8 +85,7 @@ static bool load_header(struct loader *loader, json_t *record)
         text = json_bytes_get(command, "v", NULL);
     loader->step = step_new(id, seq, step_type, text, (uint64_t)root);
     loader->step->started_us = started;
-    if (!get_integer(record, "born", &loader->step->root_born))
-        loader->step->root_born = 0;
+    folder_mark_read(&loader->step->folder, record);
     loader->step->inverse = json_is_true(json_object_get(record, "inverse"));
     return true;
 }

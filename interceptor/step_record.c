@@ -246,8 +246,7 @@ int step_create_manifest(struct step *step, int dirfd)
         (json_int_t)step->root->ino);
     int rc = journal_open(dirfd, STEP_MANIFEST, &step->journal);
 
-    if (step->root_born)
-        json_object_set_new(record, "born", json_integer(step->root_born));
+    folder_mark_write(&step->folder, record);
     if (step->inverse)
         json_object_set_new(record, "inverse", json_true());
     if (step->command) {

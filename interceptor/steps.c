@@ -45,7 +45,7 @@ static int begin(struct ic *ic, int64_t id, enum ic_step_type type,
     wal->step = step_new(id, undo_log_next_seq(ic->log), type, command,
                          ic->root->ino);
     g_ptr_array_set_size(ic->unkept, 0);
-    wal->step->root_born = ic->root_born;
+    folder_mark_copy(&wal->step->folder, &ic->folder);
     wal->step->knows_created = true;
     wal->inodes = ic->inodes;
     wal->root = ic->root->fd;
@@ -349,6 +349,17 @@ gboolean steps_check_open(struct ic *ic, int64_t id, GError **error)
     return FALSE;
 }
 
+gboolean steps_check_finished(struct ic *ic, GError **error)
+{
+    if (!ic->broken)
+        return TRUE;
+    g_set_error_literal(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                        "a step or a rollback did not come to its end; roll "
+                        "back (again) to finish it, or discard the undo log to "
+                        "give it up");
+    return FALSE;
+}
+
 gboolean steps_check_none(struct ic *ic, GError **error)
 {
     if (!safeguard_check_none(ic, error))
@@ -392,12 +403,8 @@ static gboolean open_locked(struct ic *ic, int64_t id, enum ic_step_type type,
                     (gint64)STEP_MAX_NUMBER);
         return FALSE;
     }
-    if (ic->broken)
-        return steps_fail(
-            error, ERROR_IO_ERROR,
-            "a rollback is unfinished; roll back again to finish it, or "
-            "discard the undo log to give it up",
-            ic->broken);
+    if (!steps_check_finished(ic, error))
+        return FALSE;
     if (!ic->log) {
         begin_unkept(ic, id, type, command);
         return TRUE;

@@ -33,11 +33,13 @@ gboolean steps_close_ambient_locked(struct ic *ic, GError **error);
 /* The greatest id ever used. With the gate locked. */
 int64_t steps_last_id(struct ic *ic);
 
-/* Is there a log; is step id the open one; is none but an ambient one open?
- * FALSE and error if not. With the gate locked. */
+/* Is there a log; is step id the open one; is none but an ambient one open; is
+ * nothing in wal/in_progress to be finished? FALSE and error if not. With the
+ * gate locked. */
 gboolean steps_check_log(struct ic *ic, GError **error);
 gboolean steps_check_open(struct ic *ic, int64_t id, GError **error);
 gboolean steps_check_none(struct ic *ic, GError **error);
+gboolean steps_check_finished(struct ic *ic, GError **error);
 
 /* FALSE, and "what: what errno -rc means" as the error. */
 gboolean steps_fail(GError **error, int code, const char *what, int rc);

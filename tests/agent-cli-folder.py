@@ -11,6 +11,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cli_case import Daemon, call, run  # noqa: E402
+from daemon_case import says  # noqa: E402
 from stdio_client import Skip, contains, equal, main, test  # noqa: E402
 
 
@@ -20,6 +21,7 @@ def log_of_another_folder(place):
     log = place.root + "/.stepback/share"
     other = place.root + "/other"
     os.mkdir(other)
+    wrong = ("-C", other, "--undo-dir", log)
     daemon = Daemon(place)
     try:
         daemon.step(1, "echo 1 > one")
@@ -56,9 +58,18 @@ def log_of_another_folder(place):
         equal((status, out),
               (1, b"cannot be undone: 1; what it changed stays\n"))
         contains(err, "step 1 changed another folder than " + words[1])
-        status, out, err = call(place, "undo", *words)
-        equal((status, out), (1, b""))
-        contains(err, "step 1 changed another folder than " + words[1])
+        out = json.loads(call(place, "preview", "--json", *words)[1])["error"]
+        equal([(step["step_id"], step["other_folder"], "damaged" in step)
+               for step in out["data"]["steps"]], [(1, True, False)])
+        # Nor is it passed by: that would be the end of its undo.
+        for more in ([], ["--force"]):
+            status, out, err = call(place, "undo", *more, *words)
+            equal((status, out), (1, b""))
+            contains(err, "step 1 changed another folder than %s (%s" %
+                     (words[1], place.share if words[1] == other else
+                      "one that was at its place then"))
+            contains(err, "undo --discard")
+            equal("--force" in err, False)
     daemon = Daemon(place)
     try:
         daemon.control.settimeout(20)
@@ -66,8 +77,14 @@ def log_of_another_folder(place):
         equal(warning["type"], "event.warning")
         contains(warning["payload"]["message"],
                  "has steps of another folder than")
+        daemon.step(2, "echo 2 > two")
     finally:
         daemon.end()
+    equal(call(place, "undo", "-C", place.share)[0], 0)
+    equal(os.listdir(place.share), [])
+    status, out, err = call(place, "undo", "--discard", *wrong)
+    equal((status, out), (0, b"1 step forgotten. The undo log is empty now.\n"))
+    contains(err, "this is the log of another folder than " + other)
 
 
 @test
@@ -88,19 +105,34 @@ def other_folder_stays(place):
     for path in ("/one", "/two"):
         with open(other + path, "w") as file:
             file.write("theirs")
-    for command in ("undo", "redo"):
-        status, out, err = call(place, command, *wrong)
+    told = "step 2, which did not end, changed another folder than %s (%s, by" \
+        % (other, place.share)
+    for words in (["undo"], ["undo", "--force"], ["redo"]):
+        status, out, err = call(place, *words, *wrong)
         equal((status, out), (1, b""))
-        contains(err, "did not end, of another folder than " + other)
+        contains(err, told)
     status, out, err = call(place, "preview", *wrong)
-    equal((status, out), (1, b""))
-    contains(err, "step 2 changed another folder than " + other)
+    equal((status, out), (1, b"cannot be undone: 2; what it changed stays\n"))
+    contains(err, told)
+    status, out, err = call(place, "history", "--json", *wrong)
+    equal((status, json.loads(out)["unfinished"]["other_folder"]), (0, True))
+    contains(err, "a step of another folder than this one did not end: x")
+    # A daemon that was started by mistake leaves all as it is, too.
+    for server in (("stepback-virtiofsd",), ("stepback-9pd",)):
+        status, err = says("--shared-dir=" + other, "--undo-dir=" + log,
+                           "--socket-path=%s/s.sock" % place.root,
+                           "--sandbox=chroot", program=server[0])
+        equal(status, 1)
+        contains(err, told)
     status, out, _ = call(place, "undo", "2", "-C", place.share)
     equal((status, len(out.splitlines())), (0, 2))
     equal(os.listdir(place.share), [])
-    status, out, err = call(place, "redo", "--force", *wrong)
-    equal((status, out), (1, b""))
-    contains(err, "changed another folder than " + other)
+    for words in ([], ["--force"]):
+        status, out, err = call(place, "redo", *words, *wrong)
+        equal((status, out), (1, b""))
+        contains(err, "changed another folder than " + other)
+    out = call(place, "history", *wrong)[1].decode()
+    contains(out, "1 undone step of another folder\n")
     for path in ("/one", "/two"):
         with open(other + path) as file:
             equal(file.read(), "theirs")
@@ -132,13 +164,82 @@ def recovery_elsewhere(place):
         os.mkdir(place.share)
         with open(place.share + "/made", "w") as file:
             file.write("mine")
+        status, err = says("--shared-dir", place.share, "--mount", daemon.seen,
+                           "--undo-dir", place.root + "/.stepback/share")
+        equal(status, 1)
+        contains(err, "(one that was at its place then)")
+        status, out, err = call(place, "undo", "--discard", "-C", place.share,
+                                "--undo-dir", place.root + "/.stepback/share")
+        equal((status, out),
+              (0, b"1 step forgotten. The undo log is empty now.\n"))
+        contains(err, "this is the log of another folder than")
         daemon = Daemon(place)
+        daemon.step(2, "echo mine > mine")
         daemon.end()
         with open(place.share + "/made") as file:
             equal(file.read(), "mine")
         equal(os.listdir(place.share + ".former"), ["made"])
     finally:
         subprocess.run(["umount", over], check=True)
+
+
+@test
+def through_the_mount(place):
+    """the folder is known where its daemon mounts it, and by a full name"""
+    log = place.root + "/.stepback/share"
+    os.mkdir(place.root + "/other")
+    name, place.share = place.share, os.path.relpath(place.share)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "mkdir below && echo 1 > one")
+        for words in (["-C", daemon.seen + "/below"],
+                      ["-C", place.root + "/other"]):
+            status, out, err = call(place, "undo", *words, "--undo-dir", log)
+            equal((status, out), (1, b""))
+            contains(err, "serves %s; name that one with -C" % name)
+        status, out, err = call(place, "undo", "-C", daemon.seen, "--undo-dir",
+                                log)
+        equal((status, err), (0, ""))
+        equal(os.listdir(name), [])
+    finally:
+        daemon.end()
+
+
+@test
+def snapshot(place):
+    """a snapshot of btrfs is another folder"""
+    image, top = place.root + "/btrfs", place.root + "/top"
+    os.mkdir(top)
+    with open(image, "wb") as file:
+        file.truncate(256 << 20)
+    made = shutil.which("mkfs.btrfs") and not any(
+        subprocess.run(words, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL).returncode
+        for words in (["mkfs.btrfs", "-q", image],
+                      ["mount", "-o", "loop", image, top]))
+    if not made:
+        raise Skip("there is no btrfs here")
+    try:
+        place.share = top + "/share"
+        subprocess.run(["btrfs", "-q", "subvolume", "create", place.share],
+                       check=True)
+        daemon = Daemon(place)
+        daemon.step(1, "echo 1 > one")
+        daemon.end()
+        subprocess.run(["btrfs", "-q", "subvolume", "snapshot", place.share,
+                        top + "/copy"], check=True)
+        words = ("--undo-dir", place.root + "/.stepback/share")
+        status, _, err = call(place, "undo", "-C", top + "/copy", *words)
+        equal(status, 1)
+        contains(err, "step 1 changed another folder than %s/copy" % top)
+        # And it is the same one after the next mount.
+        subprocess.run(["umount", top], check=True)
+        subprocess.run(["mount", "-o", "loop", image, top], check=True)
+        equal(call(place, "undo", "-C", place.share, *words)[0], 0)
+        equal((os.listdir(place.share), os.listdir(top + "/copy")),
+              ([], ["one"]))
+    finally:
+        subprocess.run(["umount", top], check=True)
 
 
 @test

@@ -338,63 +338,6 @@ static void between_two_tries(struct edits *f)
     g_assert_true(edits_is_set_aside(f, "precious"));
 }
 
-/* The folder is not the one that the step was in. */
-static void other_folder(struct edits *f)
-{
-    g_autofree char *gone = g_strconcat(f->w->share, ".gone", NULL);
-    g_autoptr(GPtrArray) now = NULL;
-
-    world_step(f->w);
-    client_mkdir(f, "new");
-    edits_client_put(f, "new/own", O_CREAT, "own");
-    edits_client_put(f, "file", 0, "of the step");
-    g_assert_cmpint(f->w->backend->unlink(f->w, "dir/file"), ==, 0);
-    f->w->backend->kill(f->w);
-    g_assert_cmpint(rename(f->w->share, gone), ==, 0);
-    g_assert_cmpint(mkdir(f->w->share, 0755), ==, 0);
-    host_mkdir(f, "new");
-    edits_write(f, "new/own", "precious");
-    edits_write(f, "file", "precious");
-    now = world_snapshot(f->w);
-    g_assert_true(world_start(f->w));
-    world_assert_equal(f->w, now);
-    g_assert_cmpuint(world_history_count(f->w), ==, 0);
-    g_assert_true(f->w->backend->log_elsewhere || edits_is_set_aside(f, "old"));
-    world_step(f->w); /* and it goes on */
-    edits_client_put(f, "file", 0, "of the step");
-    f->w->backend->kill(f->w);
-    g_assert_true(world_start(f->w));
-    world_assert_equal(f->w, now);
-}
-
-/* The same with a step that was closed: with force it is passed by. */
-static void other_folder_later(struct edits *f)
-{
-    g_autofree char *gone = g_strconcat(f->w->share, ".gone", NULL);
-    g_autoptr(GPtrArray) now = NULL;
-    int64_t id = world_step(f->w);
-    json_t *answer;
-
-    client_mkdir(f, "new");
-    edits_client_put(f, "file", 0, "of the step");
-    json_decref(world_close_step(f->w, id));
-    f->w->backend->stop(f->w);
-    g_assert_cmpint(rename(f->w->share, gone), ==, 0);
-    g_assert_cmpint(mkdir(f->w->share, 0755), ==, 0);
-    host_mkdir(f, "new");
-    edits_write(f, "file", "precious");
-    now = world_snapshot(f->w);
-    g_assert_true(world_start(f->w));
-    world_refused(f->w, "rollback", edits_undo_payload(false),
-                  ERROR_PREIMAGE_CORRUPT);
-    g_assert_cmpuint(world_history_count(f->w), ==, 1);
-    answer = world_request(f->w, "rollback", edits_undo_payload(true));
-    g_assert_true(edits_warns(answer, "changed another folder"));
-    json_decref(answer);
-    world_assert_equal(f->w, now);
-    g_assert_cmpuint(world_history_count(f->w), ==, 0);
-}
-
 /* ---- not told ------------------------------------------------------------ */
 
 static void make_kinds(struct edits *f)
@@ -477,8 +420,6 @@ static const struct edits_case cases[] = {
     { "foreign/written-into-warned", written_into_warned },
     { "foreign/many", many },
     { "foreign/between-two-tries", between_two_tries },
-    { "foreign/other-folder", other_folder },
-    { "foreign/other-folder-later", other_folder_later },
     { "foreign/own", own },
     { "foreign/own-in-next-step", own_in_next_step },
 };

@@ -281,6 +281,11 @@ size_t fuse_server_refuse(struct fuse_server *server,
     return fuse_request_finish(&request, error);
 }
 
+void fuse_server_set_mount_dev(struct fuse_server *server, dev_t dev)
+{
+    ic_set_mount_dev(server->ic, dev);
+}
+
 struct parked *fuse_server_parked(struct fuse_server *server)
 {
     return server->parked;

@@ -81,6 +81,10 @@ size_t fuse_server_refuse(struct fuse_server *server,
                           unsigned n_in, const struct iovec *out,
                           unsigned n_out, int error);
 
+/* The share is mounted on this host, as a file system with this st_dev; 0: it
+ * is not any more. Any thread. */
+void fuse_server_set_mount_dev(struct fuse_server *server, dev_t dev);
+
 /* What those who bring requests park them with. */
 struct parked *fuse_server_parked(struct fuse_server *server);
 

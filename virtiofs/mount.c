@@ -26,7 +26,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "common/errors.h"
@@ -287,8 +289,19 @@ static void unmount(struct mount *mount, struct fuse_session *session)
         fuse_session_unmount(session);
 }
 
+/* Nothing is asked of the server for that. */
+static void tell_device(const struct mount *mount, const char *dir)
+{
+    struct statx st;
+
+    if (statx(AT_FDCWD, dir, AT_STATX_DONT_SYNC, 0, &st) == 0 &&
+        st.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+        fuse_server_set_mount_dev(mount->server,
+                                  makedev(st.stx_dev_major, st.stx_dev_minor));
+}
+
 static void run_readers(struct mount *mount, struct fuse_session *session,
-                        int stop_fd)
+                        const char *dir, int stop_fd)
 {
     struct pollfd p[2] = { { .fd = mount->ended, .events = POLLIN },
                            { .fd = stop_fd, .events = POLLIN } };
@@ -296,6 +309,8 @@ static void run_readers(struct mount *mount, struct fuse_session *session,
 
     for (unsigned i = 0; i < N_READERS; i++)
         readers[i] = g_thread_new("fuse-reader", reader_main, mount);
+    tell_device(mount, dir);
+    log_info(LOG_FS_BACKEND, "ready: mounted on %s", dir);
     while (poll(p, 2, -1) < 0 && errno == EINTR)
         ;
     unmount(mount, session);
@@ -329,10 +344,9 @@ static int serve_session(struct mount *mount, struct fuse_session *session,
         fuse_session_unmount(session);
         return error;
     }
-    log_info(LOG_FS_BACKEND, "ready: mounted on %s", dir);
     mount->parked = parked_queue_new(fuse_server_parked(mount->server),
                                      wake_for_ready, mount, g_free);
-    run_readers(mount, session, stop_fd);
+    run_readers(mount, session, dir, stop_fd);
     parked_queue_free(mount->parked);
     return atomic_load(&mount->failed);
 }
