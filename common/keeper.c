@@ -9,9 +9,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -123,6 +123,13 @@ char *keeper_process_name(pid_t pid, void *opaque)
         n = recv(keeper->fd, name, sizeof(name), 0);
     pthread_mutex_unlock(&keeper->lock);
     return n > 0 ? g_strndup(name, (size_t)n) : NULL;
+}
+
+bool keeper_lives(const struct keeper *keeper)
+{
+    struct pollfd p = { .fd = keeper->fd };
+
+    return poll(&p, 1, 0) == 0;
 }
 
 void keeper_free(struct keeper *keeper)

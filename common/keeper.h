@@ -14,6 +14,7 @@
 #define COMMON_KEEPER_H
 
 #include <glib.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct keeper;
@@ -28,6 +29,9 @@ struct keeper *keeper_start(const char *const *sockets, GError **error);
 /* A new string, or NULL if there is no such process; keeper is a struct keeper.
  * For ic_options.process_name. */
 char *keeper_process_name(pid_t pid, void *keeper);
+
+/* False: somebody has killed it, and nobody removes the sockets. */
+bool keeper_lives(const struct keeper *keeper);
 
 /* Let it go: it removes the sockets and ends. NULL is allowed. */
 void keeper_free(struct keeper *keeper);

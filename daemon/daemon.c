@@ -132,6 +132,12 @@ static void remove_sockets(const struct daemon *daemon)
 {
     const struct daemon_options *options = daemon->options;
 
+    if (daemon->keeper && !keeper_lives(daemon->keeper))
+        log_warn(LOG_FS_BACKEND,
+                 "stepback-keeper was killed: sockets of this daemon stay "
+                 "where they are, which the next one replaces");
+    if (daemon->keeper)
+        return;
     if (options->socket_path && daemon->listen_fd >= 0)
         unix_socket_remove(options->socket_path);
     if (options->interceptor_socket && daemon->control_fd >= 0)
@@ -252,8 +258,7 @@ static gboolean run_sandboxed(struct daemon *daemon, GError **error)
         g_thread_unref(g_thread_new("signals", wait_for_signal, daemon));
         ok = serve(daemon, error);
     }
-    if (!daemon->keeper)
-        remove_sockets(daemon);
+    remove_sockets(daemon);
     sandbox_free(daemon->sandbox);
     keeper_free(daemon->keeper);
     g_free(daemon->share_name);

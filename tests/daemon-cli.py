@@ -358,6 +358,25 @@ def live_mount(place):
 
 
 @test
+def killed_keeper(place):
+    """sockets that nobody removes any more are told of, and replaced"""
+    for sandbox in ("namespace", "chroot"):
+        server = Server(place, "--sandbox=" + sandbox)
+        with open("/proc/%d/task/%d/children" % ((server.process.pid,) * 2)) \
+                as file:
+            keeper = int(file.read().split()[0])
+        with open("/proc/%d/comm" % keeper) as file:
+            equal(file.read(), "stepback-keeper\n")
+        os.kill(keeper, signal.SIGKILL)
+        equal(server.end(), 0)
+        contains(server.said(), "stepback-keeper was killed")
+        equal(os.path.exists(server.path), True)
+    server = Server(place)
+    server.end()
+    equal("stepback-keeper" in server.said(), False)
+
+
+@test
 def kept_capabilities(place):
     """capabilities cannot be taken away where all are kept"""
     base = ("--shared-dir=" + place.share, "--socket-path=/nowhere/s")
