@@ -278,11 +278,26 @@ static void print_json_error(const GError *error, json_t *data)
     json_decref(response);
 }
 
+/* Which log has been asked. There may be others: of a folder above, or at a
+ * place that was not named. A new string, or NULL. */
+static char *name_log(const char *dir)
+{
+    g_autofree char *above = cli_place_above(dir);
+    g_autofree char *log = ic_default_undo_dir(dir, NULL);
+
+    if (above)
+        return g_strdup_printf("A folder above it has a log: %s", above);
+    return has_log(dir) ? g_strdup_printf("That is what the log %s says; one "
+                                          "that is elsewhere is named with "
+                                          "--undo-dir.",
+                                          log)
+                        : NULL;
+}
+
 /* What helps against an error, or NULL. A new string. */
 static char *remedy(const struct cli_place *place, const GError *error)
 {
     g_autofree char *undo = cli_place_command(place, "undo");
-    g_autofree char *above = NULL;
 
     switch (error_code_of(error)) {
     case ERROR_UNDO_VERSION_MISMATCH:
@@ -300,10 +315,8 @@ static char *remedy(const struct cli_place *place, const GError *error)
                         "an assistant's session) has a command under way: wait "
                         "for its end, or stop the command.");
     case ERROR_NOTHING_TO_UNDO:
-        if (!place->undo_dir)
-            above = cli_place_above(place->dir ? place->dir : ".");
-        return above ? g_strdup_printf("A folder above it has a log: %s", above)
-                     : NULL;
+    case ERROR_NOTHING_TO_REDO:
+        return place->undo_dir ? NULL : name_log(place->dir ? place->dir : ".");
     default:
         return NULL;
     }

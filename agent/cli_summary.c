@@ -108,13 +108,17 @@ char *cli_summary_recovery(json_t *report)
 {
     const char *text = json_string_value(json_object_get(report, "message"));
     gint64 restored = member(report, "restored_paths");
+    const char *type = json_string_value(json_object_get(report, "type"));
     g_autofree char *command = printable_command(report);
+    bool ambient = g_strcmp0(type, "ambient") == 0;
 
     if (text && !json_is_true(json_object_get(report, "taken_back")))
         return g_strdup(text);
     return g_strdup_printf("a step that did not end was taken back: %s "
                            "(%" G_GINT64_FORMAT " path%s restored)",
-                           *command ? command : "changes outside commands",
+                           *command  ? command
+                           : ambient ? "changes outside commands"
+                                     : type,
                            restored, restored == 1 ? "" : "s");
 }
 

@@ -296,6 +296,11 @@ def step_over_the_limit(place):
     equal((status, json.loads(out)["discarded_steps"], err), (0, 1, ""))
     equal(call(place, "history", "-C", place.share)[1],
           b"There is nothing to undo.\n")
+    # Who has forgotten to name the log sees which one was asked.
+    for command in ("undo", "redo"):
+        status, out, err = call(place, command, "-C", place.share)
+        equal((status, out), (1, b""))
+        contains(err, "what the log %s/.stepback/share says" % place.root)
 
 
 @test
