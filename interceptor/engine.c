@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine - see engine.h: opening, closing, the gate, ambient steps.
+ * engine - see engine.h: opening, closing, ambient steps.
  */
 #include "interceptor/engine.h"
 
@@ -21,8 +21,6 @@
 #include "interceptor/barriers.h"
 #include "interceptor/configure.h"
 #include "interceptor/limits.h"
-#include "interceptor/outside.h"
-#include "interceptor/redo.h"
 #include "interceptor/rights.h"
 #include "interceptor/rollback.h"
 #include "interceptor/steps.h"
@@ -30,106 +28,6 @@
 #include "interceptor/thread.h"
 
 enum { AMBIENT_MS = 5000 };
-
-int64_t engine_now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-/* ---- the gate ------------------------------------------------------------ */
-
-static void gate_init(pthread_rwlock_t *gate)
-{
-    pthread_rwlockattr_t attr;
-
-    pthread_rwlockattr_init(&attr);
-    pthread_rwlockattr_setkind_np(&attr,
-                                  PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-    pthread_rwlock_init(gate, &attr);
-    pthread_rwlockattr_destroy(&attr);
-}
-
-/* Read-lock the gate when nothing but a rollback stands against changes. */
-static int pass_gate(struct ic *ic)
-{
-    for (;;) {
-        int rc = parking_holds(&ic->parking) ? parking_pass(&ic->parking) : 0;
-
-        if (rc < 0)
-            return rc;
-        pthread_rwlock_rdlock(&ic->gate);
-        /* Who asks for a decision drains the gate before it says so: whoever
-         * gets in after that sees the hold here. */
-        if (!(parking_holds(&ic->parking) & ~(unsigned)PARKING_ROLLBACK))
-            return 0;
-        pthread_rwlock_unlock(&ic->gate);
-    }
-}
-
-static void note_change(struct ic *ic)
-{
-    int64_t now = engine_now_ms();
-
-    /* Stored only when it moves, so that writers do not share the line. */
-    if (atomic_load_explicit(&ic->last_change_ms, memory_order_relaxed) != now)
-        atomic_store_explicit(&ic->last_change_ms, now, memory_order_relaxed);
-}
-
-bool engine_is_mounted(const struct ic *ic, const struct ic_inode *inode)
-{
-    return ic->undo_dir && (inode->dev != ic->dev || inode->other_mount);
-}
-
-int engine_enter(struct ic *ic, const struct ic_inode *inode)
-{
-    int rc;
-
-    if (ic->read_only)
-        return -EROFS;
-    /* The log cannot take its inodes; those of another filesystem have numbers
-     * that mean nothing here. */
-    if (engine_is_mounted(ic, inode))
-        return -EROFS;
-    rc = pass_gate(ic);
-    /* A change that is refused shows, too, that a command is not at rest. */
-    note_change(ic);
-    if (rc == 0 && ic->broken) {
-        pthread_rwlock_unlock(&ic->gate);
-        return ic->broken;
-    }
-    return rc;
-}
-
-void engine_leave(struct ic *ic)
-{
-    if (atomic_load_explicit(&ic->notes_leave, memory_order_relaxed))
-        atomic_store(&ic->last_leave_ms, engine_now_ms());
-    pthread_rwlock_unlock(&ic->gate);
-}
-
-bool engine_captures(struct ic *ic)
-{
-    return ic->log &&
-           !atomic_load_explicit(&ic->wal.unprotected, memory_order_acquire);
-}
-
-int engine_need_step(struct ic *ic)
-{
-    int rc;
-
-    if (!engine_captures(ic))
-        return 0;
-    rc = redo_drop_all(ic);
-    if (rc < 0)
-        return rc;
-    if (ic->wal.step)
-        return limits_check_step(ic);
-    return steps_begin(ic, undo_log_least_id(ic->log) - 1, IC_STEP_AMBIENT,
-                       NULL);
-}
 
 /* ---- the timer ----------------------------------------------------------- */
 
@@ -238,6 +136,29 @@ static bool open_root(struct ic *ic, const char *share, GError **error)
         inode_table_set_mount(ic->inodes, fd);
     ic->root = inode_table_take(ic->inodes, fd_steal(&fd), &st, 0, NULL, NULL);
     return true;
+}
+
+/* On overlayfs over several file systems a file has its layer's device and
+ * number, unless xino is on: then nothing of it could be kept, nor could the
+ * client write what it makes. Seen by a file without a name (Linux 6.3). */
+static bool check_overlay(const struct ic *ic, GError **error)
+{
+    struct statfs fs;
+    fd_auto int fd = -1;
+    struct stat st;
+
+    if (ic->read_only || fstatfs(ic->root->fd, &fs) != 0 ||
+        fs.f_type != OVERLAYFS_SUPER_MAGIC)
+        return true;
+    fd = sys_openat(ic->root->fd, ".", O_TMPFILE | O_RDWR, 0600);
+    if (fd < 0 || sys_stat_fd(fd, &st) < 0 || st.st_dev == ic->dev)
+        return true;
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                "%s: no undo log can be kept of this overlayfs, whose layers "
+                "are on several file systems, so that files have not its "
+                "device number; mount it with xino=on",
+                ic->share);
+    return false;
 }
 
 /* Local, with a time of birth for each inode that nobody can set, of the
@@ -399,6 +320,12 @@ static bool open_log(struct ic *ic, const struct ic_options *options,
     return true;
 }
 
+/* And not for those who look or undo. */
+static bool serves_with_log(const struct ic_options *options)
+{
+    return options->undo_dir && !options->no_watch;
+}
+
 struct ic *ic_open_share(const struct ic_options *options, GError **error)
 {
     struct ic *ic = g_new0(struct ic, 1);
@@ -419,7 +346,7 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     ic->ambient_ms = options->ambient_ms ? options->ambient_ms : AMBIENT_MS;
     ic->wal.dir = ic->wal.blobs = -1;
     ic->unkept = barriers_new();
-    gate_init(&ic->gate);
+    engine_init_gate(ic);
     pthread_mutex_init(&ic->names, NULL);
     init_timer(ic);
     durable_init(&ic->durable);
@@ -433,12 +360,13 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     if (!limits_set(&ic->limits, &options->limits, error) ||
         !ic_outside_policy_check(ic->outside_policy, error) ||
         !open_root(ic, options->share, error) ||
+        (serves_with_log(options) && !check_overlay(ic, error)) ||
         !limit_inodes(ic, options, error) ||
         (ic->undo_dir && !open_log(ic, options, error))) {
         ic_close(ic);
         return NULL;
     }
-    if (ic->undo_dir && !options->no_watch) {
+    if (serves_with_log(options)) {
         folder_warn_of_other(ic);
         ic->watch = watch_new(ic);
     }

@@ -53,7 +53,8 @@ struct ic {
 
     struct ic_inode *root;
     dev_t dev;
-    _Atomic dev_t mount_dev; /* of ic_set_mount_dev() */
+    _Atomic dev_t mount_dev;   /* of ic_set_mount_dev() */
+    _Atomic bool told_mounted; /* that what is mounted there is read-only */
     struct inode_table *inodes;
 
     pthread_rwlock_t gate;
@@ -90,6 +91,9 @@ struct ic {
     pthread_cond_t timer_cond;
     bool timer_stop;
 };
+
+/* Once, before all else. */
+void engine_init_gate(struct ic *ic);
 
 /* A change begins: waits for the gate and leaves it read-locked, or fails
  * (-EROFS, -EIO, -EPERM, IC_PARKED) and does not. */
