@@ -109,9 +109,9 @@ static void tell_given_up(struct ic *ic, const struct step *step)
     if (staging && sys_stat_name(ic->root->fd, staging, &st) < 0)
         staging = NULL;
     text = g_strdup_printf(
-        "the rollback of step %" G_GINT64_FORMAT
-        " was given up half-way: the folder stays as it is; what the log had "
-        "kept is in %s/damaged%s%s",
+        "step %" G_GINT64_FORMAT
+        ", which had not come to its end or was half taken back, was given up: "
+        "the folder stays as it is; what the log had kept is in %s/damaged%s%s",
         step ? step->id : 0, ic->undo_dir,
         staging ? ", and what was put aside is in the folder, in " : "",
         staging ? staging : "");
@@ -122,7 +122,14 @@ static void tell_given_up(struct ic *ic, const struct step *step)
                           "rollback_given_up"));
 }
 
-/* A rollback that stopped half-way. */
+/* It would have become a step, and is forgotten like one. */
+static bool is_ambient(const struct step *step)
+{
+    return step && step->type == IC_STEP_AMBIENT && !step->end &&
+           !step->inverse;
+}
+
+/* A step that did not end, or a rollback that stopped half-way. */
 static int give_up(struct ic *ic)
 {
     fd_auto int dir = undo_log_open_wal(ic->log);
@@ -134,6 +141,10 @@ static int give_up(struct ic *ic)
     if (dir >= 0)
         step_load(dir, NULL, NULL, &step);
     undo_log_release_reserve(ic->log); /* the disk may be full */
+    if (is_ambient(step)) {
+        rc = undo_log_discard_wal(ic->log, step->id, step->seq, true);
+        return rc < 0 ? rc : undo_log_discard(ic->log);
+    }
     rc = undo_log_give_up(ic->log, step ? step->id : 0, step ? step->seq : 0);
     if (rc == 0)
         tell_given_up(ic, step);

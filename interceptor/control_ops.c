@@ -207,7 +207,13 @@ static json_t *handle_discard(struct ic *ic, json_t *payload, GError **error)
 
 static json_t *path_value(const char *path)
 {
-    return json_string(path ? path : "");
+    json_t *object;
+
+    if (json_bytes_is_text(path, strlen(path)))
+        return json_string(path);
+    object = json_object();
+    json_bytes_set(object, "path", path, strlen(path));
+    return object;
 }
 
 static json_t *handle_status(struct ic *ic, json_t *payload, GError **error)

@@ -224,7 +224,7 @@ static bool limit_inodes(struct ic *ic, const struct ic_options *options,
         limits.mount_fd = sys_openat(ic->root->fd, ".", O_RDONLY | O_DIRECTORY,
                                      0);
     find_prints(ic->root->fd, &limits);
-    folder_mark_look(&ic->folder, ic->root->fd, limits.has_births, ic->share);
+    folder_mark_look(&ic->folder, ic->root->fd, !limits.has_births, ic->share);
     if (limits.mount_fd < 0) {
         if (limits.handles == IC_FILE_HANDLES_MANDATORY) {
             g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
@@ -291,6 +291,12 @@ static bool recover(struct ic *ic, bool keep_unfinished, GError **error)
     return true;
 }
 
+/* And not for those who look or undo. */
+static bool serves_with_log(const struct ic_options *options)
+{
+    return options->undo_dir && !options->no_watch;
+}
+
 static bool open_log(struct ic *ic, const struct ic_options *options,
                      GError **error)
 {
@@ -300,6 +306,8 @@ static bool open_log(struct ic *ic, const struct ic_options *options,
                                    options->no_recovery, error);
     if (!ic->closed_log)
         return false;
+    if (undo_log_dev(ic->closed_log) == ic->dev)
+        g_clear_pointer(&ic->folder.subvolume, g_free);
     if (undo_log_other_version(ic->closed_log)) {
         configure_tell_version(ic);
         return true;
@@ -316,14 +324,11 @@ static bool open_log(struct ic *ic, const struct ic_options *options,
         undo_log_take_over(ic->log, options->control_socket,
                            options->no_timer ? 0 : tick_ms(ic));
     undo_log_take_reserve(ic->log);
-    limits_apply_locked(ic); /* nobody else is there yet */
+    /* Nobody else is there yet. Neither who looks or undoes forgets steps, nor
+     * who may have been started with this log by mistake. */
+    if (serves_with_log(options) && !folder_warn_of_other(ic))
+        limits_apply_locked(ic);
     return true;
-}
-
-/* And not for those who look or undo. */
-static bool serves_with_log(const struct ic_options *options)
-{
-    return options->undo_dir && !options->no_watch;
 }
 
 struct ic *ic_open_share(const struct ic_options *options, GError **error)
@@ -367,7 +372,6 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
         return NULL;
     }
     if (serves_with_log(options)) {
-        folder_warn_of_other(ic);
         ic->watch = watch_new(ic);
     }
     if (ic->undo_dir && !options->no_timer)

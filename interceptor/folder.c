@@ -4,8 +4,11 @@
  */
 #include "interceptor/folder.h"
 
+#include <fcntl.h>
+#include <linux/btrfs.h>
 #include <linux/magic.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/vfs.h>
 
 #include "common/errors.h"
@@ -17,28 +20,38 @@
 
 /* ---- what is known ------------------------------------------------------- */
 
-static int64_t lasting_fsid(int rootfd)
+static char *read_subvolume(int rootfd)
 {
+    struct btrfs_ioctl_get_subvol_info_args info = { 0 };
     struct statfs fs;
-    int64_t fsid;
+    fd_auto int fd = -1;
+    GString *text;
+    guint any = 0;
 
-    if (fstatfs(rootfd, &fs) != 0 ||
-        (fs.f_type != EXT4_SUPER_MAGIC && fs.f_type != BTRFS_SUPER_MAGIC))
-        return 0;
-    G_STATIC_ASSERT(sizeof(fs.f_fsid) == sizeof(fsid));
-    memcpy(&fsid, &fs.f_fsid, sizeof(fsid));
-    return fsid;
+    if (fstatfs(rootfd, &fs) != 0 || fs.f_type != BTRFS_SUPER_MAGIC)
+        return NULL;
+    fd = sys_openat(rootfd, ".", O_RDONLY | O_DIRECTORY, 0);
+    /* It may be 1 with the answer there. */
+    if (fd < 0 || ioctl(fd, BTRFS_IOC_GET_SUBVOL_INFO, &info) < 0)
+        return NULL;
+    text = g_string_new(NULL);
+    for (size_t i = 0; i < sizeof(info.uuid); i++) {
+        g_string_append_printf(text, "%02x", info.uuid[i]);
+        any |= info.uuid[i];
+    }
+    return g_string_free(text, any == 0); /* some have none: NULL */
 }
 
-void folder_mark_look(struct folder_mark *mark, int rootfd, bool births,
+void folder_mark_look(struct folder_mark *mark, int rootfd, bool born_moves,
                       const char *path)
 {
     struct timespec born, changed;
 
     folder_mark_clear(mark);
-    if (births && sys_birth_name(rootfd, ".", &born, &changed) == 0)
+    if (sys_birth_name(rootfd, ".", &born, &changed) == 0)
         mark->born = sys_time_us(&born);
-    mark->fsid = lasting_fsid(rootfd);
+    mark->born_moves = born_moves;
+    mark->subvolume = read_subvolume(rootfd);
     mark->path = g_strdup(path);
 }
 
@@ -46,11 +59,13 @@ void folder_mark_copy(struct folder_mark *mark, const struct folder_mark *from)
 {
     folder_mark_clear(mark);
     *mark = *from;
+    mark->subvolume = g_strdup(from->subvolume);
     mark->path = g_strdup(from->path);
 }
 
 void folder_mark_clear(struct folder_mark *mark)
 {
+    g_free(mark->subvolume);
     g_free(mark->path);
     *mark = (struct folder_mark){ 0 };
 }
@@ -59,8 +74,8 @@ void folder_mark_write(const struct folder_mark *mark, json_t *record)
 {
     if (mark->born)
         json_object_set_new(record, "born", json_integer(mark->born));
-    if (mark->fsid)
-        json_object_set_new(record, "fsid", json_integer(mark->fsid));
+    if (mark->subvolume)
+        json_object_set_new(record, "subvolume", json_string(mark->subvolume));
     if (mark->path) {
         json_t *path = json_object();
 
@@ -75,23 +90,58 @@ void folder_mark_read(struct folder_mark *mark, json_t *record)
 
     folder_mark_clear(mark);
     mark->born = json_integer_value(json_object_get(record, "born"));
-    mark->fsid = json_integer_value(json_object_get(record, "fsid"));
+    mark->subvolume = g_strdup(
+        json_string_value(json_object_get(record, "subvolume")));
     mark->path = path ? json_bytes_get(path, "v", NULL) : NULL;
 }
 
 /* ---- steps --------------------------------------------------------------- */
 
-/* What is not known does not differ. */
-static bool may_be_equal(int64_t a, int64_t b)
+/* After its first change, so from its end at the latest, the root of an overlay
+ * keeps its birth. */
+static bool was_born_later(const struct ic *ic, const struct step *step)
 {
-    return a == 0 || b == 0 || a == b;
+    json_t *ended = json_object_get(step->end, "us");
+
+    return ic->folder.born >
+           (ended ? json_integer_value(ended) : undo_log_owner_gone(ic->log));
+}
+
+/* What is not known does not differ. */
+static bool has_other_birth(const struct ic *ic, const struct step *step)
+{
+    if (!step->folder.born || !ic->folder.born ||
+        step->folder.born == ic->folder.born)
+        return false;
+    return !ic->folder.born_moves || was_born_later(ic, step);
+}
+
+static bool has_other_subvolume(const struct ic *ic, const struct step *step)
+{
+    return step->folder.subvolume && ic->folder.subvolume &&
+           strcmp(step->folder.subvolume, ic->folder.subvolume) != 0;
 }
 
 bool folder_is_of(const struct ic *ic, const struct step *step)
 {
-    return step->root->ino == ic->root->ino &&
-           may_be_equal(step->folder.born, ic->folder.born) &&
-           may_be_equal(step->folder.fsid, ic->folder.fsid);
+    return step->root->ino == ic->root->ino && !has_other_birth(ic, step) &&
+           !has_other_subvolume(ic, step);
+}
+
+bool folder_may_pass_by(struct ic *ic, const struct step *step)
+{
+    size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+    bool found = false;
+
+    for (size_t i = count; i > 0 && !found; i--) {
+        fd_auto int dir = undo_log_open_step(ic->log, entries[i - 1].id);
+        g_autoptr(step_auto) older = NULL;
+
+        found = dir >= 0 && step_load_summary(dir, &older) == 0 &&
+                older->seq < step->seq && folder_is_of(ic, older);
+    }
+    return found;
 }
 
 /* Its name then, or that another one had the same. A new string. */
@@ -104,21 +154,27 @@ static char *describe(const struct ic *ic, const struct step *step)
     return g_strdup_printf(" (%s, by its name then)", step->folder.path);
 }
 
-gboolean folder_check(const struct ic *ic, const struct step *step,
+gboolean folder_check(struct ic *ic, const struct step *step, bool undone,
                       GError **error)
 {
     g_autofree char *which = NULL;
+    const char *way;
 
     if (folder_is_of(ic, step))
         return TRUE;
     which = describe(ic, step);
+    way = undone && folder_may_pass_by(ic, step)
+              ? "or pass it by with force ('stepback undo --force'), which is "
+                "the end of its undo, and what is kept of it is put into "
+                "damaged/ in"
+              : "or, if that folder is gone, forget all steps ('stepback undo "
+                "--discard') of";
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
                 "step %" G_GINT64_FORMAT
-                "%s changed another folder than %s%s: nothing of it is undone "
-                "or redone but there; if that folder is gone, 'stepback undo "
-                "--discard' forgets all steps of the log %s",
+                "%s changed another folder than %s%s, and nothing of it is "
+                "undone or redone in this one: undo it there, %s the log %s",
                 step->id, step->end ? "" : ", which did not end,", ic->share,
-                which, ic->undo_dir);
+                which, way, ic->undo_dir);
     return FALSE;
 }
 
@@ -142,17 +198,13 @@ static char *other_folder(const struct ic *ic, int dir)
     return describe(ic, step);
 }
 
-void folder_warn_of_other(struct ic *ic)
+bool folder_warn_of_other(struct ic *ic)
 {
-    size_t count = 0, redos = 0;
-    const struct undo_log_entry *entries;
-    const int64_t *seqs;
+    size_t count, redos;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+    const int64_t *seqs = undo_log_redos(ic->log, &redos);
     g_autofree char *which = NULL;
 
-    if (!ic->log)
-        return;
-    entries = undo_log_entries(ic->log, &count);
-    seqs = undo_log_redos(ic->log, &redos);
     if (count > 0 && !entries[count - 1].damaged)
         which = other_folder(
             ic, undo_log_open_step(ic->log, entries[count - 1].id));
@@ -165,4 +217,5 @@ void folder_warn_of_other(struct ic *ic)
             "be undone and redone only there; give this folder a log of its "
             "own, or forget these steps with 'stepback undo --discard'",
             ic->undo_dir, ic->share, which);
+    return which != NULL;
 }

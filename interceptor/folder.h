@@ -8,7 +8,8 @@
  * step is undone, redone or finished but in its folder.
  *
  * That is told by the root's inode number, which is often given again at once;
- * so also by its birth and by its file system, as far as these are known.
+ * so also by its birth, and on btrfs by the subvolume, as far as these are
+ * known. An exact copy of a whole disk is the same folder to all of these.
  */
 #ifndef INTERCEPTOR_FOLDER_H
 #define INTERCEPTOR_FOLDER_H
@@ -23,20 +24,21 @@ struct ic_step_info;
 struct step;
 
 struct folder_mark {
-    int64_t born; /* of the root: us since the epoch; 0: not known */
+    /* Of the root: us since the epoch; 0: not known. On overlayfs it is another
+     * after the first change below the root, when that is copied up. */
+    int64_t born;
+    bool born_moves;
 
-    /* f_fsid of statfs(2), where it stays the same: ext4 makes it of its UUID,
-     * btrfs of that and the subvolume, so that a snapshot has another. XFS and
-     * F2FS make it of the device's number, which may change at each boot. 0:
-     * not known. */
-    int64_t fsid;
+    /* Of btrfs, as text; a snapshot has another. NULL: not known, or the log is
+     * in the same subvolume, and so whatever is a snapshot of one is of the
+     * other. */
+    char *subvolume;
 
     char *path; /* where the folder was then; NULL: not known */
 };
 
-/* What is to be known of this root. births: the file system's times of birth
- * stay what they are. path is copied. */
-void folder_mark_look(struct folder_mark *mark, int rootfd, bool births,
+/* What is to be known of this root. born_moves: as above. path is copied. */
+void folder_mark_look(struct folder_mark *mark, int rootfd, bool born_moves,
                       const char *path);
 
 void folder_mark_copy(struct folder_mark *mark, const struct folder_mark *from);
@@ -50,16 +52,22 @@ void folder_mark_read(struct folder_mark *mark, json_t *record);
 /* Was it the share that this step changed? */
 bool folder_is_of(const struct ic *ic, const struct step *step);
 
-/* ERROR_INVALID_DIRECTORY, with the way out: it was not. */
-gboolean folder_check(const struct ic *ic, const struct step *step,
+/* ERROR_INVALID_DIRECTORY, with the way out: it was not. undone: the step is
+ * to be undone, where folder_may_pass_by() says whether force can help. */
+gboolean folder_check(struct ic *ic, const struct step *step, bool undone,
                       GError **error);
+
+/* Has the log steps of the share that this one hides? Then the log is the
+ * share's, the step is a stranger, and whoever insists may pass it by. Where
+ * the log has no other steps the folder may well have been named by mistake. */
+bool folder_may_pass_by(struct ic *ic, const struct step *step);
 
 /* What the step noted (report_from_step()), for those who look. Of another
  * folder it says so, and is not undoable. */
 struct ic_step_info *folder_report(const struct ic *ic, struct step *step);
 
 /* A warning if the newest step of the log, or the newest one to redo, changed
- * another folder than the share. */
-void folder_warn_of_other(struct ic *ic);
+ * another folder than the share. True: so it is. */
+bool folder_warn_of_other(struct ic *ic);
 
 #endif

@@ -68,7 +68,7 @@ static gboolean preview_step(struct ic *ic, int64_t id, bool force, bool newest,
         g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;
     }
-    if (!folder_check(ic, step, error)) {
+    if (!folder_check(ic, step, true, error)) {
         g_ptr_array_add(result->steps, folder_report(ic, step));
         return FALSE;
     }
@@ -89,7 +89,7 @@ static gboolean preview_unfinished(struct ic *ic,
 
     if (!rollback_load_step(ic, dir, true, &step, error))
         return FALSE;
-    if (!folder_check(ic, step, error)) {
+    if (!folder_check(ic, step, true, error)) {
         g_ptr_array_add(result->steps, folder_report(ic, step));
         return FALSE;
     }

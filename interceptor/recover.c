@@ -195,6 +195,19 @@ static bool is_empty(int dir)
     return sys_dir_is_empty(dir, STEP_BLOBS) != 0;
 }
 
+static void tell_redone(struct ic *ic, const struct ic_step_info *info)
+{
+    json_t *payload = report_to_json(info);
+    g_autofree char *text = g_strdup_printf("redoing step %" G_GINT64_FORMAT
+                                            " was interrupted; it is done now",
+                                            info->id);
+
+    log_warn(LOG_UNDO, "%s", text);
+    json_object_set_new(payload, "code", json_string("redo_finished"));
+    json_object_set_new(payload, "message", json_string(text));
+    events_send(ic->events, "event.warning", payload);
+}
+
 static bool recover_redo(struct ic *ic, const struct step *inverse,
                          GError **error)
 {
@@ -203,10 +216,7 @@ static bool recover_redo(struct ic *ic, const struct step *inverse,
     if (!redo_finish(ic, inverse, &info, error))
         return false;
     if (info)
-        events_warn(ic->events,
-                    "redoing step %" G_GINT64_FORMAT
-                    " was interrupted; it is done now",
-                    info->id);
+        tell_redone(ic, info);
     ic_step_info_free(info);
     return true;
 }
@@ -227,7 +237,7 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
      */
     if (rc == 0)
         undo_log_use(ic->log, 0, step->seq);
-    if (rc == 0 && !folder_check(ic, step, error))
+    if (rc == 0 && !folder_check(ic, step, true, error))
         return false;
     if (rc == 0 && step->inverse)
         return recover_redo(ic, step, error);

@@ -384,7 +384,7 @@ static gboolean redo_newest(struct ic *ic, bool force,
     gboolean ok;
     int rc;
 
-    if (!load(ic, dir, &step, error) || !folder_check(ic, step, error) ||
+    if (!load(ic, dir, &step, error) || !folder_check(ic, step, false, error) ||
         !outside_check_step(ic, step, force, result, error))
         return FALSE;
     rc = undo_log_reopen_redo(ic->log, seq);

@@ -405,10 +405,45 @@ void restore_free(struct restore *r)
     g_free(r);
 }
 
+static bool has_moved(int blobs)
+{
+    int fd = sys_openat(blobs, ".", O_RDONLY | O_DIRECTORY, 0);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    bool found = false;
+
+    while (dir && !found && (entry = readdir(dir)))
+        found = entry->d_name[0] == 'i' && g_ascii_isdigit(entry->d_name[1]);
+    if (dir)
+        closedir(dir);
+    else
+        fd_close(&fd);
+    return found;
+}
+
+/* What was moved into the log cannot be moved back into another mount of the
+ * file system (rename(2), EXDEV): half of the step would be. */
+static gboolean check_mount(struct restore *r, GError **error)
+{
+    struct stat log, root;
+
+    if (is_same_mount(r->dir, r->root) || sys_stat_fd(r->dir, &log) < 0 ||
+        sys_stat_fd(r->root, &root) < 0 || log.st_dev != root.st_dev ||
+        !has_moved(r->blobs))
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
+                "step %" G_GINT64_FORMAT
+                " removed files that are in the undo log, and this path of the "
+                "folder is another mount (a bind mount) than the log's: name "
+                "the folder by a path on the log's mount",
+                r->step->id);
+    return FALSE;
+}
+
 gboolean restore_check(struct restore *r, GError **error)
 {
-    return restore_check_content(r, error) && drop_lost(r, error) &&
-           check_inodes(r, error) &&
+    return check_mount(r, error) && restore_check_content(r, error) &&
+           drop_lost(r, error) && check_inodes(r, error) &&
            (!r->survey || restore_check_busy(r, error));
 }
 

@@ -103,9 +103,49 @@ gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error)
     return ok;
 }
 
+/* It was told, and somebody insisted. */
+static void tell_passed_by(struct ic *ic, int64_t id, const char *why,
+                           struct ic_rollback_result *result)
+{
+    char *text = g_strdup_printf(
+        "step %" G_GINT64_FORMAT
+        " cannot be undone and was passed by (%s): what it changed stays; what "
+        "the log has of it is in %s/damaged",
+        id, why, ic->undo_dir);
+
+    events_warn(ic->events, "%s", text);
+    g_ptr_array_add(result->warnings, text);
+    g_ptr_array_add(result->steps, report_of_damaged(id));
+}
+
+/* What did not end is another folder's. */
+static gboolean pass_by_interrupted(struct ic *ic, const struct step *step,
+                                    bool force,
+                                    struct ic_rollback_result *result,
+                                    GError **error)
+{
+    g_autoptr(GError) cause = NULL;
+    int rc;
+
+    folder_check(ic, step, true, &cause);
+    if (!force || !folder_may_pass_by(ic, step)) {
+        g_propagate_error(error, g_steal_pointer(&cause));
+        return FALSE;
+    }
+    undo_log_release_reserve(ic->log); /* the disk may be full */
+    rc = undo_log_set_aside_whole(ic->log, step->id, step->seq);
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    undo_log_take_reserve(ic->log);
+    tell_passed_by(ic, step->id, "it changed another folder", result);
+    ic->broken = 0;
+    return TRUE;
+}
+
 /* A rollback that an error stopped half-way (a full disk) is in
  * wal/in_progress, and changes are refused until it is finished. */
-static gboolean finish_interrupted_locked(struct ic *ic, GPtrArray *infos,
+static gboolean finish_interrupted_locked(struct ic *ic, bool force,
+                                          struct ic_rollback_result *result,
                                           GError **error)
 {
     fd_auto int dir = undo_log_open_wal(ic->log);
@@ -114,8 +154,8 @@ static gboolean finish_interrupted_locked(struct ic *ic, GPtrArray *infos,
     bool known = dir >= 0 && step_load_summary(dir, &summary) == 0;
     gboolean ok;
 
-    if (known && !folder_check(ic, summary, error))
-        return FALSE;
+    if (known && !folder_is_of(ic, summary))
+        return pass_by_interrupted(ic, summary, force, result, error);
     if (known && summary->inverse)
         ok = redo_finish(ic, summary, &info, error);
     else
@@ -123,7 +163,7 @@ static gboolean finish_interrupted_locked(struct ic *ic, GPtrArray *infos,
     if (!ok)
         return FALSE;
     if (info)
-        g_ptr_array_add(infos, info);
+        g_ptr_array_add(result->steps, info);
     ic->broken = 0;
     return TRUE;
 }
@@ -149,24 +189,16 @@ static void put_back(struct ic *ic, const struct undo_log_entry *entry,
 /* Nothing can be undone of the step in wal/in_progress, and it was asked to go
  * on all the same. */
 static gboolean pass_by(struct ic *ic, const struct undo_log_entry *entry,
-                        const GError *cause, struct ic_rollback_result *result,
+                        const char *why, struct ic_rollback_result *result,
                         GError **error)
 {
     int rc = undo_log_set_aside(ic->log, entry->id, entry->seq);
-    g_autofree char *text = NULL;
 
     if (rc < 0) {
         ic->broken = -EIO;
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     }
-    text = g_strdup_printf(
-        "step %" G_GINT64_FORMAT
-        " cannot be undone and was passed by (%s): what it changed stays; what "
-        "the log has of it is in %s/damaged",
-        entry->id, cause->message, ic->undo_dir);
-    events_warn(ic->events, "%s", text);
-    g_ptr_array_add(result->warnings, g_steal_pointer(&text));
-    g_ptr_array_add(result->steps, report_of_damaged(entry->id));
+    tell_passed_by(ic, entry->id, why, result);
     return TRUE;
 }
 
@@ -191,11 +223,13 @@ static gboolean pop_locked(struct ic *ic, bool force,
     g_autoptr(step_auto) step = NULL;
     g_autoptr(GError) cause = NULL;
     struct ic_step_info *info;
+    bool stranger = false;
     int rc;
 
-    if (rollback_load_step(ic, dir, force, &step, &cause))
-        folder_check(ic, step, &cause);
-    if (cause && !(force && is_about_log(cause))) {
+    if (rollback_load_step(ic, dir, force, &step, &cause) &&
+        !folder_check(ic, step, true, &cause))
+        stranger = force && folder_may_pass_by(ic, step);
+    if (cause && !stranger && !(force && is_about_log(cause))) {
         g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;
     }
@@ -209,8 +243,10 @@ static gboolean pop_locked(struct ic *ic, bool force,
         g_ptr_array_add(result->steps, info);
         return TRUE;
     }
+    if (stranger)
+        return pass_by(ic, &entry, "it changed another folder", result, error);
     if (force && is_about_log(cause))
-        return pass_by(ic, &entry, cause, result, error);
+        return pass_by(ic, &entry, cause->message, result, error);
     put_back(ic, &entry, cause);
     g_propagate_error(error, g_steal_pointer(&cause));
     return FALSE;
@@ -339,7 +375,7 @@ static gboolean rollback_locked(struct ic *ic,
         return FALSE;
     /* The step whose rollback did not come to its end is one of those asked
      * for: who tries again means that one. */
-    if (first && !finish_interrupted_locked(ic, result->steps, error))
+    if (first && !finish_interrupted_locked(ic, force, result, error))
         return FALSE;
     for (unsigned left = steps - first; left > 0; left--) {
         int64_t id = newest_id(ic);

@@ -19,11 +19,11 @@
  *
  * Manifest, a line a record ("i", "p": inode numbers; "n": a name):
  *     {"t":"step","v":1,"id":7,"seq":3,"type":"command","command":"make",
- *      "us":1763670000000000,"root":2,"born":1763600000000000,"fsid":8,
- *      "folder":{"v":"/home/me/work"}}
- *                                        the first line; "born", "fsid" and
- *                                        "folder" tell of the share's root, as
- *                                        far as they are known (folder.h);
+ *      "us":1763670000000000,"root":2,"born":1763600000000000,
+ *      "subvolume":"6a1f...","folder":{"v":"/home/me/work"}}
+ *                                        the first line; "born", "subvolume"
+ *                                        and "folder" tell of the share's root,
+ *                                        as far as is known (folder.h);
  *                                        "inverse":true in that of an inverse
  *     {"t":"b","p":2,"n":"a","i":12,"ct":T}  binding; "i":0: there was none
  *     {"t":"h","p":2,"n":"a","i":12}     home of an inode

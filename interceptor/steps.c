@@ -351,8 +351,14 @@ gboolean steps_check_open(struct ic *ic, int64_t id, GError **error)
 
 gboolean steps_check_finished(struct ic *ic, GError **error)
 {
+    fd_auto int dir = ic->broken ? undo_log_open_wal(ic->log) : -1;
+    g_autoptr(step_auto) step = NULL;
+
     if (!ic->broken)
         return TRUE;
+    if (dir >= 0 && step_load_summary(dir, &step) == 0 &&
+        !folder_check(ic, step, true, error))
+        return FALSE;
     g_set_error_literal(error, STEPBACK_ERROR, ERROR_IO_ERROR,
                         "a step or a rollback did not come to its end; roll "
                         "back (again) to finish it, or discard the undo log to "

@@ -180,12 +180,71 @@ static void undone(struct edits *f)
     world_assert_equal(f->w, f->before);
 }
 
+/* A folder that is gone has left a step above those of this one. */
+static void stranger(struct edits *f)
+{
+    int64_t id = world_step(f->w);
+    json_t *answer;
+
+    change(f);
+    json_decref(world_close_step(f->w, id));
+    f->w->backend->stop(f->w);
+    replace_folder(f);
+    g_assert_true(world_start(f->w));
+    edits_client_step(f, "file", "of the stranger");
+    f->w->backend->stop(f->w);
+    bring_back(f);
+    g_assert_true(world_start(f->w));
+    world_refused(f->w, "rollback", edits_undo_payload(false),
+                  ERROR_INVALID_DIRECTORY);
+    answer = world_request(f->w, "rollback",
+                           json_pack("{s:i, s:b}", "steps", 2, "force", 1));
+    g_assert_true(edits_warns(answer, "was passed by (it changed another"));
+    json_decref(answer);
+    world_assert_equal(f->w, f->before);
+    g_assert_cmpuint(world_history_count(f->w), ==, 0);
+}
+
+static void stranger_unfinished(struct edits *f)
+{
+    const struct ic_options options = { .share = f->w->share,
+                                        .undo_dir = f->w->undo_dir,
+                                        .keep_unfinished = true };
+    int64_t id = world_step(f->w);
+    g_autoptr(GPtrArray) changed = NULL;
+    g_autoptr(GError) error = NULL;
+    struct ic *ic;
+
+    change(f);
+    json_decref(world_close_step(f->w, id));
+    changed = world_snapshot(f->w);
+    f->w->backend->stop(f->w);
+    replace_folder(f);
+    g_assert_true(world_start(f->w));
+    world_step(f->w);
+    edits_client_put(f, "file", 0, "of the stranger");
+    f->w->backend->kill(f->w);
+    bring_back(f);
+    ic = ic_open_share(&options, NULL);
+    g_assert_nonnull(ic);
+    g_assert_false(ic_rollback(ic, 1, false, NULL, &error));
+    g_assert_nonnull(strstr(error->message, "stepback undo --force"));
+    g_assert_true(ic_rollback(ic, 1, true, NULL, NULL));
+    ic_close(ic);
+    world_assert_equal(f->w, changed);
+    g_assert_true(world_start(f->w));
+    edits_undone(f);
+    world_assert_equal(f->w, f->before);
+}
+
 static const struct edits_case cases[] = {
     { "other-folder/unfinished", unfinished },
     { "other-folder/unfinished-ambient", unfinished_ambient },
     { "other-folder/unfinished-given-up", unfinished_given_up },
     { "other-folder/closed", closed },
     { "other-folder/undone", undone },
+    { "other-folder/stranger", stranger },
+    { "other-folder/stranger-unfinished", stranger_unfinished },
 };
 
 int main(int argc, char **argv)
