@@ -111,23 +111,38 @@ static void print_header(int width)
                "COMMAND");
 }
 
+/* Those of another folder stand in the way of what was undone before them. */
+static void print_redoable(const struct cli_place *place, json_t *answer)
+{
+    gint64 redoable = json_integer_value(json_object_get(answer, "redoable"));
+    json_t *steps = json_object_get(answer, "redo_steps"), *report;
+    g_autofree char *redo = cli_place_command(place, "redo");
+    gint64 others = 0, here = redoable;
+    size_t i;
+
+    json_array_foreach(steps, i, report)
+    {
+        if (!json_is_true(json_object_get(report, "other_folder")))
+            continue;
+        here = others++ ? here : (gint64)i;
+    }
+    if (here > 0)
+        printf("   --  %" G_GINT64_FORMAT " undone step%s can be brought back: "
+               "%s\n",
+               here, here == 1 ? "" : "s", redo);
+    if (others > 0)
+        printf("   --  %" G_GINT64_FORMAT " undone step%s of another folder\n",
+               others, others == 1 ? "" : "s");
+}
+
 static void print_history(const struct cli_place *place, json_t *answer)
 {
     json_t *steps = json_object_get(answer, "steps"), *report;
-    gint64 redoable = json_integer_value(json_object_get(answer, "redoable"));
-    json_t *newest = json_array_get(json_object_get(answer, "redo_steps"), 0);
-    g_autofree char *redo = cli_place_command(place, "redo");
     int width = width_of(steps);
     bool open;
     size_t i;
 
-    if (redoable > 0 && json_is_true(json_object_get(newest, "other_folder")))
-        printf("   --  %" G_GINT64_FORMAT " undone step%s of another folder\n",
-               redoable, redoable == 1 ? "" : "s");
-    else if (redoable > 0)
-        printf("   --  %" G_GINT64_FORMAT " undone step%s can be brought back: "
-               "%s\n",
-               redoable, redoable == 1 ? "" : "s", redo);
+    print_redoable(place, answer);
     if (json_array_size(steps) > 0)
         print_header(width);
     open = print_open(answer);
@@ -164,8 +179,9 @@ static int history(const struct cli_place *place, int limit, bool json)
 {
     g_autoptr(GError) error = NULL;
     json_t *answer = cli_place_history(place, limit, &error);
+    bool none = !answer && is_new(place, &error);
 
-    if (!answer && is_new(place, &error))
+    if (none)
         answer = json_pack("{s:[], s:[], s:i, s:i, s:[], s:n, s:n}", "steps",
                            "barriers", "last_step_id", 0, "redoable", 0,
                            "redo_steps", "open_step", "unfinished");
@@ -175,6 +191,8 @@ static int history(const struct cli_place *place, int limit, bool json)
         cli_place_print_json(answer);
     else
         print_history(place, answer);
+    if (none && !json) /* where the log would be, in case it is elsewhere */
+        cli_options_failed("%s", error->message);
     json_decref(answer);
     return CLI_OK;
 }

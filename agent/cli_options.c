@@ -26,6 +26,15 @@ static bool check_names(const char *program, const GOptionEntry *entries)
     return true;
 }
 
+static bool has_negative_number(char **argv)
+{
+    for (char **arg = argv + 1; *arg && strcmp(*arg, "--") != 0; arg++) {
+        if ((*arg)[0] == '-' && g_ascii_isdigit((*arg)[1]))
+            return true;
+    }
+    return false;
+}
+
 bool cli_options_parse_with(const char *summary, const char *details,
                             const GOptionEntry *entries, bool strict, int *argc,
                             char ***argv)
@@ -33,6 +42,7 @@ bool cli_options_parse_with(const char *summary, const char *details,
     g_autofree char *program = g_strdup_printf(CLI_PROGRAM " %s", (*argv)[0]);
     GOptionContext *context = g_option_context_new(summary);
     g_autoptr(GError) error = NULL;
+    bool has_number = has_negative_number(*argv);
     gboolean ok;
 
     /* The usage line names the program by its prgname. */
@@ -44,7 +54,8 @@ bool cli_options_parse_with(const char *summary, const char *details,
          g_option_context_parse(context, argc, argv, &error);
     g_option_context_free(context);
     if (!ok) {
-        fprintf(stderr, "%s: %s\nTry '%s --help'.\n", program, error->message,
+        fprintf(stderr, "%s: %s%s\nTry '%s --help'.\n", program, error->message,
+                has_number ? "; write -- before a number below 0" : "",
                 program);
         return false;
     }
@@ -63,12 +74,28 @@ bool cli_options_parse(const char *summary, const GOptionEntry *entries,
     return cli_options_parse_with(summary, NULL, entries, strict, argc, argv);
 }
 
+char *cli_options_printable(const char *text)
+{
+    g_autofree char *valid = g_utf8_make_valid(text, -1);
+    GString *line = g_string_new(NULL);
+
+    for (const char *p = valid; *p; p = g_utf8_next_char(p)) {
+        gunichar c = g_utf8_get_char(p);
+        bool plain = c == '\n' || c == '\t' || g_unichar_isprint(c) ||
+                     g_unichar_iszerowidth(c);
+
+        g_string_append_unichar(line, plain ? c : '?');
+    }
+    return g_string_free(line, FALSE);
+}
+
 static void print(const char *format, va_list args)
 {
     g_autofree char *text = g_strdup_vprintf(format, args);
+    g_autofree char *shown = cli_options_printable(text);
 
     fflush(stdout); /* in the order in which it happened */
-    fprintf(stderr, CLI_PROGRAM ": %s\n", text);
+    fprintf(stderr, CLI_PROGRAM ": %s\n", shown);
 }
 
 int cli_options_wrong(const char *format, ...)

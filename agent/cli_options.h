@@ -20,6 +20,10 @@ bool cli_options_parse_with(const char *summary, const char *details,
                             const GOptionEntry *entries, bool strict, int *argc,
                             char ***argv);
 
+/* Nothing in it can do anything to a terminal: what is not printable, as in the
+ * names of files, is replaced. A new string. */
+char *cli_options_printable(const char *text);
+
 /* Print what is wrong with the command line; CLI_USAGE. */
 int cli_options_wrong(const char *format, ...) G_GNUC_PRINTF(1, 2);
 

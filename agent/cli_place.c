@@ -23,13 +23,6 @@ void cli_place_clear(struct cli_place *place)
     g_free(place->undo_dir);
 }
 
-static void tell_recovery(json_t *report)
-{
-    g_autofree char *text = cli_summary_recovery(report);
-
-    fprintf(stderr, CLI_PROGRAM ": %s\n", text);
-}
-
 /* In one line of a terminal, which is cleared at the end. */
 static void tell_progress(json_t *payload)
 {
@@ -48,11 +41,39 @@ static void tell_progress(json_t *payload)
         fprintf(stderr, "\r\033[K");
 }
 
+/* Programs that look and then change open a log twice, and some warnings are in
+ * an answer, too. */
+static bool is_news(const char *text)
+{
+    static GHashTable *told;
+
+    if (!told)
+        told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    return text && g_hash_table_add(told, g_strdup(text));
+}
+
+void cli_place_warn(const char *text)
+{
+    g_autofree char *shown = text ? cli_options_printable(text) : NULL;
+
+    if (is_news(shown))
+        fprintf(stderr, CLI_PROGRAM ": warning: %s\n", shown);
+}
+
+static void tell_recovery(json_t *report)
+{
+    g_autofree char *text = cli_summary_recovery(report);
+
+    if (is_news(text))
+        fprintf(stderr, CLI_PROGRAM ": %s\n", text);
+}
+
 static void tell_unfinished(json_t *report)
 {
     g_autofree char *text = cli_summary_unfinished(report);
 
-    fprintf(stderr, CLI_PROGRAM ": %s\n", text);
+    if (is_news(text))
+        fprintf(stderr, CLI_PROGRAM ": %s\n", text);
 }
 
 static bool has_code(json_t *payload, const char *code)
@@ -71,9 +92,8 @@ static void on_event(const char *type, json_t *payload)
         return;
     else if (has_code(payload, "step_unfinished"))
         tell_unfinished(payload);
-    else if (has_code(payload, "rollback_given_up"))
-        fprintf(stderr, CLI_PROGRAM ": %s\n",
-                json_string_value(json_object_get(payload, "message")));
+    else
+        cli_place_warn(json_string_value(json_object_get(payload, "message")));
 }
 
 static struct undo_client *open_client(const struct cli_place *place,
@@ -90,21 +110,12 @@ static struct undo_client *open_client(const struct cli_place *place,
     return undo_client_open(dir, undo_dir, purpose, on_event, error);
 }
 
-static enum undo_client_purpose purpose_of(const char *type)
-{
-    static const char *const changes[] = { "rollback", "redo", NULL };
-
-    /* To discard is the last way out, so it needs no step to be finished. */
-    if (strcmp(type, "discard") == 0)
-        return UNDO_CLIENT_DISCARD;
-    return g_strv_contains(changes, type) ? UNDO_CLIENT_CHANGE
-                                          : UNDO_CLIENT_LOOK;
-}
-
 json_t *cli_place_ask(const struct cli_place *place, const char *type,
                       json_t *payload, json_t **ret_data, GError **error)
 {
-    struct undo_client *client = open_client(place, purpose_of(type), error);
+    bool discards = strcmp(type, "discard") == 0;
+    struct undo_client *client = open_client(
+        place, discards ? UNDO_CLIENT_DISCARD : UNDO_CLIENT_LOOK, error);
     json_t *answer;
 
     if (!client) {
@@ -116,11 +127,10 @@ json_t *cli_place_ask(const struct cli_place *place, const char *type,
     return answer;
 }
 
-static json_t *ask_history(const struct cli_place *place,
-                           enum undo_client_purpose purpose, int limit,
-                           GError **error)
+json_t *cli_place_history(const struct cli_place *place, int limit,
+                          GError **error)
 {
-    struct undo_client *client = open_client(place, purpose, error);
+    struct undo_client *client = open_client(place, UNDO_CLIENT_LOOK, error);
     json_t *answer, *status, *unfinished;
 
     if (!client)
@@ -142,23 +152,6 @@ static json_t *ask_history(const struct cli_place *place,
     return answer;
 }
 
-json_t *cli_place_history(const struct cli_place *place, int limit,
-                          GError **error)
-{
-    return ask_history(place, UNDO_CLIENT_LOOK, limit, error);
-}
-
-json_t *cli_place_history_recovered(const struct cli_place *place, int limit)
-{
-    g_autoptr(GError) error = NULL;
-    json_t *answer = ask_history(place, UNDO_CLIENT_CHANGE, limit, &error);
-
-    /* What did not end is another folder's. */
-    if (!answer && error_code_of(error) == ERROR_INVALID_DIRECTORY)
-        answer = ask_history(place, UNDO_CLIENT_LOOK, limit, NULL);
-    return answer;
-}
-
 /* In front of the steps of an answer, or of an error's data; *answer may be
  * NULL. report is taken. */
 static void add_first(json_t **answer, json_t *report)
@@ -170,20 +163,23 @@ static void add_first(json_t **answer, json_t *report)
     json_array_insert_new(json_object_get(*answer, "steps"), 0, report);
 }
 
-json_t *cli_place_undo(const struct cli_place *place, gint64 steps, bool force,
-                       json_t **ret_data, GError **error)
+json_t *cli_place_go(const struct cli_place *place, const char *type,
+                     gint64 steps, bool force, json_t **ret_data,
+                     GError **error)
 {
-    struct undo_client *client = open_client(place, UNDO_CLIENT_CHANGE, error);
+    bool redo = strcmp(type, "redo") == 0;
+    struct undo_client *client = open_client(
+        place, force && !redo ? UNDO_CLIENT_INSIST : UNDO_CLIENT_CHANGE, error);
     json_t *first, *answer = NULL;
     gint64 left;
 
     if (!client)
         return NULL;
-    first = undo_client_recovered(client);
+    first = redo ? undo_client_redone(client) : undo_client_recovered(client);
     left = first ? steps - 1 : steps;
     if (left > 0)
         answer = undo_client_ask(
-            client, "rollback",
+            client, type,
             json_pack("{s:I, s:b}", "steps", (json_int_t)left, "force", force),
             ret_data, error);
     if (first)
@@ -313,7 +309,10 @@ static char *remedy(const struct cli_place *place, const GError *error)
     case ERROR_STEP_ACTIVE:
         return g_strdup("What runs in the folder (stepback run, an agent's or "
                         "an assistant's session) has a command under way: wait "
-                        "for its end, or stop the command.");
+                        "for its end, or stop the command. A step that a "
+                        "client of the control socket has left open is closed "
+                        "there (step.close), or taken back at the next start "
+                        "of the file server.");
     case ERROR_NOTHING_TO_UNDO:
     case ERROR_NOTHING_TO_REDO:
         return place->undo_dir ? NULL : name_log(place->dir ? place->dir : ".");

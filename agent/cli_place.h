@@ -30,8 +30,9 @@ struct cli_place {
 
 void cli_place_clear(struct cli_place *place);
 
-/* Open the log, make one request, close it. payload is taken. NULL: error, and
- * its data in *ret_data (which may be NULL), if there is any. */
+/* Open the log, make one request that looks, or "discard", close it. payload is
+ * taken. NULL: error, and its data in *ret_data (which may be NULL), if there is
+ * any. */
 json_t *cli_place_ask(const struct cli_place *place, const char *type,
                       json_t *payload, json_t **ret_data, GError **error);
 
@@ -41,14 +42,12 @@ json_t *cli_place_ask(const struct cli_place *place, const char *type,
 json_t *cli_place_history(const struct cli_place *place, int limit,
                           GError **error);
 
-/* The same, of a log in which no step is left that did not end: it is taken
- * back first, but for another folder's. NULL also if it cannot be. */
-json_t *cli_place_history_recovered(const struct cli_place *place, int limit);
-
-/* "rollback" likewise. A step that did not end, and that opening the log took
- * back, is the first of them. */
-json_t *cli_place_undo(const struct cli_place *place, gint64 steps, bool force,
-                       json_t **ret_data, GError **error);
+/* "rollback" or "redo" likewise. What was interrupted, and opening the log has
+ * finished, is the first of the steps: one that did not end and was taken back,
+ * or a redo. */
+json_t *cli_place_go(const struct cli_place *place, const char *type,
+                     gint64 steps, bool force, json_t **ret_data,
+                     GError **error);
 
 /* The nearest folder above dir whose default place holds an undo log: a new
  * string, or NULL. */
@@ -66,6 +65,9 @@ char *cli_place_command(const struct cli_place *place, const char *command);
 char *cli_place_quote(const char *word);
 
 void cli_place_print_json(json_t *answer);
+
+/* A warning on standard error, if it was not told before. */
+void cli_place_warn(const char *text);
 
 /* Tell that a request failed: with json as an object on stdout, "error" as in
  * the control protocol (data is borrowed and may be NULL), else for people,

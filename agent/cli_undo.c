@@ -97,8 +97,8 @@ static void print_warnings(json_t *answer)
     json_t *warning;
     size_t i;
 
-    json_array_foreach(json_object_get(answer, "warnings"), i, warning) fprintf(
-        stderr, CLI_PROGRAM ": warning: %s\n", json_string_value(warning));
+    json_array_foreach(json_object_get(answer, "warnings"), i, warning)
+        cli_place_warn(json_string_value(warning));
 }
 
 struct request {
@@ -169,7 +169,8 @@ static int failed(const struct request *r, const GError *error, json_t *data)
     if (code == ERROR_UNDO_BARRIER && data)
         return refused(r, data);
     cli_place_failed(r->place, error, data, false);
-    if (done > 0 && code != ERROR_NOTHING_TO_UNDO)
+    if (done > 0 && code != ERROR_NOTHING_TO_UNDO &&
+        code != ERROR_INVALID_DIRECTORY)
         print_way_on(r, done,
                      r->force || code == ERROR_PREIMAGE_MISSING ||
                          code == ERROR_PREIMAGE_CORRUPT);
@@ -178,8 +179,9 @@ static int failed(const struct request *r, const GError *error, json_t *data)
 
 static json_t *ask(const struct request *r, json_t **ret_data, GError **error)
 {
-    if (r->verb == &verb_undo)
-        return cli_place_undo(r->place, r->steps, r->force, ret_data, error);
+    if (!r->verb->dry)
+        return cli_place_go(r->place, r->verb->request, r->steps, r->force,
+                            ret_data, error);
     return cli_place_ask(r->place, r->verb->request,
                          json_pack("{s:I, s:b}", "steps", (json_int_t)r->steps,
                                    "force", r->force),
@@ -211,19 +213,24 @@ static int go(const struct request *r)
 
 struct count {
     gint64 steps;  /* with one that is still open; -1: it cannot be said */
-    gint64 others; /* of them, those of another folder */
+    gint64 redos;  /* that were undone */
+    gint64 others; /* of both, those of another folder */
 };
 
 static void count_steps(const struct cli_place *place, struct count *ret_count)
 {
-    json_t *answer = cli_place_history_recovered(place, CLI_MAX_STEPS);
+    json_t *answer = cli_place_history(place, CLI_MAX_STEPS, NULL);
     json_t *steps = json_object_get(answer, "steps"), *report;
+    json_t *redos = json_object_get(answer, "redo_steps");
     json_t *unfinished = json_object_get(answer, "unfinished");
     size_t i;
 
     ret_count->steps = answer ? (gint64)json_array_size(steps) : -1;
+    ret_count->redos = json_integer_value(json_object_get(answer, "redoable"));
     ret_count->others = 0;
     json_array_foreach(steps, i, report)
+        ret_count->others += is_not_of_here(report);
+    json_array_foreach(redos, i, report)
         ret_count->others += is_not_of_here(report);
     if (json_is_integer(json_object_get(answer, "open_step")))
         ret_count->steps++;
@@ -240,7 +247,7 @@ static void warn_of_others(const struct cli_place *place,
     const char *dir = place->dir ? place->dir : ".";
     g_autofree char *real = realpath(dir, NULL);
 
-    if (count->others == count->steps)
+    if (count->others == count->steps + count->redos)
         fprintf(stderr,
                 CLI_PROGRAM ": warning: this is the log of another "
                             "folder than %s\n",
@@ -253,17 +260,29 @@ static void warn_of_others(const struct cli_place *place,
                 real ? real : dir);
 }
 
-static bool confirm(gint64 count)
+/* "3 steps" or "3 steps and 1 that was undone". A new string. */
+static char *describe_count(const struct count *count)
 {
+    g_autofree char *redos = g_strdup_printf(
+        " and %" G_GINT64_FORMAT " that %s undone", count->redos,
+        count->redos == 1 ? "was" : "were");
+
+    return g_strdup_printf("%" G_GINT64_FORMAT " step%s%s", count->steps,
+                           count->steps == 1 ? "" : "s",
+                           count->redos > 0 ? redos : "");
+}
+
+static bool confirm(const struct count *count)
+{
+    g_autofree char *steps = describe_count(count);
     char line[16] = "";
 
-    if (count < 0)
+    if (count->steps < 0)
         fprintf(stderr, "Forget the undo log? ");
     else
         fprintf(stderr,
-                "Forget %" G_GINT64_FORMAT " step%s? They cannot be undone "
-                "after that. ",
-                count, count == 1 ? "" : "s");
+                "Forget %s? They cannot be undone or redone after that. ",
+                steps);
     fprintf(stderr, "[y/N] ");
     return fgets(line, sizeof(line), stdin) &&
            (line[0] == 'y' || line[0] == 'Y');
@@ -273,12 +292,14 @@ static int discard(const struct cli_place *place, bool yes, bool json)
 {
     g_autoptr(GError) error = NULL;
     struct count count;
+    g_autofree char *steps = NULL;
     json_t *answer;
 
     count_steps(place, &count);
+    steps = describe_count(&count);
     if (count.others > 0)
         warn_of_others(place, &count);
-    if (!yes && isatty(STDIN_FILENO) && !confirm(count.steps))
+    if (!yes && isatty(STDIN_FILENO) && !confirm(&count))
         return cli_options_failed("nothing was forgotten");
     answer = cli_place_ask(place, "discard", NULL, NULL, &error);
     if (!answer)
@@ -289,9 +310,7 @@ static int discard(const struct cli_place *place, bool yes, bool json)
     if (json)
         cli_place_print_json(answer);
     else if (count.steps >= 0)
-        printf("%" G_GINT64_FORMAT " step%s forgotten. The undo log is empty "
-               "now.\n",
-               count.steps, count.steps == 1 ? "" : "s");
+        printf("%s forgotten. The undo log is empty now.\n", steps);
     else
         puts("The undo log is empty now.");
     json_decref(answer);
@@ -312,7 +331,9 @@ static guint64 parse_steps(const char *command, int argc, char **argv)
                              argv[1], 10, 1, CLI_MAX_STEPS, &steps, NULL))
         return steps;
     else
-        cli_options_wrong("%s: '%s' is no number of steps", command, argv[1]);
+        cli_options_wrong("%s: '%s' is no number of steps, which are counted "
+                          "from the newest",
+                          command, argv[1]);
     return 0;
 }
 

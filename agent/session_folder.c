@@ -144,10 +144,10 @@ static void rename_pending(const struct folder_request *request, json_t *answer)
     json_object_set_new(answer, "pending_safeguard", copy);
 }
 
-/* The daemon does not tell a path that is not UTF-8. */
-static void set_missing(json_t *answer, const char *key)
+/* A path that is not UTF-8 is none in the session. */
+static void drop_bytes(json_t *answer, const char *key)
 {
-    if (!json_object_get(answer, key))
+    if (!json_is_string(json_object_get(answer, key)))
         json_object_set_new(answer, key, json_null());
 }
 
@@ -165,8 +165,9 @@ static void on_status(json_t *payload, const GError *error, json_t *data,
         rename_pending(request, answer);
         json_object_del(answer, "share_dev");
         json_object_del(answer, "share_ino");
-        set_missing(answer, "share");
-        set_missing(answer, "undo_dir");
+        json_object_del(answer, "mount_dev");
+        drop_bytes(answer, "share");
+        drop_bytes(answer, "undo_dir");
         json_object_set_new(answer, "directory", json_string(label));
         json_object_set_new(answer, "warnings",
                             warnings ? json_copy(warnings) : json_array());

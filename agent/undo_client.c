@@ -13,6 +13,7 @@
 #include "agent/control_link.h"
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/json_bytes.h"
 #include "interceptor/interceptor.h"
 
 enum { MAX_LOCK_FILE = 64 << 10 };
@@ -23,6 +24,7 @@ struct undo_client {
     undo_client_event event; /* or NULL */
     json_t *recovery;        /* the payload of "event.recovery", or NULL */
     json_t *unfinished; /* that of the warning "step_unfinished", or NULL */
+    json_t *redone;     /* that of the warning "redo_finished", or NULL */
     GMainLoop *loop;    /* runs while an answer is awaited */
     json_t *payload;    /* the answer */
     json_t *data;       /* of the error */
@@ -39,13 +41,16 @@ static void on_event(struct control_link *link, const char *type,
                      json_t *payload, void *opaque)
 {
     struct undo_client *client = opaque;
+    const char *code = json_string_value(json_object_get(payload, "code"));
 
     if (strcmp(type, "event.recovery") == 0)
         keep(&client->recovery, payload);
-    else if (strcmp(type, "event.warning") == 0 &&
-             g_strcmp0(json_string_value(json_object_get(payload, "code")),
-                       "step_unfinished") == 0)
+    else if (strcmp(type, "event.warning") != 0)
+        code = NULL;
+    if (g_strcmp0(code, "step_unfinished") == 0)
         keep(&client->unfinished, payload);
+    else if (g_strcmp0(code, "redo_finished") == 0)
+        keep(&client->redone, payload);
     if (client->event)
         client->event(type, payload);
 }
@@ -93,13 +98,22 @@ static bool is_share(const char *path, json_t *status)
             is_integer(status, "mount_dev", st.st_dev));
 }
 
+/* A new string, or NULL. */
+static char *get_path(json_t *status, const char *key)
+{
+    json_t *path = json_object_get(status, key);
+
+    return json_is_object(path) ? json_bytes_get(path, "path", NULL)
+                                : g_strdup(json_string_value(path));
+}
+
 /* A log's owner knows which folder it is of, whatever was named. In another
  * mount namespace than ours its path may lead us elsewhere. */
 static gboolean check_owner(struct undo_client *client, const char *dir,
                             const char *undo_dir, GError **error)
 {
     json_t *status = undo_client_ask(client, "status", NULL, NULL, error);
-    const char *share = json_string_value(json_object_get(status, "share"));
+    g_autofree char *share = status ? get_path(status, "share") : NULL;
     bool other = json_object_get(status, "share_ino") && !is_share(dir, status);
 
     if (other)
@@ -144,6 +158,13 @@ static gboolean check_log(const char *dir, const char *undo_dir, GError **error)
 
     if (why == 0 && S_ISDIR(st.st_mode))
         return TRUE;
+    if (why == 0) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                    "%s is no folder, as an undo log is (--undo-dir of a file "
+                    "server too, whose control socket is found by it)",
+                    undo_dir);
+        return FALSE;
+    }
     if (why != 0 && why != ENOENT && why != ENOTDIR) {
         g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
                     "cannot look at the undo log %s of %s: %s%s", undo_dir, dir,
@@ -165,19 +186,25 @@ static gboolean open_log(struct undo_client *client, const char *dir,
                          const char *undo_dir, enum undo_client_purpose purpose,
                          GError **error)
 {
-    const struct ic_options options = {
+    struct ic_options options = {
         .share = dir,
         .undo_dir = undo_dir,
         .no_timer = true,
         .no_watch = true,
-        .keep_unfinished = purpose == UNDO_CLIENT_DISCARD,
-        .no_recovery = purpose == UNDO_CLIENT_LOOK,
+        .no_recovery = purpose == UNDO_CLIENT_LOOK ||
+                       purpose == UNDO_CLIENT_DISCARD,
     };
     g_autoptr(GError) cause = NULL;
 
     if (!check_log(dir, undo_dir, error))
         return FALSE;
     client->ic = ic_open_share(&options, &cause);
+    if (!client->ic && purpose == UNDO_CLIENT_INSIST &&
+        error_code_of(cause) == ERROR_INVALID_DIRECTORY) {
+        options.keep_unfinished = true;
+        g_clear_error(&cause);
+        client->ic = ic_open_share(&options, &cause);
+    }
     if (client->ic)
         return connect_engine(client, error);
     if (error_code_of(cause) == ERROR_BUSY)
@@ -209,6 +236,7 @@ void undo_client_close(struct undo_client *client)
     g_main_loop_unref(client->loop);
     json_decref(client->recovery);
     json_decref(client->unfinished);
+    json_decref(client->redone);
     g_free(client);
 }
 
@@ -248,6 +276,21 @@ json_t *undo_client_recovered(struct undo_client *client)
     /* The event comes before any answer. */
     json_decref(undo_client_ask(client, "status", NULL, NULL, NULL));
     return client->recovery ? json_incref(client->recovery) : NULL;
+}
+
+json_t *undo_client_redone(struct undo_client *client)
+{
+    json_t *report;
+
+    if (!client->ic) /* then it was its owner's business */
+        return NULL;
+    json_decref(undo_client_ask(client, "status", NULL, NULL, NULL));
+    report = client->redone ? json_copy(client->redone) : NULL;
+    if (report) {
+        json_object_del(report, "code");
+        json_object_del(report, "message");
+    }
+    return report;
 }
 
 json_t *undo_client_unfinished(struct undo_client *client)

@@ -23,8 +23,9 @@ typedef void (*undo_client_event)(const char *type, json_t *payload);
 /* What happens to a step that did not end, if the log is opened here. */
 enum undo_client_purpose {
     UNDO_CLIENT_CHANGE,  /* it is taken back */
+    UNDO_CLIENT_INSIST,  /* it is taken back, or stays if it is another's */
     UNDO_CLIENT_LOOK,    /* it stays, and nothing can be changed */
-    UNDO_CLIENT_DISCARD, /* it is taken back, or stays where it cannot be */
+    UNDO_CLIENT_DISCARD, /* it stays, to be given up */
 };
 
 /* dir: the folder. undo_dir: NULL for the default place. NULL and error;
@@ -37,8 +38,12 @@ struct undo_client *undo_client_open(const char *dir, const char *undo_dir,
  * reference. NULL: there was none. */
 json_t *undo_client_recovered(struct undo_client *client);
 
+/* The report of the step whose interrupted redo opening the log here has just
+ * finished: a new reference. NULL: there was none. */
+json_t *undo_client_redone(struct undo_client *client);
+
 /* The report of a step that did not end, and that opening the log left as it is
- * (UNDO_CLIENT_LOOK): a new reference. NULL: there is none. */
+ * (UNDO_CLIENT_LOOK, _DISCARD): a new reference. NULL: there is none. */
 json_t *undo_client_unfinished(struct undo_client *client);
 
 void undo_client_close(struct undo_client *client);

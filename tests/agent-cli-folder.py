@@ -83,7 +83,8 @@ def log_of_another_folder(place):
     equal(call(place, "undo", "-C", place.share)[0], 0)
     equal(os.listdir(place.share), [])
     status, out, err = call(place, "undo", "--discard", *wrong)
-    equal((status, out), (0, b"1 step forgotten. The undo log is empty now.\n"))
+    equal((status, out), (0, b"1 step and 1 that was undone forgotten. The undo "
+                          b"log is empty now.\n"))
     contains(err, "this is the log of another folder than " + other)
 
 
@@ -206,6 +207,86 @@ def through_the_mount(place):
 
 
 @test
+def overlay_made_anew(place):
+    """where a folder's birth may move, a later one than its step's end is told"""
+    over = place.root + "/over"
+    parts = [place.root + "/" + name for name in ("lower", "upper", "work")]
+    for path in (over, *parts, parts[0] + "/share"):
+        os.mkdir(path)
+    with open(parts[0] + "/share/old", "w") as file:
+        file.write("old")
+    if subprocess.run(["mount", "-t", "overlay", "overlay", "-o",
+                       "lowerdir=%s,upperdir=%s,workdir=%s" % tuple(parts),
+                       over], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("there is no overlayfs here")
+    try:
+        place.share = over + "/share"
+        words = ("-C", place.share, "--undo-dir",
+                 place.root + "/.stepback/share")
+        # The folder is copied up by the first step, and is the same one.
+        for _ in range(2):
+            daemon = Daemon(place)
+            last = daemon.ask("status")["last_step_id"]
+            daemon.step(last + 1, "echo 1 >> old && echo 1 >> made")
+            daemon.end()
+        for _ in range(2):
+            equal(call(place, "undo", *words)[0], 0)
+        with open(place.share + "/old") as file:
+            equal((file.read(), os.listdir(place.share)), ("old", ["old"]))
+        equal(call(place, "undo", "--discard", *words)[0], 0)
+        place.share = over + "/new"
+        os.mkdir(place.share)
+        words = ("-C", place.share, *words[2:])
+        daemon = Daemon(place)
+        daemon.step(100, "echo 1 >> made")
+        daemon.end()
+        number = os.stat(place.share).st_ino
+        shutil.rmtree(place.share)
+        for i in range(2000):
+            os.mkdir("%s/%d" % (over, i))
+            if os.stat("%s/%d" % (over, i)).st_ino == number:
+                os.rename("%s/%d" % (over, i), place.share)
+                break
+        else:
+            raise Skip("the number is not given again")
+        with open(place.share + "/made", "w") as file:
+            file.write("mine")
+        status, _, err = call(place, "undo", "--force", *words)
+        equal(status, 1)
+        contains(err, "one that was at its place then")
+        equal(os.listdir(place.share), ["made"])
+    finally:
+        subprocess.run(["umount", over], check=True)
+
+
+@test
+def bind_mount(place):
+    """half a step is not undone by a path of another mount than the log's"""
+    bound = place.root + "/bound"
+    os.mkdir(bound)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.step(2, "rm one && echo 2 > two")
+    finally:
+        daemon.end()
+    if subprocess.run(["mount", "--bind", place.share, bound],
+                      stderr=subprocess.DEVNULL).returncode:
+        raise Skip("nothing can be mounted")
+    words = ("--undo-dir", place.root + "/.stepback/share")
+    try:
+        for command in ("undo", "preview"):
+            status, out, err = call(place, command, "-C", bound, *words)
+            equal(status, 1)
+            contains(err, "by a path on the log's mount")
+        equal(os.listdir(place.share), ["two"])
+    finally:
+        subprocess.run(["umount", bound], check=True)
+    equal(call(place, "undo", "2", "-C", place.share, *words)[0], 0)
+    equal(os.listdir(place.share), [])
+
+
+@test
 def snapshot(place):
     """a snapshot of btrfs is another folder"""
     image, top = place.root + "/btrfs", place.root + "/top"
@@ -237,6 +318,21 @@ def snapshot(place):
         subprocess.run(["mount", "-o", "loop", image, top], check=True)
         equal(call(place, "undo", "-C", place.share, *words)[0], 0)
         equal((os.listdir(place.share), os.listdir(top + "/copy")),
+              ([], ["one"]))
+        # Where a snapshot takes the log with the folder, both go back.
+        place.share += "/below"
+        os.mkdir(place.share)
+        os.makedirs(top + "/share/log")
+        words = ("-C", place.share, "--undo-dir", top + "/share/log")
+        daemon = Daemon(place, "--undo-dir", top + "/share/log")
+        daemon.step(1, "echo 1 > one")
+        daemon.end()
+        subprocess.run(["btrfs", "-q", "subvolume", "snapshot", top + "/share",
+                        top + "/back"], check=True)
+        os.rename(top + "/share", top + "/bad")
+        os.rename(top + "/back", top + "/share")
+        equal(call(place, "undo", *words)[0], 0)
+        equal((os.listdir(place.share), os.listdir(top + "/bad/below")),
               ([], ["one"]))
     finally:
         subprocess.run(["umount", top], check=True)

@@ -17,8 +17,9 @@ from stdio_client import PROGRAM, contains, equal, main, test  # noqa: E402
 @test
 def no_history(place):
     """a folder without a log: an empty history, and none is made"""
-    equal(call(place, "history", "-C", place.share)[:2],
-          (0, b"There is nothing to undo.\n"))
+    status, out, err = call(place, "history", "-C", place.share)
+    equal((status, out), (0, b"There is nothing to undo.\n"))
+    contains(err, "/.stepback/share does not exist")
     status, out, err = call(place, "history", "--json", "-C", place.share)
     equal(json.loads(out), {"steps": [], "barriers": [], "last_step_id": 0,
                             "redoable": 0, "redo_steps": [],
@@ -27,6 +28,14 @@ def no_history(place):
     status, out, err = call(place, "undo", "-C", place.share)
     equal((status, out), (1, b""))
     contains(err, "no undo log")
+    status, _, err = call(place, "undo", "-C", place.share, "--undo-dir",
+                          PROGRAM)
+    equal(status, 1)
+    contains(err, PROGRAM + " is no folder")
+    for words in (["diff", "-1"], ["undo", "-1"]):
+        status, _, err = call(place, *words, "-C", place.share)
+        equal(status, 2)
+        contains(err, "write -- before a number below 0")
     equal(os.path.exists(place.root + "/.stepback"), False)
 
 
@@ -336,11 +345,58 @@ def discard_unfinished(place):
     equal((status, out), (1, b""))
     contains(err, "stepback undo --discard")
     status, out, err = call(place, "undo", "--discard", "-C", place.share)
-    equal((status, out), (0, b"The undo log is empty now.\n"))
+    equal((status, out), (0, b"2 steps forgotten. The undo log is empty now.\n"))
     contains(err, log + "/damaged")
     equal(os.listdir(log + "/damaged"), ["0"])
     with open(place.share + "/one") as one:
         equal(one.read(), "2\n")
+
+
+@test
+def discard_changes_nothing(place):
+    """--discard takes back no step that did not end, and a no keeps it"""
+    interrupted(place)
+    master, slave = os.openpty()
+    process = subprocess.Popen(
+        [PROGRAM, "undo", "--discard", "-C", place.share], stdin=slave,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=place.environment())
+    os.write(master, b"n\n")
+    err = process.communicate(timeout=30)[1].decode()
+    contains(err, "Forget 2 steps?")
+    contains(err, "nothing was forgotten")
+    os.close(master)
+    os.close(slave)
+    equal(sorted(os.listdir(place.share)), ["half", "one"])
+    status, out, err = call(place, "undo", "--discard", "-C", place.share)
+    equal((status, out), (0, b"2 steps forgotten. The undo log is empty now.\n"))
+    contains(err, "step 2, which had not come to its end or was half taken "
+             "back, was given up")
+    equal(sorted(os.listdir(place.share)), ["half", "one"])
+    daemon = Daemon(place)  # of changes outside steps nothing is kept
+    try:
+        os.unlink(daemon.seen + "/one")
+    finally:
+        daemon.end(signal.SIGKILL)
+    status, out, err = call(place, "undo", "--discard", "-C", place.share)
+    equal((status, out, "given up" in err),
+          (0, b"1 step forgotten. The undo log is empty now.\n", False))
+    equal(os.path.exists(place.root + "/.stepback/share/damaged"), False)
+    equal(os.listdir(place.share), ["half"])
+
+
+@test
+def looking_forgets_nothing(place):
+    """who looks or undoes does not apply limits that the server did not have"""
+    daemon = Daemon(place, "--undo-max-steps=500")
+    try:
+        for i in range(1, 104):
+            daemon.step(i, "echo %d > one" % i)
+    finally:
+        daemon.end()
+    for words in (["history"], ["preview"], ["diff"], ["undo"], ["redo"]):
+        equal(call(place, *words, "-C", place.share)[0], 0)
+    out = call(place, "history", "--limit=200", "-C", place.share)[1]
+    equal(len(out.splitlines()), 103)
 
 
 @test
