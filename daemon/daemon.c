@@ -34,7 +34,8 @@ struct daemon {
 
     /* What the sandbox must not hide: made before it. -1: none. */
     int listen_fd, control_fd, watch_fd;
-    char *share_name, *undo_dir_name; /* outside of it; undo_dir: or NULL */
+    char *share_name;                     /* outside of it */
+    char *undo_dir_name, *control_socket; /* likewise, or NULL */
     struct keeper *keeper;
     struct sandbox *sandbox;
 };
@@ -207,7 +208,7 @@ static struct ic *open_share(const struct daemon *daemon, GError **error)
         .watch_fd = MAX(daemon->watch_fd, 0),
         .process_name = daemon->keeper ? keeper_process_name : NULL,
         .process_name_opaque = daemon->keeper,
-        .control_socket = daemon->options->interceptor_socket,
+        .control_socket = daemon->control_socket,
         .id_maps = id_maps,
         .read_only = daemon->options->read_only,
         .limits = daemon->options->limits,
@@ -252,6 +253,9 @@ static gboolean run_sandboxed(struct daemon *daemon, GError **error)
     daemon->share_name = real_path_of(options->shared_dir);
     if (options->undo_dir)
         daemon->undo_dir_name = real_path_of(options->undo_dir);
+    if (options->interceptor_socket)
+        daemon->control_socket = g_canonicalize_filename(
+            options->interceptor_socket, NULL);
     ok = open_sockets(daemon, error) && enter_sandbox(daemon, error);
 
     if (ok) {
@@ -263,6 +267,7 @@ static gboolean run_sandboxed(struct daemon *daemon, GError **error)
     keeper_free(daemon->keeper);
     g_free(daemon->share_name);
     g_free(daemon->undo_dir_name);
+    g_free(daemon->control_socket);
     return ok;
 }
 

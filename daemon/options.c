@@ -278,10 +278,12 @@ static gboolean check_log(const struct daemon_options *options, GError **error)
     return options->undo_dir ||
            (limits->max_log_size == 0 && limits->max_single_step_size == 0 &&
             limits->max_step_count == 0 &&
-            options->durability != IC_DURABILITY_POWER) ||
-           daemon_options_fail(error, "--undo-max-log-size, "
-                                      "--undo-max-step-size, --undo-max-steps "
-                                      "and --durability=power need --undo-dir");
+            options->durability != IC_DURABILITY_POWER &&
+            options->outside_policy == IC_OUTSIDE_BARRIER) ||
+           daemon_options_fail(
+               error, "--undo-max-log-size, --undo-max-step-size, "
+                      "--undo-max-steps, --durability=power and "
+                      "--external-modification-policy=warn need --undo-dir");
 }
 
 gboolean daemon_options_complete(struct daemon_options *options, GError **error)

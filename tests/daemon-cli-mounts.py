@@ -79,6 +79,18 @@ def live_mount(place):
 
 
 @test
+def mount_point_missing(place):
+    """a mount point that is not there is refused before a log is made"""
+    for log, mount in (("pp/log", "pp"), ("pp", "pp"), ("pp", "pp/steps")):
+        status, line = says("--shared-dir=" + place.share,
+                            "--undo-dir=%s/%s" % (place.root, log),
+                            "--mount=%s/%s" % (place.root, mount))
+        equal(status, 1)
+        contains(line, "--mount=%s/%s: No such file" % (place.root, mount))
+        equal(os.path.exists(place.root + "/pp"), False)
+
+
+@test
 def mounted_below(place):
     """with a log what is mounted below is read-only, and that is told once"""
     below = place.share + "/below"

@@ -188,7 +188,8 @@ def limits_without_log(place):
     base = ("--shared-dir=" + place.share, "--socket-path=/nowhere/s")
     for program in (VIRTIOFSD, "stepback-9pd"):
         for word in ("--undo-max-steps=3", "--undo-max-log-size=1G",
-                     "--undo-max-step-size=1M", "--durability=power"):
+                     "--undo-max-step-size=1M", "--durability=power",
+                     "--external-modification-policy=warn"):
             status, line = says(*base, word, program=program)
             equal((word, status), (word, 2))
             contains(line, "--undo-dir")

@@ -88,7 +88,7 @@ static int append_entry(struct dir_reply *reply, const struct dir_entry *entry)
 static int append_entries(struct dir_reply *reply, struct dir_stream *stream,
                           uint64_t offset)
 {
-    const struct dir_entry *entry;
+    const struct dir_entry *entry = NULL;
     int r = dir_stream_seek(stream, (int64_t)offset);
 
     if (r < 0)

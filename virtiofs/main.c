@@ -11,6 +11,7 @@
  */
 #include <config.h>
 
+#include <errno.h>
 #include <jansson.h>
 #include <locale.h>
 #include <mntent.h>
@@ -82,7 +83,7 @@ static gboolean check_unmounted(const struct options *options, const char *path,
     return FALSE;
 }
 
-/* *ret_path: without symlinks; NULL if it is not there. */
+/* *ret_path: without symlinks. */
 static gboolean find_mount_dir(const struct options *options, char **ret_path,
                                GError **error)
 {
@@ -95,8 +96,13 @@ static gboolean find_mount_dir(const struct options *options, char **ret_path,
     *ret_path = NULL;
     if (!check_unmounted(options, named, error))
         return FALSE;
-    *ret_path = realpath(options->mount_dir, NULL);
-    return check_unmounted(options, *ret_path, error);
+    *ret_path = realpath(path, NULL); /* not "LINK/", which is asked */
+    if (*ret_path)
+        return check_unmounted(options, *ret_path, error);
+    /* Before the log makes folders on the way to itself. */
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                "--mount=%s: %s", options->mount_dir, g_strerror(errno));
+    return FALSE;
 }
 
 /* Requests of the daemon for the folder would come to the daemon, and a folder
@@ -112,7 +118,7 @@ static gboolean check_mount(const struct options *options, GError **error)
 
     if (!find_mount_dir(options, &mount, error))
         return FALSE;
-    if (!share || !mount) /* what is done with them tells why */
+    if (!share) /* what is done with it tells why */
         return TRUE;
     if (real_path_is_beneath(mount, share))
         return refuse_mount(options, "lies in the shared folder ",
