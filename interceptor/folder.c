@@ -5,10 +5,8 @@
 #include "interceptor/folder.h"
 
 #include <fcntl.h>
-#include <linux/btrfs.h>
 #include <linux/magic.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/vfs.h>
 
 #include "common/errors.h"
@@ -22,7 +20,7 @@
 
 static char *read_subvolume(int rootfd)
 {
-    struct btrfs_ioctl_get_subvol_info_args info = { 0 };
+    uint8_t uuid[SYS_UUID_SIZE];
     struct statfs fs;
     fd_auto int fd = -1;
     GString *text;
@@ -31,13 +29,12 @@ static char *read_subvolume(int rootfd)
     if (fstatfs(rootfd, &fs) != 0 || fs.f_type != BTRFS_SUPER_MAGIC)
         return NULL;
     fd = sys_openat(rootfd, ".", O_RDONLY | O_DIRECTORY, 0);
-    /* It may be 1 with the answer there. */
-    if (fd < 0 || ioctl(fd, BTRFS_IOC_GET_SUBVOL_INFO, &info) < 0)
+    if (fd < 0 || sys_subvolume(fd, uuid) < 0)
         return NULL;
     text = g_string_new(NULL);
-    for (size_t i = 0; i < sizeof(info.uuid); i++) {
-        g_string_append_printf(text, "%02x", info.uuid[i]);
-        any |= info.uuid[i];
+    for (size_t i = 0; i < sizeof(uuid); i++) {
+        g_string_append_printf(text, "%02x", uuid[i]);
+        any |= uuid[i];
     }
     return g_string_free(text, any == 0); /* some have none: NULL */
 }

@@ -195,6 +195,18 @@ static bool is_empty(int dir)
     return sys_dir_is_empty(dir, STEP_BLOBS) != 0;
 }
 
+/* One of another folder that was killed before it changed anything stands in
+ * nobody's way. */
+static bool is_unused_elsewhere(struct ic *ic, int dir,
+                                const struct step *summary)
+{
+    g_autoptr(step_auto) step = NULL;
+
+    return !folder_is_of(ic, summary) && !summary->inverse && is_empty(dir) &&
+           step_load(dir, NULL, NULL, &step) == 0 && !step->damaged &&
+           step->records == 0;
+}
+
 static void tell_redone(struct ic *ic, const struct ic_step_info *info)
 {
     json_t *payload = report_to_json(info);
@@ -237,6 +249,10 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
      */
     if (rc == 0)
         undo_log_use(ic->log, 0, step->seq);
+    if (rc == 0 && is_unused_elsewhere(ic, dir, step)) {
+        rc = undo_log_discard_wal(ic->log, step->id, step->seq, false);
+        return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    }
     if (rc == 0 && !folder_check(ic, step, true, error))
         return false;
     if (rc == 0 && step->inverse)
@@ -328,7 +344,8 @@ bool rollback_leave_unfinished(struct ic *ic)
     g_autoptr(step_auto) step = NULL;
     int rc = dir < 0 ? dir : step_load_summary(dir, &step);
 
-    if (dir < 0 || ((rc == -ENOENT || rc == -ENODATA) && is_empty(dir)))
+    if (dir < 0 || ((rc == -ENOENT || rc == -ENODATA) && is_empty(dir)) ||
+        (rc == 0 && is_unused_elsewhere(ic, dir, step)))
         return false;
     count_all_links(ic, dir);
     ic->broken = -EIO;

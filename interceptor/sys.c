@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/btrfs.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -248,6 +249,19 @@ int sys_get_fsxattr(int fd, struct fsxattr *ret_attr)
 int sys_set_fsxattr(int fd, const struct fsxattr *attr)
 {
     return CHANGE("fssetxattr", NULL, ioctl(fd, FS_IOC_FSSETXATTR, attr));
+}
+
+int sys_subvolume(int fd, uint8_t ret_uuid[SYS_UUID_SIZE])
+{
+    struct btrfs_ioctl_get_subvol_info_args info = { 0 };
+    int rc = LOOK("subvolume", NULL,
+                  ioctl(fd, BTRFS_IOC_GET_SUBVOL_INFO, &info));
+
+    if (rc < 0)
+        return rc;
+    _Static_assert(sizeof(info.uuid) == SYS_UUID_SIZE, "a UUID");
+    memcpy(ret_uuid, info.uuid, sizeof(info.uuid));
+    return 0; /* it may be 1 with the answer there */
 }
 
 ssize_t sys_copy_file_range(int in, off_t in_offset, int out, off_t out_offset,

@@ -67,6 +67,11 @@ int sys_syncfs(int fd);
  * ioctl_ficlone(2); btrfs, XFS). */
 int sys_clone(int from, int to);
 
+/* The UUID of the subvolume of btrfs that the file is in (Linux 4.18); all 0:
+ * it has none. The fd may not be O_PATH. */
+enum { SYS_UUID_SIZE = 16 };
+int sys_subvolume(int fd, uint8_t ret_uuid[SYS_UUID_SIZE]);
+
 /* FS_IOC_FSGETXATTR, FS_IOC_FSSETXATTR; the fd may not be O_PATH. */
 struct fsxattr;
 int sys_get_fsxattr(int fd, struct fsxattr *ret_attr);

@@ -93,6 +93,23 @@ static void unfinished(struct edits *f)
     world_assert_equal(f->w, f->before);
 }
 
+/* Nothing was changed yet, and so nothing is to be undone there. */
+static void unfinished_unused(struct edits *f)
+{
+    int64_t id = world_step(f->w);
+
+    f->w->backend->kill(f->w);
+    replace_folder(f);
+    g_assert_true(world_start(f->w));
+    edits_client_step(f, "file", "of the step");
+    g_assert_cmpint(f->w->next_id, >, id);
+    edits_undone(f);
+    f->w->backend->stop(f->w);
+    bring_back(f);
+    g_assert_true(world_start(f->w));
+    world_assert_equal(f->w, f->before);
+}
+
 static void unfinished_ambient(struct edits *f)
 {
     change(f);
@@ -239,6 +256,7 @@ static void stranger_unfinished(struct edits *f)
 
 static const struct edits_case cases[] = {
     { "other-folder/unfinished", unfinished },
+    { "other-folder/unfinished-unused", unfinished_unused },
     { "other-folder/unfinished-ambient", unfinished_ambient },
     { "other-folder/unfinished-given-up", unfinished_given_up },
     { "other-folder/closed", closed },
