@@ -91,6 +91,37 @@ def mount_point_missing(place):
 
 
 @test
+def mount_point_by_links(place):
+    """what is mounted on is the folder that was looked at"""
+    for path in ("share/b/seen", "share/seen", "seen"):
+        os.makedirs(place.root + "/" + path)
+    os.symlink("share/b", place.root + "/link")
+    status, line = says("--shared-dir=" + place.share,
+                        "--mount=%s/link/../seen" % place.root)
+    equal(status, 1)
+    contains(line, "lies in the shared folder")
+    place.share += "/b"
+    for end in ("", "/", "/."):
+        daemon = Daemon(place, "--mount", place.root + "/seen" + end)
+        try:
+            equal(os.listdir(daemon.seen), ["seen"])
+        finally:
+            daemon.end()
+    daemon = Daemon(place)
+    os.symlink("seen", place.root + "/to-seen")
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        for end in ("", "/", "/."):
+            status, line = says("--shared-dir=" + place.share,
+                                "--mount=%s/to-seen%s" % (place.root, end))
+            equal(status, 1)
+            contains(line, "is a mount of stepback already")
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+        daemon.end()
+
+
+@test
 def mounted_below(place):
     """with a log what is mounted below is read-only, and that is told once"""
     below = place.share + "/below"

@@ -83,20 +83,42 @@ static gboolean check_unmounted(const struct options *options, const char *path,
     return FALSE;
 }
 
+/* Without what asks for a folder at the end: "LINK/", "DIR/.". A new string. */
+static char *strip_end(const char *path)
+{
+    char *stripped = g_strdup(path);
+    size_t len = strlen(stripped);
+
+    while (len > 1 && (stripped[len - 1] == '/' ||
+                       (stripped[len - 1] == '.' && stripped[len - 2] == '/')))
+        stripped[--len] = '\0';
+    return stripped;
+}
+
+/* The path by that of the folder above, as realpath(3) finds it. Its last part
+ * is not looked at. A new string, or NULL. */
+static char *path_by_parent(const char *path)
+{
+    g_autofree char *parent = g_path_get_dirname(path);
+    g_autofree char *name = g_path_get_basename(path);
+    g_autofree char *above = realpath(parent, NULL);
+
+    return above && strcmp(name, "..") != 0 && strcmp(name, ".") != 0
+               ? g_build_filename(above, name, NULL)
+               : NULL;
+}
+
 /* *ret_path: without symlinks. */
 static gboolean find_mount_dir(const struct options *options, char **ret_path,
                                GError **error)
 {
-    g_autofree char *path = g_canonicalize_filename(options->mount_dir, NULL);
-    g_autofree char *parent = g_path_get_dirname(path);
-    g_autofree char *name = g_path_get_basename(path);
-    g_autofree char *above = realpath(parent, NULL);
-    g_autofree char *named = above ? g_build_filename(above, name, NULL) : NULL;
+    g_autofree char *path = strip_end(options->mount_dir);
+    g_autofree char *named = path_by_parent(path);
 
     *ret_path = NULL;
     if (!check_unmounted(options, named, error))
         return FALSE;
-    *ret_path = realpath(path, NULL); /* not "LINK/", which is asked */
+    *ret_path = realpath(path, NULL);
     if (*ret_path)
         return check_unmounted(options, *ret_path, error);
     /* Before the log makes folders on the way to itself. */
@@ -106,18 +128,21 @@ static gboolean find_mount_dir(const struct options *options, char **ret_path,
 }
 
 /* Requests of the daemon for the folder would come to the daemon, and a folder
- * or a log below the mount would be hidden by it. */
-static gboolean check_mount(const struct options *options, GError **error)
+ * or a log below the mount would be hidden by it. *ret_path: the real path that
+ * was looked at, and is to be mounted on; also if it is refused. */
+static gboolean check_mount(const struct options *options, char **ret_path,
+                            GError **error)
 {
     const struct daemon_options *daemon = &options->daemon;
     g_autofree char *share = realpath(daemon->shared_dir, NULL);
-    g_autofree char *mount = NULL;
     g_autofree char *log = daemon->undo_dir ? real_path_of(daemon->undo_dir)
                                             : NULL;
+    const char *mount;
     struct stat st;
 
-    if (!find_mount_dir(options, &mount, error))
+    if (!find_mount_dir(options, ret_path, error))
         return FALSE;
+    mount = *ret_path;
     if (!share) /* what is done with it tells why */
         return TRUE;
     if (real_path_is_beneath(mount, share))
@@ -171,7 +196,7 @@ static void end(void *server)
     fuse_server_free(server);
 }
 
-static int serve_options(const struct options *options)
+static int serve_options(struct options *options)
 {
     const struct daemon_program program = {
         .name = PROGRAM,
@@ -182,9 +207,15 @@ static int serve_options(const struct options *options)
     };
     g_autoptr(GError) error = NULL;
 
-    if (options->mount_dir && !check_mount(options, &error)) {
-        fprintf(stderr, PROGRAM ": %s\n", error->message);
-        return EXIT_FAILURE;
+    if (options->mount_dir) {
+        g_autofree char *path = NULL;
+
+        if (!check_mount(options, &path, &error)) {
+            fprintf(stderr, PROGRAM ": %s\n", error->message);
+            return EXIT_FAILURE;
+        }
+        g_free(options->mount_dir);
+        options->mount_dir = g_steal_pointer(&path);
     }
     return daemon_run(&program, &options->daemon, options);
 }
