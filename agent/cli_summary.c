@@ -132,6 +132,10 @@ char *cli_summary_unfinished(json_t *report)
         return g_strdup_printf("a step of another folder than this one did not "
                                "end: %s; only there it can be taken back",
                                *command ? command : type);
+    if (json_is_true(json_object_get(report, "redo")))
+        return g_strdup_printf("the redo of a step was interrupted: %s; the "
+                               "next undo, redo or run finishes it",
+                               *command ? command : type);
     /* Whether the next start takes these back is not said: undo does. */
     if (!damaged && g_strcmp0(type, "ambient") == 0)
         return g_strdup("changes outside commands did not become a step of the "

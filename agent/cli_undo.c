@@ -58,31 +58,29 @@ static bool is_not_of_here(json_t *report)
     return json_is_true(json_object_get(report, "other_folder"));
 }
 
-static void print_step(const struct verb *verb, bool force, json_t *report)
+static void print_step(const struct verb *verb, bool passes, json_t *report)
 {
     gint64 id = json_integer_value(json_object_get(report, "step_id"));
     g_autofree char *line = verb->dry ? cli_summary_preview(report)
                                       : cli_summary_history(report);
 
-    if (is_not_of_here(report))
-        printf("cannot be undone: %" G_GINT64_FORMAT
-               "; what it changed stays\n",
-               id);
-    else if (json_is_true(json_object_get(report, "damaged")))
+    if (is_not_of_here(report) ||
+        json_is_true(json_object_get(report, "damaged")))
         printf("%s: %" G_GINT64_FORMAT "; what it changed stays\n",
-               verb->dry && !force ? "cannot be undone" : verb->passed_by, id);
+               verb->dry && !passes ? "cannot be undone" : verb->passed_by, id);
     else
         printf("%s: %s\n", verb->done, line);
 }
 
-static void print_done(const struct verb *verb, bool force, json_t *answer)
+/* passes: what cannot be undone is passed by. */
+static void print_done(const struct verb *verb, bool passes, json_t *answer)
 {
     json_t *report;
     size_t i;
 
     json_array_foreach(json_object_get(answer, "steps"), i, report)
     {
-        print_step(verb, force, report);
+        print_step(verb, passes, report);
         if (!verb->dry || is_not_of_here(report))
             continue;
         if (i > 0)
@@ -165,7 +163,7 @@ static int failed(const struct request *r, const GError *error, json_t *data)
     if (r->json)
         return cli_place_failed(r->place, error, data, true);
     if (data)
-        print_done(r->verb, r->force, data);
+        print_done(r->verb, r->force && code != ERROR_INVALID_DIRECTORY, data);
     if (code == ERROR_UNDO_BARRIER && data)
         return refused(r, data);
     cli_place_failed(r->place, error, data, false);

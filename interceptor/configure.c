@@ -142,8 +142,12 @@ static int give_up(struct ic *ic)
         step_load(dir, NULL, NULL, &step);
     undo_log_release_reserve(ic->log); /* the disk may be full */
     if (is_ambient(step)) {
-        rc = undo_log_discard_wal(ic->log, step->id, step->seq, true);
-        return rc < 0 ? rc : undo_log_discard(ic->log);
+        /* The newest goes last: without it the others would lie below changes
+         * that nobody knows. */
+        rc = undo_log_discard(ic->log);
+        return rc < 0
+                   ? rc
+                   : undo_log_discard_wal(ic->log, step->id, step->seq, true);
     }
     rc = undo_log_give_up(ic->log, step ? step->id : 0, step ? step->seq : 0);
     if (rc == 0)

@@ -36,7 +36,7 @@ static gboolean load(struct ic *ic, int64_t id, GPtrArray *steps,
 
     /* What has the step's names in another folder is not what it knew. */
     if (!rollback_load_step(ic, dir, false, &step, error) ||
-        !folder_check(ic, step, false, error))
+        !folder_check(ic, step, true, error))
         return FALSE;
     g_ptr_array_add(steps, g_steal_pointer(&step));
     return TRUE;

@@ -53,6 +53,16 @@ static gboolean check(struct ic *ic, struct step *step, int dir, bool force,
            (force || restore_check(restore, error));
 }
 
+/* With force it may be passed by. */
+static gboolean preview_stranger(struct ic *ic, struct step *step, bool force,
+                                 struct ic_rollback_result *result,
+                                 GError **error)
+{
+    g_ptr_array_add(result->steps, folder_report(ic, step));
+    return (force && folder_may_pass_by(ic, step)) ||
+           folder_check(ic, step, true, error);
+}
+
 static gboolean preview_step(struct ic *ic, int64_t id, bool force, bool newest,
                              struct ic_rollback_result *result, GError **error)
 {
@@ -68,10 +78,8 @@ static gboolean preview_step(struct ic *ic, int64_t id, bool force, bool newest,
         g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;
     }
-    if (!folder_check(ic, step, true, error)) {
-        g_ptr_array_add(result->steps, folder_report(ic, step));
-        return FALSE;
-    }
+    if (!folder_is_of(ic, step))
+        return preview_stranger(ic, step, force, result, error);
     info = newest ? describe_now(ic, step, dir) : report_from_step(step);
     report_turn_round(info);
     g_ptr_array_add(result->steps, info);
@@ -79,7 +87,7 @@ static gboolean preview_step(struct ic *ic, int64_t id, bool force, bool newest,
 }
 
 /* What a rollback would finish first. */
-static gboolean preview_unfinished(struct ic *ic,
+static gboolean preview_unfinished(struct ic *ic, bool force,
                                    struct ic_rollback_result *result,
                                    GError **error)
 {
@@ -89,13 +97,16 @@ static gboolean preview_unfinished(struct ic *ic,
 
     if (!rollback_load_step(ic, dir, true, &step, error))
         return FALSE;
-    if (!folder_check(ic, step, true, error)) {
-        g_ptr_array_add(result->steps, folder_report(ic, step));
+    if (!folder_is_of(ic, step))
+        return preview_stranger(ic, step, force, result, error);
+    if (step->inverse) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                    "the redo of step %" G_GINT64_FORMAT
+                    " was interrupted, and is to be finished first, by the "
+                    "next undo or redo",
+                    step->id);
         return FALSE;
     }
-    if (step->inverse)
-        return steps_fail(error, ERROR_IO_ERROR, "a redo is unfinished",
-                          ic->broken);
     info = describe_now(ic, step, dir);
     info->undoable = true;
     report_turn_round(info);
@@ -117,7 +128,7 @@ static gboolean preview_locked(struct ic *ic,
         !steps_close_ambient_locked(ic, error) ||
         !rollback_count_steps(ic, extent, &steps, error) ||
         !rollback_check_steps(ic, steps, force, error) ||
-        (first && !preview_unfinished(ic, result, error)))
+        (first && !preview_unfinished(ic, force, result, error)))
         return FALSE;
     steps -= first;
     entries = undo_log_entries(ic->log, &count);

@@ -314,11 +314,14 @@ bool rollback_recover(struct ic *ic, GError **error)
 
 /* ---- looking ------------------------------------------------------------- */
 
-static const char *describe_unfinished(const struct ic_step_info *info)
+static const char *describe_unfinished(const struct ic_step_info *info,
+                                       bool redo)
 {
     if (info->other_folder)
         return "a step of another folder did not end; it is still to be taken "
                "back there";
+    if (redo)
+        return "a redo was interrupted; it is still to be finished";
     if (info->type == IC_STEP_AMBIENT && !info->damaged)
         return "changes outside of steps were interrupted; they are still to "
                "become a step";
@@ -330,10 +333,13 @@ static void tell_unfinished(struct ic *ic, struct step *step)
     struct ic_step_info *info = step ? folder_report(ic, step)
                                      : report_of_damaged(0);
     json_t *payload = report_to_json(info);
+    bool redo = step && step->inverse;
 
     json_object_set_new(payload, "code", json_string("step_unfinished"));
     json_object_set_new(payload, "message",
-                        json_string(describe_unfinished(info)));
+                        json_string(describe_unfinished(info, redo)));
+    if (redo)
+        json_object_set_new(payload, "redo", json_true());
     events_send(ic->events, "event.warning", payload);
     ic_step_info_free(info);
 }

@@ -348,8 +348,15 @@ gboolean redo_finish(struct ic *ic, const struct step *summary,
 
     *ret_info = NULL;
     if (undo_log_has(ic->log, summary->id)) {
+        fd_auto int done = undo_log_open_step(ic->log, summary->id);
+        g_autoptr(step_auto) step = NULL;
+
         rc = undo_log_finish_redo(ic->log); /* all but this was done */
-        return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        if (rc < 0)
+            return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        if (done >= 0 && step_load_summary(done, &step) == 0)
+            *ret_info = report_from_step(step);
+        return TRUE;
     }
     rc = redo_find(ic, summary->id, &target);
     if (rc < 0)

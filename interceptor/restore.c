@@ -433,9 +433,9 @@ static gboolean check_mount(struct restore *r, GError **error)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
                 "step %" G_GINT64_FORMAT
-                " removed files that are in the undo log, and this path of the "
-                "folder is another mount (a bind mount) than the log's: name "
-                "the folder by a path on the log's mount",
+                " removed files that are in the undo log, and the folder is "
+                "opened by another mount (a bind mount) than the log's: name "
+                "it, or start its file server, by a path on the log's mount",
                 r->step->id);
     return FALSE;
 }

@@ -103,23 +103,23 @@ gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error)
     return ok;
 }
 
-/* It was told, and somebody insisted. */
-static void tell_passed_by(struct ic *ic, int64_t id, const char *why,
-                           struct ic_rollback_result *result)
+/* It was told, and somebody insisted. info is taken. */
+static void tell_passed_by(struct ic *ic, struct ic_step_info *info,
+                           const char *why, struct ic_rollback_result *result)
 {
     char *text = g_strdup_printf(
         "step %" G_GINT64_FORMAT
         " cannot be undone and was passed by (%s): what it changed stays; what "
         "the log has of it is in %s/damaged",
-        id, why, ic->undo_dir);
+        info->id, why, ic->undo_dir);
 
     events_warn(ic->events, "%s", text);
     g_ptr_array_add(result->warnings, text);
-    g_ptr_array_add(result->steps, report_of_damaged(id));
+    g_ptr_array_add(result->steps, info);
 }
 
 /* What did not end is another folder's. */
-static gboolean pass_by_interrupted(struct ic *ic, const struct step *step,
+static gboolean pass_by_interrupted(struct ic *ic, struct step *step,
                                     bool force,
                                     struct ic_rollback_result *result,
                                     GError **error)
@@ -137,7 +137,8 @@ static gboolean pass_by_interrupted(struct ic *ic, const struct step *step,
     if (rc < 0)
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     undo_log_take_reserve(ic->log);
-    tell_passed_by(ic, step->id, "it changed another folder", result);
+    tell_passed_by(ic, folder_report(ic, step), "it changed another folder",
+                   result);
     ic->broken = 0;
     return TRUE;
 }
@@ -187,18 +188,23 @@ static void put_back(struct ic *ic, const struct undo_log_entry *entry,
 }
 
 /* Nothing can be undone of the step in wal/in_progress, and it was asked to go
- * on all the same. */
+ * on all the same. info, its report, is taken. */
 static gboolean pass_by(struct ic *ic, const struct undo_log_entry *entry,
-                        const char *why, struct ic_rollback_result *result,
-                        GError **error)
+                        const char *why, struct ic_step_info *info,
+                        struct ic_rollback_result *result, GError **error)
 {
-    int rc = undo_log_set_aside(ic->log, entry->id, entry->seq);
+    int rc;
 
+    undo_log_release_reserve(ic->log); /* the disk may be full */
+    rc = undo_log_set_aside(ic->log, entry->id, entry->seq);
+    undo_log_take_reserve(ic->log);
     if (rc < 0) {
-        ic->broken = -EIO;
+        ic_step_info_free(info);
+        if (undo_log_commit(ic->log, entry) < 0)
+            ic->broken = -EIO;
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     }
-    tell_passed_by(ic, entry->id, why, result);
+    tell_passed_by(ic, info, why, result);
     return TRUE;
 }
 
@@ -244,9 +250,11 @@ static gboolean pop_locked(struct ic *ic, bool force,
         return TRUE;
     }
     if (stranger)
-        return pass_by(ic, &entry, "it changed another folder", result, error);
+        return pass_by(ic, &entry, "it changed another folder",
+                       folder_report(ic, step), result, error);
     if (force && is_about_log(cause))
-        return pass_by(ic, &entry, cause->message, result, error);
+        return pass_by(ic, &entry, cause->message, report_of_damaged(entry.id),
+                       result, error);
     put_back(ic, &entry, cause);
     g_propagate_error(error, g_steal_pointer(&cause));
     return FALSE;

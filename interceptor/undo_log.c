@@ -305,6 +305,8 @@ int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq)
     fd_auto int to = undo_log_open_subdir(log->dir, "damaged");
     int rc = to < 0 ? to : undo_log_append_history(log, "damaged", id, seq);
 
+    if (to < 0)
+        return to;
     if (rc == 0 || is_full(rc)) /* then the note is owed */
         rc = -EEXIST;
     for (int64_t n = 0; rc == -EEXIST && n < INT16_MAX; n++)

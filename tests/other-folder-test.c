@@ -201,7 +201,7 @@ static void undone(struct edits *f)
 static void stranger(struct edits *f)
 {
     int64_t id = world_step(f->w);
-    json_t *answer;
+    json_t *answer, *first;
 
     change(f);
     json_decref(world_close_step(f->w, id));
@@ -214,8 +214,14 @@ static void stranger(struct edits *f)
     g_assert_true(world_start(f->w));
     world_refused(f->w, "rollback", edits_undo_payload(false),
                   ERROR_INVALID_DIRECTORY);
+    world_refused(f->w, "preview", edits_undo_payload(false),
+                  ERROR_INVALID_DIRECTORY);
+    json_decref(world_request(f->w, "preview", edits_undo_payload(true)));
     answer = world_request(f->w, "rollback",
                            json_pack("{s:i, s:b}", "steps", 2, "force", 1));
+    first = json_array_get(json_object_get(answer, "steps"), 0);
+    g_assert_true(json_is_true(json_object_get(first, "other_folder")));
+    g_assert_null(json_object_get(first, "damaged"));
     g_assert_true(edits_warns(answer, "was passed by (it changed another"));
     json_decref(answer);
     world_assert_equal(f->w, f->before);
