@@ -81,8 +81,7 @@ char *cli_options_printable(const char *text)
 
     for (const char *p = valid; *p; p = g_utf8_next_char(p)) {
         gunichar c = g_utf8_get_char(p);
-        bool plain = c == '\n' || c == '\t' || g_unichar_isprint(c) ||
-                     g_unichar_iszerowidth(c);
+        bool plain = c == '\n' || c == '\t' || g_unichar_isprint(c);
 
         g_string_append_unichar(line, plain ? c : '?');
     }

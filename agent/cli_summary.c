@@ -231,9 +231,7 @@ char *cli_summary_preview(json_t *report)
 /* A path as printable text; it may be an object (json_bytes.h). */
 static char *printable_path(json_t *path)
 {
-    g_autofree char *bytes = json_is_string(path)
-                                 ? g_strdup(json_string_value(path))
-                                 : json_bytes_get(path, "path", NULL);
+    g_autofree char *bytes = json_bytes_get_path(path);
     g_autofree char *text = g_utf8_make_valid(bytes ? bytes : "", -1);
     GString *line = g_string_new(NULL);
 

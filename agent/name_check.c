@@ -39,21 +39,10 @@ struct check {
 
 /* ---- findings ------------------------------------------------------------ */
 
-static json_t *path_value(const char *path)
-{
-    json_t *object;
-
-    if (json_bytes_is_text(path, strlen(path)))
-        return json_string(path);
-    object = json_object();
-    json_bytes_set(object, "path", path, strlen(path));
-    return object;
-}
-
 static void find(struct finding *finding, const char *path)
 {
     if (finding->count++ < SAMPLE)
-        json_array_append_new(finding->paths, path_value(path));
+        json_array_append_new(finding->paths, json_bytes_path(path));
 }
 
 /* Takes finding->paths. */

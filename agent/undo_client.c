@@ -98,22 +98,14 @@ static bool is_share(const char *path, json_t *status)
             is_integer(status, "mount_dev", st.st_dev));
 }
 
-/* A new string, or NULL. */
-static char *get_path(json_t *status, const char *key)
-{
-    json_t *path = json_object_get(status, key);
-
-    return json_is_object(path) ? json_bytes_get(path, "path", NULL)
-                                : g_strdup(json_string_value(path));
-}
-
 /* A log's owner knows which folder it is of, whatever was named. In another
  * mount namespace than ours its path may lead us elsewhere. */
 static gboolean check_owner(struct undo_client *client, const char *dir,
                             const char *undo_dir, GError **error)
 {
     json_t *status = undo_client_ask(client, "status", NULL, NULL, error);
-    g_autofree char *share = status ? get_path(status, "share") : NULL;
+    g_autofree char *share = json_bytes_get_path(
+        json_object_get(status, "share"));
     bool other = json_object_get(status, "share_ino") && !is_share(dir, status);
 
     if (other)

@@ -88,3 +88,21 @@ char *json_bytes_get(json_t *object, const char *key, size_t *ret_len)
         *ret_len = decoded_len;
     return copy;
 }
+
+json_t *json_bytes_path(const char *path)
+{
+    size_t len = strlen(path);
+    json_t *object;
+
+    if (json_bytes_is_text(path, len))
+        return json_stringn(path, len);
+    object = json_object();
+    json_bytes_set(object, "path", path, len);
+    return object;
+}
+
+char *json_bytes_get_path(json_t *value)
+{
+    return json_is_object(value) ? json_bytes_get(value, "path", NULL)
+                                 : g_strdup(json_string_value(value));
+}

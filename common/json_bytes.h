@@ -30,4 +30,9 @@ void json_bytes_force_base64(json_t *object);
  * NULL if the member is missing, not a string, or not valid base64. */
 char *json_bytes_get(json_t *object, const char *key, size_t *ret_len);
 
+/* A path as a value: a string, or {"path":...,"encoding":"base64"}. New. And
+ * back: a new string, or NULL if it is neither. */
+json_t *json_bytes_path(const char *path);
+char *json_bytes_get_path(json_t *value);
+
 #endif

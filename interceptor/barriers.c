@@ -106,26 +106,13 @@ void barriers_cross(GPtrArray *barriers, int64_t seq)
 
 /* ---- records ------------------------------------------------------------- */
 
-static void append_path(json_t *list, const char *path)
-{
-    size_t len = strlen(path);
-    json_t *object;
-
-    if (json_bytes_is_text(path, len)) {
-        json_array_append_new(list, json_string(path));
-        return;
-    }
-    object = json_object();
-    json_bytes_set(object, "path", path, len);
-    json_array_append_new(list, object);
-}
-
 static json_t *paths_to_json(const struct ic_barrier *barrier)
 {
     json_t *list = json_array();
 
     for (guint i = 0; i < barrier->paths->len; i++)
-        append_path(list, g_ptr_array_index(barrier->paths, i));
+        json_array_append_new(
+            list, json_bytes_path(g_ptr_array_index(barrier->paths, i)));
     return list;
 }
 
@@ -159,8 +146,7 @@ static void read_barrier(GPtrArray *barriers, json_t *record)
     barrier->process = g_strdup(process);
     json_array_foreach(paths, i, path)
     {
-        g_autofree char *decoded = json_bytes_get(path, "path", NULL);
-        const char *text = decoded ? decoded : json_string_value(path);
+        g_autofree char *text = json_bytes_get_path(path);
 
         if (text)
             barrier_add_path(barrier, text);
@@ -218,7 +204,7 @@ json_t *barriers_paths(GPtrArray *barriers)
             char *path = g_ptr_array_index(barrier->paths, j);
 
             if (g_hash_table_add(seen, path))
-                append_path(list, path);
+                json_array_append_new(list, json_bytes_path(path));
         }
     }
     return list;

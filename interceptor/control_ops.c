@@ -205,17 +205,6 @@ static json_t *handle_discard(struct ic *ic, json_t *payload, GError **error)
     return ic_discard(ic, error) ? json_object() : NULL;
 }
 
-static json_t *path_value(const char *path)
-{
-    json_t *object;
-
-    if (json_bytes_is_text(path, strlen(path)))
-        return json_string(path);
-    object = json_object();
-    json_bytes_set(object, "path", path, strlen(path));
-    return object;
-}
-
 static json_t *handle_status(struct ic *ic, json_t *payload, GError **error)
 {
     dev_t mount_dev = atomic_load(&ic->mount_dev);
@@ -233,7 +222,7 @@ static json_t *handle_status(struct ic *ic, json_t *payload, GError **error)
     status = json_pack("{s:I, s:i, s:b, s:b}", "last_step_id",
                        (json_int_t)ic_last_step_id(ic), "pid", (int)getpid(),
                        "undo", ic->log != NULL, "read_only", ic->read_only);
-    json_object_set_new(status, "share", path_value(ic->share));
+    json_object_set_new(status, "share", json_bytes_path(ic->share));
     json_object_set_new(status, "share_dev", json_integer((json_int_t)ic->dev));
     json_object_set_new(status, "share_ino",
                         json_integer((json_int_t)ic->root->ino));
@@ -241,7 +230,8 @@ static json_t *handle_status(struct ic *ic, json_t *payload, GError **error)
         json_object_set_new(status, "mount_dev",
                             json_integer((json_int_t)mount_dev));
     json_object_set_new(status, "undo_dir",
-                        ic->undo_dir ? path_value(ic->undo_dir) : json_null());
+                        ic->undo_dir ? json_bytes_path(ic->undo_dir)
+                                     : json_null());
     json_object_set_new(status, "open_step",
                         open_step ? json_integer(open_step) : json_null());
     json_object_set_new(status, "pending_safeguard",

@@ -145,19 +145,9 @@ json_t *report_time_to_json(int64_t us)
 
 static void add_affected_path(json_t *list, GHashTable *seen, const char *path)
 {
-    size_t len = strlen(path);
-
-    if (json_array_size(list) >= REPORT_MAX_CHANGES ||
-        !g_hash_table_add(seen, (char *)path))
-        return;
-    if (json_bytes_is_text(path, len)) {
-        json_array_append_new(list, json_string(path));
-    } else {
-        json_t *object = json_object();
-
-        json_bytes_set(object, "path", path, len);
-        json_array_append_new(list, object);
-    }
+    if (json_array_size(list) < REPORT_MAX_CHANGES &&
+        g_hash_table_add(seen, (char *)path))
+        json_array_append_new(list, json_bytes_path(path));
 }
 
 static json_t *affected_paths(const struct ic_step_info *info)

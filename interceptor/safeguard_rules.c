@@ -44,20 +44,6 @@ static char *path_of(struct ic *ic, struct ic_inode *dir, const char *name)
     return g_string_free(g_steal_pointer(&path), FALSE);
 }
 
-static void add_path(json_t *list, const char *path)
-{
-    size_t len = strlen(path);
-    json_t *object;
-
-    if (json_bytes_is_text(path, len)) {
-        json_array_append_new(list, json_string(path));
-        return;
-    }
-    object = json_object();
-    json_bytes_set(object, "path", path, len);
-    json_array_append_new(list, object);
-}
-
 /* ---- the frame of a check ------------------------------------------------ */
 
 static bool is_armed(const struct ic *ic, unsigned rules)
@@ -124,8 +110,9 @@ static int ask_delete_locked(struct ic *ic)
     json_t *samples = json_array();
 
     for (guint i = 0; i < guard->samples->len; i++)
-        add_path(samples, g_ptr_array_index(guard->samples, i));
-    add_path(samples, guard->deleting);
+        json_array_append_new(
+            samples, json_bytes_path(g_ptr_array_index(guard->samples, i)));
+    json_array_append_new(samples, json_bytes_path(guard->deleting));
     g_clear_pointer(&guard->deleting, g_free);
     return safeguard_ask_locked(
         ic, SAFEGUARD_DELETE,
@@ -192,7 +179,7 @@ static int ask_file_locked(struct ic *ic, enum safeguard_rule rule, char *path,
     json_bytes_set(payload, "path", path, strlen(path));
     if (from)
         json_bytes_set(payload, "from", from, strlen(from));
-    add_path(samples, path);
+    json_array_append_new(samples, json_bytes_path(path));
     json_object_update_new(
         payload,
         json_pack("{s:s, s:I, s:o, s:o}", "kind",
