@@ -242,8 +242,10 @@ struct ic_options {
      * inode that is opened again. Called from any thread. NULL: none is. */
     bool (*is_reserved_fd)(int fd);
 
-    /* Do not watch the share: edits from outside are then noticed by comparing
-     * alone, when a step is taken back (for the command line). */
+    /* Nothing is served, as by the command line, which looks or undoes. The
+     * share is not watched: edits from outside are noticed by comparing alone,
+     * when a step is taken back. And the limits are not applied at the start,
+     * nor is the share asked whether an undo log can be kept of it. */
     bool no_watch;
 
     /* For a server that gives up privileges before it opens the share: what

@@ -10,7 +10,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from cli_case import Daemon, call, run  # noqa: E402
+from cli_case import Daemon, call, overlay, run  # noqa: E402
 from daemon_case import says  # noqa: E402
 from stdio_client import Skip, contains, equal, main, test  # noqa: E402
 
@@ -145,15 +145,7 @@ def other_folder_stays(place):
 def recovery_elsewhere(place):
     """what a kill interrupted is not taken back in a folder that is made anew"""
     # Where the time of a folder's birth says nothing.
-    over = place.root + "/over"
-    parts = [place.root + "/" + name for name in ("lower", "upper", "work")]
-    for path in (over, *parts):
-        os.mkdir(path)
-    if subprocess.run(["mount", "-t", "overlay", "overlay", "-o",
-                       "lowerdir=%s,upperdir=%s,workdir=%s" % tuple(parts),
-                       over], stderr=subprocess.DEVNULL).returncode:
-        raise Skip("there is no overlayfs here")
-    try:
+    with overlay(place) as over:
         place.share = over + "/share"
         os.mkdir(place.share)
         daemon = Daemon(place)
@@ -180,8 +172,6 @@ def recovery_elsewhere(place):
         with open(place.share + "/made") as file:
             equal(file.read(), "mine")
         equal(os.listdir(place.share + ".former"), ["made"])
-    finally:
-        subprocess.run(["umount", over], check=True)
 
 
 @test
@@ -209,17 +199,7 @@ def through_the_mount(place):
 @test
 def overlay_made_anew(place):
     """where a folder's birth may move, a later one than its step's end is told"""
-    over = place.root + "/over"
-    parts = [place.root + "/" + name for name in ("lower", "upper", "work")]
-    for path in (over, *parts, parts[0] + "/share"):
-        os.mkdir(path)
-    with open(parts[0] + "/share/old", "w") as file:
-        file.write("old")
-    if subprocess.run(["mount", "-t", "overlay", "overlay", "-o",
-                       "lowerdir=%s,upperdir=%s,workdir=%s" % tuple(parts),
-                       over], stderr=subprocess.DEVNULL).returncode:
-        raise Skip("there is no overlayfs here")
-    try:
+    with overlay(place, ["share/old"]) as over:
         place.share = over + "/share"
         words = ("-C", place.share, "--undo-dir",
                  place.root + "/.stepback/share")
@@ -255,8 +235,6 @@ def overlay_made_anew(place):
         equal(status, 1)
         contains(err, "one that was at its place then")
         equal(os.listdir(place.share), ["made"])
-    finally:
-        subprocess.run(["umount", over], check=True)
 
 
 @test

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line over a fake QEMU, and the daemon that it asks."""
+import contextlib
 import json
 import os
 import signal
@@ -27,6 +28,28 @@ def without_script(name):
         return BUILDDIR + "/" + name, {}
     return program, {"LD_LIBRARY_PATH": "%s/.libs:%s/interceptor/.libs" %
                                         (BUILDDIR, BUILDDIR)}
+
+
+@contextlib.contextmanager
+def overlay(place, lower=()):
+    """An overlay's folder, with these files, each with its name in it, in its
+    lower layer."""
+    over = place.root + "/over"
+    parts = [place.root + "/" + name for name in ("lower", "upper", "work")]
+    for path in (over, *parts):
+        os.mkdir(path)
+    for name in lower:
+        os.makedirs(os.path.dirname(parts[0] + "/" + name))
+        with open(parts[0] + "/" + name, "w") as file:
+            file.write(os.path.basename(name))
+    if subprocess.run(["mount", "-t", "overlay", "overlay", "-o",
+                       "lowerdir=%s,upperdir=%s,workdir=%s" % tuple(parts),
+                       over], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("there is no overlayfs here")
+    try:
+        yield over
+    finally:
+        subprocess.run(["umount", over], check=True)
 
 
 class Daemon:
