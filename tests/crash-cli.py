@@ -70,6 +70,8 @@ def discard(place):
         trees = [tree(here)]
         while call(here, "undo", "-C", here.share)[0] == 0:
             trees.append(tree(here))
+        # And no step is left that is refused for what nobody knows any more.
+        contains(call(here, "undo", "-C", here.share)[2], "nothing to undo")
         equal(trees in ([{"one": "1\n", "two": ""}, after, {"file": "old"}],
                         [{"one": "1\n", "two": ""}, after],
                         [{"one": "1\n", "two": ""}]), True)
