@@ -142,6 +142,7 @@ static GPtrArray *read_names(int fd, const char *path, GError **error)
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
     DIR *stream = fdopendir(fd);
     struct dirent *entry = NULL;
+    int failed;
 
     if (!stream) {
         fail(error, path, errno);
@@ -149,11 +150,18 @@ static GPtrArray *read_names(int fd, const char *path, GError **error)
         g_ptr_array_unref(names);
         return NULL;
     }
-    while (names->len < MAX_NAMES && (entry = readdir(stream))) {
+    /* NULL is the end of the folder or an error; errno alone tells which. */
+    while (names->len < MAX_NAMES && (errno = 0, entry = readdir(stream))) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             g_ptr_array_add(names, g_strdup(entry->d_name));
     }
+    failed = entry || names->len >= MAX_NAMES ? 0 : errno;
     closedir(stream);
+    if (failed) {
+        fail(error, path, failed);
+        g_ptr_array_unref(names);
+        return NULL;
+    }
     g_ptr_array_sort(names, compare_names);
     return names;
 }

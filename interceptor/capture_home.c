@@ -56,26 +56,32 @@ static int is_at(const struct ic_inode *inode, struct ic_inode *parent,
     return st.st_ino == inode->ino && st.st_dev == inode->dev;
 }
 
+struct name_search {
+    struct ic_inode *parent, *inode;
+    char *name; /* NULL until it is found */
+};
+
+static int compare_name(int fd, const struct dirent *entry, void *opaque)
+{
+    struct name_search *search = opaque;
+    int rc = entry->d_ino != search->inode->ino
+                 ? 0
+                 : is_at(search->inode, search->parent, entry->d_name);
+
+    if (rc > 0)
+        search->name = g_strdup(entry->d_name);
+    return rc;
+}
+
 /* The name under which parent holds the directory. */
 static int search_name(struct ic_inode *parent, struct ic_inode *inode,
                        char **ret_name)
 {
-    int fd = sys_openat(parent->fd, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    int rc = 0;
+    struct name_search search = { parent, inode, NULL };
+    int rc = sys_dir_each(parent->fd, ".", compare_name, &search);
 
-    if (!dir)
-        return fd < 0 ? fd : -errno;
-    while (rc == 0 && (entry = readdir(dir))) {
-        if (entry->d_ino != inode->ino || strcmp(entry->d_name, ".") == 0 ||
-            strcmp(entry->d_name, "..") == 0)
-            continue;
-        rc = is_at(inode, parent, entry->d_name);
-        if (rc > 0)
-            *ret_name = g_strdup(entry->d_name);
-    }
-    closedir(dir);
+    if (rc > 0)
+        *ret_name = search.name;
     return rc;
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,8 @@ static const struct {
     { "errno", FAULT_NONE, FAULT_ERRNO },
     { "errno-from", FAULT_NONE, FAULT_ERRNO_FROM },
     { "look-errno", FAULT_NONE, FAULT_LOOK_ERRNO },
+    { "list-errno", FAULT_NONE, FAULT_LIST_ERRNO },
+    { "list-errno-from", FAULT_NONE, FAULT_LIST_ERRNO_FROM },
     { "full", FAULT_NONE, FAULT_FULL },
 };
 
@@ -101,6 +104,7 @@ void fault_set(struct fault_board *on, const struct fault_plan *wanted)
     atomic_store(&on->full, false);
     atomic_store(&on->changes, 0);
     atomic_store(&on->looks, 0);
+    atomic_store(&on->lists, 0);
     on->plan = wanted ? *wanted : (struct fault_plan){ .action = FAULT_NONE };
     if (wanted) {
         atomic_store(&on->fired, 0);
@@ -141,12 +145,13 @@ static bool fail(void)
     return true;
 }
 
-/* What is planned; *ret_point: for which point of this kind. */
-static enum fault_action count_point(bool looks, unsigned *ret_point)
+/* What is planned; *ret_point: for which point of this kind. The counter must
+ * be read from the board after the environment was. */
+static enum fault_action count_point(size_t counter, unsigned *ret_point)
 {
     pthread_once(&once, read_environment);
-    *ret_point = 1 +
-                 atomic_fetch_add(looks ? &board->looks : &board->changes, 1);
+    *ret_point = 1 + atomic_fetch_add(
+                         (atomic_uint *)(void *)((char *)board + counter), 1);
     return atomic_load(&board->armed) ? board->plan.action : FAULT_NONE;
 }
 
@@ -181,7 +186,8 @@ static bool is_full(unsigned point, const char *call, const char *name)
 bool fault_fails(const char *call, const char *name)
 {
     unsigned point;
-    enum fault_action action = count_point(false, &point);
+    enum fault_action action = count_point(
+        offsetof(struct fault_board, changes), &point);
 
     is_here = point == board->plan.point;
     if (action == FAULT_ERRNO_FROM && point > board->plan.point)
@@ -190,7 +196,8 @@ bool fault_fails(const char *call, const char *name)
         return fail();
     if (action == FAULT_FULL && !is_here)
         return is_full(point, call, name);
-    if (!is_here || action == FAULT_NONE || action == FAULT_LOOK_ERRNO)
+    if (!is_here || action == FAULT_NONE || action == FAULT_LOOK_ERRNO ||
+        action == FAULT_LIST_ERRNO || action == FAULT_LIST_ERRNO_FROM)
         return false;
     tell(point, call, name);
     if (action == FAULT_KILL_BEFORE || action == FAULT_FULL)
@@ -202,10 +209,26 @@ bool fault_look_fails(const char *call, const char *name)
 {
     unsigned point;
 
-    if (count_point(true, &point) != FAULT_LOOK_ERRNO ||
+    if (count_point(offsetof(struct fault_board, looks), &point) !=
+            FAULT_LOOK_ERRNO ||
         point != board->plan.point)
         return false;
     tell(point, call, name);
+    return fail();
+}
+
+bool fault_list_fails(void)
+{
+    unsigned point;
+    enum fault_action action = count_point(offsetof(struct fault_board, lists),
+                                           &point);
+
+    if (action == FAULT_LIST_ERRNO_FROM && point > board->plan.point)
+        return fail();
+    if ((action != FAULT_LIST_ERRNO && action != FAULT_LIST_ERRNO_FROM) ||
+        point != board->plan.point)
+        return false;
+    tell(point, "readdir", NULL);
     return fail();
 }
 

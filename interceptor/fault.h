@@ -7,9 +7,10 @@
  * nothing of this is in the library (tests/no-fault-injection).
  *
  * sys.c marks each system call that changes the share or the log as a point,
- * and each one that looks at them as another kind of point. Points of a kind
- * are counted from 1. A plan says what happens at which point. It is set by
- * fault_set(), or for a whole process by the environment:
+ * each one that looks at them as another kind of point, and each entry read
+ * from a directory (sys_dir_each()) as a third. Points of a kind are counted
+ * from 1. A plan says what happens at which point. It is set by fault_set(), or
+ * for a whole process by the environment:
  *
  *     STEPBACK_FAULT=kill-before:17        SIGKILL before the 17th change
  *     STEPBACK_FAULT=kill-after:17         ... after it
@@ -19,6 +20,8 @@
  *     STEPBACK_FAULT=errno:17:EIO          the 17th change fails
  *     STEPBACK_FAULT=errno-from:17:ENOSPC  all fail from the 17th
  *     STEPBACK_FAULT=look-errno:17:EMFILE  the 17th look fails
+ *     STEPBACK_FAULT=list-errno:3:EIO      the 3rd read of a directory fails
+ *     STEPBACK_FAULT=list-errno-from:3:EIO all fail from the 3rd
  *     STEPBACK_FAULT=full:17:ENOSPC        SIGKILL before the 17th change. Once
  *                                          the disk is full (fault_fill()),
  *                                          what needs an inode fails; with
@@ -49,6 +52,8 @@ enum fault_action {
     FAULT_ERRNO,
     FAULT_ERRNO_FROM,
     FAULT_LOOK_ERRNO,
+    FAULT_LIST_ERRNO,
+    FAULT_LIST_ERRNO_FROM,
     FAULT_FULL,
 };
 
@@ -64,8 +69,9 @@ struct fault_board {
     atomic_bool armed; /* the plan is whole */
     atomic_bool full;
 
-    /* Points met since it was set: those that change, and those that look. */
-    atomic_uint changes, looks;
+    /* Points met since it was set: those that change, those that look, and
+     * those that read a directory. */
+    atomic_uint changes, looks, lists;
 
     /* The point at which it happened, 0: not yet; the call, and the name that
      * it was about. */
@@ -90,6 +96,7 @@ void fault_use(struct fault_board *board);
 /* For the macros. True: fail; errno is set. */
 bool fault_fails(const char *call, const char *name);
 bool fault_look_fails(const char *call, const char *name);
+bool fault_list_fails(void);
 size_t fault_cut(size_t len);
 ssize_t fault_done(ssize_t result);
 
@@ -97,11 +104,14 @@ ssize_t fault_done(ssize_t result);
     (fault_fails(call, name) ? -1 : fault_done(expression))
 #define FAULT_LOOK(call, name, expression)                                     \
     (fault_look_fails(call, name) ? -1 : (expression))
+#define FAULT_LIST(expression)                                                 \
+    (fault_list_fails() ? -1 : ((void)(expression), 0))
 
 #else
 
 #define FAULT_POINT(call, name, expression) (expression)
 #define FAULT_LOOK(call, name, expression)  (expression)
+#define FAULT_LIST(expression)              ((void)(expression), 0)
 #define fault_cut(len)                      (len)
 
 #endif

@@ -127,23 +127,28 @@ int held_links_change_kept(struct held_links *held, int blobs, uint64_t ino,
     return rc;
 }
 
-int held_links_change_all(struct held_links *held, int blobs, int delta)
+struct change_all {
+    struct held_links *held;
+    int delta, rc;
+};
+
+static int change_kept(int blobs, const struct dirent *entry, void *opaque)
 {
-    int fd = sys_openat(blobs, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
+    struct change_all *all = opaque;
     int rc = 0;
 
-    if (!dir)
-        return fd < 0 ? fd : -errno;
-    while ((entry = readdir(dir))) {
-        uint64_t ino = strtoull(entry->d_name + 1, NULL, 10);
-        int failed = entry->d_name[0] == 'i'
-                         ? held_links_change_kept(held, fd, ino, delta)
-                         : 0;
+    if (entry->d_name[0] == 'i')
+        rc = held_links_change_kept(all->held, blobs,
+                                    strtoull(entry->d_name + 1, NULL, 10),
+                                    all->delta);
+    all->rc = all->rc < 0 ? all->rc : rc;
+    return 0;
+}
 
-        rc = rc < 0 ? rc : failed;
-    }
-    closedir(dir);
-    return rc;
+int held_links_change_all(struct held_links *held, int blobs, int delta)
+{
+    struct change_all all = { held, delta, 0 };
+    int rc = sys_dir_each(blobs, ".", change_kept, &all);
+
+    return rc < 0 ? rc : all.rc;
 }

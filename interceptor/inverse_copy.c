@@ -113,24 +113,29 @@ static void spot_clear(gpointer data)
     g_free(((struct spot *)data)->name);
 }
 
+struct name_search {
+    uint64_t ino;
+    char *name; /* NULL until it is found */
+};
+
+static int compare_ino(int fd, const struct dirent *entry, void *opaque)
+{
+    struct name_search *search = opaque;
+
+    if (entry->d_ino != search->ino)
+        return 0;
+    search->name = g_strdup(entry->d_name);
+    return 1;
+}
+
 static int find_name(int parent, uint64_t ino, char **ret_name)
 {
-    int fd = sys_openat(parent, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    int rc = -ENOENT;
+    struct name_search search = { .ino = ino };
+    int rc = sys_dir_each(parent, ".", compare_ino, &search);
 
-    if (!dir)
-        return fd < 0 ? fd : -errno;
-    while (rc < 0 && (entry = readdir(dir))) {
-        if (entry->d_ino != ino || strcmp(entry->d_name, ".") == 0 ||
-            strcmp(entry->d_name, "..") == 0)
-            continue;
-        *ret_name = g_strdup(entry->d_name);
-        rc = 0;
-    }
-    closedir(dir);
-    return rc;
+    if (rc > 0)
+        *ret_name = search.name;
+    return rc > 0 ? 0 : rc < 0 ? rc : -ENOENT;
 }
 
 /* From the directory open as fd (taken) upwards, to one with a known place. */

@@ -403,9 +403,11 @@ static int check_moved(struct ic *ic, struct ic_inode *dir, const char *name,
 
     if (rc == 0 && st.st_ino != now->st_ino)
         rc = -EAGAIN;
-    if (rc == 0 && S_ISDIR(st.st_mode) &&
-        sys_dir_is_empty(ic->wal.blobs, kept.text) == 0)
-        rc = -ENOTEMPTY;
+    if (rc == 0 && S_ISDIR(st.st_mode)) {
+        int empty = sys_dir_is_empty(ic->wal.blobs, kept.text);
+
+        rc = empty < 0 ? empty : empty ? 0 : -ENOTEMPTY;
+    }
     if (rc < 0)
         sys_rename_noreplace(ic->wal.blobs, kept.text, dir->fd, name);
     return rc;

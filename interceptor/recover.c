@@ -31,11 +31,12 @@ static void note_trouble(struct ic *ic, int rc)
         ic->uncounted = rc;
 }
 
-static void count_links(int blobs, void *opaque)
+static int count_links(int blobs, void *opaque)
 {
     struct ic *ic = opaque;
 
     note_trouble(ic, held_links_change_all(ic->held, blobs, 1));
+    return 0;
 }
 
 static int forget_link(int blobs, uint64_t ino, void *opaque)
@@ -72,7 +73,7 @@ static int count_all_links(struct ic *ic, int wal)
     }
     count_folder(ic, wal);
     redo_each(ic, count_folder);
-    undo_log_each_trash(ic->log, count_links, ic);
+    note_trouble(ic, undo_log_each_trash(ic->log, count_links, ic));
     undo_log_on_forget(ic->log, forget_link, ic->held);
     return ic->uncounted;
 }
@@ -189,10 +190,20 @@ static bool keep_damaged(struct ic *ic, int dir, const GError *cause,
     return keep_as_wall(ic, dir, step, reason, error);
 }
 
-/* Killed before the step's first line was whole: then nothing was kept. */
-static bool is_empty(int dir)
+/* Killed before the step's first line was whole: then nothing was kept. 1 or 0,
+ * or -errno if that is unknown. */
+static int is_empty(int dir)
 {
-    return sys_dir_is_empty(dir, STEP_BLOBS) != 0;
+    int empty = sys_dir_is_empty(dir, STEP_BLOBS);
+
+    return empty == -ENOENT ? 1 : empty;
+}
+
+/* The step's record cannot be loaded (rc, of step_load_summary()) because none
+ * was written. 1 or 0, or -errno if that is unknown. */
+static int is_unbegun(int dir, int rc)
+{
+    return rc == -ENOENT || rc == -ENODATA ? is_empty(dir) : 0;
 }
 
 /* One of another folder that was killed before it changed anything stands in
@@ -202,9 +213,9 @@ static bool is_unused_elsewhere(struct ic *ic, int dir,
 {
     g_autoptr(step_auto) step = NULL;
 
-    return !folder_is_of(ic, summary) && !summary->inverse && is_empty(dir) &&
-           step_load(dir, NULL, NULL, &step) == 0 && !step->damaged &&
-           step->records == 0;
+    return !folder_is_of(ic, summary) && !summary->inverse &&
+           is_empty(dir) == 1 && step_load(dir, NULL, NULL, &step) == 0 &&
+           !step->damaged && step->records == 0;
 }
 
 static void tell_redone(struct ic *ic, const struct ic_step_info *info)
@@ -239,8 +250,11 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
     g_autoptr(GError) cause = NULL;
     bool kept = false;
     int rc = step_load_summary(dir, &step);
+    int unbegun = is_unbegun(dir, rc);
 
-    if ((rc == -ENOENT || rc == -ENODATA) && is_empty(dir)) {
+    if (unbegun < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", unbegun);
+    if (unbegun) {
         rc = undo_log_discard_wal(ic->log, 0, 0, false);
         return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     }
@@ -350,7 +364,7 @@ bool rollback_leave_unfinished(struct ic *ic)
     g_autoptr(step_auto) step = NULL;
     int rc = dir < 0 ? dir : step_load_summary(dir, &step);
 
-    if (dir < 0 || ((rc == -ENOENT || rc == -ENODATA) && is_empty(dir)) ||
+    if (dir < 0 || is_unbegun(dir, rc) == 1 ||
         (rc == 0 && is_unused_elsewhere(ic, dir, step)))
         return false;
     count_all_links(ic, dir);

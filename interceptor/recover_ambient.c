@@ -64,24 +64,24 @@ static int load(struct ic *ic, int dir, struct step **ret_step)
 
 /* ---- committing ---------------------------------------------------------- */
 
-/* Bytes of the inodes that were moved into the log. */
-static int64_t measure_moved(int blobs)
+static int add_moved(int fd, const struct dirent *entry, void *opaque)
 {
-    int fd = sys_openat(blobs, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
+    int64_t *bytes = opaque;
+    struct stat st;
+
+    if (entry->d_name[0] == 'i' && sys_stat_name(fd, entry->d_name, &st) == 0)
+        *bytes += st.st_blocks * 512;
+    return 0;
+}
+
+/* Return the bytes of the inodes that were moved into the log. */
+static int measure_moved(int blobs, int64_t *ret_bytes)
+{
     int64_t bytes = 0;
+    int rc = sys_dir_each(blobs, ".", add_moved, &bytes);
 
-    while (dir && (entry = readdir(dir))) {
-        struct stat st;
-
-        if (entry->d_name[0] == 'i' &&
-            sys_stat_name(fd, entry->d_name, &st) == 0)
-            bytes += st.st_blocks * 512;
-    }
-    if (dir)
-        closedir(dir);
-    return bytes;
+    *ret_bytes = bytes;
+    return rc;
 }
 
 /* It was ended, and only the rename is missing. */
@@ -115,7 +115,9 @@ static int resume(struct ic *ic, struct step *step)
                             O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     if (rc < 0 || wal->blobs < 0)
         return rc < 0 ? rc : wal->blobs;
-    wal->moved = measure_moved(wal->blobs);
+    rc = measure_moved(wal->blobs, &wal->moved);
+    if (rc < 0)
+        return rc;
     rc = pack_reopen(wal->blobs, &wal->pack);
     return rc == -ENOENT ? 0 : rc;
 }

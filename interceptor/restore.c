@@ -228,25 +228,16 @@ static bool is_homeless(struct restore *r, uint64_t ino)
 
 /* What is left in staging was created by the step, or is a link too many, or is
  * lost. */
-static int keep_staged(struct restore *r)
+static int keep_staged(int staging, const struct dirent *entry, void *opaque)
 {
-    int fd = sys_openat(r->staging, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    int rc = 0;
+    struct restore *r = opaque;
+    uint64_t ino = strtoull(entry->d_name, NULL, 10);
 
-    if (!dir)
-        return fd < 0 ? fd : -errno;
-    while (rc == 0 && (entry = readdir(dir))) {
-        uint64_t ino = strtoull(entry->d_name, NULL, 10);
-
-        if (ino > 0 && r->keep >= 0)
-            rc = keep_one(r, entry->d_name, ino, r->keep);
-        else if (ino > 0 && is_homeless(r, ino))
-            rc = keep_one(r, entry->d_name, ino, r->blobs);
-    }
-    closedir(dir);
-    return rc;
+    if (ino > 0 && r->keep >= 0)
+        return keep_one(r, entry->d_name, ino, r->keep);
+    if (ino > 0 && is_homeless(r, ino))
+        return keep_one(r, entry->d_name, ino, r->blobs);
+    return 0;
 }
 
 /* All names are back. What is left goes before content is put back, which may
@@ -258,7 +249,7 @@ static int close_staging(struct restore *r)
     if (r->staging < 0)
         return 0;
     if (r->keep >= 0 || r->any_lost)
-        rc = keep_staged(r);
+        rc = sys_dir_each(r->staging, ".", keep_staged, r);
     fd_close(&r->staging);
     return rc < 0 ? rc : sys_remove_tree(r->staging_dir, r->staging_name);
 }
@@ -405,20 +396,9 @@ void restore_free(struct restore *r)
     g_free(r);
 }
 
-static bool has_moved(int blobs)
+static int is_moved(int fd, const struct dirent *entry, void *opaque)
 {
-    int fd = sys_openat(blobs, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    bool found = false;
-
-    while (dir && !found && (entry = readdir(dir)))
-        found = entry->d_name[0] == 'i' && g_ascii_isdigit(entry->d_name[1]);
-    if (dir)
-        closedir(dir);
-    else
-        fd_close(&fd);
-    return found;
+    return entry->d_name[0] == 'i' && g_ascii_isdigit(entry->d_name[1]);
 }
 
 /* What was moved into the log cannot be moved back into another mount of the
@@ -426,10 +406,18 @@ static bool has_moved(int blobs)
 static gboolean check_mount(struct restore *r, GError **error)
 {
     struct stat log, root;
+    int rc;
 
-    if (is_same_mount(r->dir, r->root) || sys_stat_fd(r->dir, &log) < 0 ||
-        sys_stat_fd(r->root, &root) < 0 || log.st_dev != root.st_dev ||
-        !has_moved(r->blobs))
+    if (is_same_mount(r->dir, r->root))
+        return TRUE;
+    rc = sys_stat_fd(r->dir, &log);
+    if (rc == 0)
+        rc = sys_stat_fd(r->root, &root);
+    if (rc == 0 && log.st_dev == root.st_dev)
+        rc = sys_dir_each(r->blobs, ".", is_moved, NULL);
+    if (rc < 0)
+        return fail(error, ERROR_IO_ERROR, "undo log", rc);
+    if (rc == 0)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
                 "step %" G_GINT64_FORMAT

@@ -224,28 +224,22 @@ static int drain_queue(struct restore *r, GArray *queue)
     return rc;
 }
 
+static int queue_if_dir(int fd, const struct dirent *entry, void *opaque)
+{
+    GArray *queue = opaque;
+    uint64_t ino = strtoull(entry->d_name, NULL, 10);
+    struct stat st;
+    int rc = ino == 0 ? 0 : sys_stat_name(fd, entry->d_name, &st);
+
+    if (ino > 0 && rc == 0 && S_ISDIR(st.st_mode))
+        g_array_append_val(queue, ino);
+    return rc;
+}
+
 /* What a first, interrupted run has put aside but not looked into. */
 static int queue_staged(struct restore *r, GArray *queue)
 {
-    int fd = sys_openat(r->staging, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    int rc = 0;
-
-    if (!dir)
-        return fd < 0 ? fd : -errno;
-    while (rc == 0 && (entry = readdir(dir))) {
-        uint64_t ino = strtoull(entry->d_name, NULL, 10);
-        struct stat st;
-
-        if (ino == 0)
-            continue;
-        rc = sys_stat_name(r->staging, entry->d_name, &st);
-        if (rc == 0 && S_ISDIR(st.st_mode))
-            g_array_append_val(queue, ino);
-    }
-    closedir(dir);
-    return rc;
+    return sys_dir_each(r->staging, ".", queue_if_dir, queue);
 }
 
 int restore_detach(struct restore *r)

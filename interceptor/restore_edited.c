@@ -19,43 +19,35 @@ enum { CHUNK = 1 << 20, MAX_COPIES = 100 /* of one file, of several tries */ };
 
 /* What the step removed is in none of the places that others can look at, but
  * they may have it open. What has another name is known already. */
-static void note_kept(struct restore *r, const char *name)
+static int note_kept(int blobs, const struct dirent *entry, void *opaque)
 {
+    struct restore *r = opaque;
     struct stat st;
     uint64_t ino;
+    int rc;
 
-    if (name[0] != 'i' || sys_stat_name(r->blobs, name, &st) < 0 ||
-        !S_ISREG(st.st_mode))
-        return;
-    ino = g_ascii_strtoull(name + 1, NULL, 10);
+    if (entry->d_name[0] != 'i')
+        return 0;
+    rc = sys_stat_name(blobs, entry->d_name, &st);
+    if (rc < 0 || !S_ISREG(st.st_mode))
+        return rc == -ENOENT ? 0 : rc;
+    ino = g_ascii_strtoull(entry->d_name + 1, NULL, 10);
     if (g_hash_table_contains(r->edited, &ino))
-        return;
+        return 0;
     g_hash_table_insert(
         r->edited, g_memdup2(&ino, sizeof(ino)),
         GINT_TO_POINTER(sys_time_us(&st.st_ctim) > r->edited_since));
+    return 0;
 }
 
-static void note_all_kept(struct restore *r)
-{
-    int fd = sys_openat(r->blobs, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-
-    while (dir && (entry = readdir(dir)))
-        note_kept(r, entry->d_name);
-    if (dir)
-        closedir(dir);
-    else
-        fd_close(&fd);
-}
-
-void restore_set_edited(struct restore *r, int64_t since_us, GHashTable *inodes)
+int restore_set_edited(struct restore *r, int64_t since_us, GHashTable *inodes)
 {
     g_clear_pointer(&r->edited, g_hash_table_unref);
     r->edited = inodes;
     r->edited_since = since_us;
-    if (inodes && since_us < INT64_MAX)
-        note_all_kept(r);
+    return inodes && since_us < INT64_MAX
+               ? sys_dir_each(r->blobs, ".", note_kept, r)
+               : 0;
 }
 
 bool restore_is_edited(const char *name)

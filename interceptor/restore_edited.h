@@ -16,9 +16,10 @@
 /* Which files these are: inodes (uint64_t -> whether it is one; taken; may be
  * NULL) says so; of what the log keeps, and of others, the ctime, if it is
  * later than since_us, in microseconds since the epoch. Before anything is put
- * back: that changes the ctime, too. */
-void restore_set_edited(struct restore *restore, int64_t since_us,
-                        GHashTable *inodes);
+ * back: that changes the ctime, too. 0 or -errno: then some are unknown, and
+ * nothing may be put back. */
+int restore_set_edited(struct restore *restore, int64_t since_us,
+                       GHashTable *inodes);
 
 /* Before the first change of this file's content; fd: O_PATH. 0 or -errno. */
 int restore_save_edited(struct restore *restore, uint64_t ino, int fd);

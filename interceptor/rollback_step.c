@@ -101,18 +101,29 @@ static bool has_lost(struct step *step)
     return false;
 }
 
-static bool is_left(struct step *step, bool lost, int blobs, const char *name)
+struct leftovers {
+    struct step *step;
+    bool lost;
+};
+
+/* 1: it is one. */
+static int is_left(int blobs, const struct dirent *entry, void *opaque)
 {
+    const struct leftovers *left = opaque;
+    const char *name = entry->d_name;
     struct stat st;
     int rc;
 
     if (restore_is_edited(name))
-        return true;
+        return 1;
     if (name[0] != 'i' ||
-        (!lost && step_find_inode(step, g_ascii_strtoull(name + 1, NULL, 10))))
-        return false;
+        (!left->lost &&
+         step_find_inode(left->step, g_ascii_strtoull(name + 1, NULL, 10))))
+        return 0;
     rc = sys_stat_name(blobs, name, &st);
-    return rc == 0 ? S_ISDIR(st.st_mode) || st.st_nlink == 1 : rc != -ENOENT;
+    if (rc < 0)
+        return rc == -ENOENT ? 0 : rc;
+    return S_ISDIR(st.st_mode) || st.st_nlink == 1;
 }
 
 /* Does the log alone hold what others had written, or an inode that was not put
@@ -120,19 +131,9 @@ static bool is_left(struct step *step, bool lost, int blobs, const char *name)
  * (restore_lost.h). What cannot be looked at may be that. */
 static bool has_left(struct step *step, int blobs)
 {
-    bool lost = has_lost(step);
-    int fd = sys_openat(blobs, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    bool found = !dir && fd != -ENOENT;
+    struct leftovers left = { step, has_lost(step) };
 
-    while (dir && !found && (entry = readdir(dir)))
-        found = is_left(step, lost, fd, entry->d_name);
-    if (dir)
-        closedir(dir);
-    else
-        fd_close(&fd);
-    return found;
+    return sys_dir_each(blobs, ".", is_left, &left) != 0;
 }
 
 /* Removing it would destroy what nobody has a copy of. */
@@ -155,7 +156,7 @@ static int discard_undone(struct ic *ic, int dir, struct step *step,
 {
     fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    int rc = durable_sync_share(ic);
+    int rc = blobs < 0 && blobs != -ENOENT ? blobs : durable_sync_share(ic);
 
     if (rc < 0)
         return rc;
@@ -185,15 +186,15 @@ static int forbid_redo(struct ic *ic, const struct step *step, int dir)
 
 /* marked: an earlier try knew of some, and which they were cannot be told any
  * more. */
-static void find_edited(struct ic *ic, const struct step *step,
-                        struct restore *restore, bool marked)
+static int find_edited(struct ic *ic, const struct step *step,
+                       struct restore *restore, bool marked)
 {
     GHashTable *inodes;
     int64_t since_us;
 
     outside_find_edited(ic, step, marked ? NULL : restore_survey(restore),
                         &since_us, &inodes);
-    restore_set_edited(restore, marked ? 0 : since_us, inodes);
+    return restore_set_edited(restore, marked ? 0 : since_us, inodes);
 }
 
 /* Once more without what a redo would need: room, or the last inodes, which are
@@ -215,8 +216,9 @@ static gboolean run_without_redo(struct ic *ic, struct step *step, int dir,
                           NULL);
     if (restore && keep >= 0)
         restore_set_keep(restore, keep);
-    if (restore && !(flags & ROLLBACK_CROSS))
-        find_edited(ic, step, restore, marked);
+    if (restore && !(flags & ROLLBACK_CROSS) &&
+        find_edited(ic, step, restore, marked) < 0)
+        return FALSE;
     return restore && restore_run(restore, NULL);
 }
 
@@ -317,7 +319,11 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     if (!(flags & ROLLBACK_CROSS)) {
         marked = step_is_marked(dir, STEP_MARK_FOREIGN) != 0;
-        find_edited(ic, step, restore, marked);
+        rc = find_edited(ic, step, restore, marked);
+        if (rc < 0) {
+            redo_close(&target);
+            return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        }
         keep = keep_foreign(ic, step, dir, restore, &target, blobs);
     }
     progress_start(&progress, ic->events, "rollback", step->id,

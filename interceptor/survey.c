@@ -245,28 +245,27 @@ static int visit_recorded(struct surveyor *s, const struct task *task,
     return rc;
 }
 
+struct visit {
+    struct surveyor *surveyor;
+    const struct survey_entry *parent;
+};
+
+static int note_entry(int fd, const struct dirent *entry, void *opaque)
+{
+    const struct visit *visit = opaque;
+    struct spot spot = { visit->parent, NULL, entry->d_name, fd, { 0 } };
+    int rc = sys_stat_name(fd, entry->d_name, &spot.st);
+
+    if (rc == 0 && !note_foreign(visit->surveyor, &spot))
+        rc = note_arrival(visit->surveyor, &spot);
+    return rc == -ENOENT ? 0 : rc; /* gone meanwhile */
+}
+
 static int visit_created(struct surveyor *s, const struct task *task, int dirfd)
 {
-    int fd = sys_openat(dirfd, ".", O_RDONLY | O_DIRECTORY, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    int rc = 0;
+    struct visit visit = { s, task->entry };
 
-    if (!dir)
-        return fd < 0 ? fd : -errno;
-    while (rc == 0 && (entry = readdir(dir))) {
-        struct spot spot = { task->entry, NULL, entry->d_name, fd, { 0 } };
-
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        rc = sys_stat_name(fd, entry->d_name, &spot.st);
-        if (rc == 0 && !note_foreign(s, &spot))
-            rc = note_arrival(s, &spot);
-        if (rc == -ENOENT)
-            rc = 0; /* gone meanwhile */
-    }
-    closedir(dir);
-    return rc;
+    return sys_dir_each(dirfd, ".", note_entry, &visit);
 }
 
 static int visit_all(struct surveyor *s, struct walker *walker)

@@ -128,6 +128,24 @@ int sys_stat_born(int dirfd, const char *name, struct sys_born *ret_born);
 int sys_birth_name(int dirfd, const char *name, struct timespec *ret_born,
                    struct timespec *ret_changed);
 
+/* Called for each entry of a directory but "." and "..", with the directory's
+ * fd (borrowed). It may remove or move the entry. Anything but 0 ends the
+ * listing. */
+struct dirent;
+typedef int sys_dir_visit(int fd, const struct dirent *entry, void *opaque);
+
+/* List the directory "name" ("." is dirfd itself; a symlink is not followed).
+ * Returns what visit() ended the listing with; 0 if it has seen every entry; or
+ * -errno if the directory could not be opened or read to its end (readdir(3)):
+ * then visit() has seen some entries, or none, and the caller must not act as
+ * if these were all. */
+int sys_dir_each(int dirfd, const char *name, sys_dir_visit *visit,
+                 void *opaque);
+
+/* The same of a directory that is open. Takes fd, also if that is an error
+ * (-errno), which it returns. */
+int sys_dir_each_fd(int fd, sys_dir_visit *visit, void *opaque);
+
 /* Remove a name and all that is below it, however deep. Never leaves the
  * tree: symlinks are removed, not followed. 0 if there is none. */
 int sys_remove_tree(int dirfd, const char *name);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "interceptor/fault.h"
 #include "interceptor/sys.h"
 
 static bool is_dot(const char *name)
@@ -17,29 +18,56 @@ static bool is_dot(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-int sys_dir_is_empty(int dirfd, const char *name)
+/* ---- listing ------------------------------------------------------------- */
+
+/* 1: *ret_entry is the next one; 0: there is none. NULL from readdir(3) may
+ * mean either the end or an error, and errno alone tells which. */
+static int read_entry(DIR *dir, struct dirent **ret_entry)
 {
-    int fd = sys_openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    struct dirent *entry;
-    int empty = 1;
-    DIR *dir;
+    errno = 0;
+    if (FAULT_LIST(*ret_entry = readdir(dir)) < 0)
+        return -errno;
+    return *ret_entry ? 1 : -errno;
+}
 
-    if (fd < 0)
-        return fd;
-    dir = fdopendir(fd);
+int sys_dir_each_fd(int fd, sys_dir_visit *visit, void *opaque)
+{
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry = NULL;
+    int rc = 0;
+
     if (!dir) {
-        int rc = -errno;
-
-        close(fd);
+        rc = fd < 0 ? fd : -errno;
+        fd_close(&fd);
         return rc;
     }
-    while (empty == 1 && (entry = readdir(dir))) {
-        if (!is_dot(entry->d_name))
-            empty = 0;
-    }
+    while (rc == 0 && (rc = read_entry(dir, &entry)) > 0)
+        rc = is_dot(entry->d_name) ? 0 : visit(fd, entry, opaque);
     closedir(dir);
-    return empty;
+    return rc;
 }
+
+int sys_dir_each(int dirfd, const char *name, sys_dir_visit *visit,
+                 void *opaque)
+{
+    return sys_dir_each_fd(
+        sys_openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0), visit,
+        opaque);
+}
+
+static int stop_at_any(int fd, const struct dirent *entry, void *opaque)
+{
+    return 1;
+}
+
+int sys_dir_is_empty(int dirfd, const char *name)
+{
+    int rc = sys_dir_each(dirfd, name, stop_at_any, NULL);
+
+    return rc < 0 ? rc : rc == 0;
+}
+
+/* ---- removing ------------------------------------------------------------ */
 
 static int open_up(int dirfd, const char *name)
 {
@@ -62,37 +90,34 @@ static int hoist(int top, int dirfd, const char *name, unsigned *counter)
     return rc;
 }
 
-/* Remove what can be removed below fd; directories that still have entries
- * are pushed up to "top" under a fresh name, so that depth costs no stack. */
-static int empty_dir(int top, int fd, unsigned *counter, bool *ret_again)
+struct removal {
+    int top;          /* the tree's */
+    unsigned counter; /* of fresh names */
+    bool again;       /* there is more to remove */
+    int error;        /* the first one */
+};
+
+static void note_error(struct removal *removal, int rc)
 {
-    DIR *dir = fdopendir(fd);
-    struct dirent *entry;
-    int first_error = 0;
+    if (rc < 0 && rc != -ENOENT && removal->error == 0)
+        removal->error = rc;
+}
 
-    if (!dir) {
-        int rc = -errno;
+/* Directories that still have entries are pushed up to the top under a fresh
+ * name, so that depth costs no stack. */
+static int remove_below(int fd, const struct dirent *entry, void *opaque)
+{
+    struct removal *removal = opaque;
+    int rc = sys_unlinkat(fd, entry->d_name, 0);
 
-        close(fd);
-        return rc;
+    if (rc == -EISDIR || rc == -EPERM)
+        rc = sys_unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+    if (rc == -ENOTEMPTY || rc == -EEXIST) {
+        rc = hoist(removal->top, fd, entry->d_name, &removal->counter);
+        removal->again = true;
     }
-    while ((entry = readdir(dir))) {
-        int rc;
-
-        if (is_dot(entry->d_name))
-            continue;
-        rc = sys_unlinkat(dirfd(dir), entry->d_name, 0);
-        if (rc == -EISDIR || rc == -EPERM)
-            rc = sys_unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
-        if (rc == -ENOTEMPTY || rc == -EEXIST) {
-            rc = hoist(top, dirfd(dir), entry->d_name, counter);
-            *ret_again = true;
-        }
-        if (rc < 0 && rc != -ENOENT && first_error == 0)
-            first_error = rc;
-    }
-    closedir(dir);
-    return first_error;
+    note_error(removal, rc);
+    return 0;
 }
 
 static int open_for_removal(int dirfd, const char *name)
@@ -105,56 +130,33 @@ static int open_for_removal(int dirfd, const char *name)
     return fd;
 }
 
-/* One pass over the direct children of top that are directories. */
-static int empty_children(int top, unsigned *counter, bool *ret_again)
+/* A direct child of the top. */
+static int remove_child(int fd, const struct dirent *entry, void *opaque)
 {
-    int fd = sys_openat(top, ".", O_RDONLY | O_DIRECTORY, 0);
-    struct dirent *entry;
-    int first_error = 0;
-    DIR *dir;
+    struct removal *removal = opaque;
+    int child, rc;
 
-    if (fd < 0)
-        return fd;
-    dir = fdopendir(fd);
-    if (!dir) {
-        int rc = -errno;
-
-        close(fd);
-        return rc;
+    if (sys_unlinkat(fd, entry->d_name, 0) == 0)
+        return 0;
+    child = open_for_removal(fd, entry->d_name);
+    if (child >= 0)
+        sys_chmod_fd(child, 0700); /* children may be moved out of it */
+    rc = sys_dir_each_fd(child, remove_below, removal);
+    if (rc == 0)
+        rc = sys_unlinkat(fd, entry->d_name, AT_REMOVEDIR);
+    if (rc == -ENOTEMPTY || rc == -EEXIST) {
+        /* readdir(3) may miss entries of a directory that changes. */
+        removal->again = true;
+        rc = 0;
     }
-    while ((entry = readdir(dir))) {
-        int rc = 0, child;
-
-        if (is_dot(entry->d_name))
-            continue;
-        if (sys_unlinkat(top, entry->d_name, 0) == 0)
-            continue;
-        child = open_for_removal(top, entry->d_name);
-        if (child >= 0) {
-            sys_chmod_fd(child, 0700); /* children may be moved out of it */
-            rc = empty_dir(top, child, counter, ret_again);
-        } else {
-            rc = child;
-        }
-        if (rc == 0)
-            rc = sys_unlinkat(top, entry->d_name, AT_REMOVEDIR);
-        if (rc == -ENOTEMPTY || rc == -EEXIST) {
-            /* readdir() may miss entries of a directory that changes. */
-            *ret_again = true;
-            rc = 0;
-        }
-        if (rc < 0 && rc != -ENOENT && first_error == 0)
-            first_error = rc;
-    }
-    closedir(dir);
-    return first_error;
+    note_error(removal, rc);
+    return 0;
 }
 
 int sys_remove_tree(int dirfd, const char *name)
 {
     fd_auto int top = -1;
-    unsigned counter = 0;
-    bool again;
+    struct removal removal = { 0 };
     int rc = sys_unlinkat(dirfd, name, 0);
 
     if (rc == 0 || rc == -ENOENT)
@@ -165,10 +167,13 @@ int sys_remove_tree(int dirfd, const char *name)
     if (top < 0)
         return top == -ENOTDIR ? rc : top;
     sys_chmod_fd(top, 0700);
+    removal.top = top;
     do {
-        again = false;
-        rc = empty_children(top, &counter, &again);
-    } while (rc == 0 && again);
+        removal.again = false;
+        rc = sys_dir_each(top, ".", remove_child, &removal);
+        if (rc == 0)
+            rc = removal.error;
+    } while (rc == 0 && removal.again);
     if (rc < 0)
         return rc;
     return sys_unlinkat(dirfd, name, AT_REMOVEDIR);

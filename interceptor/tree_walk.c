@@ -94,24 +94,26 @@ static int open_folder(const struct tree *t, int dirfd)
     return fd;
 }
 
+struct listing {
+    struct tree *tree;
+    const struct folder *folder;
+};
+
+static int look_at(int fd, const struct dirent *entry, void *opaque)
+{
+    const struct listing *listing = opaque;
+    int rc = listing->tree->visit(fd, entry, listing->tree->opaque);
+
+    return rc == TREE_ENTER
+               ? add_folder(listing->tree, listing->folder, fd, entry->d_name)
+               : rc;
+}
+
 static int look_into(struct tree *t, const struct folder *folder, int dirfd)
 {
-    int fd = open_folder(t, dirfd);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    int rc = 0;
+    struct listing listing = { t, folder };
 
-    if (!dir)
-        return fd < 0 ? fd : -errno;
-    while (rc == 0 && (entry = readdir(dir))) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        rc = t->visit(fd, entry, t->opaque);
-        if (rc == TREE_ENTER)
-            rc = add_folder(t, folder, fd, entry->d_name);
-    }
-    closedir(dir);
-    return rc;
+    return sys_dir_each_fd(open_folder(t, dirfd), look_at, &listing);
 }
 
 static int walk(struct tree *t, struct walker *walker)

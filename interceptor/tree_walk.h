@@ -21,7 +21,8 @@ typedef int tree_visit(int dirfd, const struct dirent *entry, void *opaque);
 /* Walk through the directory top (any fd, O_PATH too). relax (may be NULL) is
  * called with an O_PATH fd of a directory that cannot be read, before a second
  * try; without it such directories are left out, as are those that are gone
- * when their turn comes. 0, what visit() ended the walk with, or -errno. */
+ * when their turn comes. 0, what visit() ended the walk with, or -errno: then
+ * not everything was visited. */
 int tree_walk(int top, tree_visit *visit, void (*relax)(int dirfd),
               void *opaque);
 

@@ -205,9 +205,10 @@ void undo_log_empty_trash(struct undo_log *log);
 /* Wait until nothing is left to be removed. */
 void undo_log_drain_trash(struct undo_log *log);
 
-/* The blobs folder of each thing in wal/trash, opened for the callback. */
-void undo_log_each_trash(struct undo_log *log,
-                         void (*each)(int blobs, void *opaque), void *opaque);
+/* The blobs folder of each thing in wal/trash, opened for the callback, which
+ * returns 0 or -errno. 0 or -errno: some were not visited. */
+int undo_log_each_trash(struct undo_log *log,
+                        int (*each)(int blobs, void *opaque), void *opaque);
 
 /* Drop the blobs folder of wal/in_progress, which occupies about so many
  * bytes. 0 or -errno. */

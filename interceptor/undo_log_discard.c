@@ -34,25 +34,19 @@ static bool is_in(const char *const *names, size_t count, const char *name)
     return false;
 }
 
+static int check_name(int fd, const struct dirent *entry, void *opaque)
+{
+    const char *name = entry->d_name;
+
+    return is_in(parts, G_N_ELEMENTS(parts), name) ||
+                   is_in(kept, G_N_ELEMENTS(kept), name)
+               ? 0
+               : -EEXIST;
+}
+
 int undo_log_check_names(struct undo_log *log)
 {
-    int fd = sys_openat(log->dir, ".", UNDO_LOG_DIR_FLAGS, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    int rc = 0;
-
-    if (!dir)
-        return fd < 0 ? fd : -errno;
-    while (rc == 0 && (entry = readdir(dir))) {
-        const char *name = entry->d_name;
-
-        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
-            !is_in(parts, G_N_ELEMENTS(parts), name) &&
-            !is_in(kept, G_N_ELEMENTS(kept), name))
-            rc = -EEXIST;
-    }
-    closedir(dir);
-    return rc;
+    return sys_dir_each(log->dir, ".", check_name, NULL);
 }
 
 /* Into discarded/, under fresh names: what a discard that was killed has put

@@ -242,11 +242,15 @@ bool undo_log_is_damage(int rc)
            rc == -ENOTDIR || rc == -ELOOP || rc == -EFBIG;
 }
 
-static int take_step(struct undo_log *log, const char *name)
+static int take_step(int fd, const struct dirent *entry, void *opaque)
 {
+    struct undo_log *log = opaque;
+    const char *name = entry->d_name;
     struct undo_log_entry found = { .id = g_ascii_strtoll(name, NULL, 10) };
     int rc;
 
+    if (name[0] == '.')
+        return 0;
     if (strcmp(undo_log_name(found.id).text, name) != 0 ||
         found.id < -STEP_MAX_NUMBER || found.id > STEP_MAX_NUMBER) {
         log_warn(LOG_UNDO, "steps/%s in the undo log is none of its steps",
@@ -269,21 +273,10 @@ static int take_step(struct undo_log *log, const char *name)
 
 static int find_steps(struct undo_log *log)
 {
-    int fd = sys_openat(log->steps, ".", UNDO_LOG_DIR_FLAGS, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
+    int rc = sys_dir_each(log->steps, ".", take_step, log);
 
-    if (!dir)
-        return fd < 0 ? fd : -errno;
-    while ((entry = readdir(dir))) {
-        int rc = entry->d_name[0] == '.' ? 0 : take_step(log, entry->d_name);
-
-        if (rc < 0) {
-            closedir(dir);
-            return rc;
-        }
-    }
-    closedir(dir);
+    if (rc < 0)
+        return rc;
     undo_log_sort(log);
     for (guint i = 0; i < log->entries->len; i++)
         undo_log_measure(log, i);

@@ -22,28 +22,31 @@ static int compare_seqs(gconstpointer a, gconstpointer b)
     return x < y ? -1 : x > y;
 }
 
+static int take_redo(int fd, const struct dirent *entry, void *opaque)
+{
+    struct undo_log *log = opaque;
+    char *end;
+    int64_t seq = strtoll(entry->d_name, &end, 10);
+
+    if (seq <= 0 || seq > STEP_MAX_NUMBER || *end != '\0')
+        return 0;
+    g_array_append_val(log->redos, seq);
+    undo_log_use(log, 0, seq);
+    return 0;
+}
+
 int undo_log_find_redos(struct undo_log *log)
 {
     struct stat st;
-    int fd = sys_openat(log->dir, REDO, UNDO_LOG_DIR_FLAGS, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
+    fd_auto int fd = sys_openat(log->dir, REDO, UNDO_LOG_DIR_FLAGS, 0);
+    int rc;
 
     log->has_inverse = sys_stat_name(log->wal, INVERSE, &st) != -ENOENT;
-    if (!dir)
-        return fd == -ENOENT ? 0 : fd < 0 ? fd : -errno;
-    while ((entry = readdir(dir))) {
-        char *end;
-        int64_t seq = strtoll(entry->d_name, &end, 10);
-
-        if (seq <= 0 || seq > STEP_MAX_NUMBER || *end != '\0')
-            continue;
-        g_array_append_val(log->redos, seq);
-        undo_log_use(log, 0, seq);
-    }
-    closedir(dir);
+    if (fd < 0)
+        return fd == -ENOENT ? 0 : fd;
+    rc = sys_dir_each(fd, ".", take_redo, log);
     g_array_sort(log->redos, compare_seqs);
-    return 0;
+    return rc;
 }
 
 const int64_t *undo_log_redos(struct undo_log *log, size_t *ret_count)

@@ -73,67 +73,68 @@ static bool is_absent(int fd)
     return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP;
 }
 
-/* 1: the budget is spent, or the log is being closed. */
-static int remove_blobs(struct trash *trash, int folder, struct budget *budget)
+static void warn_left(int rc)
 {
-    int fd = sys_openat(folder, STEP_BLOBS, UNDO_LOG_DIR_FLAGS, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    int rc = dir || is_absent(fd) ? 0 : fd < 0 ? fd : -errno;
-
-    while (rc == 0 && dir && (entry = readdir(dir))) {
-        const char *name = entry->d_name;
-
-        if (name[0] == '.')
-            continue;
-        if (atomic_load(&trash->cancel) || !spend(budget, fd, name)) {
-            rc = 1;
-            break;
-        }
-        if (name[0] == 'i' && trash->forget)
-            rc = trash->forget(fd, strtoull(name + 1, NULL, 10), trash->opaque);
-        if (rc == 0)
-            rc = sys_remove_tree(fd, name);
-    }
-    if (dir)
-        closedir(dir);
-    return rc;
+    log_warn(
+        LOG_UNDO,
+        "undo log: cannot remove old parts: %s; the next start tries again",
+        g_strerror(-rc));
 }
 
-static int remove_folder(struct trash *trash, int fd, const char *name,
-                         struct budget *budget)
-{
-    fd_auto int folder = sys_openat(fd, name, UNDO_LOG_DIR_FLAGS, 0);
-    struct stat st;
-    int rc = folder >= 0         ? remove_blobs(trash, folder, budget)
-             : is_absent(folder) ? 0
-                                 : folder;
+struct removal {
+    struct trash *trash;
+    struct budget *budget;
+};
 
+/* 1: the budget is spent, or the log is being closed. */
+static int remove_blob(int fd, const struct dirent *entry, void *opaque)
+{
+    const struct removal *removal = opaque;
+    struct trash *trash = removal->trash;
+    const char *name = entry->d_name;
+    int rc = 0;
+
+    if (name[0] == '.')
+        return 0;
+    if (atomic_load(&trash->cancel) || !spend(removal->budget, fd, name))
+        return 1;
+    if (name[0] == 'i' && trash->forget)
+        rc = trash->forget(fd, strtoull(name + 1, NULL, 10), trash->opaque);
+    return rc < 0 ? rc : sys_remove_tree(fd, name);
+}
+
+static int remove_folder(int fd, const struct dirent *entry, void *opaque)
+{
+    struct removal *removal = opaque;
+    const char *name = entry->d_name;
+    fd_auto int folder = -1;
+    struct stat st;
+    int rc;
+
+    if (name[0] == '.')
+        return 0;
+    folder = sys_openat(fd, name, UNDO_LOG_DIR_FLAGS, 0);
+    rc = folder < 0 ? folder
+                    : sys_dir_each(folder, STEP_BLOBS, remove_blob, removal);
     /* A whole log that was discarded: who knows how much. */
-    if (rc == 0 && budget && folder >= 0 &&
+    if ((rc == 0 || is_absent(rc)) && removal->budget && folder >= 0 &&
         sys_stat_name(folder, "steps", &st) == 0)
-        rc = 1;
-    return rc == 0 ? sys_remove_tree(fd, name) : rc;
+        return 1;
+    if (rc == 0 || is_absent(rc))
+        rc = sys_remove_tree(fd, name);
+    if (rc < 0)
+        warn_left(rc);
+    return rc > 0;
 }
 
 /* 1: something is left that could be removed. */
 static int remove_all(struct undo_log *log, struct budget *budget)
 {
-    int fd = sys_openat(log->wal, TRASH, UNDO_LOG_DIR_FLAGS, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    int rc = 0;
+    struct removal removal = { log->trash, budget };
+    int rc = sys_dir_each(log->wal, TRASH, remove_folder, &removal);
 
-    while (rc != 1 && dir && (entry = readdir(dir))) {
-        if (entry->d_name[0] == '.')
-            continue;
-        rc = remove_folder(log->trash, fd, entry->d_name, budget);
-        if (rc < 0)
-            log_warn(LOG_UNDO, "removing old parts of the undo log: %s",
-                     g_strerror(-rc));
-    }
-    if (dir)
-        closedir(dir);
+    if (rc < 0 && !is_absent(rc))
+        warn_left(rc);
     return rc == 1;
 }
 
@@ -256,21 +257,20 @@ static void drop_links_in(struct undo_log *log, int blobs, const char *name)
         tree_walk(fd, drop_inner_link, NULL, log);
 }
 
-static void drop_links(int blobs, void *opaque)
+static int drop_links_at(int fd, const struct dirent *entry, void *opaque)
 {
     struct undo_log *log = opaque;
-    int fd = sys_openat(blobs, ".", UNDO_LOG_DIR_FLAGS, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
 
-    while (dir && (entry = readdir(dir))) {
-        if (entry->d_name[0] != 'i')
-            continue;
-        drop_link(log, fd, entry->d_name);
-        drop_links_in(log, fd, entry->d_name);
-    }
-    if (dir)
-        closedir(dir);
+    if (entry->d_name[0] != 'i')
+        return 0;
+    drop_link(log, fd, entry->d_name);
+    drop_links_in(log, fd, entry->d_name);
+    return 0;
+}
+
+static int drop_links(int blobs, void *opaque)
+{
+    return sys_dir_each(blobs, ".", drop_links_at, opaque);
 }
 
 static void drop_links_of(struct undo_log *log, int trash, const char *name)
@@ -279,16 +279,22 @@ static void drop_links_of(struct undo_log *log, int trash, const char *name)
     fd_auto int blobs = folder < 0 ? folder
                                    : sys_openat(folder, STEP_BLOBS,
                                                 UNDO_LOG_DIR_FLAGS, 0);
+    int rc = 0;
 
     if (blobs >= 0 && (log->entries->len > 0 || log->redos->len > 0 ||
                        undo_log_has_inverse(log)))
-        drop_links(blobs, log);
+        rc = drop_links(blobs, log);
+    if (rc < 0)
+        warn_left(rc);
 }
 
 void undo_log_drop_links(struct undo_log *log)
 {
-    if (log->entries->len > 0)
-        undo_log_each_trash(log, drop_links, log);
+    int rc = log->entries->len > 0 ? undo_log_each_trash(log, drop_links, log)
+                                   : 0;
+
+    if (rc < 0)
+        warn_left(rc);
 }
 
 /* ---- the trash ----------------------------------------------------------- */
@@ -383,26 +389,34 @@ int undo_log_trash_discarded(struct undo_log *log)
     return rc == -ENOENT ? 0 : rc;
 }
 
-void undo_log_each_trash(struct undo_log *log,
-                         void (*each)(int blobs, void *opaque), void *opaque)
+struct each_blobs {
+    int (*each)(int blobs, void *opaque);
+    void *opaque;
+};
+
+static int open_blobs_of(int fd, const struct dirent *entry, void *opaque)
 {
-    int fd = sys_openat(log->wal, TRASH, UNDO_LOG_DIR_FLAGS, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
+    const struct each_blobs *each = opaque;
+    fd_auto int folder = -1, blobs = -1;
 
-    while (dir && (entry = readdir(dir))) {
-        fd_auto int folder = -1, blobs = -1;
+    if (entry->d_name[0] == '.')
+        return 0;
+    folder = sys_openat(fd, entry->d_name, UNDO_LOG_DIR_FLAGS, 0);
+    if (folder < 0)
+        return is_absent(folder) ? 0 : folder;
+    blobs = sys_openat(folder, STEP_BLOBS, UNDO_LOG_DIR_FLAGS, 0);
+    if (blobs < 0)
+        return is_absent(blobs) ? 0 : blobs;
+    return each->each(blobs, each->opaque);
+}
 
-        if (entry->d_name[0] == '.')
-            continue;
-        folder = sys_openat(fd, entry->d_name, UNDO_LOG_DIR_FLAGS, 0);
-        if (folder >= 0)
-            blobs = sys_openat(folder, STEP_BLOBS, UNDO_LOG_DIR_FLAGS, 0);
-        if (blobs >= 0)
-            each(blobs, opaque);
-    }
-    if (dir)
-        closedir(dir);
+int undo_log_each_trash(struct undo_log *log,
+                        int (*each)(int blobs, void *opaque), void *opaque)
+{
+    struct each_blobs all = { each, opaque };
+    int rc = sys_dir_each(log->wal, TRASH, open_blobs_of, &all);
+
+    return rc < 0 && is_absent(rc) ? 0 : rc;
 }
 
 /* ---- reserve ------------------------------------------------------------- */

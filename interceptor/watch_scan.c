@@ -7,6 +7,7 @@
  * watched. These calls are not made by sys.c: that counts what the engine
  * does to the share and the log, for tests.
  */
+#include "interceptor/sys.h"
 #include "interceptor/watch_parts.h"
 
 #include <dirent.h>
@@ -172,26 +173,33 @@ static bool is_dir(int fd, const struct dirent *entry)
            S_ISDIR(st.st_mode);
 }
 
+struct reading {
+    struct watch *watch;
+    struct watch_dir *dir;
+};
+
+static int add_below(int fd, const struct dirent *entry, void *opaque)
+{
+    const struct reading *reading = opaque;
+    fd_auto int below = is_dir(fd, entry)
+                            ? openat(fd, entry->d_name, BELOW_FLAGS)
+                            : -1;
+
+    if (below >= 0)
+        watch_add_dir(reading->watch, below, reading->dir, entry->d_name);
+    return 0;
+}
+
 static void read_dir(struct watch *watch, struct watch_dir *dir)
 {
+    struct reading reading = { watch, dir };
     int fd = open_known(watch, dir);
-    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
+    int rc = fd < 0 ? fd : sys_dir_each_fd(fd, add_below, &reading);
 
     if (fd < 0)
         miss(watch, dir, fd);
-    while (stream && (entry = readdir(stream))) {
-        fd_auto int below = -1;
-
-        if (strcmp(entry->d_name, ".") == 0 ||
-            strcmp(entry->d_name, "..") == 0 || !is_dir(fd, entry))
-            continue;
-        below = openat(fd, entry->d_name, BELOW_FLAGS);
-        if (below >= 0)
-            watch_add_dir(watch, below, dir, entry->d_name);
-    }
-    if (stream)
-        closedir(stream);
+    else if (rc < 0)
+        warn_full(watch, rc);
 }
 
 void watch_scan(struct watch *watch, unsigned count)

@@ -430,6 +430,11 @@ int main(int argc, char **argv)
         test.action = FAULT_LOOK_ERRNO;
         test.error = EMFILE;
         add("look", &test);
+        test.action = FAULT_LIST_ERRNO;
+        test.error = EIO;
+        add("list", &test);
+        test.action = FAULT_LIST_ERRNO_FROM;
+        add("lists", &test);
     }
     return g_test_run();
 }

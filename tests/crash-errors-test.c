@@ -7,7 +7,8 @@
  *                 after a kill each call of the recovery fails
  * /crash/CR-02-CR-03-errors
  *                 each call that changes something fails: once, or with all
- *                 that follow; each call that looks fails
+ *                 that follow; each call that looks fails; each read of a
+ *                 directory fails, once or with all that follow
  *
  * Each for every act and tree (crash_ways.h), but for trees that are large or
  * changed at random. There are many: STEPBACK_CRASH_STRIDE=N takes every 3Nth
@@ -28,10 +29,11 @@ static const struct {
     enum fault_action action;
     int error;
 } errors[] = {
-    { FAULT_ERRNO, EIO },      { FAULT_ERRNO_FROM, ENOSPC },
-    { FAULT_ERRNO, ENOSPC },   { FAULT_TORN_ERRNO, ENOSPC },
-    { FAULT_ERRNO, EDQUOT },   { FAULT_LOOK_ERRNO, EMFILE },
-    { FAULT_LOOK_ERRNO, EIO },
+    { FAULT_ERRNO, EIO },           { FAULT_ERRNO_FROM, ENOSPC },
+    { FAULT_ERRNO, ENOSPC },        { FAULT_TORN_ERRNO, ENOSPC },
+    { FAULT_ERRNO, EDQUOT },        { FAULT_LOOK_ERRNO, EMFILE },
+    { FAULT_LOOK_ERRNO, EIO },      { FAULT_LIST_ERRNO, EIO },
+    { FAULT_LIST_ERRNO_FROM, EIO },
 };
 
 enum { WAYS = 3 };

@@ -4,7 +4,8 @@
  * the engine then knows all that it has to.
  *
  * Each look of it fails in turn, once, as where a process may open no more
- * files. What the log has is all there afterwards.
+ * files; and so does each read of a directory, once or with all that follow.
+ * What the log has is all there afterwards.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -54,9 +55,10 @@ static bool knows_all(struct world *w)
 }
 
 /* In a process of its own: how it ended. */
-static int start(struct world *w, struct fault_board *board, unsigned point)
+static int start(struct world *w, struct fault_board *board,
+                 enum fault_action action, unsigned point)
 {
-    const struct fault_plan plan = { FAULT_LOOK_ERRNO, point, EMFILE };
+    const struct fault_plan plan = { action, point, EMFILE };
     pid_t pid = fork();
     int status;
 
@@ -74,9 +76,9 @@ static int start(struct world *w, struct fault_board *board, unsigned point)
     return WEXITSTATUS(status);
 }
 
-static void every_look_fails(gconstpointer data)
+static void every_point_fails(const struct world_backend *backend,
+                              enum fault_action action)
 {
-    const struct world_backend *backend = data;
     struct fault_board *board = mmap(NULL, sizeof(*board),
                                      PROT_READ | PROT_WRITE,
                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -89,10 +91,10 @@ static void every_look_fails(gconstpointer data)
     g_assert_true(board != MAP_FAILED);
     do {
         struct world *w = prepare(backend);
-        int end = start(w, board, point);
+        int end = start(w, board, action, point);
 
         if (end == WRONG) {
-            g_test_message("look %u: %s %s", point, board->call, board->name);
+            g_test_message("point %u: %s %s", point, board->call, board->name);
             g_test_fail();
         } else {
             ended[end]++;
@@ -103,10 +105,21 @@ static void every_look_fails(gconstpointer data)
         world_free(w);
         point++;
     } while (board->fired);
-    g_test_message("%u looks: %u starts, %u failed", point, ended[STARTED],
+    g_test_message("%u points: %u starts, %u failed", point, ended[STARTED],
                    ended[NOT_STARTED]);
     g_assert_cmpuint(ended[NOT_STARTED], >=, 1);
     munmap(board, sizeof(*board));
+}
+
+static void every_look_fails(gconstpointer backend)
+{
+    every_point_fails(backend, FAULT_LOOK_ERRNO);
+}
+
+static void every_listing_fails(gconstpointer backend)
+{
+    every_point_fails(backend, FAULT_LIST_ERRNO);
+    every_point_fails(backend, FAULT_LIST_ERRNO_FROM);
 }
 
 int main(int argc, char **argv)
@@ -117,5 +130,9 @@ int main(int argc, char **argv)
                          every_look_fails);
     g_test_add_data_func("/crash-start/folder-copy", &world_folder_copy,
                          every_look_fails);
+    g_test_add_data_func("/crash-start/listing/folder", &world_folder,
+                         every_listing_fails);
+    g_test_add_data_func("/crash-start/listing/folder-copy", &world_folder_copy,
+                         every_listing_fails);
     return g_test_run();
 }

@@ -65,9 +65,10 @@ struct crash_shared {
     char trouble[4096];       /* what is wrong; empty: nothing */
     gint64 id;                /* of the step that it makes; 0: none */
 
-    /* Points and looks met when the nth operation of the changes was done, in
-     * a run without a fault. */
-    unsigned points_then[CRASH_MAX_TRIES], looks_then[CRASH_MAX_TRIES];
+    /* Points, looks and reads of directories met when the nth operation of the
+     * changes was done, in a run without a fault. */
+    unsigned points_then[CRASH_MAX_TRIES], looks_then[CRASH_MAX_TRIES],
+        lists_then[CRASH_MAX_TRIES];
     bool has_after;
     size_t after_len;
     char after[1 << 20]; /* the tree after the changes, lines */

@@ -12,8 +12,11 @@
  * it is worth a look. */
 static bool is_near(struct crash *c)
 {
-    const unsigned *then = c->plan->action == FAULT_LOOK_ERRNO
-                               ? c->shared->looks_then
+    enum fault_action action = c->plan->action;
+    const unsigned *then = action == FAULT_LOOK_ERRNO ? c->shared->looks_then
+                           : action == FAULT_LIST_ERRNO ||
+                                   action == FAULT_LIST_ERRNO_FROM
+                               ? c->shared->lists_then
                                : c->shared->points_then;
 
     return c->shared->board.fired == 0 && c->tries < CRASH_MAX_TRIES &&
@@ -61,6 +64,7 @@ static bool may_follow(const struct crash *c, const char *what, int rc)
             * changes all fail. */
            strstr(c->shared->board.call, "sync") ||
            c->plan->action == FAULT_ERRNO_FROM ||
+           c->plan->action == FAULT_LIST_ERRNO_FROM ||
            c->plan->action == FAULT_TORN_ERRNO;
 }
 
@@ -101,6 +105,7 @@ void crash_try_end(struct crash *c, const char *what, int rc, bool whole)
         c->tries < CRASH_MAX_TRIES) {
         c->shared->points_then[c->tries] = c->shared->board.changes;
         c->shared->looks_then[c->tries] = c->shared->board.looks;
+        c->shared->lists_then[c->tries] = c->shared->board.lists;
     }
     c->tries++;
 }
