@@ -258,6 +258,21 @@ static int keep_tail(struct content *content, const struct content_store *store,
     return rc;
 }
 
+/* A file of one block is kept whole at its first change, an append too: then a
+ * forced undo can make it anew if another process has replaced or removed it.
+ * The change needs none of this, so it does not fail if there is no room. */
+static void keep_small(struct content *content,
+                       const struct content_store *store, int inode_fd)
+{
+    fd_auto int file = -1;
+
+    if (content->blocks != 1 || content->left == 0)
+        return;
+    file = open_file(inode_fd);
+    if (file >= 0 && fits(content, store, file, 0, 1))
+        keep_blocks(content, store, file, 0, 1);
+}
+
 static int keep_locked(struct content *content,
                        const struct content_store *store, int inode_fd,
                        off_t offset, off_t length)
@@ -271,8 +286,10 @@ static int keep_locked(struct content *content,
         if (rc < 0)
             return rc;
     }
-    if (content_has(content, offset, length))
+    if (content_has(content, offset, length)) {
+        keep_small(content, store, inode_fd);
         return 0;
+    }
     file = open_file(inode_fd);
     if (file < 0)
         return file;

@@ -10,6 +10,8 @@
  * hole within a block of the filesystem, growing may fill that block; so it is
  * noted at the first touch.
  *
+ * A file of no more than a block is kept whole at its first change.
+ *
  * Where the filesystem can share data (reflink), a file of more than a block
  * is kept whole, at once, as a clone.
  *

@@ -210,13 +210,15 @@ static bool is_told(const struct ic_rollback_result *result, const char *path)
 }
 
 gboolean outside_check_step(struct ic *ic, struct step *step, bool force,
-                            struct ic_rollback_result *result, GError **error)
+                            struct ic_rollback_result *result, bool *ret_edited,
+                            GError **error)
 {
     g_autoptr(GPtrArray) paths = verify_step(ic->log, step, ic->root->fd);
     bool goes_on = force || ic->outside_policy == IC_OUTSIDE_WARN;
     guint first = result->barriers->len;
     struct ic_barrier *barrier;
 
+    *ret_edited = !paths || paths->len > 0 || result->barriers->len > 0;
     if (!paths) {
         log_debug(LOG_UNDO, "step %" G_GINT64_FORMAT " noted no end", step->id);
         return TRUE;

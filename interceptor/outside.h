@@ -21,9 +21,11 @@ gboolean outside_check_barriers(struct ic *ic, int64_t seq, bool force,
                                 struct ic_rollback_result *result,
                                 GError **error);
 
-/* The same of one step's traces, before anything is changed. */
+/* The same of one step's traces, before anything is changed. *ret_edited: there
+ * are such edits, or that cannot be told. */
 gboolean outside_check_step(struct ic *ic, struct step *step, bool force,
-                            struct ic_rollback_result *result, GError **error);
+                            struct ic_rollback_result *result, bool *ret_edited,
+                            GError **error);
 
 /* One more of the result's warnings, and a line of the log. text is taken. */
 void outside_warn(struct ic_rollback_result *result, char *text);

@@ -99,6 +99,7 @@ struct post_state post_state_of(const struct survey_entry *entry)
     if (!S_ISDIR(st->st_mode)) {
         post.size = st->st_size;
         post.mtime = meta_time(&st->st_mtim);
+        post.links = st->st_nlink > 1 ? (int64_t)st->st_nlink : 0;
         post.state.changed = meta_time(&st->st_ctim);
     }
     return post;
@@ -124,6 +125,34 @@ static void format(GString *line, const struct survey_entry *entry,
         g_string_append_printf(
             line, ",\"s\":%" PRId64 ",\"m\":%" PRId64 ",\"c\":%" PRId64,
             post.size, post.mtime, post.state.changed);
+    if (post.links)
+        g_string_append_printf(line, ",\"l\":%" PRId64, post.links);
+}
+
+/* What another process has put at the step's names. */
+static int write_foreign(struct step *step, const struct survey *survey,
+                         GHashTable *lines, size_t count, size_t *ret_count)
+{
+    g_autoptr(GString) line = g_string_sized_new(256);
+    int rc = 0;
+
+    for (guint i = 0; rc == 0 && i < survey->foreign->len; i++) {
+        const struct survey_entry *entry = g_ptr_array_index(survey->foreign,
+                                                             i);
+        gpointer dir;
+
+        if (!entry->binding ||
+            !g_hash_table_lookup_extended(lines, entry->dir, NULL, &dir))
+            continue;
+        g_string_printf(line, "{\"t\":\"p\",\"d\":%u", GPOINTER_TO_UINT(dir));
+        step_append_name(line, entry->name);
+        g_string_append(line, ",\"i\":0,\"o\":0");
+        rc = journal_append_text(step->journal, line->str, line->len);
+        count++;
+    }
+    if (rc == 0)
+        *ret_count = count;
+    return rc;
 }
 
 int post_state_write(struct step *step, const struct survey *survey,
@@ -143,9 +172,8 @@ int post_state_write(struct step *step, const struct survey *survey,
             g_hash_table_insert(lines, (gpointer)entry, GUINT_TO_POINTER(i));
         rc = journal_append_text(step->journal, line->str, line->len);
     }
-    if (rc == 0)
-        *ret_count = entries->len;
-    return rc;
+    return rc < 0 ? rc
+                  : write_foreign(step, survey, lines, entries->len, ret_count);
 }
 
 /* ---- reading ------------------------------------------------------------- */
@@ -193,6 +221,7 @@ bool post_state_load(struct step *step, json_t *record)
     post->gid = (uint32_t)number(record, "g");
     post->size = number(record, "s");
     post->mtime = number(record, "m");
+    post->links = number(record, "l");
     post->state.ino = (uint64_t)number(record, "i");
     post->state.changed = number(record, "c");
     g_ptr_array_add(step->post, post);
@@ -205,4 +234,109 @@ bool post_state_is_complete(const struct step *step)
 
     return step->post && json_is_integer(count) &&
            json_integer_value(count) == step->post->len;
+}
+
+/* ---- what is left at a name ---------------------------------------------- */
+
+/* By the numbers that the manifest has. */
+struct marker {
+    GHashTable *spots;  /* owned post_spot, dir: number of it -> post_state */
+    GHashTable *dirs;   /* numbers of the directories that have a line */
+    GHashTable *inodes; /* &recorded -> borrowed step_inode */
+};
+
+static gconstpointer number_key(uint64_t ino)
+{
+    return (gconstpointer)(uintptr_t)ino;
+}
+
+static void index_inodes(struct marker *m, struct step *step)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        struct step_inode *inode = value;
+
+        g_hash_table_insert(m->inodes, &inode->recorded, inode);
+    }
+    for (guint i = 0; i < step->retired->len; i++) {
+        struct step_inode *inode = g_ptr_array_index(step->retired, i);
+
+        if (!g_hash_table_contains(m->inodes, &inode->recorded))
+            g_hash_table_insert(m->inodes, &inode->recorded, inode);
+    }
+}
+
+static void index_spots(struct marker *m, const struct step *step)
+{
+    for (guint i = 0; i < step->post->len; i++) {
+        struct post_state *post = g_ptr_array_index(step->post, i);
+
+        if (S_ISDIR(post->mode)) /* with i:0 there is no mode */
+            g_hash_table_add(m->dirs, (gpointer)number_key(post->state.ino));
+        if (post->dir) {
+            struct post_spot spot = { number_key(post->dir->state.ino),
+                                      post->name };
+
+            g_hash_table_insert(m->spots, g_memdup2(&spot, sizeof(spot)), post);
+        }
+    }
+}
+
+static bool leaves_nothing(const struct marker *m,
+                           const struct step_binding *binding)
+{
+    struct post_spot spot = { number_key(binding->dir->recorded),
+                              binding->name };
+    const struct post_state *post;
+    const struct step_inode *inode;
+
+    if (binding->before || !g_hash_table_contains(m->dirs, spot.dir))
+        return false;
+    post = g_hash_table_lookup(m->spots, &spot);
+    if (!post)
+        return true;
+    inode = g_hash_table_lookup(m->inodes, &post->state.ino);
+    return inode && inode->flags & STEP_LOST;
+}
+
+void post_state_mark_vacant(struct step *step)
+{
+    struct marker m;
+    GHashTableIter iter;
+    gpointer key;
+
+    if (!post_state_is_complete(step))
+        return;
+    m = (struct marker){
+        .spots = g_hash_table_new_full(post_spot_hash, post_spot_equal, g_free,
+                                       NULL),
+        .dirs = g_hash_table_new(NULL, NULL),
+        .inodes = g_hash_table_new(g_int64_hash, g_int64_equal),
+    };
+    index_inodes(&m, step);
+    index_spots(&m, step);
+    g_hash_table_iter_init(&iter, step->bindings);
+    while (g_hash_table_iter_next(&iter, &key, NULL)) {
+        struct step_binding *binding = key;
+
+        binding->vacant = binding->vacant || leaves_nothing(&m, binding);
+    }
+    g_hash_table_unref(m.spots);
+    g_hash_table_unref(m.dirs);
+    g_hash_table_unref(m.inodes);
+}
+
+const struct post_state *post_state_only_name(const struct step *step,
+                                              const struct step_inode *inode)
+{
+    for (guint i = 0; step->post && i < step->post->len; i++) {
+        const struct post_state *post = g_ptr_array_index(step->post, i);
+
+        if (post->state.ino == inode->recorded)
+            return post->links <= 1 ? post : NULL;
+    }
+    return NULL;
 }

@@ -7,15 +7,18 @@
  *     {"t":"p","i":2,"o":16877,"a":N,"u":0,"g":0}   line 0: the share's root
  *     {"t":"p","d":0,"n":"a","i":12,"o":33188,"a":N,"u":0,"g":0,"s":5,"m":T,
  *         "c":U}
+ * with "l":2 at the end if the file has so many names in all.
  * d: line of the directory; i: inode number; o: mode; a: meta_digest(), and u,
  * g: owner and group (rights.h), of inodes whose metadata the step recorded; s:
  * size; m, c: mtime and ctime. The last three are not noted of directories:
  * their times change with every entry in them, and the entries that matter have
  * lines of their own.
  *
- * A name that the step removed has no line, nor has what is inside a directory
- * that it only moved. So the lines are as many as what is there of the change.
- * The end record's "post" is their number; without it they do not count.
+ * A name at which there was something that another process had made has a line
+ * with "i":0 and "o":0. A name that the step removed has no line, nor has what
+ * is inside a directory that it only moved. So the lines are as many as what is
+ * there of the change. The end record's "post" is their number; without it they
+ * do not count.
  */
 #ifndef INTERCEPTOR_POST_STATE_H
 #define INTERCEPTOR_POST_STATE_H
@@ -33,6 +36,7 @@ struct post_state {
     bool has_digest;
     uint32_t digest, uid, gid;
     int64_t size, mtime;
+    int64_t links;          /* 0: one, or it is a directory */
     struct own_state state; /* changed is 0 of directories */
     bool found;             /* for who compares */
     bool closed;            /* the same: what is in there cannot be told */
@@ -47,6 +51,18 @@ bool post_state_load(struct step *step, json_t *record);
 
 /* Has the step all of them? */
 bool post_state_is_complete(const struct step *step);
+
+/* Mark the bindings at whose names an undo has nothing to remove: the step made
+ * the name and removed it again, so what is there now was made by another
+ * process; or what the step left there is lost, and what took its place may be
+ * all that there is of it. Only if the post state is complete; again whenever
+ * an inode was found to be lost. */
+void post_state_mark_vacant(struct step *step);
+
+/* Where the inode was when the step ended, if it had just one name; else, or if
+ * the post state does not tell, NULL. */
+const struct post_state *post_state_only_name(const struct step *step,
+                                              const struct step_inode *inode);
 
 /* What is to be noted of a thing that is there. name and dir stay NULL. */
 struct post_state post_state_of(const struct survey_entry *entry);

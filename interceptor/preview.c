@@ -45,11 +45,13 @@ static gboolean check(struct ic *ic, struct step *step, int dir, bool force,
         restore = restore_new(ic->log, step, dir, ic->root->fd, ic->held,
                               force ? RESTORE_DAMAGED : 0, error);
 
+    bool edited;
+
     if (!restore)
         return FALSE;
     if (!newest)
         return restore_check_log(restore, error);
-    return outside_check_step(ic, step, force, result, error) &&
+    return outside_check_step(ic, step, force, result, &edited, error) &&
            (force || restore_check(restore, error));
 }
 

@@ -209,7 +209,7 @@ void redo_set_keep(struct restore *restore, const struct redo_target *target)
 }
 
 void redo_keep(struct ic *ic, struct redo_target *target,
-               const struct restore *restore)
+               const struct restore *restore, bool precious)
 {
     int rc;
 
@@ -224,9 +224,12 @@ void redo_keep(struct ic *ic, struct redo_target *target,
         return;
     }
     rc = add_post_state(ic, target);
-    if (rc == 0)
+    if (rc == 0 || (precious && rc != -ENOTRECOVERABLE))
         rc = undo_log_keep_inverse(ic->log, target->seq);
-    if (rc < 0) {
+    if (rc < 0 && precious) {
+        log_warn(LOG_UNDO, "undo log: %s; the next start tries again",
+                 g_strerror(-rc));
+    } else if (rc < 0) {
         log_warn(LOG_UNDO, "this undo cannot be redone: %s", g_strerror(-rc));
         redo_drop(ic, target);
         redo_drop_all(ic);
@@ -334,6 +337,7 @@ static gboolean load(struct ic *ic, int dir, struct step **ret_step,
     if (rc < 0)
         return steps_fail(error, rollback_record_code(rc),
                           "redo: the record of the step cannot be read", rc);
+    post_state_mark_vacant(step);
     *ret_step = g_steal_pointer(&step);
     return TRUE;
 }
@@ -387,18 +391,18 @@ static gboolean redo_newest(struct ic *ic, bool force,
     int64_t seq = seqs[count - 1];
     fd_auto int dir = undo_log_open_redo(ic->log, seq);
     g_autoptr(step_auto) step = NULL;
-    bool untouched;
+    bool untouched, edited;
     gboolean ok;
     int rc;
 
     if (!load(ic, dir, &step, error) || !folder_check(ic, step, false, error) ||
-        !outside_check_step(ic, step, force, result, error))
+        !outside_check_step(ic, step, force, result, &edited, error))
         return FALSE;
     rc = undo_log_reopen_redo(ic->log, seq);
     if (rc < 0)
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
-    ok = run(ic, step, dir, goes_on ? RESTORE_EDITED : 0, &target, &untouched,
-             error);
+    ok = run(ic, step, dir, goes_on ? RESTORE_EDITED | RESTORE_FORCED : 0,
+             &target, &untouched, error);
     redo_close(&target);
     if (ok)
         g_ptr_array_add(result->steps, report_from_step(step));

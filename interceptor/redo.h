@@ -48,9 +48,10 @@ void redo_drop(struct ic *ic, struct redo_target *target);
 /* The rollback of a committed step is done: redo/ gets its inverse, with what
  * the rollback left noted. If there is none, or inodes that others took away
  * had to be made anew, by whose old numbers all in redo/ would look for them,
- * redo/ is dropped. */
+ * redo/ is dropped. precious: the inverse may have the only copy of something,
+ * and stays, whatever happens. */
 void redo_keep(struct ic *ic, struct redo_target *target,
-               const struct restore *restore);
+               const struct restore *restore, bool precious);
 
 void redo_close(struct redo_target *target);
 

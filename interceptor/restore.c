@@ -14,6 +14,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/post_state.h"
 #include "interceptor/progress.h"
 #include "interceptor/restore_busy.h"
 #include "interceptor/restore_content.h"
@@ -369,7 +370,9 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
         .edited_since = INT64_MAX,
         .damaged_too = flags & RESTORE_DAMAGED,
         .edited_too = flags & RESTORE_EDITED,
+        .forced = flags & RESTORE_FORCED && post_state_is_complete(step),
         .lost = g_ptr_array_new_with_free_func(g_free),
+        .orphans = g_ptr_array_new_with_free_func(g_free),
         .trouble = g_string_new(NULL),
     };
     step_sort(step);
@@ -388,7 +391,9 @@ void restore_free(struct restore *r)
         return;
     survey_free(r->survey);
     g_clear_pointer(&r->edited, g_hash_table_unref);
+    g_clear_pointer(&r->alive, g_hash_table_unref);
     g_ptr_array_unref(r->lost);
+    g_ptr_array_unref(r->orphans);
     walker_clear(&r->walker);
     g_string_free(r->trouble, TRUE);
     fd_close(&r->staging);
@@ -443,6 +448,11 @@ const struct survey *restore_survey(const struct restore *r)
 GPtrArray *restore_lost(const struct restore *r)
 {
     return r->lost;
+}
+
+GPtrArray *restore_orphans(const struct restore *r)
+{
+    return r->orphans;
 }
 
 void restore_set_keep(struct restore *r, int blobs)

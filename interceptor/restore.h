@@ -39,6 +39,8 @@ struct restore;
 enum restore_flags {
     RESTORE_DAMAGED = 1 << 0, /* leave out what is damaged in the log */
     RESTORE_EDITED = 1 << 1,  /* and what others took away (restore_lost.h) */
+    RESTORE_FORCED = 1 << 2,  /* with RESTORE_EDITED: put back what is at the
+                               * step's paths, whatever is there now */
 };
 
 /* Prepare to take back the step in wal/in_progress (dirfd) in the tree at
@@ -65,6 +67,11 @@ const struct survey *restore_survey(const struct restore *restore);
 
 /* The paths that RESTORE_EDITED has left out: char *, borrowed. */
 GPtrArray *restore_lost(const struct restore *restore);
+
+/* After restore_run(): for each of these of whose content the log had something,
+ * its path and where that is, "PATH (blobs/oN)", in the step's folder: char *,
+ * borrowed. */
+GPtrArray *restore_orphans(const struct restore *restore);
 
 /* What is put aside goes there, as i<ino>, in place of being removed: a blobs/
  * folder on the same filesystem, borrowed. */

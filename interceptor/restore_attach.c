@@ -3,12 +3,16 @@
  * restore_attach - see restore_names.h and restore.h.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/fd.h"
 #include "interceptor/birth.h"
+#include "interceptor/post_state.h"
 #include "interceptor/project.h"
+#include "interceptor/restore_alive.h"
 #include "interceptor/restore_names.h"
 #include "interceptor/restore_state.h"
 #include "interceptor/search.h"
@@ -60,9 +64,11 @@ int restore_is_kept(const struct restore *r, const struct step_inode *inode)
                               inode->ino);
 }
 
-int restore_can_find(const struct restore *r, const struct step_inode *inode)
+int restore_can_find(struct restore *r, const struct step_inode *inode)
 {
-    return can_remake(inode) ? 1 : restore_is_kept(r, inode);
+    int rc = can_remake(inode) ? 1 : restore_is_kept(r, inode);
+
+    return rc == 0 && r->forced ? restore_is_alive(r, inode) : rc;
 }
 
 /* ---- attach -------------------------------------------------------------- */
@@ -87,13 +93,27 @@ static int compare_order(gconstpointer a, gconstpointer b)
     return ox < oy ? -1 : ox > oy;
 }
 
-/* Make the inode anew, empty; content and metadata come later. */
+/* An inode of that kind in staging. source: NULL, or an fd of the file whose
+ * content and metadata it gets; else it is empty, and both come later. */
+static int create_staged(struct restore *r, const struct step_inode *inode,
+                         const char *name, const int *source)
+{
+    int rc = sys_remove_tree(r->staging, name);
+
+    if (rc < 0)
+        return rc;
+    return source ? restore_copy_file(*source, r->staging, name)
+                  : meta_create_inode(inode->meta, r->staging, name);
+}
+
+/* Make the inode anew. source: see create_staged(). */
 static int remake(struct attacher *a, struct step_inode *inode,
-                  struct staged_name *ret_name)
+                  const int *source, struct staged_name *ret_name)
 {
     struct restore *r = a->r;
     guint number = g_hash_table_size(a->remade) + 1;
-    struct undo_log_remade remade = { .from = inode->ino,
+    struct undo_log_remade remade = { .from = inode->ino ? inode->ino
+                                                         : inode->recorded,
                                       .seq = r->step->seq,
                                       .born = inode->born };
     struct stat st;
@@ -102,9 +122,7 @@ static int remake(struct attacher *a, struct step_inode *inode,
     if (r->staging < 0)
         return -ENOSPC;
     *ret_name = remade_name(number);
-    rc = sys_remove_tree(r->staging, ret_name->text);
-    if (rc == 0)
-        rc = meta_create_inode(inode->meta, r->staging, ret_name->text);
+    rc = create_staged(r, inode, ret_name->text, source);
     if (rc == 0)
         rc = sys_stat_name(r->staging, ret_name->text, &st);
     if (rc < 0)
@@ -119,7 +137,7 @@ static int remake(struct attacher *a, struct step_inode *inode,
         g_hash_table_steal(r->step->inodes, &inode->ino);
         g_ptr_array_add(r->step->retired, inode);
         inode->flags |= STEP_RETIRED;
-        r->remade = true;
+        r->remade = r->remade || !r->forced;
     }
     inode->now = st.st_ino;
     g_hash_table_insert(a->remade, inode, GUINT_TO_POINTER(number));
@@ -143,29 +161,106 @@ static int place(struct attacher *a, int from_dir, const char *from,
     return rc;
 }
 
-/* What is there has the inode's number; but was it made after the step had met
- * the inode, or undo had made that anew? Then others have removed it. */
-static bool is_other(const struct step_inode *inode, int dirfd,
-                     const char *name)
+static bool is_place_of(const struct step_inode *inode, uint64_t dir,
+                        const char *name)
 {
-    if (inode->born)
-        return birth_of_name(dirfd, name) > inode->born;
-    return inode->flags & STEP_SEEN &&
-           birth_of_name(dirfd, name) > inode->seen.changed;
+    if (inode->home && inode->home->ino == dir &&
+        strcmp(inode->home_name, name) == 0)
+        return true;
+    for (guint i = 0; inode->names && i < inode->names->len; i++) {
+        const struct step_binding *binding = g_ptr_array_index(inode->names, i);
+
+        if (binding->dir->ino == dir && strcmp(binding->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const struct step_inode *find_recorded(const struct step *step,
+                                              uint64_t number)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const struct step_inode *inode = value;
+
+        if (inode->recorded == number)
+            return inode;
+    }
+    for (guint i = 0; i < step->retired->len; i++) {
+        const struct step_inode *inode = g_ptr_array_index(step->retired, i);
+
+        if (inode->recorded == number)
+            return inode;
+    }
+    return NULL;
+}
+
+/* Is that where the step left it, in a folder that is where it was, too? */
+static bool is_left_at(const struct restore *r, const struct post_state *post,
+                       uint64_t dir, const char *name)
+{
+    const struct step_inode *known;
+    int64_t born;
+
+    if (!post->dir || strcmp(post->name, name) != 0)
+        return false;
+    known = find_recorded(r->step, post->dir->state.ino);
+    return known ? step_is_now(known, dir)
+                 : undo_log_alias(&post->dir->state, r->step->seq, &born,
+                                  r->log) == dir;
+}
+
+/* Another process has moved the file away, and its new name stays that one's:
+ * what comes back is a copy, and not one more name of it. 1, 0 or -errno. */
+static int was_moved(const struct restore *r, const struct step_inode *inode,
+                     int dirfd, const char *name)
+{
+    const struct post_state *post = r->forced
+                                        ? post_state_only_name(r->step, inode)
+                                        : NULL;
+    struct stat st, dir;
+    int rc;
+
+    if (!post || inode->flags & (STEP_KEPT | STEP_RETIRED))
+        return 0;
+    rc = sys_stat_name(dirfd, name, &st);
+    if (rc == 0)
+        rc = sys_stat_fd(dirfd, &dir);
+    if (rc < 0)
+        return rc;
+    return S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+           !is_place_of(inode, dir.st_ino, name) &&
+           !is_left_at(r, post, dir.st_ino, name);
+}
+
+static int copy_staged(struct attacher *a, struct step_inode *inode, int dirfd,
+                       const char *name)
+{
+    fd_auto int source = sys_openat(dirfd, name, O_PATH | O_NOFOLLOW, 0);
+    struct staged_name staged;
+
+    return source < 0 ? source : remake(a, inode, &source, &staged);
 }
 
 /* A name of an inode that lives on where no record knows. It gets a link in
  * staging; where it cannot be linked it is made anew. */
 static int link_staged(int dirfd, const char *name, uint64_t ino, void *opaque)
 {
-    const struct restore *r = opaque;
-    const struct step_inode *inode = step_find_inode(r->step, ino);
+    struct attacher *a = opaque;
+    const struct restore *r = a->r;
+    struct step_inode *inode = step_find_inode(r->step, ino);
     int rc;
 
-    if (inode && is_other(inode, dirfd, name))
+    if (inode && restore_is_other(inode, dirfd, name))
         return -ENOENT;
     if (r->staging < 0)
         return -ENOSPC;
+    rc = inode ? was_moved(r, inode, dirfd, name) : 0;
+    if (rc != 0)
+        return rc < 0 ? rc : copy_staged(a, inode, dirfd, name);
     rc = project_link(dirfd, name, r->staging, restore_staged_name(ino).text);
     return rc == -EPERM || rc == -EMLINK || rc == -EEXIST ? 0 : rc;
 }
@@ -202,7 +297,7 @@ static int link_from_home(struct attacher *a, const struct step_inode *inode)
         rc = is_there(dir, inode->home_name, inode->ino);
     }
     if (rc > 0)
-        rc = link_staged(dir, inode->home_name, inode->ino, a->r);
+        rc = link_staged(dir, inode->home_name, inode->ino, a);
     return rc == -ENOENT ? 0 : rc;
 }
 
@@ -251,7 +346,16 @@ static int search_missing(struct attacher *a)
         if (rc == 0)
             search_set_add(wanted, inode->ino);
     }
-    return search_files(a->r->root, wanted, link_staged, a->r);
+    return search_files(a->r->root, wanted, link_staged, a);
+}
+
+static int find_remade(struct attacher *a, const struct step_inode *inode,
+                       int *ret_dirfd, struct staged_name *ret_name)
+{
+    *ret_dirfd = a->r->staging;
+    *ret_name = remade_name(
+        GPOINTER_TO_UINT(g_hash_table_lookup(a->remade, inode)));
+    return inode->now ? is_there(*ret_dirfd, ret_name->text, inode->now) : 0;
 }
 
 /* Where the inode waits: in staging, in the log, or, with a name that the step
@@ -262,13 +366,8 @@ static int find_waiting(struct attacher *a, const struct step_inode *inode,
 {
     int rc;
 
-    if (inode->flags & STEP_RETIRED) {
-        *ret_dirfd = a->r->staging;
-        *ret_name = remade_name(
-            GPOINTER_TO_UINT(g_hash_table_lookup(a->remade, inode)));
-        return inode->now ? is_there(*ret_dirfd, ret_name->text, inode->now)
-                          : 0;
-    }
+    if (inode->flags & STEP_RETIRED)
+        return find_remade(a, inode, ret_dirfd, ret_name);
     rc = is_waiting(a, inode, ret_dirfd, ret_name);
     if (rc != 0)
         return rc;
@@ -278,7 +377,11 @@ static int find_waiting(struct attacher *a, const struct step_inode *inode,
     if (rc != 0 || a->searched)
         return rc;
     rc = search_missing(a);
-    return rc < 0 ? rc : is_waiting(a, inode, ret_dirfd, ret_name);
+    if (rc < 0)
+        return rc;
+    return inode->flags & STEP_RETIRED
+               ? find_remade(a, inode, ret_dirfd, ret_name)
+               : is_waiting(a, inode, ret_dirfd, ret_name);
 }
 
 static int bring_back(struct attacher *a, const struct step_binding *binding,
@@ -293,7 +396,7 @@ static int bring_back(struct attacher *a, const struct step_binding *binding,
     if (rc == 0 && !can_remake(inode))
         return -ENODATA;
     if (rc == 0)
-        rc = remake(a, inode, &name);
+        rc = remake(a, inode, NULL, &name);
     if (rc < 0)
         return rc;
     if (kept)

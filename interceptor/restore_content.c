@@ -11,6 +11,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,7 +32,25 @@ struct file {
     bool read_only; /* it can only be compared: */
     int refused;    /* -errno of opening it to write */
     bool started;   /* it has its size */
+    GArray *spans;  /* of struct span, while the log is checked; or NULL */
 };
+
+struct span {
+    off_t offset, length;
+};
+
+struct step_name restore_orphan_name(int64_t number)
+{
+    struct step_name name;
+
+    snprintf(name.text, sizeof(name.text), "o%" PRId64, number);
+    return name;
+}
+
+bool restore_is_orphan(const char *name)
+{
+    return name[0] == 'o';
+}
 
 struct contents {
     struct restore *r;
@@ -43,6 +63,7 @@ static void file_free(gpointer data)
     struct file *file = data;
 
     fd_close(&file->fd);
+    g_clear_pointer(&file->spans, g_array_unref);
     g_free(file);
 }
 
@@ -85,13 +106,56 @@ static void contents_clear(struct contents *c)
 static int check_entry(const struct pack_entry *entry, void *opaque)
 {
     struct contents *c = opaque;
-    const struct file *file = g_hash_table_lookup(c->files, &entry->number);
+    struct file *file = g_hash_table_lookup(c->files, &entry->number);
+    struct span span = { entry->offset, entry->length };
 
     /* Kept, but the record failed, and so did the change: nobody's. */
     if (!file)
         return 0;
-    return entry->offset + entry->length > file->inode->data_size ? -EBADMSG
-                                                                  : 0;
+    if (entry->offset + entry->length > file->inode->data_size)
+        return -EBADMSG;
+    if (!file->spans)
+        file->spans = g_array_new(FALSE, FALSE, sizeof(struct span));
+    g_array_append_val(file->spans, span);
+    return 0;
+}
+
+static int compare_spans(gconstpointer a, gconstpointer b)
+{
+    const struct span *x = a, *y = b;
+
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static bool is_whole(const struct file *file)
+{
+    off_t end = 0;
+
+    if (file->spans)
+        g_array_sort(file->spans, compare_spans);
+    for (guint i = 0; file->spans && i < file->spans->len; i++) {
+        const struct span *span = &g_array_index(file->spans, struct span, i);
+
+        if (span->offset > end)
+            return false;
+        end = MAX(end, span->offset + span->length);
+    }
+    return end >= file->inode->data_size;
+}
+
+/* What the log has all of can be made anew (restore_can_find()). */
+static void mark_whole(struct contents *c)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, c->files);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        struct file *file = value;
+
+        if (!(file->inode->flags & STEP_CLONE) && is_whole(file))
+            file->inode->flags |= STEP_ALL;
+    }
 }
 
 static int open_clone(const struct restore *r, const struct step_inode *inode)
@@ -144,6 +208,8 @@ gboolean restore_check_content(struct restore *r, GError **error)
 
     contents_init(&c, r);
     rc = check_all(&c);
+    if (rc == 0)
+        mark_whole(&c);
     contents_clear(&c);
     if (rc == 0)
         return TRUE;
@@ -175,6 +241,15 @@ static int check_file(int fd)
     int rc = sys_stat_fd(fd, &st);
 
     return rc < 0 ? rc : S_ISREG(st.st_mode) ? 0 : -ESTALE;
+}
+
+/* What is lost has no place in the tree. */
+static int open_orphan(struct contents *c, struct file *file)
+{
+    file->fd = sys_openat(c->r->blobs,
+                          restore_orphan_name(file->inode->data_number).text,
+                          O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
+    return MIN(file->fd, 0);
 }
 
 static int open_file(struct contents *c, struct file *file)
@@ -229,7 +304,8 @@ static int use_file(struct contents *c, struct file *file)
     }
     if (g_queue_get_length(&c->open) >= MAX_OPEN)
         fd_close(&((struct file *)g_queue_pop_head(&c->open))->fd);
-    rc = open_file(c, file);
+    rc = file->inode->flags & STEP_LOST ? open_orphan(c, file)
+                                        : open_file(c, file);
     if (rc < 0)
         return rc;
     g_queue_push_tail(&c->open, file);
@@ -379,7 +455,7 @@ static int restore_rest(struct contents *c)
 
         if (file->inode->flags & STEP_CLONE)
             rc = restore_clone(c, file);
-        else if (!file->started)
+        else if (!file->started && !(file->inode->flags & STEP_LOST))
             rc = use_file(c, file);
         if (rc == 0)
             continue;
@@ -388,6 +464,27 @@ static int restore_rest(struct contents *c)
             rc = 0; /* restore_check_content() has told */
     }
     return rc;
+}
+
+static void note_orphans(struct contents *c)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, c->files);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const struct file *file = value;
+        const struct step_inode *inode = file->inode;
+        g_autofree char *path = NULL;
+
+        if (!(inode->flags & STEP_LOST) || !file->started)
+            continue;
+        path = step_path_before(c->r->step, inode, NULL);
+        g_ptr_array_add(
+            c->r->orphans,
+            g_strdup_printf("%s (blobs/%s)", path ? path : "?",
+                            restore_orphan_name(inode->data_number).text));
+    }
 }
 
 int restore_content(struct restore *r)
@@ -402,6 +499,7 @@ int restore_content(struct restore *r)
             rc = 0; /* clones alone; or what there is */
         if (rc == 0)
             rc = restore_rest(&c);
+        note_orphans(&c);
     }
     contents_clear(&c);
     return rc;

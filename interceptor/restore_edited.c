@@ -12,10 +12,11 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "interceptor/restore_alive.h"
 #include "interceptor/restore_names.h"
 #include "interceptor/sys.h"
 
-enum { CHUNK = 1 << 20, MAX_COPIES = 100 /* of one file, of several tries */ };
+enum { MAX_COPIES = 100 /* of one file, of several tries */ };
 
 /* What the step removed is in none of the places that others can look at, but
  * they may have it open. What has another name is known already. */
@@ -68,37 +69,6 @@ static bool is_edited(const struct restore *r, uint64_t ino,
 
 /* ---- copying ------------------------------------------------------------- */
 
-static int copy_part(int from, int to, char *chunk, off_t offset,
-                     off_t *ret_end)
-{
-    ssize_t n = pread(from, chunk, CHUNK, offset);
-    int rc = n < 0    ? -errno
-             : n == 0 ? 0
-                      : sys_pwrite_all(to, chunk, (size_t)n, offset);
-
-    *ret_end = offset + MAX(n, 0);
-    return rc < 0 ? rc : n > 0;
-}
-
-static int copy_data(int from, int to, off_t size)
-{
-    g_autofree char *chunk = g_malloc(CHUNK);
-    off_t offset = 0;
-    int rc = sys_ftruncate(to, size);
-
-    while (rc == 0 && offset < size) {
-        off_t data = lseek(from, offset, SEEK_DATA);
-
-        if (data < 0)
-            return errno == ENXIO ? 0 : -errno;
-        rc = copy_part(from, to, chunk, data, &offset);
-        if (rc == 0)
-            return 0; /* it has become shorter */
-        rc = MIN(rc, 0);
-    }
-    return rc;
-}
-
 /* A fresh one: that of a try which was killed may be whole, and the file half
  * restored since. */
 static int create_copy(int blobs, uint64_t ino)
@@ -131,8 +101,6 @@ int restore_save_edited(struct restore *r, uint64_t ino, int fd)
     to = create_copy(r->blobs, ino);
     if (to < 0)
         return to;
-    rc = sys_clone(from, to);
-    if (rc < 0)
-        rc = copy_data(from, to, st.st_size);
+    rc = restore_copy_data(from, to, st.st_size);
     return rc < 0 ? rc : sys_fsync(to); /* nobody else has it */
 }

@@ -9,6 +9,8 @@
 
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/post_state.h"
+#include "interceptor/restore_stand_in.h"
 #include "interceptor/survey.h"
 #include "interceptor/sys.h"
 
@@ -188,33 +190,65 @@ static int keep_times(struct restore *r, struct step_inode *dir, int dirfd)
                : step_record_meta(r->step, dir, meta);
 }
 
+/* A folder whose metadata is not recorded: the step changed only what is in it,
+ * and another process has removed it with that. */
+static int record_plain_folder(struct restore *r, struct step_inode *dir)
+{
+    struct meta *meta;
+    int rc = meta_read(r->root, &meta);
+
+    if (rc < 0)
+        return rc;
+    meta->mode = S_IFDIR | 0755;
+    g_clear_pointer(&meta->xattrs, g_hash_table_unref);
+    meta->mtime = (struct timespec){ .tv_sec = g_get_real_time() / 1000000 };
+    return step_record_meta(r->step, dir, meta);
+}
+
+/* May what is at the inode's home make room for it? A forced rollback keeps
+ * what it finds there. 1, 0 or -errno. */
+static int can_take_home(const struct finder *f, struct step_inode *inode)
+{
+    struct restore *r = f->r;
+    fd_auto int dir = -1;
+    struct stat st;
+    int rc;
+
+    if (!g_hash_table_contains(f->survey->inodes, inode->home))
+        return 1;
+    dir = restore_open_dir(r, inode->home);
+    if (dir < 0)
+        return gone_or(dir);
+    rc = sys_stat_name(dir, inode->home_name, &st);
+    if (rc < 0 && rc != -ENOENT)
+        return rc;
+    if (rc == 0 && !r->forced)
+        return 0;
+    rc = keep_times(r, inode->home, dir);
+    return rc < 0 ? rc : 1;
+}
+
 /* What was removed and can be made anew comes back by way of a binding, and so
- * does what was moved into a folder that goes; not where something else has its
- * name by now. */
+ * does what was moved into a folder that goes. */
 static int revive(const struct finder *f, struct step_inode *inode)
 {
     struct restore *r = f->r;
-    struct stat st;
     int rc;
 
     if (!inode->home || inode->names || inode->home->flags & STEP_RETIRED)
         return 0;
     rc = can_attach(f, inode);
-    if (rc <= 0)
-        return rc;
-    if (g_hash_table_contains(f->survey->inodes, inode->home)) {
-        fd_auto int dir = restore_open_dir(r, inode->home);
-
-        if (dir < 0)
-            return gone_or(dir);
-        rc = sys_stat_name(dir, inode->home_name, &st);
-        if (rc != -ENOENT)
-            return rc;
-        rc = keep_times(r, inode->home, dir);
-        if (rc < 0)
-            return rc;
+    if (rc == 0 && r->forced && restore_is_folder(inode) &&
+        !(inode->flags & STEP_META)) {
+        rc = record_plain_folder(r, inode);
+        if (rc == 0)
+            rc = can_attach(f, inode);
     }
-    return step_record_binding(r->step, inode->home, inode->home_name, inode);
+    if (rc > 0)
+        rc = can_take_home(f, inode);
+    return rc <= 0 ? rc
+                   : step_record_binding(r->step, inode->home, inode->home_name,
+                                         inode);
 }
 
 static int compare_order(gconstpointer a, gconstpointer b)
@@ -235,8 +269,7 @@ static void add_inodes(GPtrArray *list, GHashTable *inodes)
         g_ptr_array_add(list, value);
 }
 
-/* Directories before what is in them. */
-static GPtrArray *sorted_inodes(struct restore *r)
+GPtrArray *restore_sorted_inodes(struct restore *r)
 {
     GPtrArray *list = g_ptr_array_new();
 
@@ -247,11 +280,45 @@ static GPtrArray *sorted_inodes(struct restore *r)
     return list;
 }
 
+/* It is nowhere, so whatever has its number is another inode. */
+static int disown_dead(const struct finder *f, struct step_inode *inode)
+{
+    bool known = !f->r->forced ||
+                 g_hash_table_contains(f->arrivals, &inode->ino);
+    int rc = known ? 1 : restore_is_alive(f->r, inode);
+
+    return rc == 0 ? restore_disown(f->r, inode) : MIN(rc, 0);
+}
+
+/* step_load() found that the number is another inode's by now. With all of its
+ * content it can be made anew, as one that the step itself has removed. */
+static int revive_without_number(const struct finder *f,
+                                 struct step_inode *inode)
+{
+    int rc = restore_can_find(f->r, inode);
+
+    inode->flags |= STEP_RETIRED | STEP_LOST;
+    if (rc > 0)
+        rc = inode->names || !inode->home ? 1 : can_take_home(f, inode);
+    if (rc > 0)
+        inode->flags &= ~(unsigned)STEP_LOST;
+    else
+        inode->flags &= ~(unsigned)STEP_RETIRED;
+    if (rc <= 0 || inode->names || !inode->home)
+        return MIN(rc, 0);
+    return step_record_binding(f->r->step, inode->home, inode->home_name,
+                               inode);
+}
+
 static int find_one(struct finder *f, struct step_inode *inode)
 {
     struct restore *r = f->r;
-    int rc;
+    int rc = 0;
 
+    if (r->forced && inode->ino == 0 && is_needed(inode))
+        rc = revive_without_number(f, inode);
+    if (rc < 0)
+        return rc;
     if (inode->flags & STEP_RETIRED || !is_needed(inode))
         return 0;
     /* step_load() may have found out. */
@@ -262,7 +329,9 @@ static int find_one(struct finder *f, struct step_inode *inode)
         rc = is_lost(f, inode);
     if (rc <= 0 || inode->flags & STEP_LOST)
         return MIN(rc, 0);
-    rc = revive(f, inode);
+    rc = disown_dead(f, inode);
+    if (rc == 0)
+        rc = revive(f, inode);
     if (rc == 0)
         rc = is_lost(f, inode);
     if (rc <= 0)
@@ -275,7 +344,7 @@ static int find_one(struct finder *f, struct step_inode *inode)
 
 static int find_all(struct finder *f)
 {
-    g_autoptr(GPtrArray) inodes = sorted_inodes(f->r);
+    g_autoptr(GPtrArray) inodes = restore_sorted_inodes(f->r);
     int rc = 0, closed = 0;
 
     for (guint i = 0; rc == 0 && i < inodes->len; i++) {
@@ -288,31 +357,39 @@ static int find_all(struct finder *f)
     return rc < 0 ? rc : closed;
 }
 
-int restore_find_lost(struct restore *r)
+static int find_with(struct restore *r, struct survey *survey)
 {
-    g_autoptr(survey_auto) survey = NULL;
     g_autoptr(GHashTable)
         arrivals = g_hash_table_new(g_int64_hash, g_int64_equal);
     g_autoptr(GHashTable) inside = g_hash_table_new(NULL, NULL);
-    struct finder f;
-    int rc = survey_make(r->step, r->root, false, &survey);
+    struct finder f = { r, survey, arrivals, inside, .fd = -1 };
+    int rc;
 
-    if (rc == 0)
-        rc = restore_open_journal(r);
-    if (rc < 0)
-        return rc;
     for (guint i = 0; i < survey->arrivals->len; i++) {
         struct survey_entry *entry = g_ptr_array_index(survey->arrivals, i);
 
         g_hash_table_add(arrivals, &entry->st.st_ino);
     }
-    f = (struct finder){ r, survey, arrivals, inside, .fd = -1 };
     rc = find_all(&f);
     if (f.top)
         walker_clear(&f.walker);
     fd_close(&f.fd);
     return rc;
 }
+
+int restore_find_lost(struct restore *r)
+{
+    g_autoptr(survey_auto) survey = NULL;
+    int rc = survey_make(r->step, r->root, false, &survey);
+
+    if (rc == 0)
+        rc = restore_open_journal(r);
+    if (rc == 0 && r->forced)
+        rc = restore_settle_numbers(r, &survey);
+    return rc < 0 ? rc : find_with(r, survey);
+}
+
+/* ---- doing without it ---------------------------------------------------- */
 
 /* The records of what is lost say the rest. 1: more is lost; 0 or -errno. */
 static int spread(struct restore *r, GPtrArray *inodes)
@@ -362,7 +439,7 @@ static bool is_marked(GPtrArray *inodes)
 
 int restore_drop_lost(struct restore *r)
 {
-    g_autoptr(GPtrArray) inodes = sorted_inodes(r);
+    g_autoptr(GPtrArray) inodes = restore_sorted_inodes(r);
     int rc;
 
     r->any_lost = is_marked(inodes);
@@ -373,13 +450,14 @@ int restore_drop_lost(struct restore *r)
     } while (rc > 0);
     if (rc < 0)
         return rc;
+    post_state_mark_vacant(r->step);
     for (guint i = 0; i < inodes->len; i++) {
         struct step_inode *inode = g_ptr_array_index(inodes, i);
 
         remove_lost(inode->bindings);
         remove_lost(inode->names);
-        if (inode->flags & STEP_LOST)
-            inode->flags &= ~(unsigned)(STEP_META | STEP_DATA);
+        if (inode->flags & STEP_LOST) /* content: see restore_content.h */
+            inode->flags &= ~(unsigned)STEP_META;
     }
     g_hash_table_foreach_remove(r->step->bindings, binding_is_lost, NULL);
     return 0;

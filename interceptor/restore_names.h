@@ -38,7 +38,10 @@ struct restore {
     struct walker walker;      /* over homes, from the root */
     bool damaged_too;          /* restore what there is */
     bool edited_too;           /* do without what is lost */
+    bool forced;               /* replace what is in its place */
+    GHashTable *alive;         /* see restore_is_alive(); NULL: not looked */
     GPtrArray *lost;           /* the paths of that */
+    GPtrArray *orphans;        /* see restore_orphans() */
     int64_t next_beat_us;      /* undo_log_beat() */
     int64_t edited_since;      /* restore_edited.h */
     GHashTable *edited;        /* of uint64_t, or NULL */
@@ -48,12 +51,16 @@ struct restore {
 /* 1 if the inode is in staging or in the log, 0 if not, or -errno. */
 int restore_is_kept(const struct restore *r, const struct step_inode *inode);
 
+/* 1 if the file is in the tree, under a name that no record has, 0 if not, or
+ * -errno. Reads the whole tree, once. */
+int restore_is_alive(struct restore *r, const struct step_inode *inode);
+
 /* Open the manifest, which can still be added to. 0 or -errno. */
 int restore_open_journal(struct restore *r);
 
-/* 1 if the inode is in staging or in the log, or can be made from its copy, 0
- * if not, or -errno. */
-int restore_can_find(const struct restore *r, const struct step_inode *inode);
+/* 1 if the inode is in staging or in the log, or can be made from its copy, or
+ * from where another process has moved it, 0 if not, or -errno. */
+int restore_can_find(struct restore *r, const struct step_inode *inode);
 
 /* Open, O_PATH, the directory at the place it had before the step. An fd or
  * -errno. */

@@ -20,6 +20,7 @@
 #include "interceptor/redo.h"
 #include "interceptor/report.h"
 #include "interceptor/restore.h"
+#include "interceptor/step_mark.h"
 #include "interceptor/steps.h"
 #include "interceptor/sys.h"
 #include "interceptor/verify.h"
@@ -125,6 +126,7 @@ static gboolean pass_by_interrupted(struct ic *ic, struct step *step,
                                     GError **error)
 {
     g_autoptr(GError) cause = NULL;
+    struct undo_log_name name;
     int rc;
 
     folder_check(ic, step, true, &cause);
@@ -133,7 +135,7 @@ static gboolean pass_by_interrupted(struct ic *ic, struct step *step,
         return FALSE;
     }
     undo_log_release_reserve(ic->log); /* the disk may be full */
-    rc = undo_log_set_aside_whole(ic->log, step->id, step->seq);
+    rc = undo_log_set_aside_whole(ic->log, step->id, step->seq, &name);
     if (rc < 0)
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     undo_log_take_reserve(ic->log);
@@ -178,11 +180,13 @@ static bool is_about_log(const GError *error)
 }
 
 /* Was it found before anything was changed? Then the step stays what it was. */
-static void put_back(struct ic *ic, const struct undo_log_entry *entry,
+static void put_back(struct ic *ic, int dir, const struct undo_log_entry *entry,
                      const GError *cause)
 {
     bool untouched = is_about_log(cause) || error_code_of(cause) == ERROR_BUSY;
 
+    if (untouched)
+        step_unmark(dir, STEP_MARK_FORCED);
     if (!untouched || undo_log_commit(ic->log, entry) < 0)
         ic->broken = -EIO;
 }
@@ -193,10 +197,11 @@ static gboolean pass_by(struct ic *ic, const struct undo_log_entry *entry,
                         const char *why, struct ic_step_info *info,
                         struct ic_rollback_result *result, GError **error)
 {
+    struct undo_log_name name;
     int rc;
 
     undo_log_release_reserve(ic->log); /* the disk may be full */
-    rc = undo_log_set_aside(ic->log, entry->id, entry->seq);
+    rc = undo_log_set_aside(ic->log, entry->id, entry->seq, &name);
     undo_log_take_reserve(ic->log);
     if (rc < 0) {
         ic_step_info_free(info);
@@ -216,6 +221,16 @@ static int64_t newest_id(struct ic *ic)
     return count > 0 ? entries[count - 1].id : 0;
 }
 
+/* A rollback that a crash interrupts is finished as what it was begun as. */
+static int mark_forced(struct ic *ic, int dir, bool forced)
+{
+    if (dir < 0)
+        return 0; /* there is nothing to finish */
+    return forced ? step_mark(dir, STEP_MARK_FORCED,
+                              atomic_load(&ic->durable.power))
+                  : step_unmark(dir, STEP_MARK_FORCED);
+}
+
 static gboolean pop_locked(struct ic *ic, bool force,
                            struct ic_rollback_result *result, GError **error)
 {
@@ -225,11 +240,12 @@ static gboolean pop_locked(struct ic *ic, bool force,
     fd_auto int dir = undo_log_open_step(ic->log, entry.id);
     bool goes_on = force || ic->outside_policy == IC_OUTSIDE_WARN;
     unsigned flags = (force ? RESTORE_DAMAGED : 0) |
-                     (goes_on ? RESTORE_EDITED | ROLLBACK_CROSS : 0);
+                     (goes_on ? RESTORE_EDITED | RESTORE_FORCED | ROLLBACK_CROSS
+                              : 0);
     g_autoptr(step_auto) step = NULL;
     g_autoptr(GError) cause = NULL;
     struct ic_step_info *info;
-    bool stranger = false;
+    bool stranger = false, edited = false;
     int rc;
 
     if (rollback_load_step(ic, dir, force, &step, &cause) &&
@@ -239,8 +255,13 @@ static gboolean pop_locked(struct ic *ic, bool force,
         g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;
     }
-    if (!cause && !outside_check_step(ic, step, force, result, error))
+    if (!cause && !outside_check_step(ic, step, force, result, &edited, error))
         return FALSE;
+    if (goes_on && edited)
+        flags |= ROLLBACK_EDITED;
+    rc = mark_forced(ic, dir, flags & ROLLBACK_EDITED);
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     rc = undo_log_reopen(ic->log, entry.id);
     if (rc < 0)
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
@@ -255,7 +276,7 @@ static gboolean pop_locked(struct ic *ic, bool force,
     if (force && is_about_log(cause))
         return pass_by(ic, &entry, cause->message, report_of_damaged(entry.id),
                        result, error);
-    put_back(ic, &entry, cause);
+    put_back(ic, dir, &entry, cause);
     g_propagate_error(error, g_steal_pointer(&cause));
     return FALSE;
 }

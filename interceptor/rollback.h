@@ -55,8 +55,13 @@ gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
 void rollback_lock_gate(struct ic *ic);
 void rollback_unlock_gate(struct ic *ic);
 
-/* Beside enum restore_flags: with all barriers after the step. */
-enum { ROLLBACK_CROSS = 1 << 8 };
+/* Beside enum restore_flags: with all barriers after the step; what is put aside
+ * may be another process's, so it must be kept; it was begun before. */
+enum {
+    ROLLBACK_CROSS = 1 << 8,
+    ROLLBACK_EDITED = 1 << 9,
+    ROLLBACK_RESUMED = 1 << 10,
+};
 
 /* Take back the step in wal/in_progress, whose folder is dir, and remove it.
  * ret_info (may be NULL): what the step had done. result (may be NULL): for

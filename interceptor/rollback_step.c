@@ -15,10 +15,12 @@
 #include "interceptor/outside.h"
 #include "interceptor/outside_note.h"
 #include "interceptor/places.h"
+#include "interceptor/post_state.h"
 #include "interceptor/progress.h"
 #include "interceptor/redo.h"
 #include "interceptor/report.h"
 #include "interceptor/restore.h"
+#include "interceptor/restore_content.h"
 #include "interceptor/restore_edited.h"
 #include "interceptor/step_mark.h"
 #include "interceptor/steps.h"
@@ -77,6 +79,7 @@ gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
                     step->id);
         return FALSE;
     }
+    post_state_mark_vacant(step);
     if (step->damaged)
         log_warn(LOG_UNDO,
                  "step %" G_GINT64_FORMAT
@@ -114,7 +117,7 @@ static int is_left(int blobs, const struct dirent *entry, void *opaque)
     struct stat st;
     int rc;
 
-    if (restore_is_edited(name))
+    if (restore_is_edited(name) || restore_is_orphan(name))
         return 1;
     if (name[0] != 'i' ||
         (!left->lost &&
@@ -136,23 +139,42 @@ static bool has_left(struct step *step, int blobs)
     return sys_dir_each(blobs, ".", is_left, &left) != 0;
 }
 
-/* Removing it would destroy what nobody has a copy of. */
-static int keep_rest(struct ic *ic, const struct step *step, bool whole)
+/* Removing it would destroy the only copy of something. result: see run(). */
+static int keep_rest(struct ic *ic, const struct step *step, bool whole,
+                     const struct restore *restore,
+                     struct ic_rollback_result *result)
 {
+    GPtrArray *orphans = restore_orphans(restore);
+    struct undo_log_name name;
+    int rc = whole
+                 ? undo_log_set_aside_whole(ic->log, step->id, step->seq, &name)
+                 : undo_log_set_aside(ic->log, step->id, step->seq, &name);
+
+    if (rc < 0)
+        return rc;
     events_warn(ic->events,
                 "step %" G_GINT64_FORMAT
-                ": not everything that it had removed could be put back, or "
-                "others had changed what it made; the rest is left in "
-                "%s/damaged",
-                step->id, ic->undo_dir);
-    return whole ? undo_log_set_aside_whole(ic->log, step->id, step->seq)
-                 : undo_log_set_aside(ic->log, step->id, step->seq);
+                ": not all of it could be put back, or another process had "
+                "changed what it made; what the undo log has of that is in "
+                "%s/damaged/%s",
+                step->id, ic->undo_dir, name.text);
+    for (guint i = 0; result && i < orphans->len; i++)
+        outside_warn(result,
+                     g_strdup_printf("step %" G_GINT64_FORMAT
+                                     ": the old content of %s is in "
+                                     "%s/damaged/%s",
+                                     step->id,
+                                     (char *)g_ptr_array_index(orphans, i),
+                                     ic->undo_dir, name.text));
+    return 0;
 }
 
 /* Everything is restored: note it, and remove the step. whole: its inverse has
  * what others made. */
 static int discard_undone(struct ic *ic, int dir, struct step *step,
-                          bool crosses, bool whole)
+                          unsigned flags, bool whole,
+                          const struct restore *restore,
+                          struct ic_rollback_result *result)
 {
     fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -161,12 +183,12 @@ static int discard_undone(struct ic *ic, int dir, struct step *step,
     if (rc < 0)
         return rc;
     verify_note_undone(ic->log, step, ic->root->fd, blobs);
-    if (crosses)
+    if (flags & ROLLBACK_CROSS)
         rc = undo_log_cross_barriers(ic->log, step->seq);
     if (rc < 0)
         return rc;
     if (whole || (blobs >= 0 && has_left(step, blobs)))
-        return keep_rest(ic, step, whole);
+        return keep_rest(ic, step, whole, restore, result);
     return undo_log_discard_wal(ic->log, step->id, step->seq, true);
 }
 
@@ -205,8 +227,8 @@ static gboolean run_without_redo(struct ic *ic, struct step *step, int dir,
 {
     g_autoptr(restore_auto) restore = NULL;
 
-    /* The redo has got what others put there, and they were not asked. */
-    if (target->dir >= 0 && keep >= 0)
+    /* The redo has got what another process put there. */
+    if (target->dir >= 0 && (keep >= 0 || flags & ROLLBACK_EDITED))
         return FALSE;
     if (forbid_redo(ic, step, dir) < 0)
         return FALSE;
@@ -222,24 +244,31 @@ static gboolean run_without_redo(struct ic *ic, struct step *step, int dir,
     return restore && restore_run(restore, NULL);
 }
 
-static void make_redo(struct ic *ic, struct step *step, int dir,
-                      struct restore *restore, struct redo_target *target)
+static int make_redo(struct ic *ic, struct step *step, int dir,
+                     struct restore *restore, bool precious,
+                     struct redo_target *target)
 {
     fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    int rc = blobs < 0 ? blobs
-                       : redo_make(ic, step, blobs, restore,
-                                   ic->limits.max_single_step_size, target);
+    int rc = blobs < 0
+                 ? blobs
+                 : redo_make(ic, step, blobs, restore,
+                             precious ? 0 : ic->limits.max_single_step_size,
+                             target);
 
     if (rc < 0) /* R2 */
         log_info(LOG_UNDO,
                  "step %" G_GINT64_FORMAT
                  ": taking it back cannot be redone: %s",
                  step->id, g_strerror(-rc));
+    return rc;
 }
 
+/* precious: what is put aside must be kept; where that is for the redo alone to
+ * do, there is no rollback without one. */
 static int prepare_redo(struct ic *ic, struct step *step, int dir,
-                        struct restore *restore, struct redo_target *target)
+                        unsigned flags, struct restore *restore, bool precious,
+                        struct redo_target *target)
 {
     /* Of a rollback that was interrupted. */
     int rc = redo_find(ic, step->id, target);
@@ -249,12 +278,15 @@ static int prepare_redo(struct ic *ic, struct step *step, int dir,
         redo_close(target);
         return rc < 0 ? rc : forbidden;
     }
-    if (restore_has_lost(restore)) {
+    if (restore_has_lost(restore) && !precious) {
         /* What is left out would be missing in going to and fro, too. */
         redo_drop(ic, target);
     } else if (target->dir < 0 && step->end && !forbidden) {
-        make_redo(ic, step, dir, restore, target);
+        rc = make_redo(ic, step, dir, restore, precious, target);
     }
+    if (target->dir < 0 && precious && flags & ROLLBACK_CROSS &&
+        !restore_can_keep(restore))
+        return rc < 0 ? rc : -ENOTRECOVERABLE;
     redo_set_keep(restore, target);
     return target->dir < 0 ? forbid_redo(ic, step, dir) : 0;
 }
@@ -297,8 +329,94 @@ static int keep_foreign(struct ic *ic, const struct step *step, int dir,
     return -1;
 }
 
-/* flags: RESTORE_*, and ROLLBACK_CROSS: with all barriers after it. result (may
- * be NULL): for its warnings. */
+/* The same where the caller asked to go over such edits: what is put aside, and
+ * what is overwritten, stays in the redo, if there will be one, or in the
+ * step's own log. */
+static int keep_edited(struct restore *restore,
+                       const struct redo_target *target, int blobs)
+{
+    if (target->dir >= 0)
+        return 0;
+    restore_set_keep(restore, blobs);
+    return restore_set_edited(restore, 0, NULL);
+}
+
+/* What of the other processes' edits is kept, and where: see run(). */
+struct keeping {
+    bool precious; /* what is put aside may be another process's */
+    bool marked;   /* an earlier try knew of such edits */
+    int keep;      /* see keep_foreign() */
+};
+
+static int prepare_keeping(struct ic *ic, const struct step *step, int dir,
+                           unsigned flags, struct restore *restore,
+                           const struct redo_target *target, int blobs,
+                           struct keeping *keeping)
+{
+    int rc = 0;
+
+    /* The redo of a rollback that goes on does not have what was written since
+     * it was made. */
+    if (!(flags & ROLLBACK_CROSS) || flags & ROLLBACK_RESUMED)
+        rc = find_edited(ic, step, restore, keeping->marked);
+    if (rc == 0 && flags & ROLLBACK_CROSS)
+        return keeping->precious && blobs >= 0
+                   ? keep_edited(restore, target, blobs)
+                   : 0;
+    if (rc == 0)
+        keeping->keep = keep_foreign(ic, step, dir, restore, target, blobs);
+    return rc;
+}
+
+/* The redo's folder has what must be kept, and there can be no redo. */
+static bool keeps_whole(const struct keeping *keeping, unsigned flags,
+                        const struct restore *restore,
+                        const struct redo_target *target)
+{
+    if (target->dir < 0)
+        return false;
+    if (!(flags & ROLLBACK_CROSS))
+        return keeping->keep >= 0;
+    return keeping->precious &&
+           (restore_has_lost(restore) || restore_has_remade(restore));
+}
+
+static gboolean finish(struct ic *ic, int dir, struct step *step,
+                       unsigned flags, const struct keeping *keeping,
+                       struct restore *restore, struct redo_target *target,
+                       struct ic_rollback_result *result, GError **error)
+{
+    bool whole = keeps_whole(keeping, flags, restore, target);
+    int rc;
+
+    places_note_restored(ic->inodes, ic->dev, ic->root->fd, step);
+    if (result)
+        outside_warn_lost(result, step->id, restore_lost(restore));
+    rc = discard_undone(ic, dir, step, flags, whole, restore, result);
+    if (whole)
+        redo_close(target); /* none is left: redo_keep() drops the others */
+    if (rc == 0 && (step->end || step->damaged))
+        redo_keep(ic, target, restore, keeping->precious);
+    redo_close(target);
+    return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+}
+
+static bool may_keep(struct ic *ic, const struct step *step,
+                     const struct keeping *keeping, int rc, GError **error)
+{
+    if (rc == 0)
+        return true;
+    if (!keeping->precious)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
+                "step %" G_GINT64_FORMAT
+                ": cannot keep a copy in %s of what another process has put in "
+                "its place: %s; nothing was undone",
+                step->id, ic->undo_dir, g_strerror(-rc));
+    return false;
+}
+
+/* flags: RESTORE_*, ROLLBACK_*. result (may be NULL): for its warnings. */
 static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
                     struct ic_rollback_result *result, GError **error)
 {
@@ -308,47 +426,38 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     g_autoptr(GError) cause = NULL;
     struct redo_target target;
+    struct keeping keeping = { .keep = -1 };
     struct progress progress;
-    int keep = -1, rc;
-    bool marked = false, whole;
+    int rc;
 
     if (!restore || !restore_check(restore, error))
         return FALSE;
-    rc = prepare_redo(ic, step, dir, restore, &target);
-    if (rc < 0)
+    keeping.marked = step_is_marked(dir, STEP_MARK_FOREIGN) != 0;
+    keeping.precious = keeping.marked || flags & ROLLBACK_EDITED;
+    rc = prepare_redo(ic, step, dir, flags, restore, keeping.precious, &target);
+    if (!may_keep(ic, step, &keeping, rc, error))
+        return FALSE;
+    rc = prepare_keeping(ic, step, dir, flags, restore, &target, blobs,
+                         &keeping);
+    if (rc < 0) {
+        redo_close(&target);
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
-    if (!(flags & ROLLBACK_CROSS)) {
-        marked = step_is_marked(dir, STEP_MARK_FOREIGN) != 0;
-        rc = find_edited(ic, step, restore, marked);
-        if (rc < 0) {
-            redo_close(&target);
-            return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
-        }
-        keep = keep_foreign(ic, step, dir, restore, &target, blobs);
     }
     progress_start(&progress, ic->events, "rollback", step->id,
                    ic->progress_ms);
     restore_set_progress(restore, &progress);
     if (!restore_run(restore, &cause) &&
         (!is_full(restore_errno(restore)) ||
-         !run_without_redo(ic, step, dir, flags, &target, keep, marked))) {
+         !run_without_redo(ic, step, dir, flags, &target, keeping.keep,
+                           keeping.marked))) {
         redo_close(&target);
         stuck_explain(step, ic->root->fd, restore_errno(restore), &cause);
         g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;
     }
     progress_end(&progress);
-    places_note_restored(ic->inodes, ic->dev, ic->root->fd, step);
-    if (result)
-        outside_warn_lost(result, step->id, restore_lost(restore));
-    whole = keep >= 0 && target.dir >= 0;
-    rc = discard_undone(ic, dir, step, flags & ROLLBACK_CROSS, whole);
-    if (whole)
-        redo_close(&target); /* none is left: redo_keep() drops the others */
-    if (rc == 0 && (step->end || step->damaged))
-        redo_keep(ic, &target, restore);
-    redo_close(&target);
-    return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    return finish(ic, dir, step, flags, &keeping, restore, &target, result,
+                  error);
 }
 
 gboolean rollback_undo_step(struct ic *ic, int dir, struct step *step,
@@ -375,12 +484,15 @@ gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
                            GError **error)
 {
     fd_auto int dir = undo_log_open_wal(ic->log);
+    unsigned flags = RESTORE_DAMAGED | RESTORE_EDITED;
     g_autoptr(step_auto) step = NULL;
     g_autoptr(GError) cause = NULL;
 
+    if (dir >= 0 && step_is_marked(dir, STEP_MARK_FORCED) == 1)
+        flags |= RESTORE_FORCED | ROLLBACK_CROSS | ROLLBACK_EDITED |
+                 ROLLBACK_RESUMED;
     if (rollback_load_step(ic, dir, true, &step, &cause) &&
-        rollback_undo_step(ic, dir, step, RESTORE_DAMAGED | RESTORE_EDITED,
-                           NULL, ret_info, &cause))
+        rollback_undo_step(ic, dir, step, flags, NULL, ret_info, &cause))
         return TRUE;
     /* What ERROR_BUSY means to who opens a log is that another has it. */
     if (error_code_of(cause) == ERROR_BUSY)

@@ -251,6 +251,13 @@ void step_note_retired(struct step *step, struct step_inode *inode)
     g_ptr_array_add(step->retired, inode);
 }
 
+void step_note_stand_in(struct step *step, struct step_inode *inode)
+{
+    g_hash_table_steal(step->inodes, &inode->ino);
+    inode->ino = inode->stand_in;
+    g_hash_table_insert(step->inodes, &inode->ino, inode);
+}
+
 /* ---- what is lost -------------------------------------------------------- */
 
 bool step_has_name(const struct step_inode *inode)
@@ -260,7 +267,8 @@ bool step_has_name(const struct step_inode *inode)
 
 bool step_is_vacant(const struct step_binding *binding)
 {
-    return binding->before && binding->before->flags & STEP_LOST;
+    return binding->vacant ||
+           (binding->before && binding->before->flags & STEP_LOST);
 }
 
 /* ---- paths --------------------------------------------------------------- */

@@ -37,6 +37,9 @@
  *                                        its names went, if it is unwritten;
  *                                        a "d" after that says that it is not
  *     {"t":"l","i":12}                   rollback: lost (restore_lost.h)
+ *     {"t":"g","i":12,"to":34}           forced rollback: the folder 34, which
+ *                                        another process made at the home of
+ *                                        folder 12, takes its place
  *     {"t":"r","i":12,"bt":T}            retired; "bt": its birth (birth.h), if
  *                                        it is known
  *     {"t":"s","n":".stepback-..."}      rollback: staging is in the share's
@@ -103,6 +106,7 @@ struct step_inode {
     int64_t data_number;
     struct content *content; /* of the open step; borrowed; or NULL */
     uint64_t now; /* of a retired inode: the number it was remade with */
+    uint64_t stand_in; /* 0, or the number of what takes its place ("g") */
 
     /* birth.h: of one to be retired, or of one that undo has made anew since;
      * 0: not known. INT64_MAX: made anew, nobody knows when. */
@@ -128,6 +132,7 @@ struct step_binding {
     struct step_inode *dir;
     struct step_inode *before; /* NULL: there was no such name */
     char *name;
+    bool vacant; /* see step_is_vacant(); post_state_mark_vacant() */
 };
 
 struct step {
@@ -199,8 +204,9 @@ bool step_has_home(const struct step *step, const struct step_inode *inode);
 /* Is it to get a name back? */
 bool step_has_name(const struct step_inode *inode);
 
-/* What the name meant is lost; what is there now stays, but for what is to get
- * another name back. */
+/* What is at the name now stays, but for what is to get another name back:
+ * what the name meant is lost; or the step left nothing there, or what is lost
+ * by now (post_state_mark_vacant()). */
 bool step_is_vacant(const struct step_binding *binding);
 
 /* Each writes the record, then notes it in memory. 0 or -errno. */
@@ -217,6 +223,11 @@ int step_record_seen(struct step *step, struct step_inode *inode,
 int step_record_all(struct step *step, struct step_inode *inode,
                     bool unwritten);
 int step_record_lost(struct step *step, struct step_inode *inode);
+
+/* The folder with this number takes the inode's place. -EEXIST: the step knows
+ * it as another inode. */
+int step_record_stand_in(struct step *step, struct step_inode *inode,
+                         uint64_t ino);
 
 /* The inode is about to lose its last name, and all of it is kept. Recorded
  * before that: its number may be another's right after. step_note_retired()
@@ -241,6 +252,9 @@ void step_note_home(struct step_inode *inode, struct step_inode *dir,
 void step_note_binding(struct step *step, struct step_inode *dir,
                        const char *name, struct step_inode *before);
 void step_note_retired(struct step *step, struct step_inode *inode);
+
+/* The inode has the number of its stand-in from here. */
+void step_note_stand_in(struct step *step, struct step_inode *inode);
 void step_inode_free(gpointer inode);
 
 /* The path, relative to the share, that the inode had before the step, with

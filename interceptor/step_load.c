@@ -137,6 +137,7 @@ static bool load_state(struct loader *loader, json_t *record, char type)
 {
     struct step_inode *inode = get_member(loader, record, "i");
     struct meta *meta;
+    int64_t stand_in;
 
     if (!inode)
         return false;
@@ -148,6 +149,12 @@ static bool load_state(struct loader *loader, json_t *record, char type)
             inode->flags |= STEP_UNWRITTEN;
         return true;
     case 'c':
+        return true;
+    case 'g':
+        if (inode == loader->step->root ||
+            !get_integer(record, "to", &stand_in) || stand_in <= 0)
+            return false;
+        inode->stand_in = (uint64_t)stand_in;
         return true;
     case 'l':
         if (inode == loader->step->root)
@@ -187,7 +194,7 @@ static int load_record(json_t *record, void *opaque)
         return load_header(loader, record) ? 0 : -EBADMSG;
     if (g_strcmp0(type, "b") == 0 || g_strcmp0(type, "h") == 0)
         ok = load_name(loader, record, type[0] == 'h');
-    else if (type && strlen(type) == 1 && strchr("acdlmr", type[0]))
+    else if (type && strlen(type) == 1 && strchr("acdglmr", type[0]))
         ok = load_state(loader, record, type[0]);
     else if (g_strcmp0(type, "p") == 0)
         ok = post_state_load(loader->step, record);
@@ -276,6 +283,29 @@ static void apply_aliases(struct step *step, step_alias *alias, void *opaque)
     step->inodes = inodes;
 }
 
+/* After the aliases, which lead to what was lost. */
+static void apply_stand_ins(struct step *step)
+{
+    g_autoptr(GPtrArray) found = g_ptr_array_new();
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const struct step_inode *inode = value;
+
+        if (inode->stand_in &&
+            !g_hash_table_contains(step->inodes, &inode->stand_in))
+            g_ptr_array_add(found, value);
+    }
+    for (guint i = 0; i < found->len; i++) {
+        struct step_inode *inode = g_ptr_array_index(found, i);
+
+        if (!g_hash_table_contains(step->inodes, &inode->stand_in))
+            step_note_stand_in(step, inode);
+    }
+}
+
 int step_load(int dirfd, step_alias *alias, void *opaque,
               struct step **ret_step)
 {
@@ -291,6 +321,7 @@ int step_load(int dirfd, step_alias *alias, void *opaque,
     }
     if (alias)
         apply_aliases(loader.step, alias, opaque);
+    apply_stand_ins(loader.step);
     loader.step->damaged |= damaged;
     *ret_step = loader.step;
     return 0;

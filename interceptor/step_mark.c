@@ -11,16 +11,28 @@
 #include "interceptor/step.h"
 #include "interceptor/sys.h"
 
-int step_mark(int dir, enum step_mark mark, bool sync)
+/* The record's mode: with these bits, without those. */
+static int change_mode(int dir, mode_t with, mode_t without, bool sync)
 {
     fd_auto int record = sys_openat(dir, STEP_MANIFEST, O_RDONLY | O_NOFOLLOW,
                                     0);
     struct stat st;
     int rc = record < 0 ? record : sys_stat_fd(record, &st);
+    mode_t wanted = rc == 0 ? ((st.st_mode & 07777) | with) & ~without : 0;
 
-    if (rc == 0)
-        rc = sys_chmod_fd(record, (st.st_mode & 07777) | mark);
+    if (rc == 0 && (st.st_mode & 07777) != wanted)
+        rc = sys_chmod_fd(record, wanted);
     return rc < 0 || !sync ? rc : sys_fsync(record);
+}
+
+int step_mark(int dir, enum step_mark mark, bool sync)
+{
+    return change_mode(dir, (mode_t)mark, 0, sync);
+}
+
+int step_unmark(int dir, enum step_mark mark)
+{
+    return change_mode(dir, 0, (mode_t)mark, false);
 }
 
 int step_is_marked(int dir, enum step_mark mark)

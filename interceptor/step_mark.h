@@ -18,10 +18,16 @@ enum step_mark {
 
     /* Others have changed what it made, and the history could not be told. */
     STEP_MARK_FOREIGN = S_IXGRP,
+
+    /* A forced rollback of it, over changes by other processes, has begun. */
+    STEP_MARK_FORCED = S_IXOTH,
 };
 
 /* dir: of the step. sync: it must outlive a power cut. 0 or -errno. */
 int step_mark(int dir, enum step_mark mark, bool sync);
+
+/* Take it away. 0 or -errno. */
+int step_unmark(int dir, enum step_mark mark);
 
 /* 1, 0 or -errno. */
 int step_is_marked(int dir, enum step_mark mark);

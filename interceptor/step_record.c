@@ -199,6 +199,26 @@ int step_record_lost(struct step *step, struct step_inode *inode)
     return rc;
 }
 
+int step_record_stand_in(struct step *step, struct step_inode *inode,
+                         uint64_t ino)
+{
+    json_t *record = json_pack("{s:s, s:I, s:I}", "t", "g", "i",
+                               (json_int_t)inode->recorded, "to",
+                               (json_int_t)ino);
+    int rc;
+
+    if (g_hash_table_contains(step->inodes, &ino)) {
+        json_decref(record);
+        return -EEXIST;
+    }
+    rc = append_object(step, record);
+    if (rc == 0) {
+        inode->stand_in = ino;
+        step_note_stand_in(step, inode);
+    }
+    return rc;
+}
+
 int step_record_retiring(struct step *step, struct step_inode *inode)
 {
     json_t *record;

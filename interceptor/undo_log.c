@@ -300,7 +300,8 @@ static bool is_full(int rc)
     return rc == -ENOSPC || rc == -EDQUOT;
 }
 
-int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq)
+int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq,
+                       struct undo_log_name *ret_name)
 {
     fd_auto int to = undo_log_open_subdir(log->dir, "damaged");
     int rc = to < 0 ? to : undo_log_append_history(log, "damaged", id, seq);
@@ -309,9 +310,11 @@ int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq)
         return to;
     if (rc == 0 || is_full(rc)) /* then the note is owed */
         rc = -EEXIST;
-    for (int64_t n = 0; rc == -EEXIST && n < INT16_MAX; n++)
+    for (int64_t n = 0; rc == -EEXIST && n < INT16_MAX; n++) {
+        *ret_name = undo_log_name(n);
         rc = sys_rename_noreplace(log->wal, UNDO_LOG_IN_PROGRESS, to,
-                                  undo_log_name(n).text);
+                                  ret_name->text);
+    }
     return rc;
 }
 

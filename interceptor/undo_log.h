@@ -177,12 +177,19 @@ int undo_log_open_step(struct undo_log *log, int64_t id);
 /* steps/<id> becomes wal/in_progress, to be rolled back. */
 int undo_log_reopen(struct undo_log *log, int64_t id);
 
-/* wal/in_progress cannot be undone, and is passed by: put it aside, where it
- * stays until all is discarded. */
-int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq);
+/* The name of a step's folder, or of one below damaged/. */
+struct undo_log_name {
+    char text[24];
+};
+
+/* wal/in_progress cannot be undone, and is passed by: put it aside, as
+ * damaged/<ret_name>, where it stays until all is discarded. */
+int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq,
+                       struct undo_log_name *ret_name);
 
 /* With its inverse, if there is one: what that keeps may be the only copy. */
-int undo_log_set_aside_whole(struct undo_log *log, int64_t id, int64_t seq);
+int undo_log_set_aside_whole(struct undo_log *log, int64_t id, int64_t seq,
+                             struct undo_log_name *ret_name);
 
 /* wal/in_progress is done with: note that the step is no more (unless it is
  * an empty one that is merely dropped: popped false), and remove it. */

@@ -118,22 +118,24 @@ int undo_log_discard(struct undo_log *log)
     return rc;
 }
 
-int undo_log_set_aside_whole(struct undo_log *log, int64_t id, int64_t seq)
+int undo_log_set_aside_whole(struct undo_log *log, int64_t id, int64_t seq,
+                             struct undo_log_name *ret_name)
 {
     fd_auto int wal = undo_log_open_wal(log);
     int rc = wal < 0 ? wal : undo_log_move_inverse(log, wal);
 
-    return rc < 0 ? rc : undo_log_set_aside(log, id, seq);
+    return rc < 0 ? rc : undo_log_set_aside(log, id, seq, ret_name);
 }
 
 int undo_log_give_up(struct undo_log *log, int64_t id, int64_t seq)
 {
     fd_auto int wal = undo_log_open_wal(log);
     int rc = wal < 0 ? wal : undo_log_move_inverse(log, wal);
+    struct undo_log_name name;
 
     if (rc == 0)
         rc = undo_log_discard(log);
     if (rc == 0)
-        rc = undo_log_set_aside(log, id, seq);
+        rc = undo_log_set_aside(log, id, seq, &name);
     return rc;
 }

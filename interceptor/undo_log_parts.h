@@ -50,9 +50,6 @@ struct undo_log {
 void undo_log_begin_ownership(struct undo_log *log);
 
 /* An id as the name of a folder. */
-struct undo_log_name {
-    char text[24];
-};
 struct undo_log_name undo_log_name(int64_t id);
 
 /* Write a file of the log's folder anew. 0 or -errno. */

@@ -92,6 +92,12 @@ int undo_log_move_inverse(struct undo_log *log, int dirfd)
 {
     int rc = sys_rename_noreplace(log->wal, INVERSE, dirfd, INVERSE);
 
+    /* A try that was killed has moved one there. */
+    for (int n = 1; rc == -EEXIST && n < INT16_MAX; n++) {
+        g_autofree char *fresh = g_strdup_printf(INVERSE ".%d", n);
+
+        rc = sys_rename_noreplace(log->wal, INVERSE, dirfd, fresh);
+    }
     if (rc < 0 && rc != -ENOENT)
         return rc;
     log->has_inverse = false;

@@ -108,7 +108,7 @@ static void compare_missing(struct verifier *v)
     for (guint i = 0; i < v->step->post->len; i++) {
         const struct post_state *post = g_ptr_array_index(v->step->post, i);
 
-        if (!post->found &&
+        if (!post->found && post->state.ino &&
             (!post->dir || (post->dir->found && !post->dir->closed)))
             add_missing(v, post);
     }
