@@ -8,73 +8,11 @@
 #include <string.h>
 
 #include "common/errors.h"
-
-/* ---- addresses ----------------------------------------------------------- */
-
-#define V4(a, b, c, d, n)                                                      \
-    {                                                                          \
-        { false, { a, b, c, d } }, n, 0                                        \
-    }
-#define V6(n, ...)                                                             \
-    {                                                                          \
-        { true, { __VA_ARGS__ } }, n, 0                                        \
-    }
-
-/* The host, by names of slirp's. */
-static const struct network_prefix host_names[] = {
-    V4(10, 0, 2, 2, 32),
-    V6(128, 0xfe, 0xc0, [15] = 2),
-};
-
-static const struct network_prefix link_local = V4(169, 254, 0, 0, 16);
-
-/* See the header; RFC 6890 has them all. */
-static const struct network_prefix never[] = {
-    V4(0, 0, 0, 0, 8),
-    V4(127, 0, 0, 0, 8),
-    V4(10, 0, 2, 0, 24),
-    V4(224, 0, 0, 0, 4),
-    V4(240, 0, 0, 0, 4),
-    V6(64, 0), /* ::, ::1, and all ways to write IPv4 there */
-    V6(10, 0xfe, 0x80),
-    V6(64, 0xfe, 0xc0),
-    V6(8, 0xff),
-};
-
-static bool covers(const struct network_prefix *prefix,
-                   const struct network_address *address)
-{
-    unsigned bytes = prefix->length / 8, bits = prefix->length % 8;
-    uint8_t mask = (uint8_t)(0xff00 >> bits);
-
-    return prefix->address.v6 == address->v6 &&
-           memcmp(prefix->address.bytes, address->bytes, bytes) == 0 &&
-           (bits == 0 ||
-            ((prefix->address.bytes[bytes] ^ address->bytes[bytes]) & mask) ==
-                0);
-}
-
-static bool is_within(const struct network_prefix *inner,
-                      const struct network_prefix *outer)
-{
-    return inner->length >= outer->length && covers(outer, &inner->address);
-}
-
-static unsigned address_bits(const struct network_address *address)
-{
-    return address->v6 ? 128 : 32;
-}
-
-const char *network_address_format(const struct network_address *address,
-                                   char *text)
-{
-    return inet_ntop(address->v6 ? AF_INET6 : AF_INET, address->bytes, text,
-                     INET6_ADDRSTRLEN);
-}
+#include "common/network_reserved.h"
 
 static char *format_prefix(const struct network_prefix *prefix)
 {
-    bool whole = prefix->length == address_bits(&prefix->address);
+    bool whole = prefix->length == network_address_bits(&prefix->address);
     char address[INET6_ADDRSTRLEN], length[8] = "";
     bool bracket = prefix->port > 0 && prefix->address.v6;
 
@@ -89,11 +27,6 @@ static char *format_prefix(const struct network_prefix *prefix)
 
 /* ---- what is allowed ----------------------------------------------------- */
 
-static bool is_host_name(const struct network_address *address)
-{
-    return covers(&host_names[0], address) || covers(&host_names[1], address);
-}
-
 static bool has_port(const struct network_prefix *prefix, unsigned port)
 {
     return prefix->port == 0 || port == prefix->port ||
@@ -106,7 +39,7 @@ static bool lists(const struct network_policy *policy,
 {
     for (unsigned i = 0; i < policy->count; i++) {
         if (policy->allow[i].length >= min_length &&
-            covers(&policy->allow[i], address) &&
+            network_prefix_covers(&policy->allow[i], address) &&
             has_port(&policy->allow[i], port))
             return true;
     }
@@ -116,22 +49,34 @@ static bool lists(const struct network_policy *policy,
 bool network_policy_names(const struct network_policy *policy,
                           const struct network_address *address, unsigned port)
 {
-    return lists(policy, address, port, address_bits(address));
+    return lists(policy, address, port, network_address_bits(address));
+}
+
+static bool embeds_reserved(const struct network_address *address)
+{
+    struct network_address embedded[NETWORK_EMBEDDED_MAX];
+    unsigned count = network_reserved_embedded(address, embedded);
+
+    for (unsigned i = 0; i < count; i++) {
+        if (network_reserved_find(&embedded[i], 32))
+            return true;
+    }
+    return false;
 }
 
 bool network_policy_allows(const struct network_policy *policy,
                            const struct network_address *address, unsigned port)
 {
+    const struct network_reserved *reserved = network_reserved_find(
+        address, network_address_bits(address));
+
     if (policy->kind == NETWORK_DISABLED)
         return false;
-    if (is_host_name(address))
+    if (reserved)
+        return !reserved->never &&
+               lists(policy, address, port, reserved->prefix.length);
+    if (embeds_reserved(address))
         return network_policy_names(policy, address, port);
-    for (size_t i = 0; i < G_N_ELEMENTS(never); i++) {
-        if (covers(&never[i], address))
-            return false;
-    }
-    if (covers(&link_local, address))
-        return lists(policy, address, port, link_local.length);
     return policy->kind == NETWORK_OPEN || lists(policy, address, port, 0);
 }
 
@@ -194,7 +139,7 @@ static bool parse_prefix(char *text, struct network_prefix *prefix)
     if (slash)
         *slash = '\0';
     prefix->address.v6 = strchr(text, ':') != NULL;
-    max = prefix->length = address_bits(&prefix->address);
+    max = prefix->length = network_address_bits(&prefix->address);
     return inet_pton(prefix->address.v6 ? AF_INET6 : AF_INET, text,
                      prefix->address.bytes) == 1 &&
            (!slash || parse_number(slash + 1, 0, max, &prefix->length));
@@ -218,17 +163,15 @@ static bool clear_rest(struct network_prefix *prefix)
 static gboolean check_reachable(const struct network_prefix *prefix,
                                 const char *entry, GError **error)
 {
-    if (prefix->length == address_bits(&prefix->address) &&
-        is_host_name(&prefix->address))
+    const struct network_reserved *reserved = network_reserved_find(
+        &prefix->address, prefix->length);
+
+    if (!reserved || !reserved->never)
         return TRUE;
-    for (size_t i = 0; i < G_N_ELEMENTS(never); i++) {
-        if (is_within(prefix, &never[i]))
-            return invalid_entry(
-                error, entry,
-                "no guest can reach; the host's own services are at 10.0.2.2 "
-                "(fec0::2), and its name server is had with \"dns\"");
-    }
-    return TRUE;
+    return invalid_entry(
+        error, entry,
+        "no guest can reach; the host's own services are at 10.0.2.2 "
+        "(fec0::2), and its name server is had with \"dns\"");
 }
 
 static gboolean parse_entry(json_t *value, struct network_prefix *prefix,

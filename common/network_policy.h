@@ -10,19 +10,16 @@
  * where colons are in the address, "[2001:db8::1]:443", "[2001:db8::/32]:443".
  * It then stands for this port of TCP and of UDP, and for no echo.
  *
- * A network on a list, and so "open", does not stand for everything in it.
- * What is nobody's business but the host's is had by its name alone:
- *
- *     10.0.2.2, fec0::2     the host's loopback, by this address
- *     an address of the host, which is_host() knows, by this address
- *     169.254.0.0/16        link-local, where clouds keep a machine's secrets:
- *                           by a network that lies within it
- *
- * and never: what is a loopback address already (127.0.0.1, ::1), what the
- * kernel takes for one (0.0.0.0, ::, ::ffff:127.0.0.1) with the rest of ::/64,
- * where IPv4 is written in several ways (RFC 4291, 2.5.5; RFC 2765, 2.1),
- * multicast and broadcast, fe80::/10, and the rest of the guest's own network
- * 10.0.2.0/24 and fec0::/64, which stands between the guest and the world.
+ * A network on a list, and so "open", does not stand for everything in it. The
+ * host's loopback (10.0.2.2, fec0::2), link-local addresses and other metadata
+ * services of clouds are reached if the list has them or a network within them
+ * (network_reserved.h); an address of the host, which is_host() knows, and an
+ * IPv6 address that embeds one of these, by its exact form. No list opens what
+ * is a loopback address already (127.0.0.1, ::1) or what the kernel takes for
+ * one (0.0.0.0, ::, ::ffff:127.0.0.1) with the rest of ::/64, where IPv4 is
+ * written in several ways (RFC 4291, 2.5.5; RFC 2765, 2.1), multicast and
+ * broadcast, fe80::/10, and the rest of the guest's own network 10.0.2.0/24 and
+ * fec0::/64, which stands between the guest and the world.
  *
  * "dns" lets the guest ask the host's name server. That is a way out: whoever
  * owns a domain reads what is asked of it. So a list has it only if it says so.
@@ -35,20 +32,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/network_address.h"
+
 enum { NETWORK_POLICY_MAX = 256 };
-
-/* An address of either family: an IPv4 address has the first 4 bytes, and the
- * others are 0. */
-struct network_address {
-    bool v6;
-    uint8_t bytes[16];
-};
-
-struct network_prefix {
-    struct network_address address; /* bits beyond length are 0 */
-    unsigned length;
-    unsigned port; /* of TCP and UDP; 0: all of them, and echo */
-};
 
 /* In place of a port: that of a part of a packet that does not tell it. */
 enum { NETWORK_PORT_UNKNOWN = 1 << 16 };
@@ -79,9 +65,5 @@ bool network_policy_allows(const struct network_policy *policy,
 /* Whether this very address is on the list, with this port. */
 bool network_policy_names(const struct network_policy *policy,
                           const struct network_address *address, unsigned port);
-
-/* INET6_ADDRSTRLEN bytes at text, which is returned. */
-const char *network_address_format(const struct network_address *address,
-                                   char *text);
 
 #endif

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "common/network_reserved.h"
+
 enum {
     DHCP_SERVER = 67,
     DHCP_CLIENT = 68,
@@ -74,13 +76,26 @@ static bool is_dns(const struct frame_filter *filter,
     return !address->v6 && memcmp(address->bytes, filter->dns, 4) == 0;
 }
 
+static bool is_host(const struct frame_filter *filter,
+                    const struct network_address *address)
+{
+    struct network_address embedded[NETWORK_EMBEDDED_MAX];
+    unsigned count = network_reserved_embedded(address, embedded);
+
+    for (unsigned i = 0; i < count; i++) {
+        if (filter->is_host(&embedded[i], filter->opaque))
+            return true;
+    }
+    return filter->is_host(address, filter->opaque);
+}
+
 bool frame_filter_may_reach(const struct frame_filter *filter,
                             const struct network_address *address,
                             unsigned port)
 {
     return network_policy_allows(&filter->policy, address, port) &&
            (network_policy_names(&filter->policy, address, port) ||
-            !filter->is_host(address, filter->opaque));
+            !is_host(filter, address));
 }
 
 static bool has_ports(const struct frame *frame)

@@ -17,7 +17,21 @@ import time
 LISTED, NEAR_LISTED, UNLISTED = "198.51.100.7", "198.51.100.8", "203.0.113.9"
 LISTED6, UNLISTED6 = "2001:db8:1::7", "2001:db8:2::9"
 METADATA, DNS, OWN = "169.254.169.254", "198.51.100.53", "192.0.2.1"
-WORLD = [LISTED, NEAR_LISTED, UNLISTED, METADATA, DNS, LISTED6, UNLISTED6]
+# Metadata services of clouds, and METADATA as translators of IPv6 write it.
+CLOUDS = ["100.100.100.200", "100.96.0.96", "168.63.129.16", "192.0.0.192",
+          "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254",
+          "fd00:c1::a9fe:a9fe", "fd00:42::42", "fd00:a9fe:a9fe::1",
+          "fd00:100::100:200"]
+EMBEDDED = ["64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe",
+            "64:ff9b:1:a9fe:a9:fe00::", "64:ff9b:1:fffe::a9fe:a9fe",
+            "2002:a9fe:a9fe::1", "64:ff9b::6464:64c8"]
+# OWN, by way of a translator; and UNLISTED, which a guest may reach so.
+OWN_EMBEDDED = "64:ff9b::c000:201"
+UNLISTED_EMBEDDED = ["64:ff9b::cb00:7109", "64:ff9b:1::cb00:7109",
+                     "64:ff9b:1:fffe::cb00:7109", "64:ff9b:1:cb00:71:900::",
+                     "2002:cb00:7109::1"]
+WORLD = [LISTED, NEAR_LISTED, UNLISTED, METADATA, DNS, LISTED6, UNLISTED6,
+         *CLOUDS, *EMBEDDED, OWN_EMBEDDED, *UNLISTED_EMBEDDED]
 PORT = 8000
 
 
