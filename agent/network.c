@@ -66,18 +66,44 @@ static char *describe_refusal(json_t *payload)
                            destination, protocol, port);
 }
 
+static char *describe_limit(json_t *payload)
+{
+    static const char *const texts[][3] = {
+        { "tcp", "TCP connections", "further ones wait until others end" },
+        { "dns_tcp", "TCP connections to the name server",
+          "further ones wait until others end" },
+        { "udp", "UDP flows", "those idle the longest are closed" },
+        { "dns", "DNS lookups at a time", "the oldest get no answer" },
+        { "icmp", "pings at a time", "the oldest get no answer" },
+    };
+    const char *kind = json_string_value(json_object_get(payload, "kind"));
+    json_t *limit = json_object_get(payload, "limit");
+
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        if (g_strcmp0(kind, texts[i][0]) == 0)
+            return g_strdup_printf("guest network: more than "
+                                   "%" JSON_INTEGER_FORMAT " %s; %s",
+                                   json_integer_value(limit), texts[i][1],
+                                   texts[i][2]);
+    }
+    return g_strdup("guest network: a limit is reached");
+}
+
 static void on_event(struct control_link *link, const char *type,
                      json_t *payload, void *opaque)
 {
+    bool refused = strcmp(type, "event.refused") == 0;
     struct network *network = opaque;
     g_autofree char *text = NULL;
     json_t *warning;
 
-    if (strcmp(type, "event.refused") != 0)
+    if (!refused && strcmp(type, "event.limited") != 0)
         return;
-    text = describe_refusal(payload);
+    text = refused ? describe_refusal(payload) : describe_limit(payload);
     warning = json_copy(payload);
-    json_object_set_new(warning, "code", json_string("network_refused"));
+    json_object_set_new(
+        warning, "code",
+        json_string(refused ? "network_refused" : "network_limited"));
     json_object_set_new(warning, "message", json_string(text));
     log_info(LOG_SESSION, "%s", text);
     network->callbacks->warning(warning, network->opaque);

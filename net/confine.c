@@ -35,6 +35,15 @@ static gboolean fail(GError **error, const char *what)
 
 /* ---- limits and capabilities --------------------------------------------- */
 
+unsigned confine_files(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return SLIRP_STACK_FDS;
+    return (unsigned)MIN(limit.rlim_max, SLIRP_STACK_FDS);
+}
+
 static gboolean limit(int resource, rlim_t value, GError **error)
 {
     struct rlimit limit;
@@ -52,7 +61,7 @@ static gboolean set_limits(GError **error)
         return FALSE;
 #endif
     return limit(RLIMIT_CORE, 0, error) &&
-           limit(RLIMIT_NOFILE, SLIRP_STACK_FDS, error);
+           limit(RLIMIT_NOFILE, confine_files(), error);
 }
 
 static gboolean drop_capabilities(GError **error)

@@ -17,6 +17,9 @@
 
 #include "common/sandbox.h"
 
+/* How many files confine() lets be open. */
+unsigned confine_files(void);
+
 /* action: what a forbidden system call does. Before there are threads, when all
  * that has to be opened is. */
 gboolean confine(enum sandbox_action action, GError **error);

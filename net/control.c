@@ -119,16 +119,16 @@ static const struct jsonl_callbacks callbacks = {
 static gboolean tell(gpointer data)
 {
     struct control *control = data;
-    json_t *refusal;
+    const char *type;
+    json_t *event;
 
     control->tell_timer = 0;
-    while ((refusal = gateway_take_refusal(control->gateway)))
-        jsonl_channel_send(control->channel,
-                           message_event("event.refused", refusal), true);
+    while ((event = gateway_take_event(control->gateway, &type)))
+        jsonl_channel_send(control->channel, message_event(type, event), true);
     return G_SOURCE_REMOVE;
 }
 
-void control_refused(void *opaque)
+void control_has_event(void *opaque)
 {
     struct control *control = opaque;
 

@@ -8,8 +8,17 @@
  *                                              dns_server may be null
  *     status {}                                {"network_policy", "frames":{}}
  *
- * and to the agent, event.refused {destination, protocol, port, count}; a
- * destination of null stands for all that are not told one by one.
+ * and to the agent:
+ *
+ *     event.refused {destination, protocol, port, count}
+ *                              a destination of null stands for all that are
+ *                              not told one by one
+ *     event.limited {kind, limit, count}
+ *                              a guest has reached its number of flows of a
+ *                              kind (tcp dns_tcp udp dns icmp); once for each
+ *                              until the next configure. Of TCP so many new
+ *                              connections were dropped, of the others so many
+ *                              flows, those idle the longest, were evicted
  */
 #ifndef NET_CONTROL_H
 #define NET_CONTROL_H
@@ -28,6 +37,6 @@ void control_free(struct control *control);
 void control_attach(struct control *control, struct gateway *gateway);
 
 /* For gateway_new(). control is a struct control. */
-void control_refused(void *control);
+void control_has_event(void *control);
 
 #endif

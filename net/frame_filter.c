@@ -115,8 +115,9 @@ static enum filter_verdict judge_arp(const struct frame *frame)
         memcmp(arp + 8, frame->data + FRAME_MAC, FRAME_MAC) != 0)
         return FILTER_DROP;
     /* "Does anybody have my address?" (RFC 5227) */
-    return is_zero(&frame->source) || is_guest(&frame->source) ? FILTER_PASS
-                                                               : FILTER_DROP;
+    return is_zero(&frame->source) || is_guest(&frame->source)
+               ? FILTER_PASS_SLIRP
+               : FILTER_DROP;
 }
 
 static bool is_dhcp(const struct frame *frame)
@@ -161,8 +162,10 @@ static bool is_carried(const struct frame *frame)
 static enum filter_verdict judge_dns(const struct frame_filter *filter,
                                      const struct frame *frame)
 {
-    if (frame->target_port != DNS || !has_ports(frame))
+    if (!is_carried(frame))
         return FILTER_DROP;
+    if (frame->target_port != DNS || !has_ports(frame))
+        return FILTER_CLOSED;
     return filter->policy.dns && filter->has_dns &&
                    filter->policy.kind != NETWORK_DISABLED
                ? FILTER_PASS_DNS
@@ -178,7 +181,7 @@ static enum filter_verdict judge_world(const struct frame_filter *filter,
     if (is_dns(filter, &frame->target))
         return judge_dns(filter, frame);
     if (is_gateway(&frame->target) && is_echo_request(frame))
-        return FILTER_PASS;
+        return FILTER_PASS_SLIRP;
     if (!is_carried(frame))
         return FILTER_DROP;
     if (!frame_filter_may_reach(filter, &frame->target,
@@ -199,9 +202,9 @@ enum filter_verdict frame_filter_from_guest(const struct frame_filter *filter,
     if (frame->type == FRAME_ARP)
         return judge_arp(frame);
     if (frame->type == FRAME_IPV4 && is_dhcp(frame))
-        return FILTER_PASS;
+        return FILTER_PASS_SLIRP;
     if (frame->type == FRAME_IPV6 && is_discovery(frame))
-        return FILTER_PASS;
+        return FILTER_PASS_SLIRP;
     return judge_world(filter, frame);
 }
 

@@ -28,11 +28,13 @@
 #include "net/frame.h"
 
 enum filter_verdict {
-    FILTER_PASS,
-    FILTER_PASS_DNS, /* to the name server */
-    FILTER_PART,     /* to be put together with others */
-    FILTER_DROP,     /* noise, or broken */
-    FILTER_REFUSE,   /* an attempt to reach what the policy does not allow */
+    FILTER_PASS_SLIRP, /* which answers itself */
+    FILTER_PASS,       /* to the world */
+    FILTER_PASS_DNS,   /* to the name server */
+    FILTER_PART,       /* to be put together with others */
+    FILTER_DROP,       /* noise, or broken */
+    FILTER_CLOSED,     /* to the name server's address, where nothing else is */
+    FILTER_REFUSE,     /* an attempt to reach what the policy does not allow */
 };
 
 struct frame_filter {

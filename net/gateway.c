@@ -9,6 +9,7 @@
 
 #include "common/log.h"
 #include "net/dns_alias.h"
+#include "net/flows.h"
 #include "net/frame_filter.h"
 #include "net/host_routes.h"
 #include "net/neighbours.h"
@@ -16,6 +17,7 @@
 #include "net/part_table.h"
 #include "net/refusals.h"
 #include "net/rejection.h"
+#include "net/shares.h"
 #include "net/slirp_stack.h"
 #include "net/stream.h"
 
@@ -23,7 +25,9 @@ enum { REJECTIONS_PER_SECOND = 200, DNS = 53 };
 
 struct gateway {
     struct stream *stream;
-    struct slirp_stack *stack; /* NULL before it is configured */
+    struct slirp_stack *stack; /* TCP; NULL before it is configured */
+    struct flows *flows;       /* the same of UDP and echo */
+    struct shares shares;
     struct host_routes *routes;
     struct frame_filter filter;
     struct dns_alias alias;
@@ -32,7 +36,7 @@ struct gateway {
     struct part_table parts; /* of the guest's packets */
     uint32_t packet;         /* the last one to the guest that was split */
     uint8_t answer[FRAME_WHOLE_MAX];
-    gateway_refused refused;
+    gateway_has_event has_event;
     void *opaque;
 
     bool polled;    /* slirp's sockets are in the fds that are waited for */
@@ -53,7 +57,13 @@ static void send_to_guest(const uint8_t *data, size_t length, void *opaque)
         gateway->dropped++;
 }
 
-static void pass(struct gateway *gateway, const struct frame *frame)
+static void note_limit(struct gateway *gateway, enum share share)
+{
+    if (shares_note(&gateway->shares, share))
+        gateway->has_event(gateway->opaque);
+}
+
+static void pass_slirp(struct gateway *gateway, const struct frame *frame)
 {
     uint8_t announcement[NEIGHBOURS_FRAME];
     size_t length = neighbours_meet(&gateway->neighbours, frame, announcement);
@@ -64,15 +74,47 @@ static void pass(struct gateway *gateway, const struct frame *frame)
     slirp_stack_input(gateway->stack, frame->data, frame->length);
 }
 
-static void refuse(struct gateway *gateway, const struct frame *frame,
+/* A connection beyond the limit waits: the guest tries again until others have
+ * ended. Only a SYN alone makes slirp open a socket. */
+static bool has_room(struct gateway *gateway, const struct frame *frame,
+                     bool dns)
+{
+    const unsigned *limit = gateway->shares.limit;
+
+    if (!(frame->tcp_flags & FRAME_SYN) ||
+        slirp_stack_sockets(gateway->stack) <
+            limit[SHARE_TCP] + (dns ? limit[SHARE_TCP_DNS] : 0))
+        return true;
+    note_limit(gateway, dns ? SHARE_TCP_DNS : SHARE_TCP);
+    return false;
+}
+
+static void pass(struct gateway *gateway, const struct frame *frame, bool dns)
+{
+    enum share share = dns ? SHARE_DNS : SHARE_UDP;
+
+    if (frame->protocol == FRAME_TCP) {
+        if (has_room(gateway, frame, dns))
+            pass_slirp(gateway, frame);
+        else
+            gateway->dropped++;
+        return;
+    }
+    if (frame->protocol != FRAME_UDP)
+        share = SHARE_ECHO;
+    gateway->from_guest++;
+    if (flows_input(gateway->flows, share, gateway->shares.limit[share], frame))
+        note_limit(gateway, share);
+}
+
+/* Without an answer the guest would wait. */
+static void reject(struct gateway *gateway, const struct frame *frame,
                    int64_t now_ms)
 {
     uint8_t answer[REJECTION_MAX];
     size_t length = 0;
 
     gateway->refused_count++;
-    if (refusals_add(&gateway->refusals, frame))
-        gateway->refused(gateway->opaque);
     if (gateway->second != now_ms / 1000) {
         gateway->second = now_ms / 1000;
         gateway->rejections = 0;
@@ -83,19 +125,30 @@ static void refuse(struct gateway *gateway, const struct frame *frame,
         send_to_guest(answer, length, gateway);
 }
 
+static void refuse(struct gateway *gateway, const struct frame *frame,
+                   int64_t now_ms)
+{
+    if (refusals_add(&gateway->refusals, frame))
+        gateway->has_event(gateway->opaque);
+    reject(gateway, frame, now_ms);
+}
+
 static void judge(struct gateway *gateway, struct frame *frame)
 {
     int64_t now_ms = g_get_monotonic_time() / 1000;
     struct frame whole;
 
     switch (frame_filter_from_guest(&gateway->filter, frame)) {
+    case FILTER_PASS_SLIRP:
+        pass_slirp(gateway, frame);
+        break;
     case FILTER_PASS:
         dns_alias_note(&gateway->alias, frame);
-        pass(gateway, frame);
+        pass(gateway, frame, false);
         break;
     case FILTER_PASS_DNS:
         dns_alias_send(&gateway->alias, frame);
-        pass(gateway, frame);
+        pass(gateway, frame, true);
         break;
     case FILTER_PART:
         switch (part_table_add(&gateway->parts, frame, now_ms, &whole)) {
@@ -108,6 +161,9 @@ static void judge(struct gateway *gateway, struct frame *frame)
         case PART_KEPT:
             break;
         }
+        break;
+    case FILTER_CLOSED:
+        reject(gateway, frame, now_ms);
         break;
     case FILTER_REFUSE:
         refuse(gateway, frame, now_ms);
@@ -157,15 +213,17 @@ static void on_slirp_frame(const uint8_t *data, size_t length, void *opaque)
 
 /* ---- set-up -------------------------------------------------------------- */
 
-struct gateway *gateway_new(int fd, gateway_refused refused, void *opaque,
-                            GError **error)
+struct gateway *gateway_new(int fd, unsigned files, gateway_has_event has_event,
+                            void *opaque, GError **error)
 {
     struct gateway *gateway = g_new0(struct gateway, 1);
 
     gateway->stream = stream_new(fd, on_guest_frame, gateway);
-    gateway->refused = refused;
+    gateway->has_event = has_event;
     gateway->opaque = opaque;
     gateway->filter.policy.kind = NETWORK_DISABLED;
+    shares_divide(&gateway->shares, files);
+    slirp_stack_log();
     gateway->routes = host_routes_new(error);
     gateway->filter.is_host = host_routes_is_host;
     gateway->filter.opaque = gateway->routes;
@@ -179,6 +237,7 @@ void gateway_free(struct gateway *gateway)
 {
     if (!gateway)
         return;
+    flows_free(gateway->flows);
     slirp_stack_free(gateway->stack);
     host_routes_free(gateway->routes);
     stream_free(gateway->stream);
@@ -223,8 +282,10 @@ void gateway_configure(struct gateway *gateway,
 {
     if (!gateway->stack) {
         choose_alias(gateway, dns);
-        gateway->stack = slirp_stack_new(gateway->alias.guest, on_slirp_frame,
-                                         gateway);
+        gateway->stack = slirp_stack_new(gateway->alias.guest, true,
+                                         on_slirp_frame, gateway);
+        gateway->flows = flows_new(gateway->alias.guest, on_slirp_frame,
+                                   gateway);
     }
     gateway->alias.has_server = dns &&
                                 memcmp(dns, gateway->alias.guest, 4) != 0;
@@ -233,6 +294,7 @@ void gateway_configure(struct gateway *gateway,
     gateway->filter.has_dns = gateway->alias.has_server;
     gateway->filter.policy = *policy;
     memset(&gateway->refusals, 0, sizeof(gateway->refusals));
+    shares_begin(&gateway->shares);
     slirp_stack_cut(gateway->stack, stays, gateway);
 }
 
@@ -241,9 +303,12 @@ const struct network_policy *gateway_policy(const struct gateway *gateway)
     return &gateway->filter.policy;
 }
 
-json_t *gateway_take_refusal(struct gateway *gateway)
+json_t *gateway_take_event(struct gateway *gateway, const char **ret_type)
 {
-    return refusals_tell(&gateway->refusals);
+    json_t *refusal = refusals_tell(&gateway->refusals);
+
+    *ret_type = refusal ? "event.refused" : "event.limited";
+    return refusal ? refusal : shares_tell(&gateway->shares);
 }
 
 json_t *gateway_count(const struct gateway *gateway)
@@ -267,8 +332,10 @@ void gateway_fill(struct gateway *gateway, GArray *fds, int *timeout)
     if (stream_has_output(gateway->stream))
         stream.events |= G_IO_OUT;
     g_array_append_val(fds, stream);
-    if (gateway->polled)
+    if (gateway->polled) {
         slirp_stack_fill(gateway->stack, fds, timeout);
+        flows_fill(gateway->flows, fds, timeout);
+    }
 }
 
 int gateway_poll(struct gateway *gateway, GArray *fds, bool failed)
@@ -282,8 +349,10 @@ int gateway_poll(struct gateway *gateway, GArray *fds, bool failed)
         if (entry->fd == fd)
             events |= entry->revents;
     }
-    if (gateway->polled)
+    if (gateway->polled) {
         slirp_stack_poll(gateway->stack, fds, failed);
+        flows_poll(gateway->flows, fds, failed);
+    }
     if (events & G_IO_IN)
         rc = stream_read(gateway->stream);
     else if (events & (G_IO_HUP | G_IO_ERR | G_IO_NVAL))

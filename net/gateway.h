@@ -2,7 +2,9 @@
  *
  * gateway - between a guest and the world.
  *
- *     QEMU === stream - frame_filter - dns_alias - slirp_stack === sockets
+ *                                                +- slirp_stack: TCP
+ *     QEMU === stream - frame_filter - dns_alias -+           === sockets
+ *                                                +- flows: UDP, echo
  *
  * Nothing of the guest is read before the first gateway_configure().
  *
@@ -18,12 +20,13 @@
 
 struct gateway;
 
-/* refused: there is something to be had of gateway_take_refusal(). */
-typedef void (*gateway_refused)(void *opaque);
+/* gateway_take_event() has something. */
+typedef void (*gateway_has_event)(void *opaque);
 
-/* Takes fd, QEMU's stream. NULL and error (ERROR_IO_ERROR). */
-struct gateway *gateway_new(int fd, gateway_refused refused, void *opaque,
-                            GError **error);
+/* Takes fd, QEMU's stream. files: how many this process may have open. NULL and
+ * error (ERROR_IO_ERROR). */
+struct gateway *gateway_new(int fd, unsigned files, gateway_has_event has_event,
+                            void *opaque, GError **error);
 void gateway_free(struct gateway *gateway);
 
 /* From now on this policy (copied) holds, also for connections that are there.
@@ -33,8 +36,8 @@ void gateway_configure(struct gateway *gateway,
                        const uint8_t dns[4]);
 const struct network_policy *gateway_policy(const struct gateway *gateway);
 
-/* A payload of event.refused, or NULL. */
-json_t *gateway_take_refusal(struct gateway *gateway);
+/* The payload of the next event of control.h and its type, or NULL. */
+json_t *gateway_take_event(struct gateway *gateway, const char **ret_type);
 
 /* {"from_guest","to_guest","dropped","refused"}: frames. */
 json_t *gateway_count(const struct gateway *gateway);

@@ -164,8 +164,8 @@ static gboolean start(struct net *net, const struct options *options,
 {
     g_unix_set_fd_nonblocking(options->stream_fd, TRUE, NULL);
     net->control = control_new(options->control_fd, on_control_closed, net);
-    net->gateway = gateway_new(options->stream_fd, control_refused,
-                               net->control, error);
+    net->gateway = gateway_new(options->stream_fd, confine_files(),
+                               control_has_event, net->control, error);
     if (!net->gateway)
         return FALSE;
     control_attach(net->control, net->gateway);

@@ -46,6 +46,15 @@ static size_t announce_ipv6(const struct frame *frame, uint8_t *out)
     return NEIGHBOURS_FRAME;
 }
 
+size_t neighbours_announce(const struct frame *frame,
+                           uint8_t ret_announcement[NEIGHBOURS_FRAME])
+{
+    memset(ret_announcement, 0, NEIGHBOURS_FRAME);
+    memcpy(ret_announcement + FRAME_MAC, frame->data + FRAME_MAC, FRAME_MAC);
+    return frame->source.v6 ? announce_ipv6(frame, ret_announcement)
+                            : announce_ipv4(frame, ret_announcement);
+}
+
 size_t neighbours_meet(struct neighbours *neighbours, const struct frame *frame,
                        uint8_t ret_announcement[NEIGHBOURS_FRAME])
 {
@@ -63,8 +72,5 @@ size_t neighbours_meet(struct neighbours *neighbours, const struct frame *frame,
     neighbours->of[v6].next = (neighbours->of[v6].next + 1) % NEIGHBOURS_KNOWN;
     if (neighbours->of[v6].count < NEIGHBOURS_KNOWN)
         neighbours->of[v6].count++;
-    memset(ret_announcement, 0, NEIGHBOURS_FRAME);
-    memcpy(ret_announcement + FRAME_MAC, frame->data + FRAME_MAC, FRAME_MAC);
-    return v6 ? announce_ipv6(frame, ret_announcement)
-              : announce_ipv4(frame, ret_announcement);
+    return neighbours_announce(frame, ret_announcement);
 }

@@ -30,4 +30,9 @@ struct neighbours {
 size_t neighbours_meet(struct neighbours *neighbours, const struct frame *frame,
                        uint8_t ret_announcement[NEIGHBOURS_FRAME]);
 
+/* The frame that announces the source of this one, at ret_announcement, and its
+ * length. */
+size_t neighbours_announce(const struct frame *frame,
+                           uint8_t ret_announcement[NEIGHBOURS_FRAME]);
+
 #endif

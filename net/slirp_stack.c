@@ -28,7 +28,9 @@ struct slirp_stack {
     Slirp *slirp;
     slirp_stack_send send;
     void *opaque;
+    bool advertises;
     GSList *timers;             /* of struct timer */
+    unsigned sockets;           /* how many are open */
     bool open[SLIRP_STACK_FDS]; /* sockets of slirp's */
 };
 
@@ -98,15 +100,20 @@ static void timer_free(void *timer, void *opaque)
     g_free(timer);
 }
 
+/* slirp's one timer is that of router advertisements. */
 static void timer_mod(void *timer, int64_t due, void *opaque)
 {
-    ((struct timer *)timer)->due = due;
+    const struct slirp_stack *stack = opaque;
+
+    ((struct timer *)timer)->due = stack->advertises ? due : -1;
 }
 
 static void note_socket(struct slirp_stack *stack, int fd, bool open)
 {
-    if (fd >= 0 && fd < SLIRP_STACK_FDS)
-        stack->open[fd] = open;
+    if (fd < 0 || fd >= SLIRP_STACK_FDS || stack->open[fd] == open)
+        return;
+    stack->open[fd] = open;
+    stack->sockets += open ? 1 : -1u;
 }
 
 static void register_fd(int fd, void *opaque)
@@ -136,8 +143,13 @@ static const SlirpCb callbacks = {
     .notify = on_notify,
 };
 
-struct slirp_stack *slirp_stack_new(const uint8_t dns[4], slirp_stack_send send,
-                                    void *opaque)
+void slirp_stack_log(void)
+{
+    g_log_set_writer_func(take_message, NULL, NULL);
+}
+
+struct slirp_stack *slirp_stack_new(const uint8_t dns[4], bool advertises,
+                                    slirp_stack_send send, void *opaque)
 {
     struct slirp_stack *stack = g_new0(struct slirp_stack, 1);
     SlirpConfig config = {
@@ -148,7 +160,7 @@ struct slirp_stack *slirp_stack_new(const uint8_t dns[4], slirp_stack_send send,
         .if_mtu = MTU,
     };
 
-    g_log_set_writer_func(take_message, NULL, NULL);
+    stack->advertises = advertises;
     stack->send = send;
     stack->opaque = opaque;
     inet_pton(AF_INET, "10.0.2.0", &config.vnetwork);
@@ -176,6 +188,11 @@ void slirp_stack_input(struct slirp_stack *stack, const uint8_t *data,
                        size_t length)
 {
     slirp_input(stack->slirp, data, (int)length);
+}
+
+unsigned slirp_stack_sockets(const struct slirp_stack *stack)
+{
+    return stack->sockets;
 }
 
 /* ---- waiting ------------------------------------------------------------- */

@@ -5,7 +5,7 @@
  * The guest's network is 10.0.2.0/24 with the gateway 10.0.2.2, and fec0::/64
  * with fec0::2, as in QEMU's own user networking.
  *
- * Threads: for one; slirp has global variables, so there is one in a process.
+ * Threads: for one; slirp has global variables.
  */
 #ifndef NET_SLIRP_STACK_H
 #define NET_SLIRP_STACK_H
@@ -13,24 +13,32 @@
 #include <glib.h>
 
 #include "common/network_policy.h"
+#include "net/shares.h"
 
 /* Sockets, and all that this process has open. */
-enum { SLIRP_STACK_FDS = 1024 };
+enum { SLIRP_STACK_FDS = SHARES_FILES };
 
 struct slirp_stack;
 
 typedef void (*slirp_stack_send)(const uint8_t *data, size_t length,
                                  void *opaque);
 
-/* dns: the address that stands for a name server. Frames for the guest go to
- * send. */
-struct slirp_stack *slirp_stack_new(const uint8_t dns[4], slirp_stack_send send,
-                                    void *opaque);
+/* Have slirp's messages go to the log; once, before the first stack. */
+void slirp_stack_log(void);
+
+/* dns: the address that stands for a name server. advertises: it tells the
+ * guest of the network unasked, now and then. Frames for the guest go to send.
+ */
+struct slirp_stack *slirp_stack_new(const uint8_t dns[4], bool advertises,
+                                    slirp_stack_send send, void *opaque);
 void slirp_stack_free(struct slirp_stack *stack);
 
 /* A frame of the guest. */
 void slirp_stack_input(struct slirp_stack *stack, const uint8_t *data,
                        size_t length);
+
+/* How many sockets it has. */
+unsigned slirp_stack_sockets(const struct slirp_stack *stack);
 
 /* Append what is to be waited for to fds (of GPollFD), and shorten *timeout
  * (ms, -1 for ever). */

@@ -185,6 +185,8 @@ class Guest:
                    f"--control-fd={control.fileno()}", "--log-level=debug"]
         if "seccomp" in options:
             command.append(f"--seccomp={options['seccomp']}")
+        if "files" in options:
+            command = ["prlimit", f"--nofile={options['files']}", *command]
         self.process = subprocess.Popen(
             command, pass_fds=(stream.fileno(), control.fileno()))
         stream.close()

@@ -97,6 +97,18 @@ def serve_udp(family, address, port, answer):
     threading.Thread(target=talk, daemon=True).start()
 
 
+def serve_port(address):
+    """By UDP: the port that a question came from."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind((address, PORT + 1))
+
+    def talk():
+        while True:
+            _, peer = sock.recvfrom(65536)
+            sock.sendto(str(peer[1]).encode(), peer)
+    threading.Thread(target=talk, daemon=True).start()
+
+
 def serve(address, port=PORT, answer=None):
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     answer = answer or address.encode()
@@ -116,6 +128,7 @@ def world():
     for address in WORLD:
         serve(address)
     serve(DNS, 53, b"dns!")
+    serve_port(LISTED)
     print("ready", flush=True)
     sys.stdin.read()
 

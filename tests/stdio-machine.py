@@ -292,6 +292,23 @@ def a_list_is_a_network(place):
 
 
 @test
+def a_guest_with_too_many_flows_is_a_warning(place):
+    """once, with the number; the session goes on"""
+    agent = Agent(place)
+    agent.start(network_policy={"allow": ["10.0.2.2"]})
+    equal(agent.ask("agent.execute", command="datagrams 600")
+          ["payload"]["exit_code"], 0)
+    warning = agent.first("event.warning")
+    equal((warning["code"], warning["kind"], warning["limit"]),
+          ("network_limited", "udp", 512))
+    equal(warning["count"] >= 1, True)
+    contains(warning["message"], "512 UDP flows")
+    equal(agent.ask("agent.execute", command="exit 0")["payload"]["exit_code"],
+          0)
+    equal(agent.close(), 0)
+
+
+@test
 def a_lost_network_is_told(place):
     """stepback-net dies: a warning, and the session goes on"""
     agent = Agent(place)

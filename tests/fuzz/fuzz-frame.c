@@ -251,9 +251,12 @@ static void judge(struct world *world, struct frame *frame)
                                                           frame);
     struct frame whole;
 
-    if (verdict == FILTER_PASS || verdict == FILTER_PASS_DNS)
+    if (verdict == FILTER_PASS_SLIRP)
+        g_assert_true(is_near(frame->data));
+    if (verdict == FILTER_PASS || verdict == FILTER_PASS_DNS ||
+        verdict == FILTER_PASS_SLIRP)
         check_pass(world, frame, verdict);
-    else if (verdict == FILTER_REFUSE)
+    else if (verdict == FILTER_REFUSE || verdict == FILTER_CLOSED)
         check_refusal(world, frame);
     else if (verdict == FILTER_PART &&
              part_table_add(&parts, frame, world->now_ms, &whole) == PART_WHOLE)
