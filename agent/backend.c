@@ -13,7 +13,6 @@
 
 #include "agent/child.h"
 #include "agent/child_log.h"
-#include "agent/install_paths.h"
 #include "common/errors.h"
 #include "common/log.h"
 
@@ -154,19 +153,12 @@ static gboolean poll_sockets(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-static char **build_argv(const struct backend_config *config,
-                         const char *program)
+static char **build_argv(const struct backend_config *config)
 {
     const char *const common[] = {
-        program,
-        "--shared-dir",
-        config->shared_dir,
-        "--socket-path",
-        config->fs_socket,
-        "--interceptor-socket",
-        config->control_socket,
-        "--log-level",
-        config->log_level,
+        config->program,        "--shared-dir",    config->shared_dir,
+        "--socket-path",        config->fs_socket, "--interceptor-socket",
+        config->control_socket, "--log-level",     config->log_level,
     };
     GPtrArray *argv = g_ptr_array_new();
 
@@ -189,20 +181,18 @@ static char **build_argv(const struct backend_config *config,
 static struct child *spawn(struct backend *backend,
                            const struct backend_config *config, GError **error)
 {
-    const char *name = backend_kind_program(config->kind);
-    g_autofree char *program = install_paths_find_helper(name);
     g_autoptr(GError) cause = NULL;
     g_auto(GStrv) argv = NULL;
     struct child *child;
 
-    if (!program) {
+    if (!config->program) {
         g_set_error(error, STEPBACK_ERROR, ERROR_BACKEND_FAILED,
                     "the file system daemon %s is not installed; "
                     "STEPBACK_LIBEXECDIR can name the folder it is in",
-                    name);
+                    backend_kind_program(config->kind));
         return NULL;
     }
-    argv = build_argv(config, program);
+    argv = build_argv(config);
     child = child_spawn((const char *const *)argv, NULL, 0, &child_callbacks,
                         backend, &cause);
     if (!child)

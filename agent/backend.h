@@ -19,6 +19,7 @@ struct backend;
 
 struct backend_config {
     enum backend_kind kind;
+    const char *program; /* its path; NULL: it is not installed */
     const char *shared_dir;
     const char *undo_dir; /* NULL: no undo */
     bool read_only;

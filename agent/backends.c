@@ -70,6 +70,7 @@ static gboolean start(struct member *member,
         config->directories[member->index];
     const struct backend_config backend_config = {
         .kind = config->backend,
+        .program = launch->daemon,
         .shared_dir = directory->path,
         .undo_dir = directory->undo_dir,
         .read_only = directory->read_only,

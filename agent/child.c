@@ -19,6 +19,7 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/host_environ.h"
 
 enum { MAX_LINE = 8192, READ_CHUNK = 4096, READS_PER_WAKE = 16 };
 
@@ -146,15 +147,15 @@ struct child *child_spawn(const char *const *argv, const int *fds, size_t n_fds,
                           GError **error)
 {
     struct setup setup = { .parent = getpid(), .fds = fds, .n_fds = n_fds };
+    g_auto(GStrv) env = host_environ_new(NULL);
     g_autoptr(GError) cause = NULL;
     struct child *child;
     int stderr_fd;
     GPid pid;
 
     if (!g_spawn_async_with_pipes(
-            NULL, (char **)argv, NULL,
-            G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD |
-                G_SPAWN_STDOUT_TO_DEV_NULL,
+            "/", (char **)argv, env,
+            G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_STDOUT_TO_DEV_NULL,
             prepare_exec, &setup, &pid, NULL, NULL, &stderr_fd, &cause)) {
         g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
                     "cannot run %s: %s", argv[0], cause->message);

@@ -27,8 +27,10 @@ struct child_callbacks {
     void (*exited)(struct child *child, void *opaque);
 };
 
-/* Start argv[0] (searched in PATH if it has no '/'). fds (n_fds of them) stay
- * open in the child under the same numbers; the caller still owns them. NULL
+/* Start argv[0], an absolute path. fds (n_fds of them) stay open in the child
+ * under the same numbers; the caller still owns them. The environment is that
+ * of host_environ.h, and the current folder is "/": QEMU looks for its firmware
+ * in the current folder first, which may be one that a guest writes to. NULL
  * and error: ERROR_VM_LAUNCH_FAILED, with the system's reason. */
 struct child *child_spawn(const char *const *argv, const int *fds, size_t n_fds,
                           const struct child_callbacks *callbacks, void *opaque,

@@ -9,6 +9,7 @@
 #include "agent/cli_boot.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <glib/gstdio.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -136,13 +137,20 @@ static void tell(const struct trials *trials, enum accel accel, unsigned rounds)
 
 /* ---- a folder for it ----------------------------------------------------- */
 
+static int remove_one(const char *path, const struct stat *st, int type,
+                      struct FTW *ftw)
+{
+    return remove(path);
+}
+
 static void remove_place(const char *place, const char *folder)
 {
-    g_autofree char *quoted = g_shell_quote(place);
-    g_autofree char *command = g_strdup_printf("rm -rf -- %s", quoted);
+    enum { FDS = 16 };
 
     g_rmdir(folder);
-    if (g_rmdir(place) < 0 && system(command) != 0) /* with its undo log */
+    /* With its undo log. */
+    if (g_rmdir(place) < 0 &&
+        nftw(place, remove_one, FDS, FTW_DEPTH | FTW_PHYS) != 0)
         cli_options_failed("cannot remove %s", place);
 }
 

@@ -19,6 +19,7 @@
 #include "agent/guest_image.h"
 #include "agent/install_paths.h"
 #include "agent/vm_command.h"
+#include "common/host_program.h"
 #include "common/log.h"
 
 enum verdict { GOOD, SLOW, MISSING };
@@ -137,7 +138,7 @@ static enum verdict check_fuse(void)
 static enum verdict check_tool(const char *name, const char *needed_by,
                                const char *remedy)
 {
-    char *path = g_find_program_in_path(name);
+    char *path = host_program_find(name);
 
     if (path)
         return tell(GOOD, name, path, NULL);

@@ -12,23 +12,33 @@
 #include "agent/cli.h"
 #include "agent/cli_options.h"
 #include "agent/install_paths.h"
+#include "common/host_environ.h"
+
+/* How to reach mirrors, and where the image and temporary files go. */
+static const char *const variables[] = {
+    "HOME",       "TMPDIR",      "XDG_CACHE_HOME", "ALL_PROXY", "FTP_PROXY",
+    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",       "all_proxy", "ftp_proxy",
+    "http_proxy", "https_proxy", "no_proxy",       NULL,
+};
 
 static int build(char **argv)
 {
     g_autofree char *builder = install_paths_find_image_builder();
     g_autofree char *shim = install_paths_find_helper("stepback-shim");
+    g_auto(GStrv) env = host_environ_new(variables);
 
     if (!builder)
         return cli_options_failed("the image builder is not installed; "
                                   "STEPBACK_DATADIR can name the folder that "
                                   "has it as guest/build");
     if (shim)
-        g_setenv("STEPBACK_SHIM", shim, FALSE);
-    g_setenv("STEPBACK_BUILD_NAME", CLI_PROGRAM " image build", TRUE);
+        env = g_environ_setenv(env, "STEPBACK_SHIM", shim, FALSE);
+    env = g_environ_setenv(env, "STEPBACK_BUILD_NAME",
+                           CLI_PROGRAM " image build", TRUE);
     argv[0] = builder;
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
-    execv(builder, argv);
+    execve(builder, argv, env);
     return cli_options_failed("cannot run %s: %s", builder, g_strerror(errno));
 }
 

@@ -181,7 +181,8 @@ json_t *cli_machine_payload(const struct cli_machine *machine)
         json_object_set_new(vm, "memory_mb", json_integer(machine->memory));
     set_string(folder, "path", dir);
     set_string(folder, "undo_dir", undo_dir);
-    return json_pack("{s:[o], s:o, s:s*, s:o}", "working_directories", folder,
-                     "vm", vm, "backend", machine->backend, "network_policy",
-                     network_value(machine));
+    return json_pack("{s:[o], s:o, s:s*, s:o, s:b}", "working_directories",
+                     folder, "vm", vm, "backend", machine->backend,
+                     "network_policy", network_value(machine), "force_share",
+                     machine->force_share);
 }

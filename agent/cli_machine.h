@@ -17,7 +17,7 @@ struct cli_machine {
     struct cli_place place;
     char *image, *accel, *backend, *kernel, *initrd, *network;
     gint64 memory;
-    gboolean no_network;
+    gboolean no_network, force_share;
 };
 
 void cli_machine_clear(struct cli_machine *machine);
@@ -87,6 +87,13 @@ void cli_machine_clear(struct cli_machine *machine);
           &(machine)->network,                                                 \
           "open (default), none, or a list: 10.0.0.0/8,1.2.3.4,dns",           \
           "POLICY" },                                                          \
+        { "force-share",                                                       \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_NONE,                                                   \
+          &(machine)->force_share,                                             \
+          "share a folder with your keys, or with programs of the host",       \
+          NULL },                                                              \
     {                                                                          \
         "no-network", 0, 0, G_OPTION_ARG_NONE, &(machine)->no_network,         \
             "as --network=none", NULL                                          \

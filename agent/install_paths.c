@@ -22,13 +22,16 @@ static char *program_dir(void)
     return g_steal_pointer(&dir);
 }
 
-/* dir/name if that is a program, else NULL. dir may be NULL. */
+/* dir/name if that is a program, else NULL. dir may be NULL, and a relative one
+ * counts as such. */
 static char *find_in(const char *dir, const char *name)
 {
-    g_autofree char *path = dir ? g_build_filename(dir, name, NULL) : NULL;
+    g_autofree char *path = NULL;
 
-    if (path && g_file_test(path, G_FILE_TEST_IS_REGULAR) &&
-        access(path, X_OK) == 0)
+    if (!dir || !g_path_is_absolute(dir))
+        return NULL;
+    path = g_build_filename(dir, name, NULL);
+    if (g_file_test(path, G_FILE_TEST_IS_REGULAR) && access(path, X_OK) == 0)
         return g_steal_pointer(&path);
     return NULL;
 }

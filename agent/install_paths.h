@@ -2,7 +2,8 @@
  *
  * install_paths - where the other parts of Stepback are.
  *
- * The environment comes first ($STEPBACK_LIBEXECDIR, $STEPBACK_DATADIR), then
+ * The environment comes first ($STEPBACK_LIBEXECDIR, $STEPBACK_DATADIR, which
+ * must be absolute), then
  * the build directory if this program runs from one, then the place of
  * installation.
  */

@@ -4,22 +4,58 @@
  */
 #include "agent/launch.h"
 
+#include "agent/backend_kind.h"
+#include "agent/install_paths.h"
+#include "agent/network.h"
+#include "agent/share_check.h"
 #include "agent/vm_command.h"
+#include "common/host_program.h"
+
+/* What runs on the host for this session, or is booted. */
+static gboolean check_shares(const struct launch *launch,
+                             const struct session_config *config,
+                             GError **error)
+{
+    g_autofree char *qemu_img = host_program_find("qemu-img");
+    g_autofree char *diff = host_program_find("diff");
+    const struct {
+        const char *what, *path;
+    } files[] = {
+        { "QEMU", launch->qemu },
+        { "the file system daemon", launch->daemon },
+        { "the program of the guest's network", launch->net },
+        { "qemu-img", config->persistent ? qemu_img : NULL },
+        { "diff(1)", diff },
+        { "the guest's kernel", launch->image->kernel },
+        { "the guest's initrd", launch->image->initrd },
+        { "the guest's disk", launch->image->rootfs },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
+        if (!share_check_file(config, files[i].what, files[i].path, error))
+            return FALSE;
+    }
+    return share_check_self(config, error);
+}
 
 static gboolean find_parts(struct launch *launch,
                            const struct session_config *config, GError **error)
 {
+    launch->daemon = install_paths_find_helper(
+        backend_kind_program(config->backend));
+    launch->net = config->network.kind == NETWORK_DISABLED
+                      ? NULL
+                      : install_paths_find_helper(NETWORK_PROGRAM);
     launch->qemu = vm_command_find_qemu(error);
     if (!launch->qemu)
         return FALSE;
     launch->image = guest_image_find(config->image, config->kernel,
                                      config->initrd, config->disk, error);
-    if (!launch->image)
+    if (!launch->image || !check_shares(launch, config, error))
         return FALSE;
     if (!config->persistent)
         return TRUE;
-    launch->disk = vm_disk_open(config->directories[0]->path, launch->image,
-                                config->wipe, error);
+    launch->disk = vm_disk_open(config, launch->image, error);
     return launch->disk != NULL;
 }
 
@@ -62,6 +98,8 @@ void launch_free(struct launch *launch)
     vm_disk_free(launch->disk);
     guest_image_free(launch->image);
     g_free(launch->qemu);
+    g_free(launch->daemon);
+    g_free(launch->net);
     for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++) {
         g_free(launch->fs_sockets[i]);
         g_free(launch->control_sockets[i]);

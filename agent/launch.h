@@ -13,7 +13,8 @@
 #include "agent/vm_disk.h"
 
 struct launch {
-    char *qemu;
+    /* Programs; NULL: not installed, or not needed (net). */
+    char *qemu, *daemon, *net;
     struct guest_image *image;
     struct vm_disk *disk; /* NULL: the machine has none of its own */
     struct runtime_dir *dir;

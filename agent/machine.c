@@ -228,8 +228,9 @@ static gboolean start_network(struct machine *machine, int *ret_fd,
     *ret_fd = -1;
     if (policy->kind == NETWORK_DISABLED)
         return TRUE;
-    machine->network = network_new(policy, machine->log_level,
-                                   &network_callbacks, machine, ret_fd, error);
+    machine->network = network_new(machine->launch->net, policy,
+                                   machine->log_level, &network_callbacks,
+                                   machine, ret_fd, error);
     return machine->network != NULL;
 }
 

@@ -17,6 +17,7 @@
 
 #include "agent/cli.h"
 #include "agent/cli_options.h"
+#include "common/host_environ.h"
 #include "common/inherited.h"
 
 static const struct {
@@ -127,6 +128,7 @@ int main(int argc, char **argv)
 {
     if (!inherited_streams_fill())
         return CLI_FAILED;
+    host_environ_restrict();
     setlocale(LC_ALL, "");
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit is EFBIG */

@@ -10,13 +10,10 @@
 
 #include "agent/child.h"
 #include "agent/child_log.h"
-#include "agent/install_paths.h"
 #include "agent/name_server.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
-
-#define PROGRAM "stepback-net"
 
 enum {
     NAME_SERVER_S = 3,
@@ -123,18 +120,18 @@ static void on_line(struct child *child, const char *line, void *opaque)
 {
     struct network *network = opaque;
 
-    child_log_line(PROGRAM, LOG_SESSION, line, &network->last_error);
+    child_log_line(NETWORK_PROGRAM, LOG_SESSION, line, &network->last_error);
 }
 
 static gboolean blame(gpointer data)
 {
     struct network *network = data;
     g_autofree char *end = child_describe_exit(network->process);
-    g_autoptr(GError)
-        error = g_error_new(STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                            "the guest's network is gone: " PROGRAM " %s%s%s",
-                            end, network->last_error ? ": " : "",
-                            network->last_error ? network->last_error : "");
+    g_autoptr(GError) error = g_error_new(
+        STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+        "the guest's network is gone: " NETWORK_PROGRAM " %s%s%s", end,
+        network->last_error ? ": " : "",
+        network->last_error ? network->last_error : "");
 
     network->blame_timer = 0;
     network->callbacks->ended(error, network->opaque);
@@ -200,10 +197,10 @@ static gboolean make_pair(int pair[2], GError **error)
     return FALSE;
 }
 
-static struct child *spawn(struct network *network, const char *log_level,
-                           int stream, int control, GError **error)
+static struct child *spawn(struct network *network, const char *program,
+                           const char *log_level, int stream, int control,
+                           GError **error)
 {
-    g_autofree char *program = install_paths_find_helper(PROGRAM);
     g_autofree char *stream_fd = g_strdup_printf("--stream-fd=%d", stream);
     g_autofree char *control_fd = g_strdup_printf("--control-fd=%d", control);
     g_autofree char *level = g_strdup_printf("--log-level=%s", log_level);
@@ -214,13 +211,15 @@ static struct child *spawn(struct network *network, const char *log_level,
         return child_spawn(argv, fds, G_N_ELEMENTS(fds), &child_callbacks,
                            network, error);
     g_set_error_literal(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                        "the guest's network needs " PROGRAM ", which is not "
+                        "the guest's network needs " NETWORK_PROGRAM
+                        ", which is not "
                         "installed; STEPBACK_LIBEXECDIR can name the folder it "
                         "is in");
     return NULL;
 }
 
-struct network *network_new(const struct network_policy *policy,
+struct network *network_new(const char *program,
+                            const struct network_policy *policy,
                             const char *log_level,
                             const struct network_callbacks *callbacks,
                             void *opaque, int *ret_fd, GError **error)
@@ -231,8 +230,8 @@ struct network *network_new(const struct network_policy *policy,
     network->callbacks = callbacks;
     network->opaque = opaque;
     if (make_pair(stream, error) && make_pair(control, error))
-        network->process = spawn(network, log_level, stream[1], control[1],
-                                 error);
+        network->process = spawn(network, program, log_level, stream[1],
+                                 control[1], error);
     fd_close(&stream[1]);
     fd_close(&control[1]);
     if (!network->process) {

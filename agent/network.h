@@ -17,20 +17,24 @@
 #include "agent/control_link.h"
 #include "common/network_policy.h"
 
+#define NETWORK_PROGRAM "stepback-net"
+
 struct network;
 
 struct network_callbacks {
     /* A warning for the frontend: the payload of event.warning; taken. */
     void (*warning)(json_t *payload, void *opaque);
-    /* The process is gone, with the reason; not until QEMU's end had its time to
-     * be the cause. After network_stop() at once, and error is NULL. Called
+    /* The process is gone, with the reason; not until QEMU's end had its time
+     * to be the cause. After network_stop() at once, and error is NULL. Called
      * once; the network must not be freed in it. */
     void (*ended)(const GError *error, void *opaque);
 };
 
-/* Start it. policy is copied. ret_fd: the socket for QEMU's stream of frames,
- * which becomes the caller's. NULL and error: ERROR_VM_LAUNCH_FAILED. */
-struct network *network_new(const struct network_policy *policy,
+/* Start program (its path; NULL: it is not installed). policy is copied.
+ * ret_fd: the socket for QEMU's stream of frames, which becomes the caller's.
+ * NULL and error: ERROR_VM_LAUNCH_FAILED. */
+struct network *network_new(const char *program,
+                            const struct network_policy *policy,
                             const char *log_level,
                             const struct network_callbacks *callbacks,
                             void *opaque, int *ret_fd, GError **error);

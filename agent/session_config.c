@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/guest_image.h"
+#include "agent/share_check.h"
 #include "common/errors.h"
 #include "common/message.h"
 
@@ -28,6 +29,7 @@ static const char *const fields[] = {
     "agent_command",
     "network_policy",
     "vm",
+    "force_share",
     NULL,
 };
 
@@ -232,6 +234,17 @@ static gboolean parse_agent(struct session_config *config, json_t *payload,
     return TRUE;
 }
 
+static gboolean parse_force(struct session_config *config, json_t *payload,
+                            GError **error)
+{
+    gboolean force = FALSE;
+
+    if (!message_get_optional_bool(payload, "force_share", &force, error))
+        return FALSE;
+    config->force_share = force;
+    return TRUE;
+}
+
 struct session_config *session_config_parse(json_t *payload, GError **error)
 {
     struct session_config *config = g_new0(struct session_config, 1);
@@ -246,12 +259,16 @@ struct session_config *session_config_parse(json_t *payload, GError **error)
         parse_outside_policy(payload, &config->outside_policy, error) &&
         parse_vm(config, payload, error) &&
         parse_agent(config, payload, error) &&
+        parse_force(config, payload, error) &&
         parse_object(payload, "undo", session_config_check_limits,
                      &config->limits, error) &&
         parse_object(payload, "safeguard", session_config_check_rules,
                      &config->rules, error) &&
         session_directory_parse_all(payload, config->directories,
-                                    &config->n_directories, error))
+                                    &config->n_directories, error) &&
+        share_check_secrets(config, &config->network, error) &&
+        session_directory_check_apart(config->directories,
+                                      config->n_directories, error))
         return config;
     session_config_free(config);
     return NULL;

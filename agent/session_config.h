@@ -34,8 +34,9 @@ struct session_config {
     char *image;
     char *kernel_append; /* ends the kernel's command line; not of a payload */
 
-    bool persistent; /* the machine keeps its disk */
-    bool wipe;       /* the machine's disk: begin with a new one */
+    bool force_share; /* even if share_check.h would refuse */
+    bool persistent;  /* the machine keeps its disk */
+    bool wipe;        /* the machine's disk: begin with a new one */
 
     char *agent_command; /* for session_prompt(); NULL: none */
     json_t *limits;      /* as for session_configure(), or NULL */

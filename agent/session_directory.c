@@ -184,8 +184,9 @@ static gboolean check_apart(const struct session_directory *one,
     return TRUE;
 }
 
-static gboolean check_all_apart(struct session_directory *const *directories,
-                                unsigned count, GError **error)
+gboolean
+session_directory_check_apart(struct session_directory *const *directories,
+                              unsigned count, GError **error)
 {
     for (unsigned i = 0; i < count; i++) {
         if (!check_own_log(directories[i], error))
@@ -238,8 +239,7 @@ gboolean session_directory_parse_all(json_t *payload,
             return FALSE;
     }
     place_all(directories, *ret_count);
-    return label_all(directories, *ret_count, error) &&
-           check_all_apart(directories, *ret_count, error);
+    return label_all(directories, *ret_count, error);
 }
 
 void session_directory_free(struct session_directory *directory)

@@ -32,6 +32,12 @@ struct session_directory {
 gboolean session_directory_parse_all(json_t *payload,
                                      struct session_directory **directories,
                                      unsigned *ret_count, GError **error);
+
+/* Refuse folders and undo logs that overlap: ERROR_INVALID_DIRECTORY. */
+gboolean
+session_directory_check_apart(struct session_directory *const *directories,
+                              unsigned count, GError **error);
+
 void session_directory_free(struct session_directory *directory);
 
 /* Which of them a field "directory" means: an index, a label or a path; NULL is

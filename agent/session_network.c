@@ -4,6 +4,7 @@
  */
 #include "agent/session_parts.h"
 
+#include "agent/share_check.h"
 #include "common/errors.h"
 
 struct change {
@@ -60,6 +61,10 @@ void session_configure_network(struct session *session,
                            "this session was started without a network card; "
                            "to begin with nothing allowed, start it with "
                            "{\"allow\":[]}");
+        return;
+    }
+    if (!share_check_secrets(session->config, policy, &error)) {
+        reply_post_error(done, opaque, error);
         return;
     }
     change = g_new(struct change, 1);

@@ -17,6 +17,8 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/host_environ.h"
+#include "common/host_program.h"
 
 /* In the program that is run. */
 enum { BEFORE_FD = 3, AFTER_FD = 4 };
@@ -56,24 +58,29 @@ static gboolean start(const struct text_side *before,
 {
     fd_auto int before_fd = make_file(before, error);
     fd_auto int after_fd = before_fd < 0 ? -1 : make_file(after, error);
-    const char *const argv[] = { "diff",       "-a",          "-u",
+    g_autofree char *program = host_program_find("diff");
+    const char *const argv[] = { program,      "-a",          "-u",
                                  "--label",    before->label, "--label",
                                  after->label, "--",          "/dev/fd/3",
                                  "/dev/fd/4",  NULL };
     const int from[] = { before_fd, after_fd }, to[] = { BEFORE_FD, AFTER_FD };
-    g_auto(GStrv) env = g_environ_setenv(g_get_environ(), "LC_ALL", "C", TRUE);
+    g_auto(GStrv) env = host_environ_new(NULL);
     g_autoptr(GError) cause = NULL;
 
     if (after_fd < 0)
         return FALSE;
+    if (!program) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                            "diff(1) is not installed; install it with: "
+                            "apt-get install diffutils");
+        return FALSE;
+    }
     if (g_spawn_async_with_pipes_and_fds(
-            NULL, argv, (const char *const *)env,
-            G_SPAWN_SEARCH_PATH | G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, -1, -1,
-            STDERR_FILENO, from, to, G_N_ELEMENTS(from), ret_pid, NULL, ret_out,
-            NULL, &cause))
+            "/", argv, (const char *const *)env, G_SPAWN_DO_NOT_REAP_CHILD,
+            NULL, NULL, -1, -1, STDERR_FILENO, from, to, G_N_ELEMENTS(from),
+            ret_pid, NULL, ret_out, NULL, &cause))
         return TRUE;
-    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                "diff(1), of the package diffutils, cannot be run: %s",
+    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR, "cannot run diff(1): %s",
                 cause->message);
     return FALSE;
 }

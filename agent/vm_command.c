@@ -5,8 +5,10 @@
 #include "agent/vm_command.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "common/errors.h"
+#include "common/host_program.h"
 #include "shim/wire.h"
 
 /* The daemon's request queue; QEMU's own default of 128 makes the guest wait.
@@ -16,11 +18,19 @@
 char *vm_command_find_qemu(GError **error)
 {
     const char *given = g_getenv("STEPBACK_QEMU");
-    char *path = g_find_program_in_path(given ? given : VM_QEMU);
+    char *path = NULL;
 
+    if (!given)
+        path = host_program_find(VM_QEMU);
+    else if (g_path_is_absolute(given) &&
+             g_file_test(given, G_FILE_TEST_IS_REGULAR) &&
+             access(given, X_OK) == 0)
+        path = g_strdup(given);
     if (!path && given)
         g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                    "STEPBACK_QEMU names %s, which is not a program", given);
+                    "STEPBACK_QEMU names %s, which is not the absolute path "
+                    "of a program",
+                    given);
     else if (!path)
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
                             "QEMU (" VM_QEMU ") is not installed; install it "

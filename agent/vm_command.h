@@ -22,7 +22,7 @@ struct vm_config {
     const char *disk; /* over the image's root disk, kept; or NULL */
     enum accel accel; /* KVM or TCG */
     unsigned memory_mb;
-    unsigned cpus; /* 0: as many as suit the accelerator */
+    unsigned cpus;  /* 0: as many as suit the accelerator */
     int network_fd; /* QEMU's end of a stream of frames; -1: no network */
     /* The daemons' sockets, and the tags of the mounts. */
     enum backend_kind backend;
@@ -36,7 +36,8 @@ struct vm_config {
 /* The chardev of a folder, for QEMU's monitor. A new string. */
 char *vm_command_folder_id(unsigned index);
 
-/* The path of QEMU: $STEPBACK_QEMU, or from PATH. A new string; NULL and
+/* Return the path of QEMU: $STEPBACK_QEMU, which must be absolute, or what
+ * host_program_find() finds. A new string; NULL and
  * ERROR_VM_LAUNCH_FAILED, with a text that says how to install it. */
 char *vm_command_find_qemu(GError **error);
 

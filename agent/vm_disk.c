@@ -16,8 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/share_check.h"
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/host_environ.h"
+#include "common/host_program.h"
 #include "common/log.h"
 
 #define QEMU_IMG         "qemu-img"
@@ -100,7 +103,8 @@ static gboolean remove_file(const char *path, GError **error)
 static gboolean make_disk(const struct vm_disk *disk, GError **error)
 {
     g_autofree char *fresh = g_strdup_printf("%s.new", disk->path);
-    g_autofree char *program = g_find_program_in_path(QEMU_IMG);
+    g_autofree char *program = host_program_find(QEMU_IMG);
+    g_auto(GStrv) env = host_environ_new(NULL);
     const char *const argv[] = {
         program,      "create", "-q",  "-f",  "qcow2", "-b",
         disk->rootfs, "-F",     "raw", fresh, NULL,
@@ -113,8 +117,8 @@ static gboolean make_disk(const struct vm_disk *disk, GError **error)
         return fail(error, ERROR_VM_LAUNCH_FAILED,
                     QEMU_IMG " is not installed; install it with",
                     "apt-get install " QEMU_IMG_PACKAGE);
-    if (!g_spawn_sync(NULL, (char **)argv, NULL, G_SPAWN_STDOUT_TO_DEV_NULL,
-                      NULL, NULL, NULL, &words, &status, &cause) ||
+    if (!g_spawn_sync("/", (char **)argv, env, G_SPAWN_STDOUT_TO_DEV_NULL, NULL,
+                      NULL, NULL, &words, &status, &cause) ||
         !g_spawn_check_wait_status(status, &cause)) {
         unlink(fresh);
         return fail(error, ERROR_VM_LAUNCH_FAILED, cause->message,
@@ -140,10 +144,17 @@ static gboolean prepare(const struct vm_disk *disk, bool wipe, GError **error)
 static gboolean lock_disk(struct vm_disk *disk, GError **error)
 {
     g_autofree char *path = g_build_filename(disk->dir, "lock", NULL);
+    struct stat st;
 
-    if (g_mkdir_with_parents(disk->dir, 0700) < 0)
+    if (g_mkdir_with_parents(disk->dir, 0700) < 0 || lstat(disk->dir, &st) < 0)
         return fail(error, ERROR_VM_LAUNCH_FAILED, disk->dir,
                     g_strerror(errno));
+    /* As after "sudo -E": its owner chooses which file is written. */
+    if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+        (st.st_mode & S_IWOTH))
+        return fail(error, ERROR_VM_LAUNCH_FAILED, disk->dir,
+                    "another user can write there; set XDG_STATE_HOME to a "
+                    "folder of your own");
     disk->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (disk->lock < 0)
         return fail(error, ERROR_VM_LAUNCH_FAILED, path, g_strerror(errno));
@@ -166,9 +177,8 @@ static char *place(const char *folder, const char *rootfs)
                             NULL);
 }
 
-struct vm_disk *vm_disk_open(const char *folder,
-                             const struct guest_image *image, bool wipe,
-                             GError **error)
+struct vm_disk *vm_disk_open(const struct session_config *config,
+                             const struct guest_image *image, GError **error)
 {
     struct vm_disk *disk;
 
@@ -182,10 +192,11 @@ struct vm_disk *vm_disk_open(const char *folder,
     disk = g_new0(struct vm_disk, 1);
     disk->rootfs = image->rootfs;
     disk->lock = -1;
-    disk->dir = place(folder, image->rootfs);
+    disk->dir = place(config->directories[0]->path, image->rootfs);
     disk->path = g_build_filename(disk->dir, "disk.qcow2", NULL);
     disk->base = g_build_filename(disk->dir, "base.json", NULL);
-    if (lock_disk(disk, error) && prepare(disk, wipe, error))
+    if (share_check_state(config, "the machine's disk", disk->path, error) &&
+        lock_disk(disk, error) && prepare(disk, config->wipe, error))
         return disk;
     vm_disk_free(disk);
     return NULL;

@@ -20,17 +20,19 @@
 #include <stdbool.h>
 
 #include "agent/guest_image.h"
+#include "agent/session_config.h"
 
 struct vm_disk;
 
-/* Lock the folder's disk, and make it if there is none, or if it is to be
- * wiped. image must live as long. NULL and error: ERROR_INVALID_FIELD (the
- * image has no root disk), ERROR_BUSY (somebody uses it),
+/* Lock the disk of the first working folder, and make it if there is none, or
+ * if config->wipe. image must live as long. NULL and error: ERROR_INVALID_FIELD
+ * (the image has no root disk), ERROR_BUSY (another session uses it),
+ * ERROR_INVALID_DIRECTORY (it lies in a working folder: a guest could make it
+ * an overlay of any file of the host),
  * ERROR_VM_LAUNCH_FAILED (it cannot be made, or its root disk is another one by
  * now: it must be wiped). */
-struct vm_disk *vm_disk_open(const char *folder,
-                             const struct guest_image *image, bool wipe,
-                             GError **error);
+struct vm_disk *vm_disk_open(const struct session_config *config,
+                             const struct guest_image *image, GError **error);
 
 /* Unlock; the disk stays. NULL is allowed. */
 void vm_disk_free(struct vm_disk *disk);

@@ -64,6 +64,20 @@ static bool embeds_reserved(const struct network_address *address)
     return false;
 }
 
+bool network_policy_is_wide(const struct network_policy *policy)
+{
+    enum { WIDE_V4 = 8, WIDE_V6 = 16 };
+
+    for (unsigned i = 0; i < policy->count; i++) {
+        const struct network_prefix *prefix = &policy->allow[i];
+
+        if (policy->kind == NETWORK_ALLOW &&
+            prefix->length < (prefix->address.v6 ? WIDE_V6 : WIDE_V4))
+            return true;
+    }
+    return policy->kind == NETWORK_OPEN;
+}
+
 bool network_policy_allows(const struct network_policy *policy,
                            const struct network_address *address, unsigned port)
 {

@@ -56,6 +56,10 @@ gboolean network_policy_parse(json_t *value, struct network_policy *ret_policy,
 /* The same the other way. A new reference. */
 json_t *network_policy_to_json(const struct network_policy *policy);
 
+/* Whether what leaves the guest can reach a stranger: the policy is "open", or
+ * lists a network that is wider than any organization's (IPv4 /8, IPv6 /16). */
+bool network_policy_is_wide(const struct network_policy *policy);
+
 /* Whether the policy lets a guest reach it, by this port (0: by what has none);
  * whether it is an address of the host is for the caller to find out. */
 bool network_policy_allows(const struct network_policy *policy,

@@ -20,6 +20,8 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
+#include "common/host_environ.h"
+#include "common/host_program.h"
 #include "common/sandbox_parts.h"
 
 /* ---- maps ---------------------------------------------------------------- */
@@ -144,11 +146,19 @@ static bool is_own(const struct id_map *map, unsigned own)
 
 /* ---- newuidmap ----------------------------------------------------------- */
 
+/* The child's exit status says which tool failed, and how. */
+enum { USERS_FAILED = 1, GROUPS_FAILED = 2, NOT_FOUND = 127 };
+
 static int run_tool(const char *tool, pid_t pid, const struct id_map *map)
 {
     g_autoptr(GPtrArray) argv = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *program = host_program_find(tool);
+    g_auto(GStrv) env = host_environ_new(NULL);
     int status;
     pid_t child;
+
+    if (!program)
+        return NOT_FOUND;
 
     g_ptr_array_add(argv, g_strdup(tool));
     g_ptr_array_add(argv, g_strdup_printf("%d", (int)pid));
@@ -162,16 +172,13 @@ static int run_tool(const char *tool, pid_t pid, const struct id_map *map)
     g_ptr_array_add(argv, NULL);
     child = fork();
     if (child == 0) {
-        execvp(tool, (char **)argv->pdata);
+        execve(program, (char **)argv->pdata, env);
         _exit(127);
     }
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
-
-/* The child: its exit status says which tool failed, and how. */
-enum { USERS_FAILED = 1, GROUPS_FAILED = 2, NOT_FOUND = 127 };
 
 static void map_from_outside(const struct sandbox_mapper *mapper, int word)
 {

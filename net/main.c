@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "common/errors.h"
+#include "common/host_environ.h"
 #include "common/log.h"
 #include "common/option_flags.h"
 #include "net/confine.h"
@@ -193,6 +194,7 @@ int main(int argc, char **argv)
     struct options options = { .stream_fd = -1, .control_fd = -1 };
     int status;
 
+    host_environ_restrict();
     signal(SIGPIPE, SIG_IGN);
     if (!parse(argc, argv, &options, &error) ||
         (!options.version && !check(&options, &error))) {

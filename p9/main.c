@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/host_environ.h"
 #include "common/inherited.h"
 #include "daemon/daemon.h"
 #include "p9/options.h"
@@ -92,6 +93,7 @@ int main(int argc, char **argv)
 
     if (!inherited_streams_fill())
         return EXIT_FAILURE;
+    host_environ_restrict();
     setlocale(LC_CTYPE, ""); /* for what GLib prints of the options */
     options = p9_options_parse(argc, argv, &error);
     if (!options) {

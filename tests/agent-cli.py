@@ -434,7 +434,8 @@ def doctor(place):
     equal((status, err), (0, ""))
     os.unlink(place.image + "/vmlinuz")
     status, out, err = call(place, "doctor", STEPBACK_QEMU=None,
-                            PATH=place.root, STEPBACK_LIBEXECDIR=place.root)
+                            STEPBACK_PROGRAM_PATH=place.root,
+                            STEPBACK_LIBEXECDIR=place.root)
     equal(status, 1)
     for part in ("apt-get install", "stepback image build", "make install",
                  "stepback-virtiofsd is", "stepback-9pd is", "stepback-net is",
@@ -462,9 +463,9 @@ def boot(place):
           (3, 1, 1))
     equal("the same kernel, powering off at once" in said, True)
     equal(lines[10][1:], ["to", "the hello, for each ms of powering off at once"])
-    out = call(place, *words, TMPDIR=temp, FAKE_QEMU="times")[1].decode()
+    out = call(place, *words, TMPDIR=temp, STEPBACK_FAKE_QEMU="times")[1].decode()
     equal(("kernel\n" in out, "hello" in out), (False, True))
-    status, out, err = call(place, *words, TMPDIR=temp, FAKE_QEMU="exit")
+    status, out, err = call(place, *words, TMPDIR=temp, STEPBACK_FAKE_QEMU="exit")
     equal((status, out), (1, b""))
     contains(err, "cannot allocate everything")
     equal((os.listdir(temp), os.listdir(place.runtime)), ([], []))
@@ -481,6 +482,15 @@ def image_builder(place):
     status, out, err = call(place, "image", "build", "--flavour", "debian",
                             STEPBACK_DATADIR=place.root + "/data")
     equal((status, out), (9, b"2:--flavour debian\n"))
+    with open(builder, "w") as file:
+        file.write("#!/bin/sh\ncat /proc/$$/environ\n")
+    status, out, err = call(place, "image", "build", http_proxy="http://p",
+                            HOME=place.root, XDG_DATA_HOME=place.root,
+                            STEPBACK_DATADIR=place.root + "/data")
+    names = sorted(line.partition(b"=")[0] for line in out.split(b"\0")
+                   if line)
+    equal([name for name in names if not name.startswith(b"STEPBACK_")],
+          [b"HOME", b"LC_ALL", b"PATH", b"XDG_CACHE_HOME", b"http_proxy"])
 
 
 main()

@@ -43,7 +43,7 @@ def mapping_tools(place):
             file.write('#!/bin/sh\nshift\necho "$*" >%s/told\nexit 1\n' %
                        place.root)
         os.chmod(tools + "/" + name, 0o755)
-    return dict(os.environ, PATH=tools + ":" + os.environ["PATH"])
+    return dict(os.environ, STEPBACK_PROGRAM_PATH=tools)
 
 
 @test

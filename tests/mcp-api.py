@@ -315,7 +315,7 @@ def the_machine_is_started_when_needed(place):
     equal(client.tool("get_session_status")["state"], "error")
     equal(client.tool("execute_command", command="echo 1")["stdout"], "1\n")
     equal(server.close(), 0)
-    server = Server(place, env={"FAKE_QEMU": "exit"})
+    server = Server(place, env={"STEPBACK_FAKE_QEMU": "exit"})
     text = server.client.refusal("execute_command", command="echo 1")
     contains(text, "cannot allocate everything")
     status = server.client.tool("get_session_status")

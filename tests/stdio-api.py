@@ -327,7 +327,7 @@ def a_prompt_goes_to_the_agent_command(place):
         {"path": place.share}])[0], 2001)
     equal(agent.error("agent.prompt", prompt="x" * (1 << 20))[0], 4003)
     equal(agent.close(), 0)
-    agent = Agent(place, FAKE_QEMU="noinput")
+    agent = Agent(place, STEPBACK_FAKE_QEMU="noinput")
     agent.start(agent_command="show")
     equal(agent.error("agent.prompt", prompt="x")[0], 2003)
     equal(agent.close(), 0)
@@ -378,7 +378,7 @@ def one_command_at_a_time(place):
 @test
 def why_a_command_was_stopped_counts(place):
     """cancelled or too slow is what it was, though the guest refuses to end it"""
-    agent = Agent(place, FAKE_QEMU="late")
+    agent = Agent(place, STEPBACK_FAKE_QEMU="late")
     agent.start()
     id = agent.send("agent.execute", command="sleep")
     agent.event("event.step_started")

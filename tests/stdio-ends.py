@@ -82,7 +82,7 @@ def an_answer_and_an_end_at_once(place):
 def a_guest_that_ends_no_command(place):
     """a command that is not ended does not outlive its machine; it stays a step"""
     place.mounting()
-    agent = Agent(place, FAKE_QEMU="deaf")
+    agent = Agent(place, STEPBACK_FAKE_QEMU="deaf")
     agent.start()
     id = agent.send("agent.execute", command="sh echo 1 >work; sleep 100")
     agent.event("event.step_started")

@@ -34,20 +34,20 @@ def failed_start(place, wanted, *parts, vm=None, **env):
 def a_missing_qemu_is_told(place):
     """no QEMU: 2003 and the command that installs it"""
     failed_start(place, 2003, "apt-get install", STEPBACK_QEMU=None,
-                 PATH=place.root)
+                 STEPBACK_PROGRAM_PATH=place.root)
 
 
 @test
 def a_failing_qemu_is_told(place):
     """SL-06: QEMU that fails: 2003, its words, and nothing is left"""
-    failed_start(place, 2003, "cannot allocate everything", FAKE_QEMU="exit")
+    failed_start(place, 2003, "cannot allocate everything", STEPBACK_FAKE_QEMU="exit")
 
 
 @test
 def a_silent_guest_is_told(place):
     """a guest that never says hello: 2004 with the console's end"""
     for seconds in (2, 8, 32):
-        message = failed_start(place, 2004, FAKE_QEMU="silent",
+        message = failed_start(place, 2004, STEPBACK_FAKE_QEMU="silent",
                                vm={"boot_timeout_seconds": seconds})
         if "console" in message:
             break  # else a busy machine had not even begun the fake QEMU
@@ -57,8 +57,8 @@ def a_silent_guest_is_told(place):
 @test
 def an_unfit_guest_is_told(place):
     """a guest of another version, or that cannot mount: 2003"""
-    failed_start(place, 2003, "version 0", FAKE_QEMU="old")
-    failed_start(place, 2003, "no such tag", FAKE_QEMU="nomount")
+    failed_start(place, 2003, "version 0", STEPBACK_FAKE_QEMU="old")
+    failed_start(place, 2003, "no such tag", STEPBACK_FAKE_QEMU="nomount")
 
 
 @test
@@ -78,7 +78,7 @@ def a_failing_daemon_is_told(place):
 @test
 def kvm_that_hangs_is_left(place):
     """KVM on which the guest does not come up is left for TCG, with a warning"""
-    agent = Agent(place, FAKE_QEMU="kvm-silent")
+    agent = Agent(place, STEPBACK_FAKE_QEMU="kvm-silent")
     started = agent.start(vm={"accel": "kvm", "boot_timeout_seconds": 6})
     equal(started["payload"]["accel"], "tcg")
     contains(str([m for m in agent.seen if m["type"] == "event.warning"]),
@@ -91,7 +91,7 @@ def kvm_that_hangs_is_left(place):
 @test
 def kvm_that_fails_is_told(place):
     """KVM was asked for and QEMU ends: the error names what goes without"""
-    agent = Agent(place, FAKE_QEMU="exit")
+    agent = Agent(place, STEPBACK_FAKE_QEMU="exit")
     for accel, told in (("kvm", True), ("tcg", False)):
         error = agent.start(vm={"accel": accel})["error"]
         equal(error["number"], 2003)
@@ -228,7 +228,7 @@ def every_end_is_clean(place):
 @test
 def a_stubborn_qemu_is_killed(place):
     """SL-08: QEMU that does not end is killed after a while"""
-    agent = Agent(place, FAKE_QEMU="stubborn")
+    agent = Agent(place, STEPBACK_FAKE_QEMU="stubborn")
     agent.start()
     equal(agent.ask("session.stop")["payload"], {"state": "stopped"})
     equal(agent.children(), [])
@@ -239,7 +239,7 @@ def a_stubborn_qemu_is_killed(place):
 @test
 def a_killed_agent_leaves_nothing(place):
     """SL-08: kill -9: in 2 s all is gone; what is left, by the next start"""
-    agent = Agent(place, FAKE_QEMU="stubborn")
+    agent = Agent(place, STEPBACK_FAKE_QEMU="stubborn")
     agent.start()
     children = agent.children()
     equal(len(children), 3)  # QEMU, its network and the daemon

@@ -173,7 +173,7 @@ def pending_is_held(place):
     """from the question on the status says "held", also before QEMU does"""
     place.mounting()
     fill(place.share)
-    agent = Agent(place, FAKE_QEMU="mute")
+    agent = Agent(place, STEPBACK_FAKE_QEMU="mute")
     agent.start(safeguard={"delete_threshold": 3, "timeout_seconds": 60})
     id = agent.send("agent.execute", command="sh rm f*")
     event = agent.event(TRIGGERED)

@@ -80,13 +80,32 @@ def a_disk_that_fails_leaves_nothing(place):
                    'echo half >"$last"\necho "No space left" >&2\nexit 1\n')
     os.chmod(tools + "/qemu-img", 0o755)
     open(place.image + "/rootfs.ext4", "w").close()
-    agent = Agent(place, PATH=tools + ":" + os.environ["PATH"])
+    agent = Agent(place, STEPBACK_PROGRAM_PATH=tools + ":/usr/bin:/bin")
     number, message = agent.error(
         "session.start", vm_mode="persistent",
         working_directories=[{"path": place.share}])
     equal(number, 2003)
     contains(message, "No space left")
     equal(glob.glob(place.root + "/state/stepback/vm/*/disk*"), [])
+    equal(agent.close(), 0)
+
+
+@test
+def a_disk_of_another_user_is_refused(place):
+    """a machine's disk that another user can change is not used"""
+    agent = with_disk(place)
+    agent.start(vm_mode="persistent")
+    disk, = disks(place)
+    agent.ask("session.stop")
+    folder = os.path.dirname(disk)
+    for mode, owner in ((0o777, -1), (0o700, 65534)):
+        if owner >= 0 and os.geteuid() != 0:
+            continue
+        os.chmod(folder, mode)
+        os.chown(folder, owner, -1)
+        error = agent.start(vm_mode="persistent")["error"]
+        equal(error["number"], 2003)
+        contains(error["message"], "another user can write there")
     equal(agent.close(), 0)
 
 

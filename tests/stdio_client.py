@@ -57,8 +57,8 @@ class Place:
                    XDG_RUNTIME_DIR=self.runtime, STEPBACK_QEMU=FAKE_QEMU,
                    STEPBACK_LIBEXECDIR=self.libexec
                    if os.path.isdir(self.libexec) else BUILDDIR,
-                   STDIO_MOUNTS=self.mounts, STDIO_BUILD=BUILDDIR,
-                   FAKE_QEMU="")
+                   STEPBACK_TEST_MOUNTS=self.mounts, STEPBACK_TEST_BUILD=BUILDDIR,
+                   STEPBACK_FAKE_QEMU="")
         env.update(more)
         return {key: value for key, value in env.items() if value is not None}
 

@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 
 #include "common/errors.h"
+#include "common/host_environ.h"
 #include "common/inherited.h"
 #include "common/real_path.h"
 #include "daemon/daemon.h"
@@ -228,6 +229,7 @@ int main(int argc, char **argv)
 
     if (!inherited_streams_fill())
         return EXIT_FAILURE;
+    host_environ_restrict();
     setlocale(LC_CTYPE, ""); /* for what GLib prints of the options */
     options = options_parse(argv, &error);
     if (!options) {

@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "common/host_environ.h"
+#include "common/host_program.h"
 
 struct unmounter {
     int fd;
@@ -23,29 +25,33 @@ struct unmounter {
 };
 
 /* The daemon has threads: nothing but system calls from here on. */
-static void wait_and_run(int fd, const char *dir)
+static void wait_and_run(int fd, const char *program, const char *dir,
+                         char **env)
 {
+    const char *const argv[] = { program, "-u", "-q", "-z", "--", dir, NULL };
     char byte;
 
     prctl(PR_SET_NAME, "stepback-umount");
     if (fd_keep_one(fd) < 0 || read(3, &byte, 1) != 1)
         _exit(1);
-    execlp("fusermount3", "fusermount3", "-u", "-q", "-z", "--", dir,
-           (char *)NULL);
+    execve(program, (char *const *)argv, env);
     _exit(127);
 }
 
 struct unmounter *unmounter_start(const char *dir)
 {
+    g_autofree char *program = host_program_find("fusermount3");
+    g_auto(GStrv) env = host_environ_new(NULL);
     struct unmounter *unmounter;
     int ends[2];
     pid_t pid;
 
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+    if (!program ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return NULL;
     pid = fork();
     if (pid == 0)
-        wait_and_run(ends[1], dir);
+        wait_and_run(ends[1], program, dir, env);
     fd_close(&ends[1]);
     if (pid < 0) {
         fd_close(&ends[0]);
