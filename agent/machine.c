@@ -373,6 +373,9 @@ struct machine *machine_new(const struct session_config *config,
         machine_free(machine);
         return NULL;
     }
+    if (runtime_dir_note(machine->launch->dir))
+        machine_warn(machine, "runtime_dir",
+                     runtime_dir_note(machine->launch->dir));
     machine->accel = accel_choose(config->accel, &slow);
     if (slow)
         machine_warn(machine, MACHINE_SLOW, slow);

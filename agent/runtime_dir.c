@@ -23,6 +23,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "common/own_folder.h"
 #include "common/real_path.h"
 
 #define PREFIX    "stepback-"
@@ -38,6 +39,8 @@ enum {
 
 struct runtime_dir {
     char *path;
+    char *note; /* why it is not in $XDG_RUNTIME_DIR, or NULL */
+    int dir_fd;
     int lock_fd;  /* of LOCK_FILE; held while it is open */
     int watch_fd; /* its end tells the watch, see below; -1: there is none */
 };
@@ -84,13 +87,16 @@ static void sweep_one(int base_fd, const char *name)
         log_info(LOG_SESSION, "removed %s, which a killed process left", name);
 }
 
-void runtime_dir_sweep(const char *base)
+static void sweep(int base_fd)
 {
-    DIR *stream = opendir(base);
+    int fd = openat(base_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
 
-    if (!stream)
+    if (!stream) {
+        fd_close(&fd);
         return;
+    }
     while ((entry = readdir(stream))) {
         if (g_str_has_prefix(entry->d_name, PREFIX) &&
             strlen(entry->d_name) == strlen(TEMPLATE))
@@ -101,11 +107,11 @@ void runtime_dir_sweep(const char *base)
 
 /* Lock the new folder: an fd or -errno, -ENOENT if the folder was swept from
  * under us. */
-static int lock_new(const char *path)
+static int lock_new(int dir_fd)
 {
-    g_autofree char *file = g_build_filename(path, LOCK_FILE, NULL);
-    fd_auto int fd = open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
-                          0600);
+    fd_auto int fd = openat(dir_fd, LOCK_FILE,
+                            O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                            0600);
     struct stat st;
 
     if (fd < 0)
@@ -153,13 +159,12 @@ static _Noreturn void keep_watch(int pipe_fd, int dir_fd, const char *path)
 
 /* A grandchild, so that it is nobody's to wait for. -1: without it the next
  * start has to clean up. */
-static int start_watch(const char *path)
+static int start_watch(const char *path, int dir_fd)
 {
-    fd_auto int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int ends[2];
     pid_t pid;
 
-    if (dir_fd < 0 || pipe2(ends, O_CLOEXEC) < 0)
+    if (pipe2(ends, O_CLOEXEC) < 0)
         return -1;
     pid = fork();
     if (pid == 0) {
@@ -174,41 +179,61 @@ static int start_watch(const char *path)
     return ends[1];
 }
 
-static struct runtime_dir *make_in(const char *base, GError **error)
+/* ---- making one ---------------------------------------------------------- */
+
+/* A new folder in base_fd: its fd, or -errno. */
+static int make_folder(int base_fd, char *name)
 {
-    g_autofree char *template = g_build_filename(base, TEMPLATE, NULL);
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    int fd;
+
+    for (char *letter = name + strlen(PREFIX); *letter; letter++)
+        *letter = letters[g_random_int_range(0, sizeof(letters) - 1)];
+    if (mkdirat(base_fd, name, 0700) < 0)
+        return -errno;
+    fd = openat(base_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+static gboolean fail(GError **error, const char *base, int number)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "%s: cannot make a runtime folder: %s", base,
+                g_strerror(number));
+    return FALSE;
+}
+
+static struct runtime_dir *make_in(int base_fd, const char *base,
+                                   GError **error)
+{
+    int number = EEXIST;
 
     for (int i = 0; i < ATTEMPTS; i++) {
-        g_autofree char *path = g_strdup(template);
+        char name[] = TEMPLATE;
+        fd_auto int dir_fd = make_folder(base_fd, name);
+        int lock_fd = dir_fd < 0 ? dir_fd : lock_new(dir_fd);
         struct runtime_dir *dir;
-        int lock_fd;
 
-        if (!g_mkdtemp_full(path, 0700)) {
-            g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                        "cannot make a runtime folder in %s: %s", base,
-                        g_strerror(errno));
-            return NULL;
-        }
-        lock_fd = lock_new(path);
-        if (lock_fd == -ENOENT)
+        /* ENOENT: it was swept; EEXIST: the name is taken. */
+        if (lock_fd == -ENOENT || lock_fd == -EEXIST) {
+            number = -lock_fd;
             continue;
+        }
         if (lock_fd < 0) {
-            rmdir(path);
-            g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                        "cannot make a file in the runtime folder %s: %s", path,
-                        g_strerror(-lock_fd));
+            if (dir_fd >= 0)
+                unlinkat(base_fd, name, AT_REMOVEDIR);
+            fail(error, base, -lock_fd);
             return NULL;
         }
         dir = g_new0(struct runtime_dir, 1);
-        dir->path = g_steal_pointer(&path);
+        dir->path = g_build_filename(base, name, NULL);
         dir->lock_fd = lock_fd;
-        dir->watch_fd = start_watch(dir->path);
+        dir->watch_fd = start_watch(dir->path, dir_fd);
+        dir->dir_fd = fd_steal(&dir_fd);
         return dir;
     }
-    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                "cannot make a runtime folder in %s: it is removed again and "
-                "again",
-                base);
+    fail(error, base, number);
     return NULL;
 }
 
@@ -244,34 +269,73 @@ static const char *problem_of(const char *base, const char *const *shared)
     return g_utf8_validate(base, -1, NULL) ? NULL : "not UTF-8";
 }
 
+/* Open $XDG_RUNTIME_DIR, and set its path without symlinks. */
+static int open_own(const char *path, const char *const *shared,
+                    char **ret_path, GError **error)
+{
+    g_autofree char *problem = NULL;
+    fd_auto int fd = own_folder_open(path, ret_path, &problem);
+
+    if (fd >= 0 && problem_of(*ret_path, shared))
+        problem = g_strdup_printf("is %s", problem_of(*ret_path, shared));
+    if (!problem)
+        return fd_steal(&fd);
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "XDG_RUNTIME_DIR: %s %s", path, problem);
+    return -1;
+}
+
+/* Open a folder that all users may write to. */
+static int open_public(const char *path, const char *const *shared,
+                       char **ret_path, GError **error)
+{
+    const char *problem = problem_of(path, shared);
+    int fd = problem ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                    "the folder for sockets, %s, %s%s", path,
+                    problem ? "is " : "cannot be opened: ",
+                    problem ? problem : g_strerror(errno));
+    *ret_path = g_strdup(path);
+    return fd;
+}
+
 struct runtime_dir *runtime_dir_new(const char *const *shared, GError **error)
 {
     const char *const bases[] = { g_getenv("XDG_RUNTIME_DIR"), "/tmp",
                                   "/var/tmp" };
+    g_autofree char *note = NULL;
     g_autoptr(GError) why = NULL;
 
     for (size_t i = 0; i < G_N_ELEMENTS(bases); i++) {
-        const char *problem;
-        struct runtime_dir *dir;
+        g_autofree char *base = NULL;
+        struct runtime_dir *dir = NULL;
+        fd_auto int fd = -1;
 
         if (!bases[i] || !g_path_is_absolute(bases[i]))
             continue;
-        if (why)
-            log_warn(LOG_SESSION, "%s; %s is used", why->message, bases[i]);
         g_clear_error(&why);
-        problem = problem_of(bases[i], shared);
-        if (problem) {
-            g_set_error(&why, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                        "the folder for sockets, %s, is %s", bases[i], problem);
-            continue;
+        fd = (i == 0 ? open_own : open_public)(bases[i], shared, &base, &why);
+        if (fd >= 0) {
+            sweep(fd);
+            dir = make_in(fd, base, &why);
         }
-        runtime_dir_sweep(bases[i]);
-        dir = make_in(bases[i], &why);
-        if (dir)
+        if (dir) {
+            dir->note = note ? g_strdup_printf("%s; using %s", note, base)
+                             : NULL;
             return dir;
+        }
+        g_free(note);
+        note = g_strdup(why->message);
     }
     g_propagate_error(error, g_steal_pointer(&why));
     return NULL;
+}
+
+const char *runtime_dir_note(const struct runtime_dir *dir)
+{
+    return dir->note;
 }
 
 char *runtime_dir_path(const struct runtime_dir *dir, const char *name)
@@ -282,18 +346,14 @@ char *runtime_dir_path(const struct runtime_dir *dir, const char *name)
 
 void runtime_dir_free(struct runtime_dir *dir)
 {
-    int dir_fd;
-
     if (!dir)
         return;
-    dir_fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir_fd >= 0) {
-        remove_contents(dir_fd);
-        close(dir_fd);
-    }
+    remove_contents(dir->dir_fd);
     rmdir(dir->path);
+    fd_close(&dir->dir_fd);
     fd_close(&dir->lock_fd);
     fd_close(&dir->watch_fd);
     g_free(dir->path);
+    g_free(dir->note);
     g_free(dir);
 }

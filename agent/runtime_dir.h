@@ -2,10 +2,11 @@
  *
  * runtime_dir - the private folder of one session's sockets.
  *
- * It is made in $XDG_RUNTIME_DIR, or in /tmp where that is not set, not ours
- * to write, too long for a socket's address, not UTF-8, or within a folder that
- * a guest sees, who could remove the sockets; if /tmp is so, in /var/tmp. Mode
- * 0700.
+ * It is made in $XDG_RUNTIME_DIR if that is a folder of this process's user
+ * alone (own_folder.h): after su or "sudo -E" it is another user's, who could
+ * put links in it. Otherwise, and if that path is too long for a socket's
+ * address, not UTF-8, or within a folder that a guest sees, it is made in /tmp,
+ * or in /var/tmp if a guest sees /tmp. Mode 0700.
  *
  * It goes with its owner, however that one ends: a process that does nothing
  * else waits for the end and removes the folder. Should that one be killed as
@@ -31,7 +32,8 @@ void runtime_dir_free(struct runtime_dir *dir);
 enum { RUNTIME_DIR_NAME_MAX = 16 };
 char *runtime_dir_path(const struct runtime_dir *dir, const char *name);
 
-/* Remove the folders of dead owners from base. Done by runtime_dir_new(). */
-void runtime_dir_sweep(const char *base);
+/* Why it is not in $XDG_RUNTIME_DIR, as a sentence; NULL: it is, or that is not
+ * set. Borrowed. */
+const char *runtime_dir_note(const struct runtime_dir *dir);
 
 #endif

@@ -211,6 +211,8 @@ static char *listen_for_mcp(struct stdio_api *api, const char *given)
 
     if (!path && (api->mcp_dir = runtime_dir_new(NULL, &error)))
         path = runtime_dir_path(api->mcp_dir, "mcp.sock");
+    if (api->mcp_dir && runtime_dir_note(api->mcp_dir))
+        log_warn(LOG_MCP, "%s", runtime_dir_note(api->mcp_dir));
     if (path && !g_utf8_validate(path, -1, NULL))
         g_set_error_literal(&error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                             "the path of their socket is not UTF-8, so that "

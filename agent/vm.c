@@ -113,10 +113,11 @@ static const struct qmp_callbacks qmp_callbacks = {
 static gboolean check_console(gpointer data)
 {
     struct vm *vm = data;
+    fd_auto int fd = open(vm->console_path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
 
-    if (stat(vm->console_path, &st) == 0 && st.st_size > CONSOLE_MAX &&
-        truncate(vm->console_path, 0) == 0)
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > CONSOLE_MAX &&
+        ftruncate(fd, 0) == 0)
         log_warn(LOG_SESSION,
                  "the guest's console was longer than %d bytes; "
                  "what it said is dropped",
@@ -235,7 +236,7 @@ char *vm_describe_end(const struct vm *vm)
 
 char *vm_console_tail(const struct vm *vm)
 {
-    fd_auto int fd = open(vm->console_path, O_RDONLY | O_CLOEXEC);
+    fd_auto int fd = open(vm->console_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     char buffer[CONSOLE_TAIL];
     off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
     ssize_t n = 0;

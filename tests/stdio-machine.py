@@ -6,6 +6,7 @@ lost and end, with a fake QEMU.
 Ids such as SL-06 are the test plan's.
 """
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -166,8 +167,53 @@ def a_shared_runtime_folder_is_left(place):
           "running")
     equal([name for name in os.listdir(inside) if "fs0.sock" in
            os.listdir(inside + "/" + name)], [])
-    contains("\n".join(agent.log()), "is within a shared folder; /tmp is used")
+    contains("\n".join(agent.log()), "is within a shared folder; using /tmp")
     equal(agent.close(), 0)
+
+
+def note_of(place, **env):
+    """The folder that is used in place of XDG_RUNTIME_DIR, and the note."""
+    agent = Agent(place, **env)
+    socket = agent.event("event.ready")["mcp_socket"]
+    agent.start()
+    notes = [m["payload"]["message"] for m in agent.seen
+             if m["payload"].get("code") == "runtime_dir"]
+    used = re.search(r"path=(\S*)/stepback-\w+/fs0", agent.command_line())[1]
+    equal(agent.close(), 0)
+    return used, socket.rpartition("/stepback-")[0], notes
+
+
+@test
+def a_strangers_runtime_folder_is_not_used(place):
+    """XDG_RUNTIME_DIR that another user can change: a private folder, and a note"""
+    run = place.runtime
+    equal(note_of(place), (run, run, []))
+    os.symlink(run, place.root + "/link")
+    equal(note_of(place, XDG_RUNTIME_DIR=place.root + "/link"), (run, run, []))
+    open_place = place.root + "/open"
+    os.makedirs(open_place + "/run", 0o700)
+    os.chmod(open_place, 0o777)
+    cases = [(open_place + "/run", "lies in a folder that another user can "
+              "change"), (place.root + "/none", "cannot be opened: No such")]
+    for mode in (0o755, 0o777, 0o750, 0o1700):
+        path = "%s/mode%o" % (place.root, mode)
+        os.mkdir(path)
+        os.chmod(path, mode)
+        cases.append((path, "has mode %04o, not 0700" % mode))
+    if os.geteuid() == 0:
+        path = place.root + "/strangers"
+        os.makedirs(path + "/run", 0o700)
+        os.chown(path, 65534, 65534)
+        cases += [(path, "belongs to user 65534, not to user 0"),
+                  (path + "/run", "lies in a folder that another")]
+    for path, problem in cases:
+        used, socket, notes = note_of(place, XDG_RUNTIME_DIR=path)
+        equal((path, used, socket), (path, "/tmp", "/tmp"))
+        contains(notes[0], "XDG_RUNTIME_DIR: %s %s" % (path, problem))
+        contains(notes[0], "; using /tmp")
+        if os.path.isdir(path):
+            equal([name for name in os.listdir(path)
+                   if name.startswith("stepback-")], [])
 
 
 @test
