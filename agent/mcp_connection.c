@@ -397,7 +397,7 @@ static const struct jsonl_callbacks channel_callbacks = {
     .line = on_line,
     .closed = on_closed,
     .ended = on_ended,
-    .takes_arrays = true,
+    .takes_any = true,
     .id_member = "id",
 };
 

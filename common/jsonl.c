@@ -119,14 +119,14 @@ static void tell_malformed(struct jsonl_channel *channel, const char *line,
 static void deliver(struct jsonl_channel *channel, const char *line, size_t len)
 {
     json_error_t error;
-    json_t *message = json_loadb(line, len, JSON_REJECT_DUPLICATES, &error);
+    json_t *message = json_loadb(
+        line, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
 
     if (!message) {
         g_autofree char *problem = json_problem_tell(&error);
 
         tell_malformed(channel, line, len, problem);
-    } else if (!json_is_object(message) &&
-               !(channel->callbacks->takes_arrays && json_is_array(message))) {
+    } else if (!json_is_object(message) && !channel->callbacks->takes_any) {
         channel->callbacks->line(channel, JSONL_MALFORMED, NULL,
                                  "a message must be a JSON object",
                                  channel->opaque);

@@ -35,7 +35,8 @@ enum jsonl_status {
 struct jsonl_channel;
 
 struct jsonl_callbacks {
-    /* A line came. message (borrowed) is an object if status is JSONL_OK;
+    /* A line came. message (borrowed) is an object if status is JSONL_OK,
+     * or any value with takes_any;
      * error (borrowed) says what is wrong with it otherwise, and message is the
      * string or integer id_member of it, as far as it could be told, or NULL.
      */
@@ -53,8 +54,8 @@ struct jsonl_callbacks {
      * after jsonl_channel_finish(), or when the peer is gone. It may free the
      * channel. NULL: such a peer counts as closed. */
     void (*ended)(struct jsonl_channel *channel, void *opaque);
-    /* A line may be an array, too: it comes as JSONL_OK. */
-    bool takes_arrays;
+    /* A line may be any JSON value: it comes as JSONL_OK. */
+    bool takes_any;
     /* The member to look for in a line that is not taken; NULL: none. */
     const char *id_member;
 };

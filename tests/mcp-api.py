@@ -31,6 +31,9 @@ def messages_are_json_rpc(place):
     client.message(id="a string", method="ping")
     equal(client.answer("a string")["result"], {})
     for line, code in ((b"{", -32700), (b"nonsense", -32700), (b"[]", -32600),
+                       (b"1", -32600), (b'"x"', -32600), (b"true", -32600),
+                       (b"null", -32600), (b"-1.5e3", -32600),
+                       (b"1 2", -32700), (b'"x', -32700),
                        (b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32600),
                        (b'{"id":1,"method":"ping"}', -32600),
                        (b'{"jsonrpc":"1.0","id":1,"method":"ping"}', -32600),

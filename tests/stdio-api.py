@@ -184,7 +184,8 @@ def bad_requests_are_refused(place):
         number, text = agent.error(type, **payload)
         equal((number, field in text), (wanted, True))
     for line, wanted, field in (
-            (b'{"type":', 1000, ""), (b"[]", 1000, ""),
+            (b'{"type":', 1000, ""), (b"[]", 1000, "JSON object"),
+            (b"1", 1000, "JSON object"), (b'"x"', 1000, "JSON object"),
             (b'{"type":"session.status"}', 1003, "request_id"),
             (b'{"type":"session.status","request_id":5}', 1004, "request_id"),
             (b'{"request_id":"x"}', 1003, "type"),
