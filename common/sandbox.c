@@ -192,6 +192,8 @@ static gboolean find_places(const struct sandbox_options *options,
     places->undo_dir = make_place(options->undo_dir, UNDO_LOG, error);
     if (!places->undo_dir)
         return FALSE;
+    if (options->undo_dir_made)
+        options->undo_dir_made(places->undo_dir);
     if (is_one_mount(places->share, places->undo_dir))
         places->common = common_parent(places->share, places->undo_dir);
     return TRUE;

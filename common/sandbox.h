@@ -55,6 +55,9 @@ struct sandbox_options {
     const char *share;    /* must exist */
     const char *undo_dir; /* made if missing (mode 0700); NULL: none */
 
+    /* Called with its real path before its parent is out of reach; or NULL. */
+    void (*undo_dir_made)(const char *path);
+
     /* Another folder of the server's own, outside the share; likewise. */
     const char *store_dir;
     enum sandbox_mode mode;

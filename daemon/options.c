@@ -10,6 +10,7 @@
 
 #include "common/option_flags.h"
 #include "common/unix_socket.h"
+#include "interceptor/interceptor.h"
 
 gboolean daemon_options_fail(GError **error, const char *format, ...)
 {
@@ -241,6 +242,7 @@ static gboolean complete_sandbox(struct daemon_options *options, GError **error)
             options->modcaps);
     sandbox->share = options->shared_dir;
     sandbox->undo_dir = options->undo_dir;
+    sandbox->undo_dir_made = ic_hide_undo_dir;
     sandbox->read_only = options->read_only;
     sandbox->file_handles = options->file_handles != IC_FILE_HANDLES_NEVER;
     sandbox->modcaps = options->modcaps;

@@ -336,6 +336,12 @@ void ic_set_syslog(bool on);
  * (ERROR_INVALID_DIRECTORY) if the folder does not exist or is "/". */
 char *ic_default_undo_dir(const char *share, GError **error);
 
+/* Hide a log that exists from the git repository around it, and keep "git clean
+ * -x" from removing it, if it is at a default place beside the folder. Opening
+ * a log does so where its parent can be reached; a sandbox must do it before
+ * that is out of reach. */
+void ic_hide_undo_dir(const char *path);
+
 /* From now on. DEFAULT changes nothing. */
 void ic_set_durability(struct ic *ic, enum ic_durability durability);
 

@@ -21,8 +21,8 @@ static const char *const parts[] = {
 
 /* What else there may be. */
 static const char *const kept[] = {
-    "version",    "version.tmp",     "ids", "ids.tmp", "lock",
-    "lost+found", UNDO_LOG_DISCARDED
+    "version",    "version.tmp",      "ids",          "ids.tmp", "lock",
+    "lost+found", UNDO_LOG_DISCARDED, UNDO_LOG_MARKER
 };
 
 static bool is_in(const char *const *names, size_t count, const char *name)

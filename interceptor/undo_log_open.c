@@ -374,6 +374,7 @@ struct undo_log *undo_log_open(const char *path, const char *socket, bool look,
     project_stop(log->dir); /* nor what is made in it */
     if (check_new(log, path, error) && take_lock(log, path, error) &&
         check_version(log, path, error) && open_parts(log, path, error)) {
+        ic_hide_undo_dir(path);
         if (!has_unfinished(log))
             note_owner(log, socket, 0);
         else if (!look)

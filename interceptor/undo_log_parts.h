@@ -21,6 +21,8 @@ struct journal;
 
 #define UNDO_LOG_IN_PROGRESS "in_progress"
 
+#define UNDO_LOG_MARKER ".git" /* undo_log_hide.c */
+
 enum { UNDO_LOG_DIR_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW };
 
 struct undo_log {
