@@ -257,9 +257,27 @@ char *cli_place_command(const struct cli_place *place, const char *command)
     return g_string_free(line, FALSE);
 }
 
+/* JSON leaves DEL and the C1 controls as they are, and in them a terminal finds
+ * commands. */
+static void print_escaped(json_t *answer)
+{
+    char *text = json_dumps(answer, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+
+    for (const char *p = text; p && *p; p++) {
+        if (*p == 0x7f)
+            fputs("\\u007f", stdout);
+        else
+            putchar(*p);
+    }
+    free(text);
+}
+
 void cli_place_print_json(json_t *answer)
 {
-    json_dumpf(answer, stdout, JSON_INDENT(2));
+    if (isatty(STDOUT_FILENO))
+        print_escaped(answer);
+    else
+        json_dumpf(answer, stdout, JSON_INDENT(2));
     putchar('\n');
 }
 

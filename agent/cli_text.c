@@ -46,21 +46,35 @@ static const char *color_of(const char *line)
     return line[0] == '+' ? "\033[32m" : line[0] == '-' ? "\033[31m" : "";
 }
 
-/* A new string. */
+/* Would it be seen as what it is? Marks belong to the letter before them, and
+ * joiners to scripts and emoji; what turns the direction of text would show a
+ * line as another one. */
+static bool is_plain(gunichar c)
+{
+    enum { ZERO_WIDTH_NON_JOINER = 0x200c, ZERO_WIDTH_JOINER };
+
+    return c == '\t' || g_unichar_isprint(c) || g_unichar_ismark(c) ||
+           c == ZERO_WIDTH_NON_JOINER || c == ZERO_WIDTH_JOINER;
+}
+
+/* As less(1) shows it. A new string. */
 static char *printable(const char *line, gsize len)
 {
-    g_autofree char *valid = g_utf8_make_valid(line, (gssize)len);
     GString *text = g_string_new(NULL);
 
-    for (const char *p = valid; *p; p = g_utf8_next_char(p)) {
-        gunichar c = g_utf8_get_char(p);
+    for (const char *end = line + len; line < end;) {
+        gunichar c = g_utf8_get_char_validated(line, end - line);
+        bool valid = (gint32)c >= 0;
 
-        if (c == '\t' || g_unichar_isprint(c) || g_unichar_iszerowidth(c))
+        if (!valid)
+            g_string_append_printf(text, "<%02X>", (guchar)*line);
+        else if (is_plain(c))
             g_string_append_unichar(text, c);
-        else if (c < ' ')
-            g_string_append_printf(text, "^%c", (char)(c + '@'));
+        else if (c < ' ' || c == 0x7f)
+            g_string_append_printf(text, "^%c", (char)(c ^ '@'));
         else
-            g_string_append(text, "\357\277\275");
+            g_string_append_printf(text, "<U+%04X>", c);
+        line = valid ? g_utf8_next_char(line) : line + 1;
     }
     return g_string_free(text, FALSE);
 }
