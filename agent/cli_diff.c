@@ -24,6 +24,7 @@ struct request {
     enum cli_color color;
     bool found; /* set: there was something wanted */
 };
+    gint64 cut; /* set: how many changes the log does not list */
 
 /* The path itself, or what is below it. */
 static bool is_below(const char *path, const char *wanted)
@@ -113,6 +114,7 @@ static gboolean diff(struct request *r, gint64 step, json_t *files,
         json_decref(answer);
     } while (ok && first > 0);
     if (ok && !r->found && r->paths[0]) {
+        r->cut = json_integer_value(json_object_get(answer, "cut"));
         /* It may have been meant for a step. */
         g_set_error(error, STEPBACK_ERROR, ERROR_NOT_FOUND,
                     "step %" G_GINT64_FORMAT " changed nothing at %s%s", step,
@@ -125,6 +127,17 @@ static gboolean diff(struct request *r, gint64 step, json_t *files,
 static int go(struct request *r)
 {
     g_autoptr(GError) error = NULL;
+/* The log lists no more than the first changes of a step. */
+static void warn_of_cut(const struct request *r, gint64 step)
+{
+    g_autofree char *text = g_strdup_printf(
+        "step %" G_GINT64_FORMAT " has %" G_GINT64_FORMAT
+        " more changes, which are not in this patch",
+        step, r->cut);
+
+    cli_place_warn(text);
+}
+
     json_t *files = json_array();
     gint64 step = r->step ? r->step : newest_step(r->place, &error);
     int exit_code = CLI_OK;
@@ -132,14 +145,17 @@ static int go(struct request *r)
     if (!step || !diff(r, step, files, &error)) {
         exit_code = cli_place_failed(r->place, error, NULL, r->json);
     } else if (r->json) {
-        json_t *answer = json_pack("{s:I, s:O}", "step_id", (json_int_t)step,
-                                   "files", files);
+        json_t *answer = json_pack("{s:I, s:O, s:I}", "step_id",
+                                   (json_int_t)step, "files", files, "cut",
+                                   (json_int_t)r->cut);
 
         cli_place_print_json(answer);
         json_decref(answer);
     }
     json_decref(files);
     return exit_code;
+    } else if (r->cut > 0) {
+        warn_of_cut(r, step);
 }
 
 /* "[STEP] [PATH...]": what is no number is a path. */

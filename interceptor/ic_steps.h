@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ic_steps - a part of interceptor.h: steps, undo, safeguards, and the protocol that
- * steers them.
+ * ic_steps - a part of interceptor.h: steps, undo, safeguards, and the protocol
+ * that steers them.
  */
 #ifndef STEPBACK_IC_STEPS_H
 #define STEPBACK_IC_STEPS_H
@@ -213,20 +213,25 @@ struct ic_file_diff {
     enum ic_change_type type;
     char *path;
     char *from;                      /* IC_RENAMED: the old path; else NULL */
-    struct ic_version before, after; /* of IC_METADATA without data */
+    struct ic_version before, after; /* without data where only the mode or
+                                      * the path is another */
 };
 
-/* What a step changed, as it was before it and after it: for each of its
- * changes (ic_step_info), a part of them at a time. first: 0, and then what
- * *ret_next was, until that is 0. *ret_diffs: a new array of struct
- * ic_file_diff *. What others have changed since is taken for the step's,
+/* What a step changed, as it was before it and after it, path by path: those of
+ * its changes (ic_step_info) and, where a folder was renamed, of all files in
+ * it. No path is there twice, but for a folder that came where a file was, or
+ * the other way round. A part at a time. first: 0, and then what *ret_next was,
+ * until that is 0. *ret_diffs: a new array of struct ic_file_diff *. *ret_cut:
+ * how many of the step's changes the log does not list. What others have
+ * changed since is taken for the step's,
  * where no newer step has kept what was there.
  *
  * ERROR_INVALID_FIELD: there is no such step; ERROR_TOO_LARGE: more than 1,000
  * steps are newer; ERROR_STEP_ACTIVE; ERROR_STEP_UNPROTECTED, ERROR_PREIMAGE_*:
  * this step, or a newer one, is not whole. */
 gboolean ic_diff(struct ic *ic, int64_t id, unsigned first,
-                 GPtrArray **ret_diffs, unsigned *ret_next, GError **error);
+                 GPtrArray **ret_diffs, unsigned *ret_next, size_t *ret_cut,
+                 GError **error);
 
 /* Redo the newest rollbacks, newest first: the folder is again what it was
  * before them, and the steps are in the history again. Possible until the next

@@ -8,6 +8,7 @@
  */
 #include "interceptor/past.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -323,9 +324,8 @@ static int look_up_part(const struct past *past, struct past_node *dir,
     return 0;
 }
 
-int past_resolve_in(const struct past *past, const char *path,
-                    unsigned dir_level, unsigned level,
-                    struct past_node *ret_node)
+int past_resolve(const struct past *past, const char *path, unsigned level,
+                 struct past_node *ret_node)
 {
     g_auto(GStrv) names = g_strsplit(path, "/", -1);
     struct past_node node = { .ino = past->ic->root->ino };
@@ -335,8 +335,7 @@ int past_resolve_in(const struct past *past, const char *path,
     if (node.fd < 0)
         return node.fd;
     for (size_t i = 0; rc == 0 && names[i]; i++)
-        rc = look_up_part(past, &node, names[i],
-                          names[i + 1] ? dir_level : level);
+        rc = look_up_part(past, &node, names[i], level);
     if (rc < 0)
         past_node_clear(&node);
     else
@@ -344,10 +343,53 @@ int past_resolve_in(const struct past *past, const char *path,
     return rc;
 }
 
-int past_resolve(const struct past *past, const char *path, unsigned level,
-                 struct past_node *ret_node)
+/* ---- folders ------------------------------------------------------------- */
+
+static int add_name(int fd, const struct dirent *entry, void *opaque)
 {
-    return past_resolve_in(past, path, level, level, ret_node);
+    g_hash_table_add(opaque, g_strdup(entry->d_name));
+    return 0;
+}
+
+static int list_now(int fd, GHashTable *names)
+{
+    return sys_dir_each_fd(sys_reopen(fd, O_RDONLY | O_DIRECTORY), add_name,
+                           names);
+}
+
+static void list_then(const struct past *past, const struct past_node *dir,
+                      unsigned level, GHashTable *names)
+{
+    for (unsigned i = level; i < past->steps->len; i++) {
+        const struct step_inode *record = past_record(past, dir, i);
+
+        for (guint k = 0;
+             record && record->bindings && k < record->bindings->len; k++) {
+            const struct step_binding *binding = g_ptr_array_index(
+                record->bindings, k);
+
+            g_hash_table_add(names, g_strdup(binding->name));
+        }
+    }
+}
+
+int past_list(const struct past *past, const char *path, unsigned level,
+              GHashTable **ret_names)
+{
+    g_autoptr(GHashTable)
+        names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    struct past_node dir;
+    int rc = past_resolve(past, path, level, &dir);
+
+    if (rc < 0)
+        return rc;
+    if (dir.fd >= 0)
+        rc = list_now(dir.fd, names);
+    list_then(past, &dir, level, names);
+    past_node_clear(&dir);
+    if (rc == 0)
+        *ret_names = g_steal_pointer(&names);
+    return rc;
 }
 
 void past_node_clear(struct past_node *node)

@@ -57,10 +57,11 @@ const struct step_inode *past_record(const struct past *past,
 int past_resolve(const struct past *past, const char *path, unsigned level,
                  struct past_node *ret_node);
 
-/* The same, in the folder that was meant at another level. */
-int past_resolve_in(const struct past *past, const char *path,
-                    unsigned dir_level, unsigned level,
-                    struct past_node *ret_node);
+/* The names that a step, or nobody, has left in the folder that this path meant
+ * at this level: a new set. Some of them may name nothing at that level. 0 or
+ * -errno, as past_resolve(). */
+int past_list(const struct past *past, const char *path, unsigned level,
+              GHashTable **ret_names);
 void past_node_clear(struct past_node *node);
 
 #endif

@@ -61,25 +61,49 @@ static int read_now(struct past_file *file)
 }
 
 static const struct step_inode *content_record(const struct past *past,
-                                               const struct past_file *file,
+                                               const struct past_node *node,
                                                unsigned step)
 {
-    const struct step_inode *record = past_record(past, &file->node, step);
+    const struct step_inode *record = past_record(past, node, step);
 
     return record && record->flags & STEP_DATA ? record : NULL;
 }
 
-/* The size at its level: before the first step that changed the content. */
-static int64_t find_size(const struct past *past, const struct past_file *file,
-                         int64_t now)
+/* The size at a level: before the first step that changed the content. */
+static int64_t find_size(const struct past *past, const struct past_node *node,
+                         unsigned level, int64_t now)
 {
-    for (unsigned i = file->level; i < past->steps->len; i++) {
-        const struct step_inode *record = content_record(past, file, i);
+    for (unsigned i = level; i < past->steps->len; i++) {
+        const struct step_inode *record = content_record(past, node, i);
 
         if (record)
             return record->data_size;
     }
     return now;
+}
+
+/* The mode at a level: before the first step that changed the metadata. */
+static mode_t find_mode(const struct past *past, const struct past_node *node,
+                        unsigned level, mode_t now)
+{
+    for (unsigned i = level; i < past->steps->len; i++) {
+        const struct step_inode *record = past_record(past, node, i);
+
+        if (record && record->meta)
+            return record->meta->mode;
+    }
+    return now;
+}
+
+int past_stat(const struct past *past, const struct past_node *node,
+              unsigned level, mode_t *ret_mode, int64_t *ret_size)
+{
+    struct stat now = { 0 };
+    int rc = node->fd < 0 ? 0 : sys_stat_fd(node->fd, &now);
+
+    *ret_mode = find_mode(past, node, level, now.st_mode);
+    *ret_size = find_size(past, node, level, now.st_size);
+    return rc;
 }
 
 static int start_symlink(struct past_file *file)
@@ -94,11 +118,8 @@ static int start_symlink(struct past_file *file)
     return 0;
 }
 
-static int start_regular(const struct past *past, struct past_file *file,
-                         int64_t now, size_t most)
+static int start_regular(struct past_file *file, int64_t size, size_t most)
 {
-    int64_t size = find_size(past, file, now);
-
     if (size < 0 || (uint64_t)size > most) {
         file->left_out = true;
         return 0;
@@ -108,53 +129,30 @@ static int start_regular(const struct past *past, struct past_file *file,
     return file->node.fd < 0 ? 0 : read_now(file);
 }
 
-/* The mode at its level: before the first step that changed the metadata. */
-static mode_t find_mode(const struct past *past, const struct past_file *file,
-                        mode_t now)
-{
-    for (unsigned i = file->level; i < past->steps->len; i++) {
-        const struct step_inode *record = past_record(past, &file->node, i);
-
-        if (record && record->meta)
-            return record->meta->mode;
-    }
-    return now;
-}
-
 /* Of what is no more: only records. */
-static int start_gone(const struct past *past, struct past_file *file,
-                      size_t most)
+static int start_gone_symlink(struct past_file *file)
 {
     const struct meta *meta = file->node.gone->meta;
 
-    file->mode = find_mode(past, file, 0);
-    if (S_ISLNK(file->mode) && meta && meta->target && !file->mode_only) {
+    if (meta && meta->target) {
         file->bytes = g_strdup(meta->target);
         file->len = strlen(file->bytes);
     }
-    return S_ISREG(file->mode) && !file->mode_only
-               ? start_regular(past, file, 0, most)
-               : 0;
+    return 0;
 }
 
 static int start_any(const struct past *past, struct past_file *file,
                      size_t most)
 {
-    struct stat st;
-    int rc;
+    int64_t size;
+    int rc = past_stat(past, &file->node, file->level, &file->mode, &size);
 
-    if (file->node.fd < 0)
-        return start_gone(past, file, most);
-    rc = sys_stat_fd(file->node.fd, &st);
     if (rc < 0)
         return rc;
-    file->mode = find_mode(past, file, st.st_mode);
-    if (file->mode_only)
-        return 0;
-    if (S_ISLNK(st.st_mode))
-        return start_symlink(file);
-    return S_ISREG(st.st_mode) ? start_regular(past, file, st.st_size, most)
-                               : 0;
+    if (S_ISLNK(file->mode))
+        return file->node.fd < 0 ? start_gone_symlink(file)
+                                 : start_symlink(file);
+    return S_ISREG(file->mode) ? start_regular(file, size, most) : 0;
 }
 
 /* A file that its own mode, or a folder's, keeps from us costs its own content,
@@ -237,7 +235,8 @@ static int prepare(const struct past *past, GPtrArray *files, unsigned index,
 {
     for (guint i = 0; i < files->len; i++) {
         struct past_file *file = g_ptr_array_index(files, i);
-        const struct step_inode *record = content_record(past, file, index);
+        const struct step_inode *record = content_record(past, &file->node,
+                                                         index);
         int rc = 0;
 
         if (!record || !file->bytes || !S_ISREG(file->mode) ||

@@ -10,7 +10,6 @@
 struct past_file {
     struct past_node node; /* owned */
     unsigned level;
-    bool mode_only; /* its content is not wanted */
 
     /* Set by past_content_read(): */
     mode_t mode; /* 0: not known */
@@ -22,6 +21,10 @@ struct past_file {
 /* A new one, whose node (taken) is set. */
 struct past_file *past_file_new(const struct past_node *node, unsigned level);
 void past_file_free(struct past_file *file);
+
+/* What a node's mode and size were at this level. 0 or -errno. */
+int past_stat(const struct past *past, const struct past_node *node,
+              unsigned level, mode_t *ret_mode, int64_t *ret_size);
 
 /* Read these struct past_file, each of at most max_file bytes and all of
  * max_total; others are left out, and those that may not be read. 0 or -errno;

@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 
@@ -139,7 +140,7 @@ def diff_left_out(place):
     for line in (b"Binary files a/bin and b/bin differ (mode 100755, was 100644)",
                  b"Binary files a/gone and /dev/null differ",
                  b"Binary files /dev/null and b/made differ",
-                 b"Binary files a/linked and b/linked differ (mode 120777, "
+                 b"Binary files a/linked and b/linked differ (mode 120000, "
                  b"was 100644)",
                  b"Binary files a/old name and b/moved differ",
                  b"Files a/big and b/big are too long to compare, or cannot be "
@@ -210,15 +211,167 @@ def diff_refused(place):
 
 @test
 def diff_on_a_terminal(place):
-    """what a file holds does nothing to the terminal"""
+    """what a file or a name holds does nothing to the terminal"""
+    held = (b"\x1b]0;title\x07 \x1b]52;c;eA==\x07 \x1b[31m \x7f \r \x08 "
+            b"\xc2\x9b31m \x9b31m \xff \xe2\x80\xae \xcc\x88a \xe2\x82\xac\tb\n")
     daemon = Daemon(place)
     try:
-        daemon.step(1, "printf 'a\\033]0;title\\007b\\n' > text")
+        with open(place.root + "/held", "wb") as file:
+            file.write(held)
+        daemon.step(1, "cat ../held > text; ln -s \"$(cat ../held)\" link;"
+                    "echo > \"$(cat ../held)\"; printf '\\302\\23331m\\177' > ../name;"
+                    "echo > \"$(cat ../name)\"")
     finally:
         daemon.end()
-    out = on_terminal(place, "diff", "-C", place.share, NO_COLOR="1")
-    contains(out, "+a^[]0;title^Gb\n")
-    equal(out.count("\033"), 0)
+    equal(call(place, "diff", "1", "text", "-C", place.share)[1].split(b"+")[-1],
+          held)
+    for words in ([], ["--color=always"], ["--json"]):
+        out = on_terminal(place, "diff", *words, "-C", place.share, NO_COLOR="1")
+        if words == ["--color=always"]:
+            for color in "", "1", "32", "36":
+                out = out.replace("\033[%sm" % color, "")
+        odd = {c for c in out if ord(c) < 0x20 and c not in "\n\t" or
+               0x7f <= ord(c) < 0xa0 or c == "\u202e"}
+        equal(odd, set())
+        if not words:
+            contains(out, "+^[]0;title^G ^[]52;c;eA==^G ^[[31m ^? ^M ^H "
+                     "<U+009B>31m <9B>31m <FF> <U+202E> \u0308a \u20ac\tb\n")
+
+
+@test
+def diff_is_cut(place):
+    """diff says when the log does not list all of a step's changes"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "for i in $(seq 1050); do : > f$i; done")
+        daemon.step(2, ": > g")
+    finally:
+        daemon.end()
+    status, out, err = call(place, "diff", "1", "-C", place.share)
+    equal((status, out.count(b"diff --git")), (0, 1000))
+    contains(err, "step 1 has 50 more changes, which are not in this patch")
+    equal(json.loads(call(place, "diff", "1", "-C", place.share,
+                          "--json")[1])["cut"], 50)
+    equal(call(place, "diff", "2", "-C", place.share)[2], "")
+
+
+@test
+def diff_of_a_large_folder(place):
+    """of a renamed folder with very many files, diff says what is missing"""
+    os.mkdir(place.share + "/d")
+    for number in range(26000):
+        with open(place.share + "/d/%d" % number, "w"):
+            pass
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "mv d e; echo x > f")
+    finally:
+        daemon.end()
+    status, out, err = call(place, "diff", "1", "-C", place.share)
+    equal((status, err, out.count(b"rename from")), (0, "", 0))
+    contains(out, b"Folder renamed: d to e (too many files in it: they are not "
+             b"in this patch)\n")
+    contains(out, b"diff --git a/f b/f\n")
+    subprocess.run(["git", "apply", "-R"], cwd=place.share, input=out,
+                   check=True)
+    equal(os.listdir(place.share), ["e"])
+
+
+# What becomes of a path: the command before the step, and that of the step.
+CASES = {
+    "the same content": ("echo a > f", "cp f t; cat t > f; rm t"),
+    "the same content, replaced": ("echo a > f", "cp f t; mv t f"),
+    "another mode, git's": ("echo a > f", "chmod 755 f"),
+    "another mode, none of git's": ("echo a > f", "chmod 600 f"),
+    "set-id": ("echo a > f; chmod 755 f", "chmod 4711 f; echo b > f"),
+    "a symlink": ("", "ln -s nowhere l"),
+    "a symlink, and back": ("ln -s a l", "ln -sfn b l"),
+    "a symlink goes": ("ln -s a l", "rm l"),
+    "a symlink moves to where it was in the way":
+        ("mkdir d; echo x > d/x; ln -s d l", "mv l t; mkdir l; mv t l/in; echo > l/x"),
+    "a file becomes a symlink": ("echo a > f", "ln -sf x f"),
+    "a symlink becomes a file": ("ln -s x f", "rm f; echo a > f"),
+    "a file becomes a folder": ("echo a > f", "rm f; mkdir f; echo b > f/g"),
+    "a folder becomes a symlink": ("mkdir d; echo a > d/f", "rm -r d; ln -s x d"),
+    "a folder becomes a file": ("mkdir d; echo a > d/f", "rm -r d; echo x > d"),
+    "a folder moves": ("mkdir d; echo a > d/f; ln -s f d/l", "mv d e"),
+    "a folder moves, and a file in it changes":
+        ("mkdir -p d/s; echo a > d/s/f; echo b > d/g", "mv d e; echo c >> e/s/f;"
+         "chmod +x e/g; echo new > e/new"),
+    "folders change places":
+        ("mkdir d e; echo a > d/f; echo b > e/f; echo c > e/g",
+         "mv d t; mv e d; mv t e; echo x >> e/f"),
+    "a folder moves into one that moves":
+        ("mkdir d e; echo a > d/f; echo b > e/g", "mv d e/d; mv e h; rm h/g"),
+    "a folder moves to where one was":
+        ("mkdir d e; echo a > d/f; echo b > e/f", "rm -r d; mv e d"),
+    "empty files": (": > e; echo a > f", ": > f; rm e; : > g"),
+    "no newline at the end": ("printf a > f; echo b > g", "printf b > f; printf b > g"),
+    "odd names": ("", "for n in ' a' 'a ' 'a b' 'a\tb' 'a\"b' 'a\\b' \"$(printf 'a\\nb')\""
+                  " \"$(printf 'a\\377')\" \"$(printf '\\001')\" -rf 'é' '...';"
+                  "do echo x > \"./$n\"; done; mkdir 'x b'; echo x > 'x b/x'"),
+    "odd names move": ("mkdir 'd d'; echo x > 'd d/a\tb'; echo y > 'd d/a b'",
+                       "mv 'd d' 'e\"e'; mkdir 'x b'; mv 'e\"e/a b' 'x b/x'"),
+    "odd names go": ("echo x > 'a b'; echo > 'a\"b'", "rm a*; : > 'c d'"),
+    "special files": ("mkfifo p; mkfifo q", "rm p; mkfifo r; mv q s"),
+    "a special file becomes one of git's": ("mkfifo p; echo a > f",
+                                            "rm p f; echo x > p; mkfifo f"),
+    "hard links": ("echo a > f; echo b > g", "ln f h; mv g i; ln i j; rm i"),
+    "binary": ("printf 'a\\0' > b; echo a > f", "printf 'b\\0' > b; echo b > f"),
+    "CRLF and white space": ("printf 'a\\r\\nb \\n' > f", "printf 'a\\r\\nc\\t\\n' > f"),
+    "empty folders": ("mkdir d; mkdir -p e/e", "rmdir d; mv e h; mkdir i"),
+    "a mode, of a folder": ("mkdir d", "chmod 700 d"),
+    "git's own": ("mkdir .git; echo a > .git/x; echo a > f",
+                  "echo b > .git/x; echo b > f; mkdir -p s/.GIT s/GIT~1;"
+                  "echo > s/.GIT/y; echo > s/GIT~1/z; echo > '.git .';"
+                  "mv .git/x g; ln -s x .gitmodules; echo ok > .gitignore"),
+}
+# Of these git has no words for a part, which stays as it is.
+PARTLY = ("a special file becomes one of git's", "binary", "git's own")
+
+
+@test
+def diff_of_each_kind(place):
+    """git apply takes the patch of each kind of change, both ways"""
+    trees = []
+    daemon = Daemon(place)
+    try:
+        for number, (kind, commands) in enumerate(CASES.items()):
+            folder = "k%d" % number
+            top = place.share + "/" + folder
+            os.mkdir(top)
+            copies = [place.root + "/%s%d" % (folder, i) for i in (0, 1)]
+            for i, command in enumerate(commands):
+                if i == 0:
+                    subprocess.run(["sh", "-ec", command], cwd=top, check=True)
+                else:
+                    daemon.step(number + 1, "cd %s; %s" % (folder, command))
+                shutil.copytree(top, copies[i], symlinks=True,
+                                ignore_dangling_symlinks=True,
+                                ignore=lambda at, names: [
+                                    n for n in names if stat.S_ISFIFO(
+                                        os.lstat(at + "/" + n).st_mode)])
+            trees.append((kind, copies, [tree(copy) for copy in copies]))
+    finally:
+        daemon.end()
+    for number, (kind, copies, states) in enumerate(trees):
+        status, patch, err = call(place, "diff", str(number + 1), "-C",
+                                  place.share)
+        equal((kind, status, err), (kind, 0, ""))
+        if b"diff --git" not in patch:
+            if kind not in PARTLY:
+                equal((kind, *states[1:]), (kind, *states[:1]))
+            continue
+        for way, (copy, wanted) in enumerate(zip(copies, states[::-1])):
+            words = ["git", "apply", "-p2", "--whitespace=nowarn"] + ["-R"] * way
+            for more in (["--check"], []):
+                done = subprocess.run(
+                    words + more, cwd=copy, input=patch, capture_output=True,
+                    env={**os.environ, "GIT_DIR": place.root + "/none"})
+                equal((kind, way, done.returncode, done.stderr),
+                      (kind, way, 0, b""))
+            if kind not in PARTLY:
+                equal((kind, way, tree(copy)), (kind, way, wanted))
 
 
 main()

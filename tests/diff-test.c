@@ -71,74 +71,59 @@ static void compare_content(json_t *version, const char *path,
     g_assert_cmpmem(told, told_len, real, real_len);
 }
 
-/* name: the path, in the folder dir as it was. A file of several names that
- * got this one only in the step had others before. */
+/* name: the path, in the folder dir as it was. */
 static void compare(json_t *version, const char *dir, const char *name,
-                    bool metadata, bool may_be_new)
+                    bool bare)
 {
     g_autofree char *path = g_build_filename(dir, name, NULL);
     struct stat st;
-    int rc = lstat(path, &st);
 
     g_test_message("%s", path);
-    if (rc < 0 && may_be_new)
-        return;
-    g_assert_cmpint(rc, ==, 0);
+    g_assert_cmpint(lstat(path, &st), ==, 0);
     g_assert_cmpint(json_integer_value(json_object_get(version, "mode")), ==,
                     st.st_mode);
-    if (metadata)
+    if (bare)
         g_assert_null(json_object_get(version, "content"));
     else
         compare_content(version, path, &st);
 }
 
-/* The path that it had before, if a folder above it was renamed: the nearest
- * one says. */
-static char *old_path(json_t *files, const char *path)
+/* One of a folder that was renamed is told without its content. */
+static void compare_moved(const char *before, const char *old,
+                          const char *after, const char *name)
 {
-    char *old = g_strdup(path);
-    size_t nearest = 0, i;
-    json_t *file;
+    g_autofree char *a = g_build_filename(before, old, NULL);
+    g_autofree char *b = g_build_filename(after, name, NULL);
+    g_autofree char *command = g_strdup_printf("cmp -- '%s' '%s'", a, b);
 
-    json_array_foreach(files, i, file)
-    {
-        g_autofree char *to = json_bytes_get(file, "path", NULL);
-        g_autofree char *from = json_bytes_get(file, "from", NULL);
-        size_t len = strlen(to);
-
-        if (!from || len <= nearest || strncmp(path, to, len) != 0 ||
-            path[len] != '/')
-            continue;
-        nearest = len;
-        g_free(old);
-        old = g_strconcat(from, path + len, NULL);
-    }
-    return old;
+    if (g_file_test(b, G_FILE_TEST_IS_REGULAR) &&
+        !g_file_test(b, G_FILE_TEST_IS_SYMLINK))
+        g_assert_cmpint(system(command), ==, 0);
 }
 
-static void compare_file(struct copies *c, guint step, json_t *files,
-                         json_t *file)
+static void compare_file(struct copies *c, guint step, json_t *file)
 {
     const char *change = json_string_value(json_object_get(file, "change"));
-    bool metadata = strcmp(change, "metadata") == 0;
+    const char *last = g_ptr_array_index(c->dirs, step - 1);
+    const char *next = g_ptr_array_index(c->dirs, step);
     g_autofree char *path = json_bytes_get(file, "path", NULL);
     g_autofree char *from = json_bytes_get(file, "from", NULL);
     json_t *before = json_object_get(file, "before");
     json_t *after = json_object_get(file, "after");
-    bool deleted = strcmp(change, "deleted") == 0;
-    g_autofree char *old = from      ? g_strdup(from)
-                           : deleted ? g_strdup(path)
-                                     : old_path(files, path);
+    bool bare = strcmp(change, "metadata") == 0 ||
+                (from && !json_object_get(after, "content") &&
+                 !json_object_get(after, "left_out"));
 
     if (strcmp(change, "created") == 0)
         g_assert_true(json_is_null(before));
     else
-        compare(before, g_ptr_array_index(c->dirs, step - 1), old, metadata,
-                strcmp(change, "modified") == 0);
-    if (deleted)
+        compare(before, last, from ? from : path, bare);
+    if (strcmp(change, "deleted") == 0)
         g_assert_true(json_is_null(after));
     else
-        compare(after, g_ptr_array_index(c->dirs, step), path, metadata, false);
+        compare(after, next, path, bare);
+    if (from && bare)
+        compare_moved(last, from, next, path);
 }
 
 /* All parts of a step's diff: a new array. */
@@ -179,7 +164,7 @@ static guint compare_all(struct copies *c)
 
         g_test_message("step %d", (int)id);
         json_array_foreach(files, k, file)
-            compare_file(c, c->dirs->len - 1 - (guint)i, files, file);
+            compare_file(c, c->dirs->len - 1 - (guint)i, file);
         told += (guint)json_array_size(files);
         json_decref(files);
     }
