@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/cli.h"
+#include "agent/cli_lookup.h"
 #include "agent/cli_options.h"
 #include "agent/cli_place.h"
 #include "agent/cli_text.h"
@@ -23,8 +24,8 @@ struct request {
     bool json;
     enum cli_color color;
     bool found; /* set: there was something wanted */
-};
     gint64 cut; /* set: how many changes the log does not list */
+};
 
 /* The path itself, or what is below it. */
 static bool is_below(const char *path, const char *wanted)
@@ -43,9 +44,11 @@ static bool is_wanted(const struct request *r, json_t *file)
     g_autofree char *from = json_bytes_get(file, "from", NULL);
     bool wanted = !r->paths[0];
 
-    for (size_t i = 0; path && r->paths[i]; i++)
-        wanted |= is_below(path, r->paths[i]) ||
-                  (from && is_below(from, r->paths[i]));
+    for (size_t i = 0; path && r->paths[i]; i++) {
+        g_autofree char *there = cli_lookup_path(r->place, r->paths[i]);
+
+        wanted |= is_below(path, there) || (from && is_below(from, there));
+    }
     return wanted;
 }
 
@@ -111,10 +114,10 @@ static gboolean diff(struct request *r, gint64 step, json_t *files,
 
         ok = answer && tell(r, answer, files, error);
         first = json_integer_value(json_object_get(answer, "next"));
+        r->cut = json_integer_value(json_object_get(answer, "cut"));
         json_decref(answer);
     } while (ok && first > 0);
     if (ok && !r->found && r->paths[0]) {
-        r->cut = json_integer_value(json_object_get(answer, "cut"));
         /* It may have been meant for a step. */
         g_set_error(error, STEPBACK_ERROR, ERROR_NOT_FOUND,
                     "step %" G_GINT64_FORMAT " changed nothing at %s%s", step,
@@ -124,9 +127,6 @@ static gboolean diff(struct request *r, gint64 step, json_t *files,
     return ok;
 }
 
-static int go(struct request *r)
-{
-    g_autoptr(GError) error = NULL;
 /* The log lists no more than the first changes of a step. */
 static void warn_of_cut(const struct request *r, gint64 step)
 {
@@ -138,6 +138,9 @@ static void warn_of_cut(const struct request *r, gint64 step)
     cli_place_warn(text);
 }
 
+static int go(struct request *r)
+{
+    g_autoptr(GError) error = NULL;
     json_t *files = json_array();
     gint64 step = r->step ? r->step : newest_step(r->place, &error);
     int exit_code = CLI_OK;
@@ -151,11 +154,11 @@ static void warn_of_cut(const struct request *r, gint64 step)
 
         cli_place_print_json(answer);
         json_decref(answer);
+    } else if (r->cut > 0) {
+        warn_of_cut(r, step);
     }
     json_decref(files);
     return exit_code;
-    } else if (r->cut > 0) {
-        warn_of_cut(r, step);
 }
 
 /* "[STEP] [PATH...]": what is no number is a path. */
@@ -195,6 +198,7 @@ int cli_diff(int argc, char **argv)
             entries, false, &argc, &argv)) {
         request.json = json;
         parse_arguments(&request, argv + 1);
+        cli_lookup_place(&place);
         exit_code = color && !cli_color_parse(color, &request.color)
                         ? cli_options_wrong("diff: --color=%s is not auto, "
                                             "always or never",

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/cli.h"
+#include "agent/cli_lookup.h"
 #include "agent/cli_options.h"
 #include "agent/cli_place.h"
 #include "agent/cli_summary.h"
@@ -171,7 +172,7 @@ static bool is_new(const struct cli_place *place, GError **error)
                     dir, g_strerror(errno));
         return false;
     }
-    above = cli_place_above(dir);
+    above = cli_lookup_above(dir);
     return !above;
 }
 
@@ -218,8 +219,10 @@ int cli_history(int argc, char **argv)
                               argv[1]);
         else if (limit < 1 || limit > CLI_MAX_STEPS)
             cli_options_wrong("history: --limit is a number from 1");
-        else
+        else {
+            cli_lookup_place(&place);
             exit_code = history(&place, limit, json);
+        }
     }
     cli_place_clear(&place);
     return exit_code;

@@ -109,6 +109,7 @@ static bool check_paths(const struct cli_machine *machine, const char *command)
         const char *option, *path;
     } paths[] = {
         { "-C", folder_of(machine) },
+        { "-C", machine->place.below },
         { "--undo-dir", machine->place.undo_dir },
         { "--kernel", machine->kernel },
         { "--initrd", machine->initrd },

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/cli.h"
+#include "agent/cli_lookup.h"
 #include "agent/cli_options.h"
 #include "agent/cli_summary.h"
 #include "agent/undo_client.h"
@@ -21,6 +22,7 @@ void cli_place_clear(struct cli_place *place)
 {
     g_free(place->dir);
     g_free(place->undo_dir);
+    g_free(place->below);
 }
 
 /* In one line of a terminal, which is cleared at the end. */
@@ -188,31 +190,6 @@ json_t *cli_place_go(const struct cli_place *place, const char *type,
     return answer;
 }
 
-static bool has_log(const char *dir)
-{
-    g_autofree char *undo_dir = ic_default_undo_dir(dir, NULL);
-    g_autofree char *version = undo_dir
-                                   ? g_build_filename(undo_dir, "version", NULL)
-                                   : NULL;
-
-    return version && g_file_test(version, G_FILE_TEST_IS_REGULAR);
-}
-
-char *cli_place_above(const char *dir)
-{
-    g_autofree char *at = realpath(dir, NULL);
-
-    while (at && strcmp(at, "/") != 0) {
-        char *parent = g_path_get_dirname(at);
-
-        g_free(at);
-        at = parent;
-        if (has_log(at))
-            return g_steal_pointer(&at);
-    }
-    return NULL;
-}
-
 char *cli_place_inside(const char *dir)
 {
     g_autofree char *logs = g_build_filename(dir, ".stepback", NULL);
@@ -296,16 +273,17 @@ static void print_json_error(const GError *error, json_t *data)
  * place that was not named. A new string, or NULL. */
 static char *name_log(const char *dir)
 {
-    g_autofree char *above = cli_place_above(dir);
+    g_autofree char *above = cli_lookup_above(dir);
     g_autofree char *log = ic_default_undo_dir(dir, NULL);
 
     if (above)
         return g_strdup_printf("A folder above it has a log: %s", above);
-    return has_log(dir) ? g_strdup_printf("That is what the log %s says; one "
-                                          "that is elsewhere is named with "
-                                          "--undo-dir.",
-                                          log)
-                        : NULL;
+    return cli_lookup_has_log(dir)
+               ? g_strdup_printf("That is what the log %s says; one "
+                                 "that is elsewhere is named with "
+                                 "--undo-dir.",
+                                 log)
+               : NULL;
 }
 
 /* What helps against an error, or NULL. A new string. */

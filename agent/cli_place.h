@@ -9,9 +9,10 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* As given on the command line: owned, NULL if they were not. */
+/* As given on the command line: owned, NULL if they were not. below: of
+ * cli_lookup.h, where the caller is in dir, or NULL. */
 struct cli_place {
-    char *dir, *undo_dir;
+    char *dir, *undo_dir, *below;
 };
 
 /* Their options' entries, as initialisers of an array of GOptionEntry. */
@@ -31,8 +32,8 @@ struct cli_place {
 void cli_place_clear(struct cli_place *place);
 
 /* Open the log, make one request that looks, or "discard", close it. payload is
- * taken. NULL: error, and its data in *ret_data (which may be NULL), if there is
- * any. */
+ * taken. NULL: error, and its data in *ret_data (which may be NULL), if there
+ * is any. */
 json_t *cli_place_ask(const struct cli_place *place, const char *type,
                       json_t *payload, json_t **ret_data, GError **error);
 
@@ -48,10 +49,6 @@ json_t *cli_place_history(const struct cli_place *place, int limit,
 json_t *cli_place_go(const struct cli_place *place, const char *type,
                      gint64 steps, bool force, json_t **ret_data,
                      GError **error);
-
-/* The nearest folder above dir whose default place holds an undo log: a new
- * string, or NULL. */
-char *cli_place_above(const char *dir);
 
 /* An undo log of a folder in dir, beside that: a new string, or NULL. Logs
  * further below are not looked for. */

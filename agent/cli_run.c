@@ -19,8 +19,9 @@
 #include <unistd.h>
 
 #include "agent/cli.h"
-#include "agent/cli_options.h"
+#include "agent/cli_lookup.h"
 #include "agent/cli_machine.h"
+#include "agent/cli_options.h"
 #include "agent/cli_place.h"
 #include "agent/cli_summary.h"
 #include "agent/machine.h"
@@ -39,6 +40,7 @@ struct run {
     GMainLoop *loop;
     struct session *session;
     char *command;
+    const char *cwd; /* in the folder; NULL: the folder itself */
     gint64 timeout;
     char *undo_hint;
     bool chatty;
@@ -168,7 +170,7 @@ static bool on_event(const char *type, json_t *payload, bool droppable,
         take_recovery(payload);
     } else if (strcmp(type, "event.warning") == 0 && text &&
                !log_enabled(LOG_LEVEL_WARN) && !is_slow(payload)) {
-        fprintf(stderr, CLI_PROGRAM ": warning: %s\n", text);
+        cli_place_warn(text);
     }
     json_decref(payload);
     return true;
@@ -219,6 +221,7 @@ static void on_started(json_t *payload, const GError *error, json_t *data,
     struct run *run = opaque;
     const struct session_command command = {
         .command = run->command,
+        .cwd = run->cwd,
         .timeout_seconds = (unsigned)run->timeout,
     };
 
@@ -243,7 +246,7 @@ static void on_started(json_t *payload, const GError *error, json_t *data,
 struct run_options {
     struct cli_machine machine;
     gint64 timeout;
-    gboolean verbose;
+    gboolean verbose, separate_log;
 };
 
 /* One word is shell text; several are the words of one command. */
@@ -259,23 +262,42 @@ static char *build_command(int count, char **words)
     return g_string_free(command, FALSE);
 }
 
-/* Its log tells of this folder's changes as somebody else's. */
-static void warn_of_log_above(const struct run_options *options)
+/* Its log tells of this folder's changes as another program's. */
+static void warn_of_log_above(const char *above)
 {
-    g_autofree char *above = options->machine.place.undo_dir
-                                 ? NULL
-                                 : cli_place_above(
-                                       options->machine.place.dir
-                                           ? options->machine.place.dir
-                                           : ".");
+    g_autofree char *text = g_strdup_printf(
+        "%s, above this folder, has an undo log of its own. What is run here "
+        "is a step of this folder's log, and an edit from outside for that "
+        "one.",
+        above);
 
-    if (above)
-        fprintf(stderr,
-                CLI_PROGRAM ": warning: %s, above this folder, has an undo log "
-                            "of its own. What is run here is a step of this "
-                            "folder's log, and an edit from outside for that "
-                            "one.\n",
-                above);
+    cli_place_warn(text);
+}
+
+/* In a folder below one that has a log, the command is a step of that log. With
+ * -C no more is shared than was named. FALSE: refused, and told. */
+static bool find_place(struct run_options *options)
+{
+    struct cli_place *place = &options->machine.place;
+    const char *dir = place->dir ? place->dir : ".";
+    bool own = place->undo_dir || cli_lookup_has_log(dir);
+    g_autofree char *above = place->undo_dir ? NULL : cli_lookup_above(dir);
+    g_autofree char *word = above ? cli_place_quote(above) : NULL;
+
+    if (own || options->separate_log) {
+        if (above)
+            warn_of_log_above(above);
+        return true;
+    }
+    if (above && place->dir) {
+        cli_options_failed("%s: the undo log of %s covers this folder; add "
+                           "--separate-log for a log of its own, or share all "
+                           "of that folder: -C %s",
+                           dir, above, word);
+        return false;
+    }
+    cli_lookup_place(place);
+    return true;
 }
 
 /* The other way round: the guest sees the logs of folders in this one. */
@@ -308,7 +330,6 @@ static int run_command(struct run *run, const struct run_options *options)
         cli_options_failed("cannot make an eventfd: %s", g_strerror(errno));
         return CLI_RUN_FAILED;
     }
-    warn_of_log_above(options);
     warn_of_logs_in(options);
     run->loop = g_main_loop_new(NULL, FALSE);
     run->session = session_new(options->verbose ? "info" : "error", &callbacks,
@@ -316,6 +337,7 @@ static int run_command(struct run *run, const struct run_options *options)
     run->undo_hint = cli_place_command(&options->machine.place, "undo");
     run->chatty = options->verbose || isatty(STDERR_FILENO);
     run->timeout = options->timeout;
+    run->cwd = options->machine.place.below;
     if (run->chatty)
         fprintf(stderr, CLI_PROGRAM ": starting the VM...\n");
     session_start(run->session, config, on_started, run);
@@ -343,6 +365,8 @@ static int parse_and_run(int argc, char **argv, struct run_options *options)
           "stop the command after so many seconds (exit code 124)", "S" },
         { "verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,
           "say what is done", NULL },
+        { "separate-log", 0, 0, G_OPTION_ARG_NONE, &options->separate_log,
+          "keep a log of this folder alone, although one above has one", NULL },
         { NULL },
     };
     static const char details[] =
@@ -361,6 +385,8 @@ static int parse_and_run(int argc, char **argv, struct run_options *options)
     if (argc < 2)
         return cli_options_wrong("run: what is to be run? For example: "
                                  "stepback run -- ls");
+    if (!find_place(options))
+        return CLI_RUN_FAILED;
     if (!check_options(options))
         return CLI_USAGE;
     log_set_human(CLI_PROGRAM);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/cli.h"
+#include "agent/cli_lookup.h"
 #include "agent/cli_options.h"
 #include "agent/cli_place.h"
 #include "agent/cli_summary.h"
@@ -369,10 +370,12 @@ int cli_undo(int argc, char **argv)
             cli_options_wrong("undo: --discard undoes no steps");
         else if (yes && !forget)
             cli_options_wrong("undo: --yes goes with --discard");
-        else if (forget)
+        else if (forget) /* of no folder but the one that was named */
             exit_code = discard(&place, yes, json);
-        else
+        else {
+            cli_lookup_place(&place);
             exit_code = go(&request);
+        }
     }
     cli_place_clear(&place);
     return exit_code;
@@ -400,6 +403,7 @@ static int run_verb(int argc, char **argv, const struct verb *verb,
         const struct request request = { verb, &place, (gint64)steps, force,
                                          json };
 
+        cli_lookup_place(&place);
         exit_code = go(&request);
     }
     cli_place_clear(&place);

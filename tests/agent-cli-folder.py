@@ -12,7 +12,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cli_case import Daemon, call, overlay, run  # noqa: E402
 from daemon_case import says  # noqa: E402
-from stdio_client import Skip, contains, equal, main, test  # noqa: E402
+from stdio_client import PROGRAM, Skip, contains, equal, main, test  # noqa: E402
 
 
 @test
@@ -318,7 +318,95 @@ def snapshot(place):
 
 @test
 def log_above(place):
-    """in a folder below one that has a log, that is said"""
+    """in a folder below one that has a log, that log is used, and named"""
+    below = place.share + "/below/it"
+    os.makedirs(below)
+    found = "stepback: using the undo log of %s\n" % place.share
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one; echo 1 > below/it/f; echo 1 > below/g")
+        equal(call(place, "preview", "-C", below)[::2], (0, found))
+    finally:
+        daemon.end()
+    for words in (["history"], ["preview"], ["diff", "1"], ["undo"], ["redo"],
+                  ["undo", "--dry-run"]):
+        status, out, err = call(place, *words, "-C", below)
+        equal((words, status, err), (words, 0, found))
+        done = subprocess.run([PROGRAM, *words], cwd=below, timeout=60,
+                              env=place.environment(), capture_output=True)
+        if words != ["undo"] and words != ["redo"]:
+            equal((words, done.stdout, done.stderr.decode()),
+                  (words, out, found))
+        if words == ["undo"]:
+            equal(os.listdir(below), [])
+    # Paths are relative to where the caller is, and may lead out of it.
+    for path, names in (("f", [b"below/it/f"]), (".", [b"below/it/f"]),
+                        ("../g", [b"below/g"]),
+                        ("..", [b"below/g", b"below/it/f"])):
+        status, out, err = call(place, "diff", "1", path, "-C", below)
+        equal((path, status, [line.split(b" b/")[1] for line in
+                              out.splitlines() if line.startswith(b"diff")]),
+              (path, 0, names))
+    # To forget is for the folder alone that was named.
+    status, out, err = call(place, "undo", "--discard", "-C", below)
+    equal((status, out), (1, b""))
+    contains(err, "A folder above it has a log: " + place.share)
+    # An undo log that was named, or a folder's own, is the one.
+    status, out, err = call(place, "history", "-C", below, "--undo-dir",
+                            place.root + "/none")
+    equal(found in err, False)
+
+
+@test
+def run_below_a_log(place):
+    """run below a folder with a log is a step of it, and starts there"""
+    below = place.share + "/below/it"
+    os.makedirs(below)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+    finally:
+        daemon.end()
+    place.mounting()
+    done = subprocess.run([PROGRAM, "run", "--accel", "tcg", "--",
+                           "sh pwd; echo x > made"], cwd=below, timeout=60,
+                          env=place.environment(), capture_output=True)
+    contains(done.stderr.decode(),
+             "stepback: using the undo log of %s\n" % place.share)
+    equal((done.returncode, done.stdout.endswith(b"/below/it\n")), (0, True))
+    equal(os.listdir(below), ["made"])
+    equal(os.path.exists(place.share + "/below/.stepback"), False)
+    status, out, err = call(place, "undo", "-C", below)
+    equal((status, os.listdir(below)), (0, []))
+    shutil.rmtree(place.libexec)
+    # No more is shared than -C says.
+    status, out, err = run(place, "-C", below, "--", "echo x")
+    equal((status, out), (125, b""))
+    contains(err, "%s: the undo log of %s covers this folder; add "
+             "--separate-log for a log of its own, or share all of that "
+             "folder: -C %s" % (below, place.share, place.share))
+    equal(os.path.exists(place.share + "/below/.stepback"), False)
+    status, out, err = run(place, "-C", below, "--separate-log", "--", "echo x")
+    equal((status, out), (0, b"x\n"))
+    contains(err, "warning: " + place.share)
+    status, out, err = run(place, "-C", below, "--", "echo x")
+    equal((status, out), (0, b"x\n"))
+    contains(err, "warning: " + place.share)
+    os.rename(place.share + "/below/.stepback", place.share + "/.stepback")
+    status, out, err = run(place, "--", "echo x")
+    equal((status, out, "warning" in err), (0, b"x\n", True))
+    contains(err, "warning: %s/.stepback/it is the undo log of a folder in "
+             "this one" % place.share)
+    shutil.rmtree(place.share + "/.stepback")
+    status, out, err = run(place, "--", "echo x")
+    equal((status, out, "warning" in err), (0, b"x\n", False))
+
+
+@test
+def log_above_of_another_user(place):
+    """the log of a folder above that is another user's is not used"""
+    if os.geteuid() != 0:
+        raise Skip("only root can make one")
     below = place.share + "/below"
     os.mkdir(below)
     daemon = Daemon(place)
@@ -326,20 +414,44 @@ def log_above(place):
         daemon.step(1, "echo 1 > one")
     finally:
         daemon.end()
-    for command in ("history", "undo", "redo"):
-        status, out, err = call(place, command, "-C", below)
-        equal((command, status, out), (command, 1, b""))
-        contains(err, "A folder above it has a log: " + place.share)
-    status, out, err = run(place, "-C", below, "--", "echo x")
-    equal((status, out), (0, b"x\n"))
-    contains(err, "warning: " + place.share)
-    status, out, err = run(place, "--", "echo x")
-    equal((status, out, "warning" in err), (0, b"x\n", True))
-    contains(err, "warning: %s/.stepback/below is the undo log of a folder in "
-             "this one" % place.share)
-    shutil.rmtree(place.share + "/.stepback")
-    status, out, err = run(place, "--", "echo x")
-    equal((status, out, "warning" in err), (0, b"x\n", False))
+    log = place.root + "/.stepback/share"
+    for path, link in ((log, None), (place.root + "/.stepback", None),
+                       (log, place.root + "/elsewhere")):
+        if link:
+            os.rename(path, link)
+            os.symlink(link, path)
+        else:
+            os.chown(path, 1234, 1234)
+        for words in (["history"], ["undo"], ["diff", "1"]):
+            status, out, err = call(place, *words, "-C", below)
+            contains(err, "stepback: %s: its undo log belongs to another user "
+                     "and is not used" % place.share)
+            equal((words, status), (words, 0 if words == ["history"] else 1))
+        if not link:
+            os.chown(path, 0, 0)
+    equal(sorted(os.listdir(place.share)), ["below", "one"])
+
+
+@test
+def log_above_on_another_filesystem(place):
+    """no log above another filesystem's root is used, which it does not cover"""
+    below = place.share + "/below"
+    os.mkdir(below)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+    finally:
+        daemon.end()
+    if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", below],
+                      stderr=subprocess.DEVNULL).returncode:
+        raise Skip("cannot mount")
+    try:
+        os.mkdir(below + "/sub")
+        for folder in below, below + "/sub":
+            status, out, err = call(place, "undo", "-C", folder)
+            equal((status, "using" in err), (1, False))
+    finally:
+        subprocess.run(["umount", below], check=True)
 
 
 main()
