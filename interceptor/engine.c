@@ -359,6 +359,7 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
                  options->durability == IC_DURABILITY_POWER);
     parking_init(&ic->parking);
     safeguard_init(&ic->guard);
+    stale_init(&ic->stale);
     ic->events = events_new(options->event, options->event_opaque);
     ic->packer = packer_new();
     ic->drain = options->no_timer;
@@ -403,6 +404,7 @@ void ic_close(struct ic *ic)
     ic_step_info_free(ic->recovered);
     events_free(ic->events);
     parking_clear(&ic->parking);
+    stale_clear(&ic->stale);
     durable_clear(&ic->durable);
     pthread_mutex_destroy(&ic->names);
     pthread_rwlock_destroy(&ic->gate);

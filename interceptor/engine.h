@@ -30,6 +30,7 @@
 #include "interceptor/interceptor.h"
 #include "interceptor/parking.h"
 #include "interceptor/safeguard.h"
+#include "interceptor/stale.h"
 #include "interceptor/packer.h"
 #include "interceptor/undo_log.h"
 #include "interceptor/watch.h"
@@ -65,6 +66,7 @@ struct ic {
     _Atomic bool notes_leave;       /* for watch_inotify.c */
     struct parking parking;         /* what stands against changes */
     struct safeguard guard;
+    struct stale stale; /* what the client has to be told */
 
     /* NULL: no undo. It may be set later, with the gate write-locked. */
     struct undo_log *_Atomic log;
@@ -95,9 +97,9 @@ struct ic {
 /* Once, before all else. */
 void engine_init_gate(struct ic *ic);
 
-/* A change begins: waits for the gate and leaves it read-locked, or fails
- * (-EROFS, -EIO, -EPERM, IC_PARKED) and does not. */
-int engine_enter(struct ic *ic, const struct ic_inode *inode);
+/* A change of the inode begins: waits for the gate and leaves it read-locked,
+ * or fails (-EROFS, -EIO, -EPERM, -ESTALE, IC_PARKED) and does not. */
+int engine_enter(struct ic *ic, struct ic_inode *inode);
 
 /* Is it of something mounted below the share, which the log cannot hold? */
 bool engine_is_mounted(const struct ic *ic, const struct ic_inode *inode);

@@ -72,7 +72,7 @@ static void tell_mounted(struct ic *ic)
                     ic->share);
 }
 
-int engine_enter(struct ic *ic, const struct ic_inode *inode)
+int engine_enter(struct ic *ic, struct ic_inode *inode)
 {
     int rc;
 
@@ -87,10 +87,11 @@ int engine_enter(struct ic *ic, const struct ic_inode *inode)
     rc = pass_gate(ic);
     /* A change that is refused shows, too, that a command is not at rest. */
     note_change(ic);
-    if (rc == 0 && ic->broken) {
+    if (rc < 0)
+        return rc;
+    rc = ic->broken ? ic->broken : inode_check(inode);
+    if (rc < 0)
         pthread_rwlock_unlock(&ic->gate);
-        return ic->broken;
-    }
     return rc;
 }
 

@@ -37,6 +37,12 @@ bool ic_inode_ref_open(struct ic_inode *inode);
 uint64_t ic_inode_tag(const struct ic_inode *inode);
 bool ic_inode_change_tag(struct ic_inode *inode, uint64_t from, uint64_t to);
 
+/* -ESTALE if the inode was last seen under a name and has none in the share
+ * now, which another process, or a rollback, has seen to; else 0. For a server
+ * whose client keeps names: it may have opened the inode by such a name, and
+ * what it writes would be lost. With a reference; one fstat(2). */
+int ic_inode_check_named(struct ic_inode *inode);
+
 /* Close so many fds of inodes that are held and not used. Returns how many. */
 unsigned ic_release_fds(struct ic *ic, unsigned n);
 
@@ -89,6 +95,39 @@ int ic_stat_held(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat);
  * removed, and which is being freed still. 0 or -errno. */
 int ic_statvfs(struct ic *ic, struct ic_inode *inode,
                struct statvfs *ret_statvfs);
+
+/* ---- what the client believes -------------------------------------------- */
+
+/* Something that the client knows by its server's tags (ic_inode_tag()), never
+ * 0 where it says so. It is not as the client has it. */
+struct ic_stale {
+    /* Not NULL: a name in the folder dir means another inode now, or none. */
+    const char *name;
+    uint64_t dir;
+
+    /* 0: not known to the client. Else its content and attributes may be
+     * others now; or, removed: it is no folder, had that name, and is in the
+     * share no more. */
+    uint64_t inode;
+    bool removed;
+};
+
+/* From now on, call tell with what a rollback, a redo, ic_write_file() or
+ * another process has changed of what has a tag; the list is borrowed for the
+ * call. wait: return when the client cannot act on the old state any more; the
+ * caller of the rollback waits for it. Else (what other processes do; by a
+ * watcher, so that some of it is not told) do not wait for the client. It runs
+ * in any thread, with none of the engine's locks held, and may call only
+ * ic_inode_*(). NULL: when this has returned, the former one is not running.
+ *
+ * Without it, and for a client that cannot be told: let it look each name up
+ * whenever it uses one. In any case a change of an inode that a rollback has
+ * removed from the share fails with -ESTALE (but not of one that the client
+ * has removed itself and has still open), and so does ic_open() of it. */
+void ic_set_stale(struct ic *ic,
+                  void (*tell)(const struct ic_stale *list, size_t n, bool wait,
+                               void *opaque),
+                  void *opaque);
 
 /* ---- changes of names ---------------------------------------------------- */
 

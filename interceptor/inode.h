@@ -50,6 +50,7 @@
 #ifndef INTERCEPTOR_INODE_H
 #define INTERCEPTOR_INODE_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -85,6 +86,7 @@ struct ic_inode {
     _Atomic uint64_t guard_epoch; /* in which no safeguard asks about it */
     _Atomic unsigned log_links;   /* links that the undo log holds */
     _Atomic bool has_much;        /* it had INODE_MUCH_DATA once */
+    _Atomic bool suspect;         /* inode_note_suspect() */
 
     /* The shard's lock. */
     bool in_table;
@@ -112,6 +114,27 @@ struct ic_inode {
  * that it is freed by its last fd, and that is closed by a thread (closer.h).
  */
 #define INODE_MUCH_DATA ((off_t)64 << 20)
+
+/* A rollback may have removed it from the share: whoever changes it is to look
+ * first. */
+void inode_note_suspect(struct ic_inode *inode);
+
+/* A client has looked it up: if it is there it is no suspect any more. With a
+ * reference or a hold. */
+void inode_note_found(struct ic_inode *inode);
+
+/* Has it no name in the share, as far as that can be told without opening it?
+ * Links that the log holds are none. With a reference or a hold. */
+bool inode_is_gone(struct ic_inode *inode);
+
+/* 0, or -ESTALE: a rollback has removed it. */
+static inline int inode_check(struct ic_inode *inode)
+{
+    return atomic_load_explicit(&inode->suspect, memory_order_relaxed) &&
+                   inode_is_gone(inode)
+               ? -ESTALE
+               : 0;
+}
 
 /* It has, or had, so much data: a hint. */
 void inode_note_size(struct ic_inode *inode, off_t size);

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "common/fd.h"
-#include "interceptor/inode.h"
+#include "interceptor/inode_parts.h"
 #include "interceptor/sys.h"
 
 /* Of closed folders above one another; places may also lead in a circle. */
@@ -115,15 +115,6 @@ static bool is_in_place(struct ic_inode *inode)
     return rc == 0 && st.st_ino == inode->ino && st.st_dev == inode->dev;
 }
 
-/* Is it no name of the client's any more? What the log has of it is none. */
-static bool is_removed(const struct ic_inode *inode, const struct stat *st)
-{
-    unsigned log_links = atomic_load(&inode->log_links);
-
-    return st->st_nlink == 0 || (log_links > 0 && (S_ISDIR(inode->type) ||
-                                                   st->st_nlink <= log_links));
-}
-
 static bool is_reserved(const struct ic_inode *inode, int fd)
 {
     const struct inode_table_limits *limits = inode_table_limits(inode->table);
@@ -143,7 +134,7 @@ static bool may_close(struct ic_inode *inode, const struct print *print)
         return false;
     if (is_reserved(inode, inode->fd))
         return true;
-    if (is_removed(inode, &st))
+    if (inode_has_no_name(inode, &st))
         return false;
     return (print->has_handle && limits->handles != IC_FILE_HANDLES_NEVER) ||
            is_in_place(inode);

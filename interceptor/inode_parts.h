@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inode_parts - the table of inodes, for inode.c, inode_meet.c and
- * inode_ring.c alone.
+ * inode_parts - the table of inodes, for the inode_*.c alone.
  */
 #ifndef INTERCEPTOR_INODE_PARTS_H
 #define INTERCEPTOR_INODE_PARTS_H
@@ -31,6 +30,9 @@ struct inode_table {
     void *opaque;
     struct closer *closer; /* of removed files with much data; or NULL */
 };
+
+/* Does nothing but the log hold it? What the log has of it is no name. */
+bool inode_has_no_name(const struct ic_inode *inode, const struct stat *st);
 
 struct inode_shard *inode_shard_of(struct inode_table *table, dev_t dev,
                                    ino_t ino);

@@ -93,20 +93,26 @@ static int lookup_by_opening(struct ic *ic, struct ic_inode *dir,
     return 0;
 }
 
+static int check_name(struct ic_inode *dir, const char *name)
+{
+    return engine_is_name(name) ? inode_check(dir) : -EINVAL;
+}
+
 int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
               struct ic_inode **ret_inode, struct stat *ret_stat)
 {
     struct ic_inode *inode;
     struct stat st;
-    int rc = 0;
+    int rc = check_name(dir, name);
 
-    if (!engine_is_name(name))
-        return -EINVAL;
+    if (rc < 0)
+        return rc;
     inode = inode_table_look(ic->inodes, dir, name, &st);
     if (!inode)
         rc = lookup_by_opening(ic, dir, name, &inode, &st);
     if (rc < 0)
         return rc;
+    inode_note_found(inode);
     if (ret_stat) {
         take_stat(inode, &st);
         *ret_stat = st;
@@ -141,23 +147,25 @@ static int meet(struct ic *ic, struct ic_inode *dir, const char *name,
 int ic_lookup_lazy(struct ic *ic, struct ic_inode *dir, const char *name,
                    struct ic_inode **ret_inode, struct stat *ret_stat)
 {
-    int rc = engine_is_name(name)
-                 ? meet(ic, dir, name, INODE_LISTED, ret_inode, ret_stat)
-                 : -EINVAL;
+    int rc = check_name(dir, name);
 
     if (rc == 0)
-        take_stat(*ret_inode, ret_stat);
-    return rc;
+        rc = meet(ic, dir, name, INODE_LISTED, ret_inode, ret_stat);
+    if (rc < 0)
+        return rc;
+    inode_note_found(*ret_inode);
+    take_stat(*ret_inode, ret_stat);
+    return 0;
 }
 
 int ic_lookup_uncached(struct ic *ic, struct ic_inode *dir, const char *name,
                        struct ic_inode **ret_inode, struct stat *ret_stat)
 {
     struct ic_inode *inode;
-    int rc = 0;
+    int rc = check_name(dir, name);
 
-    if (!engine_is_name(name))
-        return -EINVAL;
+    if (rc < 0)
+        return rc;
     inode = inode_table_look(ic->inodes, dir, name, ret_stat);
     if (inode)
         hold_only(inode);
@@ -165,6 +173,7 @@ int ic_lookup_uncached(struct ic *ic, struct ic_inode *dir, const char *name,
         rc = meet(ic, dir, name, INODE_LOOKED_UP, &inode, ret_stat);
     if (rc < 0)
         return rc;
+    inode_note_found(inode);
     take_stat(inode, ret_stat);
     *ret_inode = inode;
     return 0;

@@ -344,13 +344,17 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
               const char *name, struct stat *ret_stat)
 {
     bool unnamed = false;
-    int rc = mutate_begin(ic, dir, name);
+    int rc = inode_check(inode); /* before a step begins, as that ends redo */
 
+    if (rc == 0)
+        rc = mutate_begin(ic, dir, name);
     if (rc < 0)
         return rc;
     if (engine_is_mounted(ic, inode))
         return mutate_finish(ic, -EXDEV);
-    rc = check_free(dir, name);
+    rc = inode_check(inode);
+    if (rc == 0)
+        rc = check_free(dir, name);
     if (rc == 0)
         rc = check_linkable(inode, &unnamed);
     /* Its home, while the tree still shows it: the new name is none. */

@@ -137,8 +137,10 @@ int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd)
                   O_NOATIME | O_DIRECTORY | O_TRUNC;
     bool changes = flags & O_TRUNC;
     bool writes = (flags & O_ACCMODE) != O_RDONLY;
-    int fd, rc = 0;
+    int fd, rc = inode_check(inode);
 
+    if (rc < 0)
+        return rc;
     if (S_ISLNK(inode->type))
         return -ELOOP;
     if (!S_ISREG(inode->type) && !S_ISDIR(inode->type))

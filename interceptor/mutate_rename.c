@@ -383,12 +383,17 @@ static int rename_begun(struct ic *ic, struct rename_end *from,
                         struct rename_end *to, unsigned flags)
 {
     struct inode_victim victim;
-    int rc = mutate_begin(ic, from->dir, from->name);
+    int rc = inode_check(to->dir); /* before a step begins, as that ends redo */
 
+    if (rc == 0)
+        rc = mutate_begin(ic, from->dir, from->name);
     if (rc < 0)
         return rc;
-    if (mutate_is_removed(to->dir))
-        return mutate_finish(ic, -ENOENT);
+    rc = inode_check(to->dir);
+    if (rc == 0 && mutate_is_removed(to->dir))
+        rc = -ENOENT;
+    if (rc < 0)
+        return mutate_finish(ic, rc);
     victim = mutate_hold_name(ic, to->dir,
                               flags & RENAME_EXCHANGE ? NULL : to->name);
     for (int i = 0; i < MUTATE_RACE_TRIES; i++) {

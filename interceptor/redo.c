@@ -294,6 +294,7 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
     g_autoptr(restore_auto) restore = restore_new(
         ic->log, step, dir, ic->root->fd, ic->held, flags, error);
     struct progress progress;
+    gboolean done;
     int rc;
 
     *ret_untouched = target->dir < 0;
@@ -313,7 +314,9 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
     redo_set_keep(restore, target);
     progress_start(&progress, ic->events, "redo", step->id, ic->progress_ms);
     restore_set_progress(restore, &progress);
-    if (!restore_run(restore, error)) {
+    done = restore_run(restore, error);
+    stale_gather(ic, step, restore_survey(restore));
+    if (!done) {
         stuck_explain(step, ic->root->fd, restore_errno(restore), error);
         return FALSE;
     }

@@ -190,6 +190,8 @@ gboolean replace_file(struct ic *ic, const struct ic_file_write *request,
     gboolean ok = write_file_find(ic, request->path, &r.target, error) &&
                   replace(&r, ret_info, error);
 
+    if (ok)
+        stale_tell_path(ic, request->path);
     parking_thread_waits(waited);
     fd_close(&r.fd);
     write_file_target_clear(&r.target);

@@ -49,10 +49,13 @@ void rollback_lock_gate(struct ic *ic)
 
 void rollback_unlock_gate(struct ic *ic)
 {
+    GArray *stale = stale_take(ic);
+
     inode_table_end_move(ic->inodes);
     atomic_store(&ic->last_leave_ms, engine_now_ms());
     pthread_rwlock_unlock(&ic->gate);
     parking_end_rollback(&ic->parking);
+    stale_tell(ic, stale); /* after what was parked is free to go on */
 }
 
 /* The last chance to tell what others have put into its folders. */

@@ -428,6 +428,7 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
     struct redo_target target;
     struct keeping keeping = { .keep = -1 };
     struct progress progress;
+    bool done;
     int rc;
 
     if (!restore || !restore_check(restore, error))
@@ -446,10 +447,12 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
     progress_start(&progress, ic->events, "rollback", step->id,
                    ic->progress_ms);
     restore_set_progress(restore, &progress);
-    if (!restore_run(restore, &cause) &&
-        (!is_full(restore_errno(restore)) ||
-         !run_without_redo(ic, step, dir, flags, &target, keeping.keep,
-                           keeping.marked))) {
+    done = restore_run(restore, &cause) ||
+           (is_full(restore_errno(restore)) &&
+            run_without_redo(ic, step, dir, flags, &target, keeping.keep,
+                             keeping.marked));
+    stale_gather(ic, step, restore_survey(restore));
+    if (!done) {
         redo_close(&target);
         stuck_explain(step, ic->root->fd, restore_errno(restore), &cause);
         g_propagate_error(error, g_steal_pointer(&cause));

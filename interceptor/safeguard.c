@@ -160,6 +160,7 @@ static gboolean carry_out_denial(struct ic *ic,
 {
     struct safeguard *guard = &ic->guard;
     gboolean ok = TRUE;
+    GArray *stale;
 
     watch_sync(ic->watch);
     pthread_rwlock_wrlock(&ic->gate);
@@ -170,7 +171,9 @@ static gboolean carry_out_denial(struct ic *ic,
         if (!ok && error)
             *error = g_error_copy(guard->failure);
     }
+    stale = stale_take(ic);
     pthread_rwlock_unlock(&ic->gate);
+    stale_tell(ic, stale);
     send_decided(ic, made, false, reason);
     return ok;
 }

@@ -480,6 +480,7 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
                        unsigned quiet_ms, unsigned max_ms,
                        struct ic_step_info **ret_info, GError **error)
 {
+    GArray *stale;
     gboolean ok;
 
     pthread_rwlock_rdlock(&ic->gate);
@@ -491,6 +492,8 @@ gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
     wait_quiet(ic, quiet_ms, max_ms);
     pthread_rwlock_wrlock(&ic->gate);
     ok = close_locked(ic, id, exit_code, ret_info, error);
+    stale = stale_take(ic); /* of a denied step */
     pthread_rwlock_unlock(&ic->gate);
+    stale_tell(ic, stale);
     return ok;
 }

@@ -26,6 +26,9 @@ enum {
     MERGE_MS = 1000,
     SCAN_DIRS = 64,     /* between two looks at the queue */
     LONG_SCAN_MS = 200, /* while somebody waits for it */
+
+    /* Of more paths at once the client learns when what it caches expires. */
+    MAX_TOUCHED = 4096,
 };
 
 /* ---- edits --------------------------------------------------------------- */
@@ -64,8 +67,11 @@ void watch_note(struct watch *watch, const struct watch_dir *dir,
 {
     g_autofree char *path = watch_dir_path(dir, name);
 
-    if (path)
-        barrier_add_path(pending_barrier(watch, pid), path);
+    if (!path)
+        return;
+    barrier_add_path(pending_barrier(watch, pid), path);
+    if (g_hash_table_size(watch->touched) < MAX_TOUCHED)
+        g_hash_table_add(watch->touched, g_steal_pointer(&path));
 }
 
 void watch_lose_locked(struct watch *watch)
@@ -115,8 +121,24 @@ static void scan_long(struct watch *watch)
 
 /* ---- noting -------------------------------------------------------------- */
 
+/* With the lock held: what the client is to be told of, new. */
+static GPtrArray *take_touched(struct watch *watch)
+{
+    GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
+    GHashTableIter iter;
+    gpointer path;
+
+    g_hash_table_iter_init(&iter, watch->touched);
+    while (g_hash_table_iter_next(&iter, &path, NULL)) {
+        g_hash_table_iter_steal(&iter);
+        g_ptr_array_add(paths, path);
+    }
+    return paths;
+}
+
 static void flush(struct watch *watch, bool all)
 {
+    g_autoptr(GPtrArray) touched = NULL;
     struct ic_barrier *barrier;
 
     pthread_mutex_lock(&watch->lock);
@@ -125,7 +147,10 @@ static void flush(struct watch *watch, bool all)
     if (all)
         scan_long(watch);
     barrier = take_pending(watch, all);
+    touched = take_touched(watch);
     pthread_mutex_unlock(&watch->lock);
+    if (touched->len > 0 && stale_is_wanted(watch->ic))
+        stale_tell_paths(watch->ic, touched, false);
     if (!barrier)
         return;
     outside_tell(watch->ic, barrier);
@@ -221,6 +246,8 @@ struct watch *watch_new_from(struct ic *ic, const struct watch_source *source)
     watch->dirs = watch_dirs_new();
     watch->unread = g_ptr_array_new();
     watch->missed = g_ptr_array_new();
+    watch->touched = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
+                                           NULL);
     pthread_mutex_init(&watch->lock, NULL);
     watch->stop_fd = eventfd(0, EFD_CLOEXEC);
     if (watch->stop_fd >= 0 && open_source(watch)) {
@@ -268,6 +295,7 @@ void watch_free(struct watch *watch)
     drop_all(watch->unread);
     drop_all(watch->missed);
     g_hash_table_unref(watch->dirs);
+    g_hash_table_unref(watch->touched);
     ic_barrier_free(watch->pending);
     fd_close(&watch->fd);
     fd_close(&watch->stop_fd);

@@ -55,6 +55,7 @@ struct watch {
     bool overflowed;  /* events were lost since the last barrier */
     int64_t empty_ms; /* when the queue was last found empty */
 
+    GHashTable *touched; /* paths (char *) that the client is to be told of */
     struct ic_barrier *pending; /* edits not noted yet, or NULL */
     int64_t pending_ms;         /* since when */
 };

@@ -293,6 +293,8 @@ gboolean ic_write_file(struct ic *ic, const struct ic_file_write *request,
     waited = parking_thread_waits(true);
     ok = write_file_find(ic, request->path, &target, error) &&
          run(ic, request, &target, ret_info, error);
+    if (ok)
+        stale_tell_path(ic, request->path);
     parking_thread_waits(waited);
     write_file_target_clear(&target);
     return ok;
