@@ -123,6 +123,10 @@ int fuse_op_setattr(struct fuse_server *server, struct fuse_request *request,
             return -EBADF;
         inode = handle->inode;
         fd = handle->writable ? handle->fd : -1;
+    } else if (attr.valid & IC_SET_SIZE && fuse_entry_is_kept(server)) {
+        r = ic_inode_check_named(inode);
+        if (r < 0)
+            return r;
     }
     if ((in->valid & ~(uint32_t)FATTR_CTIME) == 0 &&
         atomic_load(&server->kills_priv))

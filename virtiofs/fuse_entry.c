@@ -54,7 +54,7 @@ bool fuse_entry_is_kept(const struct fuse_server *server)
 {
     struct fuse_timeout timeout = fuse_entry_timeout(server);
 
-    return timeout.seconds > 0 || timeout.ns > 0;
+    return !server->config.no_names && (timeout.seconds > 0 || timeout.ns > 0);
 }
 
 uint32_t fuse_entry_open_flags(const struct fuse_server *server, bool is_dir)
@@ -108,11 +108,13 @@ static void fill(struct fuse_server *server, uint64_t id, const struct stat *st,
     /* Node ids carry their own generation and never come again. */
     *ret_entry = (struct fuse_entry_out){
         .nodeid = id,
-        .entry_valid = timeout.seconds,
-        .entry_valid_nsec = timeout.ns,
         .attr_valid = timeout.seconds,
         .attr_valid_nsec = timeout.ns,
     };
+    if (fuse_entry_is_kept(server)) {
+        ret_entry->entry_valid = timeout.seconds;
+        ret_entry->entry_valid_nsec = timeout.ns;
+    }
     fuse_entry_fill_attr(server, st, &ret_entry->attr);
 }
 

@@ -66,6 +66,9 @@ static int open_inode(struct fuse_server *server, struct ic_inode *inode,
     flags = access_mode(server, flags);
     r = ic_open(server->ic, inode,
                 (int)(flags & OPEN_FLAGS & ~(cut ? O_TRUNC : 0u)), &fd);
+    /* By a name that the client has kept; what it writes would be lost. */
+    if (r == 0 && (flags & O_ACCMODE) != O_RDONLY && fuse_entry_is_kept(server))
+        r = ic_inode_check_named(inode);
     if (r == 0 && cut)
         r = truncate_kill_priv(server, inode, fd, flags);
     if (r < 0)

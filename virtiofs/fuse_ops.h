@@ -93,7 +93,8 @@ fuse_handler fuse_op_setxattr, fuse_op_getxattr, fuse_op_listxattr,
 
 /* ---- shared by the handlers (fuse_entry.c) ------------------------------- */
 
-/* How long names and attributes are valid in the client. */
+/* How long attributes are valid in the client, and names, if they are at all
+ * (fuse_entry_is_kept()). */
 struct fuse_timeout {
     uint64_t seconds;
     uint32_t ns;

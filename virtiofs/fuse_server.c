@@ -286,6 +286,14 @@ void fuse_server_set_mount_dev(struct fuse_server *server, dev_t dev)
     ic_set_mount_dev(server->ic, dev);
 }
 
+void fuse_server_set_stale(struct fuse_server *server,
+                           void (*tell)(const struct ic_stale *list, size_t n,
+                                        bool wait, void *opaque),
+                           void *opaque)
+{
+    ic_set_stale(server->ic, tell, opaque);
+}
+
 struct parked *fuse_server_parked(struct fuse_server *server)
 {
     return server->parked;

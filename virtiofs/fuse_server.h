@@ -39,6 +39,7 @@ struct fuse_server_config {
     const struct xattr_map *xattr_map; /* borrowed; NULL: names stay */
     bool timeout_given;                /* else the cache policy says it */
     double timeout; /* seconds for which names and attributes are valid */
+    bool no_names;  /* but names are not valid: each use looks them up */
     bool no_readdirplus, no_killpriv, announce_submounts;
     bool writeback; /* the client's cache may write later; not with a log */
     bool posix_acl; /* the client enforces ACLs, and umasks are ours */
@@ -84,6 +85,12 @@ size_t fuse_server_refuse(struct fuse_server *server,
 /* The share is mounted on this host, as a file system with this st_dev; 0: it
  * is not any more. Any thread. */
 void fuse_server_set_mount_dev(struct fuse_server *server, dev_t dev);
+
+/* See ic_set_stale(); the tags are node ids. */
+void fuse_server_set_stale(struct fuse_server *server,
+                           void (*tell)(const struct ic_stale *list, size_t n,
+                                        bool wait, void *opaque),
+                           void *opaque);
 
 /* What those who bring requests park them with. */
 struct parked *fuse_server_parked(struct fuse_server *server);

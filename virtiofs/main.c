@@ -170,9 +170,8 @@ static void *start(struct ic *ic, const struct daemon_places *places,
 
     if (options->cache_bounded)
         log_warn(LOG_FS_BACKEND,
-                 "cache, with an undo log: %s; a guest may trust names and "
-                 "attributes for a second, and cached data until the file "
-                 "changes, as it is not told of an undo",
+                 "--cache with --undo-dir: %s; attributes are valid for a "
+                 "second at most, and data until the file changes",
                  options->cache_bounded);
     return fuse_server_new(ic, &options->server);
 }

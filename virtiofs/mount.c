@@ -6,6 +6,9 @@
  * /dev/fuse; reading requests and answering them is done here, by a few
  * threads, with the decoder that serves guests.
  *
+ * The kernel may keep names and attributes for a while, and is told when they
+ * change otherwise than by its own requests (notifier.h).
+ *
  * A request that is parked (parked.h) is copied and handled again from the
  * copy, by one thread at a time, in the order in which they came.
  *
@@ -34,6 +37,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "virtiofs/notifier.h"
 #include "virtiofs/unmounter.h"
 
 #define N_READERS 4
@@ -50,7 +54,8 @@ struct mount {
     GMutex replaying;            /* held by the thread that handles them */
     struct unmounter *unmounter; /* NULL: libfuse can do it */
     bool unmounted;              /* and libfuse does not know */
-    atomic_int failed;           /* a reader could not begin: errno */
+    struct notifier *notifier;
+    atomic_int failed; /* a reader could not begin: errno */
 };
 
 /* A parked request. */
@@ -314,6 +319,7 @@ static void run_readers(struct mount *mount, struct fuse_session *session,
     while (poll(p, 2, -1) < 0 && errno == EINTR)
         ;
     unmount(mount, session);
+    notifier_stop(mount->notifier);
     end_readers(mount);
     for (unsigned i = 0; i < N_READERS; i++)
         g_thread_join(readers[i]);
@@ -334,19 +340,33 @@ static void end_session(const struct mount *mount, struct fuse_session *session)
     }
 }
 
+/* 0 or errno. */
+static int prepare(struct mount *mount, struct fuse_session *session)
+{
+    int rc;
+
+    if (!open_device(mount, session))
+        return errno;
+    mount->notifier = notifier_new(mount->device, &rc);
+    return mount->notifier ? 0 : -rc;
+}
+
 /* Until the end. 0, or the errno with which it could not begin. */
 static int serve_session(struct mount *mount, struct fuse_session *session,
                          const char *dir, int stop_fd)
 {
-    if (!open_device(mount, session)) {
-        int error = errno;
+    int error = prepare(mount, session);
 
+    if (error) {
         fuse_session_unmount(session);
         return error;
     }
+    fuse_server_set_stale(mount->server, notifier_tell, mount->notifier);
     mount->parked = parked_queue_new(fuse_server_parked(mount->server),
                                      wake_for_ready, mount, g_free);
     run_readers(mount, session, dir, stop_fd);
+    fuse_server_set_stale(mount->server, NULL, NULL);
+    notifier_free(mount->notifier);
     parked_queue_free(mount->parked);
     return atomic_load(&mount->failed);
 }

@@ -74,9 +74,10 @@ static gboolean check(const struct options *options, GError **error)
     return TRUE;
 }
 
-/* An undo changes the folder behind the client's back, and virtio-fs has no
- * word for it. So with a log nobody trusts what was there longer than with
- * "auto". */
+/* An undo changes the folder behind the client's back. virtio-fs cannot tell a
+ * guest, so with a log a guest keeps no names: a name that undo has given to
+ * another file would lead the guest's next write there. Attributes and data
+ * are not trusted longer than with "auto", with --mount neither. */
 static void bound_cache(struct options *options)
 {
     struct fuse_server_config *server = &options->server;
@@ -84,6 +85,7 @@ static void bound_cache(struct options *options)
 
     if (!options->daemon.undo_dir)
         return;
+    server->no_names = !options->mount_dir;
     if (server->cache == FUSE_CACHE_ALWAYS) {
         server->cache = FUSE_CACHE_AUTO;
         options->cache_bounded = "always is as auto";
