@@ -174,6 +174,10 @@ static char **build_argv(const struct backend_config *config)
         g_ptr_array_add(argv, g_strdup("--external-modification-policy=warn"));
     if (config->read_only)
         g_ptr_array_add(argv, g_strdup("--readonly"));
+    if (config->allow_suid)
+        g_ptr_array_add(argv, g_strdup("--allow-suid"));
+    if (config->allow_devices)
+        g_ptr_array_add(argv, g_strdup("--allow-devices"));
     g_ptr_array_add(argv, NULL);
     return (char **)g_ptr_array_free(argv, FALSE);
 }

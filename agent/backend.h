@@ -22,7 +22,7 @@ struct backend_config {
     const char *program; /* its path; NULL: it is not installed */
     const char *shared_dir;
     const char *undo_dir; /* NULL: no undo */
-    bool read_only;
+    bool read_only, allow_suid, allow_devices;
     enum ic_outside_policy outside_policy;
     const char *fs_socket;      /* QEMU connects there */
     const char *control_socket; /* the undo engine's */

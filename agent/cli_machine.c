@@ -172,7 +172,7 @@ json_t *cli_machine_payload(const struct cli_machine *machine)
     g_autofree char *kernel = absolute(machine->kernel);
     g_autofree char *initrd = absolute(machine->initrd);
     g_autofree char *undo_dir = absolute(machine->place.undo_dir);
-    json_t *vm = json_object(), *folder = json_object();
+    json_t *vm = json_object(), *folder = json_object(), *payload;
 
     set_string(vm, "image", machine->image);
     set_string(vm, "accel", machine->accel);
@@ -182,8 +182,13 @@ json_t *cli_machine_payload(const struct cli_machine *machine)
         json_object_set_new(vm, "memory_mb", json_integer(machine->memory));
     set_string(folder, "path", dir);
     set_string(folder, "undo_dir", undo_dir);
-    return json_pack("{s:[o], s:o, s:s*, s:o, s:b}", "working_directories",
-                     folder, "vm", vm, "backend", machine->backend,
-                     "network_policy", network_value(machine), "force_share",
-                     machine->force_share);
+    payload = json_pack("{s:[o], s:o, s:s*, s:o, s:b}", "working_directories",
+                        folder, "vm", vm, "backend", machine->backend,
+                        "network_policy", network_value(machine), "force_share",
+                        machine->force_share);
+    if (machine->allow_suid)
+        json_object_set_new(payload, "allow_suid", json_true());
+    if (machine->allow_devices)
+        json_object_set_new(payload, "allow_devices", json_true());
+    return payload;
 }

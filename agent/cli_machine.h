@@ -17,7 +17,7 @@ struct cli_machine {
     struct cli_place place;
     char *image, *accel, *backend, *kernel, *initrd, *network;
     gint64 memory;
-    gboolean no_network, force_share;
+    gboolean no_network, force_share, allow_suid, allow_devices;
 };
 
 void cli_machine_clear(struct cli_machine *machine);
@@ -93,6 +93,20 @@ void cli_machine_clear(struct cli_machine *machine);
           G_OPTION_ARG_NONE,                                                   \
           &(machine)->force_share,                                             \
           "share a folder with your keys, or with programs of the host",       \
+          NULL },                                                              \
+        { "allow-suid",                                                        \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_NONE,                                                   \
+          &(machine)->allow_suid,                                              \
+          "let the guest make set-user-ID files in the folder",                \
+          NULL },                                                              \
+        { "allow-devices",                                                     \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_NONE,                                                   \
+          &(machine)->allow_devices,                                           \
+          "let the guest make device nodes in the folder",                     \
           NULL },                                                              \
     {                                                                          \
         "no-network", 0, 0, G_OPTION_ARG_NONE, &(machine)->no_network,         \

@@ -24,6 +24,8 @@ static const char *const fields[] = {
     "vm_mode",
     "backend",
     "external_modification_policy",
+    "allow_suid",
+    "allow_devices",
     "undo",
     "safeguard",
     "agent_command",
@@ -257,6 +259,10 @@ struct session_config *session_config_parse(json_t *payload, GError **error)
         network_policy_parse(json_object_get(payload, "network_policy"),
                              &config->network, error) &&
         parse_outside_policy(payload, &config->outside_policy, error) &&
+        message_get_optional_bool(payload, "allow_suid", &config->allow_suid,
+                                  error) &&
+        message_get_optional_bool(payload, "allow_devices",
+                                  &config->allow_devices, error) &&
         parse_vm(config, payload, error) &&
         parse_agent(config, payload, error) &&
         parse_force(config, payload, error) &&

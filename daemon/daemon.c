@@ -211,6 +211,8 @@ static struct ic *open_share(const struct daemon *daemon, GError **error)
         .control_socket = daemon->control_socket,
         .id_maps = id_maps,
         .read_only = daemon->options->read_only,
+        .allow_suid = daemon->options->allow_suid,
+        .allow_devices = daemon->options->allow_devices,
         .limits = daemon->options->limits,
         .durability = daemon->options->durability,
         .file_handles = daemon->options->file_handles,

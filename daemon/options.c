@@ -182,6 +182,8 @@ gboolean daemon_options_apply(struct daemon_options *options,
     options->syslog = raw->syslog;
     if (raw->read_only)
         options->read_only = true;
+    options->allow_suid = raw->allow_suid;
+    options->allow_devices = raw->allow_devices;
     if (!daemon_options_set_log_level(options, raw->log_level, error))
         return FALSE;
     if (raw->debug)
@@ -410,6 +412,11 @@ static void add_program_entries(GOptionContext *context,
           "Serve this folder", "DIR" },
         { "readonly", 0, 0, G_OPTION_ARG_NONE, &raw->read_only,
           "Refuse every change", NULL },
+        { "allow-suid", 0, 0, G_OPTION_ARG_NONE, &raw->allow_suid,
+          "Allow set-user-ID and set-group-ID bits and capabilities of files",
+          NULL },
+        { "allow-devices", 0, 0, G_OPTION_ARG_NONE, &raw->allow_devices,
+          "Allow new device nodes", NULL },
         { "rlimit-nofile", 0, 0, G_OPTION_ARG_INT, &options->file_limit,
           "Open files at most; 0: leave the limit (default: 1000000)", "N" },
         { "inode-file-handles", 0, 0, G_OPTION_ARG_STRING, &raw->file_handles,

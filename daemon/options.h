@@ -23,7 +23,7 @@ struct daemon_options {
     char *shared_dir;
     char *socket_path;
     int listen_fd; /* -1: none */
-    bool read_only;
+    bool read_only, allow_suid, allow_devices;
     char *undo_dir;          /* NULL: no undo */
     struct ic_limits limits; /* 0: default */
     enum ic_durability durability;
@@ -47,7 +47,7 @@ struct daemon_raw_options {
     char *durability, *file_handles, *sandbox, *seccomp;
     char **uid_maps, **gid_maps;
     char *listen_fd, *interceptor_fd;
-    gboolean debug, read_only, print_version, syslog;
+    gboolean debug, read_only, allow_suid, allow_devices, print_version, syslog;
     GArray *entries; /* GOptionEntry, zero at the end: all; NULL: none yet */
 };
 

@@ -342,6 +342,8 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
                                 ? options->undo_dir_name
                                 : options->undo_dir);
     ic->read_only = options->read_only;
+    ic->grants.suid = options->allow_suid;
+    ic->grants.devices = options->allow_devices;
     ic->outside_policy = options->outside_policy;
     ic->switch_ids = geteuid() == 0;
     ic->watch_fd = options->watch_fd > 0 ? options->watch_fd : -1;

@@ -27,6 +27,7 @@
 #include "interceptor/durable.h"
 #include "interceptor/events.h"
 #include "interceptor/folder.h"
+#include "interceptor/grants.h"
 #include "interceptor/interceptor.h"
 #include "interceptor/parking.h"
 #include "interceptor/safeguard.h"
@@ -42,6 +43,7 @@ struct ic {
     struct folder_mark folder;
     GPtrArray *unkept; /* of ic_barrier: noticed in this step, not in the log */
     bool read_only;
+    struct grants grants;
     bool switch_ids;                       /* may create as other users */
     enum ic_outside_policy outside_policy; /* with the gate locked */
     unsigned ambient_ms, progress_ms;

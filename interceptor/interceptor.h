@@ -201,6 +201,12 @@ struct ic_options {
     /* Refuse every change with EROFS. */
     bool read_only;
 
+    /* Else changes by which a client could give rights on this host to other
+     * users are refused with EPERM, and the first is told by event.warning:
+     * set-user-ID and set-group-ID bits of files and file capabilities, and
+     * device nodes. Undo and redo bring back what was there. */
+    bool allow_suid, allow_devices;
+
     /* Do not run the timer that closes ambient steps, and end only when
      * everything that is done with is removed (for tests and for the command
      * line). */

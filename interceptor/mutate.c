@@ -164,10 +164,15 @@ int ic_mknodat(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
 {
     struct node node = { .mode = mode, .rdev = rdev };
 
+    int rc;
+
     if ((mode & S_IFMT) == 0)
         node.mode |= S_IFREG;
     if (S_ISDIR(mode) || S_ISLNK(mode))
         return -EINVAL;
+    rc = grants_check_node(ic, node.mode, rdev);
+    if (rc < 0)
+        return rc;
     return create_node(ic, cred, dir, name, &node, ret_inode, ret_stat);
 }
 
@@ -270,8 +275,11 @@ int ic_create(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
               const char *name, int flags, mode_t mode,
               struct ic_inode **ret_inode, struct stat *ret_stat, int *ret_fd)
 {
-    int rc = -ENOENT;
+    int rc = grants_check_mode(ic, S_IFREG | (mode & 07777));
 
+    if (rc < 0)
+        return rc;
+    rc = -ENOENT;
     /* Between the two looks somebody may make the name or remove it. */
     for (int i = 0; i < MUTATE_RACE_TRIES && rc == -ENOENT; i++) {
         rc = create_new(ic, cred, dir, name, flags, mode, ret_inode, ret_stat,
@@ -316,8 +324,10 @@ int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
                int flags, mode_t mode, struct ic_inode **ret_inode,
                struct stat *ret_stat, int *ret_fd)
 {
-    int rc;
+    int rc = grants_check_mode(ic, S_IFREG | (mode & 07777));
 
+    if (rc < 0)
+        return rc;
     do
         rc = tmpfile_once(ic, cred, dir, flags, mode, ret_inode, ret_stat,
                           ret_fd);

@@ -147,6 +147,9 @@ int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd)
         return -ENXIO;
     if (writes && ic->read_only)
         return -EROFS;
+    rc = writes || changes ? grants_check_write(ic, inode) : 0;
+    if (rc < 0)
+        return rc;
     if (changes) {
         rc = safeguard_enter(ic, inode, 0);
         if (rc < 0)
@@ -333,12 +336,27 @@ static int apply(struct ic_inode *inode, int fd, const struct ic_setattr *attr)
     return rc;
 }
 
+static int check_grants(struct ic *ic, const struct ic_inode *inode, int fd,
+                        const struct ic_setattr *attr)
+{
+    int rc = attr->valid & IC_SET_MODE
+                 ? grants_check_mode(ic, inode->type | (attr->mode & 07777))
+                 : 0;
+
+    return rc == 0 && attr->valid & IC_SET_SIZE && fd < 0
+               ? grants_check_write(ic, inode)
+               : rc;
+}
+
 int ic_setattr(struct ic *ic, struct ic_inode *inode, int fd,
                const struct ic_setattr *attr, struct stat *ret_stat)
 {
-    int rc = safeguard_enter(
-        ic, inode, attr->valid & IC_SET_SIZE ? attr->size : SAFEGUARD_NOTHING);
+    int rc = check_grants(ic, inode, fd, attr);
 
+    if (rc == 0)
+        rc = safeguard_enter(ic, inode,
+                             attr->valid & IC_SET_SIZE ? attr->size
+                                                       : SAFEGUARD_NOTHING);
     if (rc < 0)
         return rc;
     rc = keep_owner(ic, inode, attr);
@@ -359,8 +377,10 @@ int ic_setattr(struct ic *ic, struct ic_inode *inode, int fd,
 int ic_setxattr(struct ic *ic, struct ic_inode *inode, const char *name,
                 const void *value, size_t size, int flags)
 {
-    int rc = engine_enter(ic, inode);
+    int rc = grants_check_xattr(ic, name);
 
+    if (rc == 0)
+        rc = engine_enter(ic, inode);
     if (rc < 0)
         return rc;
     rc = keep_meta(ic, inode);

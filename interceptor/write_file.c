@@ -290,6 +290,10 @@ gboolean ic_write_file(struct ic *ic, const struct ic_file_write *request,
                                "a mode is a number from 0 to 07777");
     if (ic->read_only)
         return write_file_fail_errno(error, request->path, -EROFS);
+    if (request->set_mode && grants_check_mode(ic, S_IFREG | request->mode) < 0)
+        return write_file_fail(error, ERROR_INVALID_FIELD, request->path,
+                               "set-user-ID and set-group-ID bits are refused; "
+                               "start the file server with --allow-suid");
     waited = parking_thread_waits(true);
     ok = write_file_find(ic, request->path, &target, error) &&
          run(ic, request, &target, ret_info, error);

@@ -88,6 +88,8 @@ static void start(struct mounted *m, const char *cache, bool undo)
                          (char *)"--cache",
                          (char *)cache,
                          (char *)"--log-level=warn",
+                         (char *)"--allow-suid",
+                         (char *)"--allow-devices",
                          undo ? (char *)"--undo-dir" : NULL,
                          log,
                          NULL };

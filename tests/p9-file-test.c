@@ -175,8 +175,11 @@ static void test_mknod(struct fixture *f, gconstpointer option)
     OK(p9_stat(f->client, p9_fid(f, "fifo"), &st));
     g_assert_true(S_ISFIFO(st.st_mode));
     FAILS(ENXIO, p9_lopen(f->client, p9_fid(f, "fifo"), O_RDONLY));
-    if (getuid() != 0)
+    if (getuid() != 0 || !option) {
+        FAILS(EPERM, p9_mknod(f->client, P9_ROOT, "null", S_IFCHR | 0600,
+                              makedev(1, 3)));
         return;
+    }
     OK(p9_mknod(f->client, P9_ROOT, "null", S_IFCHR | 0600, makedev(1, 3)));
     OK(p9_stat(f->client, p9_fid(f, "null"), &st));
     g_assert_true(S_ISCHR(st.st_mode));
@@ -190,6 +193,28 @@ static void test_mknod_denied(struct fixture *f, gconstpointer option)
           p9_mknod(f->client, P9_ROOT, "null", S_IFCHR | 0600, makedev(1, 3)));
     FAILS(EPERM, p9_mknod(f->client, P9_ROOT, "fifo", S_IFIFO | 0600, 0));
     OK(p9_mknod(f->client, P9_ROOT, "file", S_IFREG | 0600, 0));
+}
+
+/* By default no file is left that gives rights on the host to others. */
+static void test_suid(struct fixture *f, gconstpointer option)
+{
+    static const char value[20] = { 1, 0, 0, 2 };
+
+    OK(p9_create(f, "file", O_RDWR, 0755));
+    OK(p9_mkdir(f->client, P9_ROOT, "dir", 02775));
+    OK(p9_chmod(f, "dir", 02777));
+    if (option) {
+        OK(p9_create(f, "new", O_RDWR, 04755));
+        OK(p9_chmod(f, "file", 06755));
+        return;
+    }
+    FAILS(EPERM, p9_create(f, "new", O_RDWR, 04755));
+    FAILS(EPERM, p9_mknod(f->client, P9_ROOT, "new", S_IFREG | 02755, 0));
+    FAILS(EPERM, p9_chmod(f, "file", 04755));
+    FAILS(EPERM, p9_setxattr(f->client, p9_fid(f, "file"),
+                             "security.capability", value, sizeof(value), 0));
+    FAILS(EPERM,
+          p9_mknod(f->client, P9_ROOT, "disk", S_IFBLK | 0600, makedev(8, 0)));
 }
 
 static void test_readonly(struct fixture *f, gconstpointer option)
@@ -451,6 +476,9 @@ int main(int argc, char **argv)
     ADD("P9-03/names", NULL, test_names);
     ADD("rename-remove", NULL, test_rename_remove);
     ADD("mknod", NULL, test_mknod);
+    ADD("mknod-devices", "--allow-devices", test_mknod);
+    ADD("suid", NULL, test_suid);
+    ADD("suid-allowed", "--allow-suid", test_suid);
     ADD("mknod-denied", "--mknod=deny", test_mknod_denied);
     ADD("readonly", "--readonly", test_readonly);
     ADD("P9-03/setattr", NULL, test_setattr);

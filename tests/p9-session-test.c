@@ -283,7 +283,7 @@ int main(int argc, char **argv)
     ADD("walk", NULL, test_walk);
     ADD("walk-symlink", NULL, test_walk_symlink);
     ADD("long-names", NULL, test_long_names);
-    ADD("owner", NULL, test_owner);
+    ADD("owner", "--allow-suid", test_owner);
     g_test_add_func("/p9-session/options", test_listen_refused);
     g_test_add_func("/p9-session/connected-fd", test_connected_fd);
     return g_test_run();

@@ -667,7 +667,7 @@ class Daemon:
             os.mkdir(path, 0o755)
         self.process = subprocess.Popen(
             [DAEMON, "--shared-dir", self.share, "--mount", self.mount,
-             *arguments], stderr=subprocess.DEVNULL)
+             "--allow-suid", "--allow-devices", *arguments], stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + TIMEOUT
         while not os.path.ismount(self.mount):
             if self.process.poll() is not None or time.monotonic() > deadline:

@@ -190,8 +190,9 @@ static void test_xattr_map(void)
  * and a client with a cache for writes says that the ctime changes, too. */
 static void test_chown_to_nobody(void)
 {
+    static const char *const arguments[] = { "--allow-suid", NULL };
     static const uint32_t valid[] = { 0, FATTR_CTIME };
-    struct client *client = fuse_client_new(0, NULL);
+    struct client *client = fuse_client_new(0, arguments);
     uint64_t node, fh;
 
     g_assert_cmpint(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh),
@@ -206,6 +207,36 @@ static void test_chown_to_nobody(void)
         g_assert_cmpint(fuse_client_setattr(client, node, &in, &attr), ==, 0);
         g_assert_cmpuint(attr.mode & 07777, ==, 0755);
     }
+    client_free(client);
+}
+
+/* By default no file is left that gives rights on the host to others. */
+static void test_grants(void)
+{
+    struct client *client = fuse_client_new(0, NULL);
+    struct fuse_setattr_in suid = { .valid = FATTR_MODE | FATTR_UID,
+                                    .mode = 04755,
+                                    .uid = geteuid() };
+    struct fuse_mknod_in mknod = { .mode = S_IFBLK | 0600, .rdev = 8 << 8 };
+    struct iovec args[] = { PIECE(mknod), { (void *)"new", 4 } };
+    struct fuse_attr attr;
+    uint64_t node, fh;
+
+    g_assert_cmpint(fuse_client_create(client, ROOT, "f", O_RDWR, &node, &fh),
+                    ==, 0);
+    g_assert_cmpint(fuse_client_setattr(client, node, &suid, &attr), ==,
+                    -EPERM);
+    g_assert_cmpint(set_xattr(client, node, "security.capability", "v", 1, 0),
+                    ==, -EPERM);
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_MKNOD, ROOT, args,
+                                     2, sizeof(struct fuse_entry_out), NULL,
+                                     NULL),
+                    ==, -EPERM);
+    mknod.mode = S_IFREG | 04755;
+    g_assert_cmpint(fuse_client_call(client, FUSE_QUEUE, FUSE_MKNOD, ROOT, args,
+                                     2, sizeof(struct fuse_entry_out), NULL,
+                                     NULL),
+                    ==, -EPERM);
     client_free(client);
 }
 
@@ -242,6 +273,7 @@ int main(int argc, char **argv)
     g_test_add_func("/vhost-user/attributes/statx", test_statx);
     g_test_add_func("/vhost-user/attributes/xattrs", test_xattrs);
     g_test_add_func("/vhost-user/attributes/xattrmap", test_xattr_map);
+    g_test_add_func("/vhost-user/attributes/grants", test_grants);
     g_test_add_func("/vhost-user/attributes/chown-to-nobody",
                     test_chown_to_nobody);
     g_test_add_func("/vhost-user/attributes/capabilities", test_capabilities);

@@ -234,7 +234,8 @@ class Roundtrip:
     def session(self):
         return {"working_directories": [{"path": self.share, "label": "p"}],
                 "network_policy": POLICY if self.network else "disabled",
-                "vm_mode": "ephemeral",
+                "vm_mode": "ephemeral", "allow_suid": True,
+                "allow_devices": True,
                 "vm": {"image": IMAGE, "boot_timeout_seconds": BOOT_TIMEOUT}}
 
     def start(self):

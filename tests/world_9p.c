@@ -40,10 +40,10 @@ static pid_t spawn(struct world *w)
 
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execl(daemon, daemon, "--shared-dir", w->share, "--undo-dir",
-              w->undo_dir, "--interceptor-socket", control, "--socket-path",
-              socket, "--sandbox=none", SECCOMP, "--log-level",
-              g_test_verbose() ? "debug" : "error", NULL);
+        execl(daemon, daemon, "--allow-suid", "--allow-devices", "--shared-dir",
+              w->share, "--undo-dir", w->undo_dir, "--interceptor-socket",
+              control, "--socket-path", socket, "--sandbox=none", SECCOMP,
+              "--log-level", g_test_verbose() ? "debug" : "error", NULL);
         _exit(127);
     }
     return pid;

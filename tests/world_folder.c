@@ -20,6 +20,8 @@ static struct folder *open_folder(struct world *w, bool no_timer,
         .share = w->share,
         .undo_dir = w->undo_dir,
         .ambient_ms = w->ambient_ms,
+        .allow_suid = true,
+        .allow_devices = true,
         .no_timer = no_timer,
     };
     struct ic *ic = ic_open_share(&options, error);

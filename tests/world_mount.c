@@ -58,9 +58,9 @@ static pid_t spawn(struct world *w)
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         pass_fault_fd(w->fault_fd);
-        execl(daemon, daemon, "--shared-dir", w->share, "--undo-dir",
-              w->undo_dir, "--interceptor-socket", socket, "--mount", w->mount,
-              "--cache", "never", "--log-level",
+        execl(daemon, daemon, "--allow-suid", "--allow-devices", "--shared-dir",
+              w->share, "--undo-dir", w->undo_dir, "--interceptor-socket",
+              socket, "--mount", w->mount, "--cache", "never", "--log-level",
               g_test_verbose() ? "debug" : "error", NULL);
         _exit(127);
     }
