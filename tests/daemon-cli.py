@@ -3,6 +3,7 @@
 """The file servers' command lines, and what they say: as those who know other
 virtio-fs daemons meet them. No VM, and no mount but where it says so."""
 import atexit
+import json
 import os
 import signal
 import socket
@@ -14,7 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from cli_case import without_script  # noqa: E402
 from daemon_case import VIRTIOFSD, Server, connect, says  # noqa: E402
-from stdio_client import Skip, contains, equal, eventually, main, test  # noqa: E402
+from stdio_client import BUILDDIR, Skip, contains, equal, eventually, main, test  # noqa: E402
 
 
 @test
@@ -174,7 +175,7 @@ def taken_words(place):
                   ("--announce-submounts", "--no-announce-submounts"),
                   ("--log-level=off",), ("-ologlevel=err",),
                   ("--inode-file-handles=fallback",),
-                  ("-o", "cache=none,,xattr,"), ("-ocache=none",)):
+                  ("-o", ",cache=none,xattr,"), ("-ocache=none",)):
         status, line = says("--shared-dir=" + place.share, base, *words)
         equal((words, status), (words, 1))  # and not 2
         contains(line, "cannot listen on socket")
@@ -321,6 +322,46 @@ def killed_keeper(place):
     server = Server(place)
     server.end()
     equal("stepback-keeper" in server.said(), False)
+
+
+@test
+def print_capabilities(place):
+    """--print-capabilities prints them, whatever else there is"""
+    for words in (["--print-capabilities"],
+                  ["--nonsense", "--print-capabilities", "one too many"],
+                  ["-o", "--print-capabilities", "--readonly=x"],
+                  ["--print-capabilities", "--fd=-5", "--shared-dir=", "-o"],
+                  ["--version", "--help", "--print-capabilities"]):
+        done = subprocess.run([BUILDDIR + "/stepback-virtiofsd", *words],
+                              capture_output=True, timeout=20, text=True)
+        equal((done.returncode, done.stderr), (0, ""))
+        equal(json.loads(done.stdout),
+              {"type": "fs", "features": ["separate-options"]})
+
+
+@test
+def commas(place):
+    """in -o a comma of a name is doubled, or has a backslash before it"""
+    os.mkdir(place.root + "/a,b")
+    os.mkdir(place.root + "/a,,b")
+    for text, folder in (("a,,b", "a,b"), ("a\\,b", "a,b"),
+                         ("a,,,,b,readonly", "a,,b"), ("c,,d", None)):
+        path = place.root + "/fs.sock"
+        words = ["-o", "source=%s/%s,cache=none" % (place.root, text),
+                 "--socket-path=" + path]
+        if not folder:
+            status, line = says(*words)
+            equal(status, 1)
+            contains(line, place.root + "/c,d")
+            continue
+        with subprocess.Popen([BUILDDIR + "/stepback-virtiofsd", *words],
+                              stderr=subprocess.PIPE, text=True) as process:
+            for line in process.stderr:
+                if "ready: " in line or "error" in line:
+                    break
+            contains(line, "ready: %s/%s listens" % (place.root, folder))
+            process.terminate()
+            equal(process.wait(20), 0)
 
 
 @test

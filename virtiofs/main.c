@@ -32,6 +32,14 @@
 
 #define PROGRAM "stepback-virtiofsd"
 
+/* Whatever else there is on the command line is ignored then
+ * (docs/interop/vhost-user.rst). */
+static bool asks_for_capabilities(char *const *argv)
+{
+    return g_strv_contains((const char *const *)argv + 1,
+                           "--print-capabilities");
+}
+
 static int print_capabilities(void)
 {
     json_t *capabilities = json_pack("{s:s,s:[s]}", "type", "fs", "features",
@@ -229,6 +237,8 @@ int main(int argc, char **argv)
     if (!inherited_streams_fill())
         return EXIT_FAILURE;
     host_environ_restrict();
+    if (asks_for_capabilities(argv))
+        return print_capabilities();
     setlocale(LC_CTYPE, ""); /* for what GLib prints of the options */
     options = options_parse(argv, &error);
     if (!options) {
@@ -237,8 +247,6 @@ int main(int argc, char **argv)
     }
     if (options->daemon.print_version)
         status = printf(PROGRAM " " PACKAGE_VERSION "\n") < 0;
-    else if (options->print_capabilities)
-        status = print_capabilities();
     else
         status = serve_options(options);
     options_free(options);

@@ -92,15 +92,15 @@ static gboolean parse_option(struct options *options, char *text,
     return daemon_options_fail(error, "unknown option -o %s", text);
 }
 
-/* Between commas. One that is meant is written \,: so have libfuse's lists it.
- */
+/* Split at commas. A comma in a value is doubled, as QEMU's lists and libvirt
+ * have it, or written \, as in libfuse's. */
 static char **split_list(const char *list)
 {
     GPtrArray *parts = g_ptr_array_new();
     g_autoptr(GString) part = g_string_new(NULL);
 
     for (; *list; list++) {
-        if (*list == '\\' && list[1]) {
+        if ((*list == '\\' && list[1]) || (*list == ',' && list[1] == ',')) {
             g_string_append_c(part, *++list);
         } else if (*list == ',') {
             g_ptr_array_add(parts, g_strdup(part->str));

@@ -20,7 +20,7 @@ struct raw_options {
     gboolean no_readdirplus, no_killpriv, nothing;
     gboolean posix_acl, security_label, posix_locks, flocks, writeback,
         announce_submounts;
-    gboolean foreground, print_capabilities, restartable;
+    gboolean foreground, restartable;
     int pool_size;
 };
 
@@ -129,7 +129,6 @@ static gboolean set_pool_size(struct options *options, int size, GError **error)
 static gboolean apply_raw(struct options *options,
                           const struct raw_options *raw, GError **error)
 {
-    options->print_capabilities = raw->print_capabilities;
     options->vhost_user.restartable = raw->restartable;
     options->server.posix_acl = raw->posix_acl;
     options->server.security_label = raw->security_label;
@@ -155,7 +154,7 @@ static gboolean apply_raw(struct options *options,
         options->daemon.log_level = MAX(options->daemon.log_level,
                                         LOG_LEVEL_DEBUG);
     options->server.read_only = options->daemon.read_only;
-    if (options->print_capabilities || options->daemon.print_version)
+    if (options->daemon.print_version)
         return TRUE;
     if (!complete_mount(options, raw, error) ||
         !daemon_options_complete(&options->daemon, error) ||
@@ -237,9 +236,8 @@ static void add_program_entries(GOptionContext *context,
           NULL },
         { "foreground", 'f', 0, G_OPTION_ARG_NONE, &raw->foreground,
           "Stay in the foreground, which is always so", NULL },
-        { "print-capabilities", 0, 0, G_OPTION_ARG_NONE,
-          &raw->print_capabilities, "Print what the program can do, as JSON",
-          NULL },
+        { "print-capabilities", 0, 0, G_OPTION_ARG_NONE, &raw->nothing,
+          "Print what the program can do, as JSON", NULL },
         { NULL }
     };
 

@@ -18,7 +18,6 @@
 struct options {
     struct daemon_options daemon; /* .socket_path, .listen_fd or: */
     char *mount_dir;
-    bool print_capabilities;
     struct fuse_server_config server;
     /* It was to last longer than an undo log allows: what is so instead. */
     const char *cache_bounded;
