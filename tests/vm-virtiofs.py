@@ -5,10 +5,10 @@
 Boots the debian guest image (STEPBACK_TEST_IMAGE names another) with a QEMU and
 a daemon of our own: git and make work in the guest's folder, and the host's git
 says the same of it; then the daemon is killed, another one takes its place, and
-the machine is reset. QEMU names another QEMU with its options, STEPBACK_TEST_KERNEL
-another kernel and its initrd (with a comma between), STEPBACK_VM_FILES how many
-files are cloned, and words on the command line some of the cases. TAP on standard
-output.
+the machine is reset. STEPBACK_TEST_CACHE names another cache policy, QEMU another
+QEMU with its options, STEPBACK_TEST_KERNEL another kernel and its initrd (with a
+comma between), STEPBACK_VM_FILES how many files are cloned, and words on the
+command line some of the cases. TAP on standard output.
 """
 import contextlib
 import json
@@ -28,6 +28,7 @@ SNAPSHOT = os.path.join(BUILD, "tests", "tree-snapshot")
 IMAGE = os.environ.get("STEPBACK_TEST_IMAGE", "debian")
 QEMU = shlex.split(os.environ.get("QEMU", "qemu-system-x86_64"))
 KERNEL = os.environ.get("STEPBACK_TEST_KERNEL")
+CACHE = os.environ.get("STEPBACK_TEST_CACHE", "auto")  # the default
 TIMEOUT = 300
 FILES = int(os.environ.get("STEPBACK_VM_FILES", "1000"))  # 5000: by hand
 SOURCES = 12
@@ -91,8 +92,8 @@ class Daemon:
         self.process = subprocess.Popen(
             [DAEMON, "--socket-path", self.socket, "--shared-dir", self.share,
              "--undo-dir", os.path.join(self.base, "undo"),
-             "--interceptor-socket", self.control_socket, "--cache", "never",
-             "--restartable", "--log-level", "warn"])
+             "--interceptor-socket", self.control_socket, "--restartable",
+             "--cache", CACHE, "--log-level", "warn"])
         end = time.monotonic() + 20
         while not os.path.exists(self.socket) or not self.connect():
             check(time.monotonic() < end and self.process.poll() is None,
@@ -339,6 +340,29 @@ class Test:
 
         self.undone("cd project && make -s -j2 && ./sum", look)
 
+    def again(self):
+        """What is written just after an undo is in the folder, under its
+        name."""
+        self.steps += 1
+        self.daemon.request("step.open", step_id=self.steps)
+        self.machine.run("echo old >f; mkdir d; echo old >d/f; "
+                         "mv project/all.h moved; mv project/main.c main.c; "
+                         "cat f d/f moved main.c >/dev/null")
+        self.daemon.request("step.close", step_id=self.steps)
+        before = snapshot(os.path.join(self.share, "origin"))
+        header = os.path.getsize(os.path.join(self.share, "moved"))
+        self.daemon.request("rollback", steps=1)
+        self.machine.run("echo new >f; echo new >>moved; "
+                         "! echo new 2>/dev/null >d/f; ! test -e main.c")
+        for name in ("f", "moved"):
+            with open(os.path.join(self.share, name), encoding="utf-8") as file:
+                check(file.read() == "new\n", f"{name} is not what was written")
+        check(os.path.getsize(os.path.join(self.share, "project/all.h")) ==
+              header, "another file was written to")
+        check(before == snapshot(os.path.join(self.share, "origin")),
+              "other files have changed")
+        self.machine.run("rm f moved")
+
     def restart(self):
         """The daemon dies in a step; another one serves the machine when it is
         reset, and has undone the step."""
@@ -372,7 +396,7 @@ def main():
         return 0
     base = tempfile.mkdtemp(prefix="vm-virtiofs-")
     test, failed = None, 0
-    cases = ["boot"] + (sys.argv[1:] or ["clone", "build", "restart"])
+    cases = ["boot"] + (sys.argv[1:] or ["clone", "build", "again", "restart"])
     print(f"1..{len(cases)}")
     try:
         test = Test(base)
