@@ -371,6 +371,8 @@ void control_free(struct control *control)
     g_source_attach(quit, control->context);
     g_source_unref(quit);
     g_thread_join(control->thread);
+    /* Its last act may have been to take in a client. */
+    events_set_sink(control->ic->events, NULL, NULL);
     g_thread_pool_free(control->urgent, FALSE, TRUE);
     g_thread_pool_free(control->pool, FALSE, TRUE);
     handover_take(control);

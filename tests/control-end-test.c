@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <glib.h>
@@ -162,6 +163,49 @@ static void gone_after_half(struct fixture *f, gconstpointer data)
     one_request(f, data);
 }
 
+static int connect_to(const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    g_strlcpy(address.sun_path, path, sizeof(address.sun_path));
+    g_assert_no_errno(
+        connect(fd, (const struct sockaddr *)&address, sizeof(address)));
+    return fd;
+}
+
+/* The last that the watcher has to tell is for a client that was taken in when
+ * the engine had begun to end. */
+static void closed_meanwhile(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *edit = g_strdup_printf("touch '%s/file'", f->world->share);
+    g_autofree char *sock = g_strconcat(f->world->share, ".sock", NULL);
+    struct ic_options options = { .share = f->world->share,
+                                  .undo_dir = f->world->undo_dir,
+                                  .no_timer = true };
+
+    g_clear_pointer(&f->ic, ic_close);
+    close(f->fd);
+    for (int i = 0; i < MANY; i++) {
+        g_autoptr(GError) error = NULL;
+        struct ic *ic = ic_open_share(&options, &error);
+        gint64 until;
+        int fd;
+
+        g_assert_no_error(error);
+        ic_control_listen(ic, sock, &error);
+        g_assert_no_error(error);
+        g_assert_true(
+            g_spawn_command_line_sync(edit, NULL, NULL, NULL, &error));
+        fd = connect_to(sock);
+        until = g_get_monotonic_time() + i;
+        while (g_get_monotonic_time() < until)
+            ;
+        ic_close(ic);
+        close(fd);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -175,6 +219,7 @@ int main(int argc, char **argv)
         { "/control-end/half/nothing", nothing },
         { "/control-end/gone/at-once", gone },
         { "/control-end/gone/after-half", gone_after_half },
+        { "/control-end/closed-meanwhile", closed_meanwhile },
     };
 
     g_test_init(&argc, &argv, NULL);
