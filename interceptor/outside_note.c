@@ -158,9 +158,9 @@ bool outside_is_told(struct ic *ic, const struct step *step,
     return found;
 }
 
-static bool is_late(struct ic *ic, const struct survey_entry *entry)
+static bool is_later(const struct survey_entry *entry, int64_t since_us)
 {
-    return sys_time_us(&entry->st.st_ctim) > undo_log_owner_gone(ic->log);
+    return sys_time_us(&entry->st.st_ctim) > since_us;
 }
 
 /* By what the survey saw: to undo a step changes the inodes that it moves back,
@@ -177,7 +177,7 @@ static GHashTable *seen_inodes(struct ic *ic, const struct told *told,
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         const struct survey_entry *entry = value;
         uint64_t ino = entry->st.st_ino;
-        bool edited = is_late(ic, entry) ||
+        bool edited = is_later(entry, undo_log_owner_doubt(ic->log)) ||
                       (told->first_us < INT64_MAX && is_told(told, entry));
 
         if (S_ISREG(entry->st.st_mode))
@@ -194,7 +194,7 @@ void outside_find_edited(struct ic *ic, const struct step *step,
     enum { LATE_US = 2000000 }; /* a barrier is noticed after the edit */
     struct told told = told_since(ic, step);
 
-    *ret_since_us = undo_log_owner_gone(ic->log);
+    *ret_since_us = undo_log_owner_doubt(ic->log);
     *ret_inodes = NULL;
     if (survey && MIN(*ret_since_us, told.first_us) < INT64_MAX)
         *ret_inodes = seen_inodes(ic, &told, survey);
@@ -212,21 +212,21 @@ static char *named_path(const struct survey_entry *entry)
 }
 
 /* What came later: entries, borrowed. */
-static GPtrArray *late_entries(struct ic *ic, const struct survey *survey)
+static GPtrArray *late_entries(const struct survey *survey, int64_t since_us)
 {
     GPtrArray *late = g_ptr_array_new();
     GHashTableIter iter;
     gpointer value;
 
     for (guint i = 0; i < survey->created->len; i++) {
-        if (is_late(ic, g_ptr_array_index(survey->created, i)))
+        if (is_later(g_ptr_array_index(survey->created, i), since_us))
             g_ptr_array_add(late, g_ptr_array_index(survey->created, i));
     }
     g_hash_table_iter_init(&iter, survey->inodes);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         const struct survey_entry *entry = value;
 
-        if (S_ISREG(entry->st.st_mode) && is_late(ic, entry))
+        if (S_ISREG(entry->st.st_mode) && is_later(entry, since_us))
             g_ptr_array_add(late, value);
     }
     return late;
@@ -234,14 +234,17 @@ static GPtrArray *late_entries(struct ic *ic, const struct survey *survey)
 
 bool outside_came_later(struct ic *ic, const struct survey *survey)
 {
-    g_autoptr(GPtrArray) late = survey ? late_entries(ic, survey) : NULL;
+    g_autoptr(GPtrArray)
+        late = survey ? late_entries(survey, undo_log_owner_doubt(ic->log))
+                      : NULL;
 
     return late && late->len > 0;
 }
 
 struct ic_barrier *outside_find_late(struct ic *ic, const struct survey *survey)
 {
-    g_autoptr(GPtrArray) late = late_entries(ic, survey);
+    g_autoptr(GPtrArray)
+        late = late_entries(survey, undo_log_owner_gone(ic->log));
     struct ic_barrier *barrier;
     guint i;
 

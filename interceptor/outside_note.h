@@ -50,10 +50,12 @@ void outside_find_edited(struct ic *ic, const struct step *step,
                          GHashTable **ret_inodes);
 
 /* After a kill: was anything that the step made, or any file that it changed,
- * made, moved or changed when the owner of the step was gone already? */
+ * made, moved or changed when the owner of the step may have been gone, or the
+ * watcher not yet come to tell of it? */
 bool outside_came_later(struct ic *ic, const struct survey *survey);
 
-/* The same: a new barrier that names all of it, or NULL. */
+/* The same when the owner was gone for certain: a new barrier that names all of
+ * it, or NULL. */
 struct ic_barrier *outside_find_late(struct ic *ic,
                                      const struct survey *survey);
 

@@ -204,8 +204,8 @@ static int do_without_staging(struct restore *r)
     return is_full(rc) && !r->wants_staging ? 0 : rc;
 }
 
-static int keep_one(struct restore *r, const char *staged, uint64_t ino,
-                    int keep)
+static int keep_inode(struct restore *r, const char *staged, uint64_t ino,
+                      int keep)
 {
     struct step_name name = step_inode_blob(ino);
     int rc = restore_rename(r, r->staging, staged, keep, name.text);
@@ -216,6 +216,16 @@ static int keep_one(struct restore *r, const char *staged, uint64_t ino,
         st.st_ino == ino && !S_ISDIR(st.st_mode))
         return sys_unlinkat(r->staging, staged, 0);
     return rc < 0 ? rc : held_links_change_kept(r->held, keep, ino, 1);
+}
+
+static int keep_one(struct restore *r, const char *staged, uint64_t ino,
+                    int keep)
+{
+    /* A folder from which everything was removed as the step's own. */
+    if (r->foreign_since > 0 && r->foreign_since < INT64_MAX &&
+        sys_unlinkat(r->staging, staged, AT_REMOVEDIR) == 0)
+        return 0;
+    return keep_inode(r, staged, ino, keep);
 }
 
 /* It was there before the step, and has no place to go back to: it stays in the
@@ -368,6 +378,7 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
         .staging = -1,
         .keep = -1,
         .edited_since = INT64_MAX,
+        .foreign_since = INT64_MAX,
         .damaged_too = flags & RESTORE_DAMAGED,
         .edited_too = flags & RESTORE_EDITED,
         .forced = flags & RESTORE_FORCED && post_state_is_complete(step),
@@ -458,6 +469,11 @@ GPtrArray *restore_orphans(const struct restore *r)
 void restore_set_keep(struct restore *r, int blobs)
 {
     r->keep = blobs;
+}
+
+void restore_set_foreign(struct restore *r, int64_t since_us)
+{
+    r->foreign_since = since_us;
 }
 
 int restore_errno(const struct restore *r)

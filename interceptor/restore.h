@@ -77,6 +77,11 @@ GPtrArray *restore_orphans(const struct restore *restore);
  * folder on the same filesystem, borrowed. */
 void restore_set_keep(struct restore *restore, int blobs);
 
+/* Of what is put aside, files whose ctime is later than since_us, in microseconds
+ * since the epoch, may be another process's (0: all): these alone are kept, or
+ * where names cannot be moved to the log, their content is copied to it. */
+void restore_set_foreign(struct restore *restore, int64_t since_us);
+
 /* Can it? Not if names cannot be moved between the share and the log. */
 bool restore_can_keep(const struct restore *restore);
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "interceptor/restore_edited.h"
 #include "interceptor/restore_names.h"
 #include "interceptor/sys.h"
 #include "interceptor/tree_walk.h"
@@ -27,11 +28,29 @@ enum { DIR_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW };
 
 static int detach_in_created(struct restore *r, int dirfd, GArray *queue);
 
+static bool may_be_foreign(const struct restore *r, const struct stat *st)
+{
+    return sys_time_us(&st->st_ctim) > r->foreign_since;
+}
+
 /* The step created it, and no redo will want it. */
 static bool is_rubbish(const struct restore *r, const struct stat *st)
 {
-    return r->keep < 0 && !S_ISDIR(st->st_mode) &&
-           !step_find_inode(r->step, st->st_ino);
+    return (r->keep < 0 ||
+            (r->foreign_since < INT64_MAX && !may_be_foreign(r, st))) &&
+           !S_ISDIR(st->st_mode) && !step_find_inode(r->step, st->st_ino);
+}
+
+/* Its content may be another process's, and has no other place. */
+static int save_rubbish(struct restore *r, int dirfd, const char *name,
+                        const struct stat *st)
+{
+    fd_auto int fd = -1;
+
+    if (r->keep >= 0 || !S_ISREG(st->st_mode) || !may_be_foreign(r, st))
+        return 0;
+    fd = sys_openat(dirfd, name, O_PATH | O_NOFOLLOW, 0);
+    return fd < 0 ? fd : restore_save_copy(r, st->st_ino, fd, st->st_size);
 }
 
 /* Of a folder that the step created, what is in it can go. */
@@ -56,6 +75,9 @@ static int detach(struct restore *r, int dirfd, const char *name,
     int rc;
 
     if (is_rubbish(r, st)) {
+        rc = save_rubbish(r, dirfd, name, st);
+        if (rc < 0)
+            return rc;
         rc = sys_unlinkat(dirfd, name, 0);
         if (rc != -EACCES)
             return rc;

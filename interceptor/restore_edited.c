@@ -85,22 +85,27 @@ static int create_copy(int blobs, uint64_t ino)
     return fd;
 }
 
-int restore_save_edited(struct restore *r, uint64_t ino, int fd)
+int restore_save_copy(struct restore *r, uint64_t ino, int fd, off_t size)
 {
-    fd_auto int from = -1, to = -1;
-    struct stat st;
-    int rc = sys_stat_fd(fd, &st);
+    fd_auto int from = sys_reopen(fd, O_RDONLY | O_NONBLOCK);
+    fd_auto int to = -1;
+    int rc;
 
-    if (rc < 0 || !is_edited(r, ino, &st))
-        return rc;
-    from = sys_reopen(fd, O_RDONLY | O_NONBLOCK);
     if (from == -EACCES && sys_chmod_fd(fd, 0600) == 0) /* it is set later */
         from = sys_reopen(fd, O_RDONLY | O_NONBLOCK);
     if (from < 0)
         return from;
     to = create_copy(r->blobs, ino);
-    if (to < 0)
-        return to;
-    rc = restore_copy_data(from, to, st.st_size);
-    return rc < 0 ? rc : sys_fsync(to); /* nobody else has it */
+    rc = to < 0 ? to : restore_copy_data(from, to, size);
+    return rc < 0 ? rc : sys_fsync(to); /* the only copy */
+}
+
+int restore_save_edited(struct restore *r, uint64_t ino, int fd)
+{
+    struct stat st;
+    int rc = sys_stat_fd(fd, &st);
+
+    return rc < 0 || !is_edited(r, ino, &st)
+               ? rc
+               : restore_save_copy(r, ino, fd, st.st_size);
 }

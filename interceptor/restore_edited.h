@@ -24,6 +24,10 @@ int restore_set_edited(struct restore *restore, int64_t since_us,
 /* Before the first change of this file's content; fd: O_PATH. 0 or -errno. */
 int restore_save_edited(struct restore *restore, uint64_t ino, int fd);
 
+/* Copy the file's content to blobs/. fd: O_PATH. 0 or -errno. */
+int restore_save_copy(struct restore *restore, uint64_t ino, int fd,
+                      off_t size);
+
 /* Is that entry of blobs/ such a copy? */
 bool restore_is_edited(const char *name);
 

@@ -283,9 +283,9 @@ GPtrArray *restore_sorted_inodes(struct restore *r)
 /* It is nowhere, so whatever has its number is another inode. */
 static int disown_dead(const struct finder *f, struct step_inode *inode)
 {
-    bool known = !f->r->forced ||
-                 g_hash_table_contains(f->arrivals, &inode->ino);
-    int rc = known ? 1 : restore_is_alive(f->r, inode);
+    int rc = g_hash_table_contains(f->arrivals, &inode->ino)
+                 ? 1
+                 : restore_is_alive(f->r, inode);
 
     return rc == 0 ? restore_disown(f->r, inode) : MIN(rc, 0);
 }
@@ -384,7 +384,7 @@ int restore_find_lost(struct restore *r)
 
     if (rc == 0)
         rc = restore_open_journal(r);
-    if (rc == 0 && r->forced)
+    if (rc == 0)
         rc = restore_settle_numbers(r, &survey);
     return rc < 0 ? rc : find_with(r, survey);
 }

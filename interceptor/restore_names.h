@@ -29,6 +29,7 @@ struct restore {
     int staging_dir;
     const char *staging_name;
     int keep;              /* a blobs/ for what is detached; -1: remove it */
+    int64_t foreign_since; /* restore_set_foreign() */
     struct survey *survey; /* of the check; or NULL */
     bool wants_staging;    /* something waits for there to be one */
     bool remade;           /* see restore_has_remade() */

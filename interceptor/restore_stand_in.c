@@ -34,8 +34,8 @@ int restore_disown(struct restore *r, struct step_inode *inode)
 
 /* The file system gives the number of a removed inode to the next that is made.
  * What has it now is another inode if it is of another type, or was made after
- * the step had ended with this one there, or undo had made this one anew: ctime
- * is of the same clock. */
+ * the step had ended with this one there (of one that did not end: had met this
+ * one), or undo had made this one anew: ctime is of the same clock. */
 static bool is_reused(const struct step_inode *inode,
                       const struct post_state *post,
                       const struct survey_entry *entry, int dirfd)
@@ -47,7 +47,10 @@ static bool is_reused(const struct step_inode *inode,
         (inode->flags & STEP_META && type != (inode->meta->mode & S_IFMT)) ||
         (post && type != (post->mode & S_IFMT)))
         return true;
-    latest = inode->born ? inode->born : post ? post->state.changed : 0;
+    latest = inode->born                   ? inode->born
+             : post && post->state.changed ? post->state.changed
+             : inode->flags & STEP_SEEN    ? inode->seen.changed
+                                           : 0;
     return latest > 0 && birth_of_name(dirfd, entry->name) > latest;
 }
 
@@ -55,7 +58,7 @@ static GHashTable *index_posts(const struct step *step)
 {
     GHashTable *posts = g_hash_table_new(g_int64_hash, g_int64_equal);
 
-    for (guint i = 0; i < step->post->len; i++) {
+    for (guint i = 0; step->post && i < step->post->len; i++) {
         struct post_state *post = g_ptr_array_index(step->post, i);
 
         g_hash_table_insert(posts, &post->state.ino, post);
@@ -214,5 +217,5 @@ int restore_settle_numbers(struct restore *r, struct survey **survey)
 {
     int rc = disown_reused(r, survey);
 
-    return rc < 0 ? rc : adopt_folders(r, survey);
+    return rc < 0 || !r->forced ? rc : adopt_folders(r, survey);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore_stand_in - whose is this number now? For a forced rollback.
+ * restore_stand_in - whose is this number now?
  *
  * An inode number is an identity only while the inode lives. Where another
  * process has removed what the step knew, something else may have its number,
@@ -14,7 +14,8 @@
 #include "interceptor/restore_names.h"
 
 /* Give a number that nothing has to each inode whose number another has by now,
- * and that of the folder in its place to each folder that is gone. survey: of
+ * and, if the rollback is forced, that of the folder in its place to each folder
+ * that is gone. survey: of
  * the tree, made anew if need be. 0 or -errno. */
 int restore_settle_numbers(struct restore *r, struct survey **survey);
 

@@ -291,19 +291,23 @@ static int prepare_redo(struct ic *ic, struct step *step, int dir,
     return target->dir < 0 ? forbid_redo(ic, step, dir) : 0;
 }
 
-/* What the history has not is marked: the next start would not find it. */
-static bool has_foreign(struct ic *ic, const struct step *step, int dir,
-                        const struct survey *survey)
+/* From when on what is put aside may be another process's: 0 if some of it is
+ * known to be, INT64_MAX if none can be. What the history has not is marked:
+ * the next start would not find it. */
+static int64_t foreign_since(struct ic *ic, const struct step *step, int dir,
+                             const struct survey *survey)
 {
     bool marked = step_is_marked(dir, STEP_MARK_FOREIGN) != 0;
     bool later = outside_came_later(ic, survey);
 
-    if (!marked && (later || ic->unkept->len > 0) &&
+    if (!marked && ic->unkept->len > 0 &&
         step_mark(dir, STEP_MARK_FOREIGN, atomic_load(&ic->durable.power)) < 0)
         log_warn(LOG_UNDO,
                  "the record of step %" G_GINT64_FORMAT " cannot be marked",
                  step->id);
-    return marked || later || outside_is_told(ic, step, survey);
+    if (marked || outside_is_told(ic, step, survey))
+        return 0;
+    return later || !survey ? undo_log_owner_doubt(ic->log) : INT64_MAX;
 }
 
 /* If nobody was asked whether what others have in the step's folders may go,
@@ -313,20 +317,19 @@ static int keep_foreign(struct ic *ic, const struct step *step, int dir,
                         struct restore *restore,
                         const struct redo_target *target, int blobs)
 {
-    if (blobs < 0 || !has_foreign(ic, step, dir, restore_survey(restore)))
+    int64_t since = blobs < 0
+                        ? INT64_MAX
+                        : foreign_since(ic, step, dir, restore_survey(restore));
+
+    if (since == INT64_MAX)
         return -1;
     if (target->dir >= 0)
         return target->blobs;
-    if (restore_can_keep(restore)) {
-        restore_set_keep(restore, blobs);
-        return blobs;
-    }
-    events_warn(ic->events,
-                "step %" G_GINT64_FORMAT
-                ": what others have changed of what it made is removed with "
-                "it; it cannot be kept in %s, which is elsewhere",
-                step->id, ic->undo_dir);
-    return -1;
+    restore_set_foreign(restore, since);
+    if (!restore_can_keep(restore))
+        return -1;
+    restore_set_keep(restore, blobs);
+    return blobs;
 }
 
 /* The same where the caller asked to go over such edits: what is put aside, and

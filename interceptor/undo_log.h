@@ -95,6 +95,10 @@ void undo_log_beat(struct undo_log *log);
  * files. INT64_MAX: not known, or it is not gone. */
 int64_t undo_log_owner_gone(const struct undo_log *log);
 
+/* From when on what was changed may be another process's work: some time before
+ * the owner was last known to live. The same clock; INT64_MAX: as above. */
+int64_t undo_log_owner_doubt(const struct undo_log *log);
+
 /* Once, after opening: its steps have the numbers of a user namespace with
  * these maps (a text; NULL: of none). ERROR_INVALID_DIRECTORY: they have
  * others. An empty log gets these. */

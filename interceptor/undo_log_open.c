@@ -66,12 +66,13 @@ static void note_owner_gone(struct undo_log *log)
     int64_t beat_ms = read_owner(log, "beat_ms");
     struct stat st;
 
-    log->owner_gone = INT64_MAX;
+    log->owner_gone = log->owner_seen = INT64_MAX;
     log->owner_beat = beat_ms;
     if (beat_ms > 0 && beat_ms <= MAX_BEAT_MS &&
         sys_stat_fd(log->lock, &st) == 0)
-        log->owner_gone = sys_time_us(&st.st_mtim) +
-                          (2 * beat_ms + HELD_UP_MS) * 1000;
+        log->owner_seen = sys_time_us(&st.st_mtim);
+    if (log->owner_seen < INT64_MAX)
+        log->owner_gone = log->owner_seen + (2 * beat_ms + HELD_UP_MS) * 1000;
 }
 
 void undo_log_beat(struct undo_log *log)
@@ -84,6 +85,15 @@ void undo_log_beat(struct undo_log *log)
 int64_t undo_log_owner_gone(const struct undo_log *log)
 {
     return log->owner_gone;
+}
+
+int64_t undo_log_owner_doubt(const struct undo_log *log)
+{
+    /* The watcher, too, may not have come to tell of an edit. */
+    enum { BEFORE_US = 2000000 };
+
+    return log->owner_gone == INT64_MAX ? INT64_MAX
+                                        : log->owner_seen - BEFORE_US;
 }
 
 /* Whom to ask is good to know; a full disk must not keep what is in the log

@@ -45,7 +45,7 @@ struct undo_log {
     GPtrArray *barriers;
     GHashTable *seqs; /* owned int64_t id -> owned int64_t seq: "done" notes */
     int64_t last_id, least_id, last_seq;
-    int64_t owner_gone, owner_beat; /* see undo_log_owner_gone() */
+    int64_t owner_gone, owner_seen, owner_beat; /* see undo_log_owner_gone() */
 };
 
 /* What is in wal/in_progress from here on is ours. */

@@ -37,6 +37,16 @@ static void wait_until_gone(struct edits *f)
     g_usleep((is_daemon ? 4500 : 2000) * 1000);
 }
 
+/* Until what was changed is older than anything that the watcher may not have told
+ * of yet: from there on it is the step's for certain. */
+static void wait_until_certain(struct edits *f)
+{
+    bool is_daemon = f->w->backend != &world_folder &&
+                     f->w->backend != &world_folder_copy;
+
+    g_usleep((is_daemon ? 4500 : 2700) * 1000);
+}
+
 /* What the engine itself does after a long rest is not somebody else's. */
 static void own_after_rest(struct edits *f)
 {
@@ -51,6 +61,7 @@ static void own_after_rest(struct edits *f)
     world_step(f->w);
     client_mkdir(f, "new");
     edits_client_put(f, "file", 0, "of the step");
+    wait_until_certain(f);
     f->w->backend->kill(f->w);
     g_assert_true(world_start(f->w));
     world_assert_equal(f->w, f->before);
@@ -69,8 +80,6 @@ static void own_after_rest(struct edits *f)
     g_assert_true(edits_set_attribute(f, "dir/file", "-i"));
     g_assert_true(world_start(f->w));
     world_assert_equal(f->w, f->before);
-    g_assert_false(edits_is_set_aside(f, "of the step"));
-    g_assert_false(edits_is_set_aside(f, "old"));
 }
 
 /* The first start cannot take the step back; the next one must not think that
@@ -107,12 +116,11 @@ static void before_a_second_start(struct edits *f)
 /* Made when the engine had been dead for some time. */
 static void after_a_kill(struct edits *f)
 {
-    bool elsewhere = f->w->backend->log_elsewhere;
-
     start_quickly(f);
     world_step(f->w);
     client_mkdir(f, "new");
     edits_client_put(f, "new/own", O_CREAT, "own");
+    wait_until_certain(f);
     f->w->backend->kill(f->w);
     g_assert_true(world_start(f->w));
     world_assert_equal(f->w, f->before);
@@ -127,7 +135,7 @@ static void after_a_kill(struct edits *f)
     edits_write(f, "file", "another");
     g_assert_true(world_start(f->w));
     world_assert_equal(f->w, f->before);
-    g_assert_cmpint(edits_is_set_aside(f, "precious"), ==, !elsewhere);
+    g_assert_true(edits_is_set_aside(f, "precious"));
     g_assert_true(edits_is_set_aside(f, "another"));
 }
 
@@ -145,6 +153,7 @@ static void moved_before(struct edits *f)
     g_assert_cmpint(b->rename(f->w, "file", "dir/moved", 0), ==, 0);
     g_assert_cmpint(b->unlink(f->w, "dir/file"), ==, 0);
     g_assert_cmpint(b->link(f->w, "dir/sub/file", "again"), ==, 0);
+    wait_until_certain(f);
     b->kill(f->w);
     wait_until_gone(f);
     g_assert_true(world_start(f->w));
