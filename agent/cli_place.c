@@ -165,27 +165,32 @@ static void add_first(json_t **answer, json_t *report)
     json_array_insert_new(json_object_get(*answer, "steps"), 0, report);
 }
 
+json_t *cli_place_extent(const struct cli_extent *extent)
+{
+    return json_pack("{s:I, s:s, s:b}", "steps", (json_int_t)extent->steps,
+                     "counts", "changes", "force", extent->force);
+}
+
 json_t *cli_place_go(const struct cli_place *place, const char *type,
-                     gint64 steps, bool force, json_t **ret_data,
+                     const struct cli_extent *extent, json_t **ret_data,
                      GError **error)
 {
-    bool redo = strcmp(type, "redo") == 0;
+    bool insists = extent->force && strcmp(type, "rollback") == 0;
     struct undo_client *client = open_client(
-        place, force && !redo ? UNDO_CLIENT_INSIST : UNDO_CLIENT_CHANGE, error);
+        place, insists ? UNDO_CLIENT_INSIST : UNDO_CLIENT_CHANGE, error);
+    struct cli_extent left = *extent;
     json_t *first, *answer = NULL;
-    gint64 left;
 
     if (!client)
         return NULL;
-    first = redo ? undo_client_redone(client) : undo_client_recovered(client);
-    left = first ? steps - 1 : steps;
-    if (left > 0)
-        answer = undo_client_ask(
-            client, type,
-            json_pack("{s:I, s:b}", "steps", (json_int_t)left, "force", force),
-            ret_data, error);
+    first = strcmp(type, "redo") == 0 ? undo_client_redone(client)
+                                      : undo_client_recovered(client);
+    left.steps -= first ? 1 : 0;
+    if (left.steps > 0)
+        answer = undo_client_ask(client, type, cli_place_extent(&left),
+                                 ret_data, error);
     if (first)
-        add_first(answer || left == 0 ? &answer : ret_data, first);
+        add_first(answer || left.steps == 0 ? &answer : ret_data, first);
     undo_client_close(client);
     return answer;
 }

@@ -43,11 +43,20 @@ json_t *cli_place_ask(const struct cli_place *place, const char *type,
 json_t *cli_place_history(const struct cli_place *place, int limit,
                           GError **error);
 
+/* What "rollback", "redo" and "preview" are to go over. */
+struct cli_extent {
+    gint64 steps;
+    bool force;
+};
+
+/* The payload of such a request. A new object. */
+json_t *cli_place_extent(const struct cli_extent *extent);
+
 /* "rollback" or "redo" likewise. What was interrupted, and opening the log has
  * finished, is the first of the steps: one that did not end and was taken back,
  * or a redo. */
 json_t *cli_place_go(const struct cli_place *place, const char *type,
-                     gint64 steps, bool force, json_t **ret_data,
+                     const struct cli_extent *extent, json_t **ret_data,
                      GError **error);
 
 /* An undo log of a folder in dir, beside that: a new string, or NULL. Logs

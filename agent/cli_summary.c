@@ -49,6 +49,10 @@ static char *describe(json_t *report, bool is_preview)
 
     if (json_is_true(json_object_get(report, "unprotected")))
         return g_strdup("changed more than could be kept");
+    if (affected > 0 && json_is_true(json_object_get(report, "unchanged")))
+        return g_strdup_printf("wrote %" G_GINT64_FORMAT
+                               " path%s with the same content as before",
+                               affected, plural);
     if (affected == 0)
         return g_strdup(is_preview ? "undo would change nothing"
                                    : "nothing changed");

@@ -103,16 +103,22 @@ static void print_warnings(json_t *answer)
 struct request {
     const struct verb *verb;
     const struct cli_place *place;
-    gint64 steps;
-    bool force, json;
+    struct cli_extent extent;
+    bool json;
 };
 
-/* How many steps were done before one failed. */
+/* How many of the steps that were asked for were done before one failed. */
 static gint64 count_done(const struct request *r, json_t *data)
 {
-    return r->verb->dry
-               ? 0
-               : (gint64)json_array_size(json_object_get(data, "steps"));
+    gint64 done = 0;
+    json_t *report;
+    size_t i;
+
+    if (r->verb->dry)
+        return 0;
+    json_array_foreach(json_object_get(data, "steps"), i, report)
+        done += !json_is_true(json_object_get(report, "unchanged"));
+    return done;
 }
 
 static void print_way_on(const struct request *r, gint64 done, bool force)
@@ -120,7 +126,7 @@ static void print_way_on(const struct request *r, gint64 done, bool force)
     g_autofree char *command = cli_place_command(r->place, r->verb->name);
 
     fprintf(stderr, "To go on: %s %" G_GINT64_FORMAT "%s\n", command,
-            r->steps - done, force ? " --force" : "");
+            r->extent.steps - done, force ? " --force" : "");
 }
 
 /* Nothing but somebody else's edits is in the way: say which, and what to do.
@@ -136,7 +142,7 @@ static int refused(const struct request *r, json_t *data)
         fprintf(stderr,
                 CLI_PROGRAM ": %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
                             " steps %s\n",
-                done, r->steps, r->verb->done);
+                done, r->extent.steps, r->verb->done);
     fprintf(stderr,
             CLI_PROGRAM ": changed from outside since, so that %s stops here:"
                         "\n",
@@ -164,14 +170,15 @@ static int failed(const struct request *r, const GError *error, json_t *data)
     if (r->json)
         return cli_place_failed(r->place, error, data, true);
     if (data)
-        print_done(r->verb, r->force && code != ERROR_INVALID_DIRECTORY, data);
+        print_done(r->verb, r->extent.force && code != ERROR_INVALID_DIRECTORY,
+                   data);
     if (code == ERROR_UNDO_BARRIER && data)
         return refused(r, data);
     cli_place_failed(r->place, error, data, false);
     if (done > 0 && code != ERROR_NOTHING_TO_UNDO &&
         code != ERROR_INVALID_DIRECTORY)
         print_way_on(r, done,
-                     r->force || code == ERROR_PREIMAGE_MISSING ||
+                     r->extent.force || code == ERROR_PREIMAGE_MISSING ||
                          code == ERROR_PREIMAGE_CORRUPT);
     return CLI_FAILED;
 }
@@ -179,12 +186,10 @@ static int failed(const struct request *r, const GError *error, json_t *data)
 static json_t *ask(const struct request *r, json_t **ret_data, GError **error)
 {
     if (!r->verb->dry)
-        return cli_place_go(r->place, r->verb->request, r->steps, r->force,
-                            ret_data, error);
+        return cli_place_go(r->place, r->verb->request, &r->extent, ret_data,
+                            error);
     return cli_place_ask(r->place, r->verb->request,
-                         json_pack("{s:I, s:b}", "steps", (json_int_t)r->steps,
-                                   "force", r->force),
-                         ret_data, error);
+                         cli_place_extent(&r->extent), ret_data, error);
 }
 
 static int go(const struct request *r)
@@ -197,7 +202,7 @@ static int go(const struct request *r)
     if (answer && r->json)
         cli_place_print_json(answer);
     else if (answer)
-        print_done(r->verb, r->force, answer);
+        print_done(r->verb, r->extent.force, answer);
     else
         exit_code = failed(r, error, data);
     fflush(stdout);
@@ -364,7 +369,9 @@ int cli_undo(int argc, char **argv)
                           entries, false, &argc, &argv) &&
         (steps = parse_steps("undo", argc, argv)) > 0) {
         const struct request request = { dry ? &verb_preview : &verb_undo,
-                                         &place, (gint64)steps, force, json };
+                                         &place,
+                                         { (gint64)steps, force },
+                                         json };
 
         if (forget && (argc > 1 || force || dry))
             cli_options_wrong("undo: --discard undoes no steps");
@@ -400,8 +407,9 @@ static int run_verb(int argc, char **argv, const struct verb *verb,
 
     if (cli_options_parse(summary, entries, false, &argc, &argv) &&
         (steps = parse_steps(name, argc, argv)) > 0) {
-        const struct request request = { verb, &place, (gint64)steps, force,
-                                         json };
+        const struct request request = {
+            verb, &place, { (gint64)steps, force }, json
+        };
 
         cli_lookup_place(&place);
         exit_code = go(&request);

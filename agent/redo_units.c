@@ -68,10 +68,13 @@ static bool is_whole(const struct session *session, json_t *step)
     return set == 0 || set == folders_of(session, step);
 }
 
-unsigned redo_units_count(const struct session_spread *spread, unsigned max,
-                          unsigned *counts)
+/* Returns how many count; ret_all: with those that go along. */
+static unsigned count(const struct session_spread *spread, unsigned max,
+                      unsigned *counts, size_t *ret_all)
 {
-    json_t *units = step_merge_lists(spread->redos, spread->n, max, true, NULL);
+    json_t *units = step_merge_lists(spread->redos, spread->n, SIZE_MAX, true,
+                                     NULL);
+    unsigned counted = 0;
     json_t *step;
     size_t k;
 
@@ -79,22 +82,36 @@ unsigned redo_units_count(const struct session_spread *spread, unsigned max,
     json_array_foreach(units, k, step)
     {
         unsigned set = folders_of(spread->session, step);
+        bool follows = counted > 0 &&
+                       json_is_true(json_object_get(step, "unchanged"));
 
-        if (!is_whole(spread->session, step))
+        if (!is_whole(spread->session, step) || (!follows && counted == max))
             break;
+        counted += !follows;
         for (unsigned i = 0; i < spread->n; i++)
             counts[i] += set >> spread->folders[i] & 1;
     }
     json_decref(units);
-    return (unsigned)k;
+    *ret_all = k;
+    return counted;
+}
+
+unsigned redo_units_count(const struct session_spread *spread, unsigned max,
+                          unsigned *counts)
+{
+    size_t all;
+
+    return count(spread, max, counts, &all);
 }
 
 unsigned redo_units_count_all(const struct session_spread *spread)
 {
     unsigned counts[SESSION_MAX_DIRECTORIES];
+    size_t all = spread->redoable[0];
 
-    return spread->n == 1 ? spread->redoable[0]
-                          : redo_units_count(spread, UINT_MAX, counts);
+    if (spread->n > 1)
+        count(spread, UINT_MAX, counts, &all);
+    return (unsigned)all;
 }
 
 bool redo_units_has_others(const struct session_spread *spread,

@@ -20,7 +20,9 @@
 void redo_units_note(struct session *session, json_t *steps, bool undone);
 
 /* After a history of all: how many of the next units, max at most, can be
- * brought back as a whole; counts: how many steps of each folder these are. */
+ * brought back as a whole; counts: how many steps of each folder these are.
+ * What left all as it was goes along with the unit before it and does not
+ * count. */
 unsigned redo_units_count(const struct session_spread *spread, unsigned max,
                           unsigned *counts);
 

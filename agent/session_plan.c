@@ -67,23 +67,34 @@ GError *session_plan_too_few(enum error_code code, size_t found,
                        found, what, wanted);
 }
 
+static size_t count_units(const struct session_spread *spread)
+{
+    json_t *units = step_merge_lists(spread->lists, spread->n, SIZE_MAX, false,
+                                     NULL);
+    size_t count = spread->step_id ? spread->steps
+                                   : step_merge_extend(units, spread->steps);
+
+    json_decref(units);
+    return count;
+}
+
 GError *session_plan_make(struct session_spread *spread)
 {
     GError *error = spread->step_id ? find_step(spread) : NULL;
     json_t *units;
-    size_t found;
+    size_t found, wanted;
 
     if (error)
         return error;
-    units = step_merge_lists(spread->lists, spread->n, spread->steps, false,
+    wanted = count_units(spread);
+    units = step_merge_lists(spread->lists, spread->n, wanted, false,
                              spread->counts);
     found = json_array_size(units);
     json_decref(units);
     note_plan(spread);
-    return found == spread->steps
-               ? NULL
-               : session_plan_too_few(ERROR_NOTHING_TO_UNDO, found,
-                                      spread->steps, "undo");
+    return found == wanted ? NULL
+                           : session_plan_too_few(ERROR_NOTHING_TO_UNDO, found,
+                                                  spread->steps, "undo");
 }
 
 /* The preview went down to what was planned: it is longer, if more has come. */

@@ -196,14 +196,16 @@ static json_t *next_payload(const struct session_spread *spread)
     if (spread->payload)
         return json_incref(spread->payload);
     if (strcmp(spread->phase, "history") == 0)
-        return json_pack(
-            "{s:I}", "limit",
-            (json_int_t)(spread->step_id ? HISTORY_ALL : spread->steps));
+        return json_pack("{s:I}", "limit",
+                         (json_int_t)(strcmp(spread->type, "history") == 0
+                                          ? spread->steps
+                                          : HISTORY_ALL));
     if (spread->planned[spread->next])
         return planned_payload(spread);
-    return json_pack("{s:I, s:b}", "steps",
-                     (json_int_t)spread->counts[spread->next], "force",
-                     spread->force);
+    /* Of several folders they are counted already. */
+    return json_pack(
+        "{s:I, s:s, s:b}", "steps", (json_int_t)spread->counts[spread->next],
+        "counts", spread->n == 1 ? "changes" : "all", "force", spread->force);
 }
 
 static void ask_next(struct session_spread *spread)

@@ -116,7 +116,7 @@ static json_t *merge(json_t *reports, bool listed)
     json_t *merged = json_copy(json_array_get(reports, 0)), *report;
     json_t *changes = json_array(), *paths = json_array();
     json_t *counts = json_object(), *parts = json_array();
-    bool undoable = true, kept = false;
+    bool undoable = true, kept = false, unchanged = true;
     json_int_t affected = 0;
     size_t i;
 
@@ -130,12 +130,18 @@ static json_t *merge(json_t *reports, bool listed)
             json_object_set_new(merged, "truncated", json_true());
         add_some(paths, json_object_get(report, "affected_paths"));
         kept = kept || get_bool(report, "undoable");
-        if (has_changed(report))
+        if (has_changed(report)) {
             undoable = undoable && get_bool(report, "undoable");
+            unchanged = unchanged && get_bool(report, "unchanged");
+        }
         if (listed || has_changed(report))
             json_array_append_new(parts, describe_part(report));
     }
     json_object_set_new(merged, "undoable", json_boolean(kept && undoable));
+    if (!unchanged)
+        json_object_del(merged, "unchanged");
+    else if (kept)
+        json_object_set_new(merged, "unchanged", json_true());
     json_object_set_new(merged, "affected", json_integer(affected));
     json_object_set_new(merged, "counts", counts);
     json_object_set_new(merged, "changes", changes);
@@ -230,4 +236,15 @@ json_t *step_merge_lists(json_t *const *lists, unsigned n, size_t limit,
         json_array_append_new(merged, take(heads, n, chosen, counts));
     }
     return merged;
+}
+
+size_t step_merge_extend(json_t *reports, size_t wanted)
+{
+    size_t count = json_array_size(reports), counted = 0, steps = 0;
+
+    if (wanted > count)
+        return wanted;
+    while (steps < count && counted < wanted)
+        counted += !get_bool(json_array_get(reports, steps++), "unchanged");
+    return steps;
 }

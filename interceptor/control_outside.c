@@ -4,12 +4,16 @@
  */
 #include "interceptor/control_outside.h"
 
+#include <string.h>
+
 #include "common/errors.h"
 #include "common/message.h"
 #include "interceptor/barriers.h"
 #include "interceptor/engine.h"
+#include "interceptor/redo.h"
 #include "interceptor/replace_file.h"
 #include "interceptor/report.h"
+#include "interceptor/rollback.h"
 
 enum {
     MAX_STEPS = 1000000,
@@ -78,15 +82,10 @@ json_t *control_outside_reports(const GPtrArray *infos)
 /* ---- back and forth -------------------------------------------------------
  */
 
-/* ic_rollback_steps(), ic_redo() or ic_preview(). */
-typedef gboolean go_back(struct ic *ic, unsigned steps, bool force,
-                         struct ic_rollback_result **ret_result,
+/* rollback_go(), rollback_preview() or redo_go(). */
+typedef gboolean go_back(struct ic *ic, const struct rollback_extent *extent,
+                         bool force, struct ic_rollback_result **ret_result,
                          GError **error);
-
-/* ic_rollback_to() or ic_preview_to(). */
-typedef gboolean go_back_to(struct ic *ic, int64_t id, bool force,
-                            struct ic_rollback_result **ret_result,
-                            GError **error);
 
 /* Takes the result. */
 static json_t *answer_of(struct ic_rollback_result *result, gboolean ok,
@@ -106,66 +105,87 @@ static json_t *answer_of(struct ic_rollback_result *result, gboolean ok,
     return ok ? answer : NULL;
 }
 
+static gboolean get_counts(json_t *payload, enum rollback_counts *ret_counts,
+                           GError **error)
+{
+    static const char *const names[] = {
+        [ROLLBACK_COUNTS_ALL] = "all",
+        [ROLLBACK_COUNTS_CHANGES] = "changes",
+        [ROLLBACK_COUNTS_COMMANDS] = "commands",
+    };
+    const char *name = names[ROLLBACK_COUNTS_ALL];
+
+    if (!message_get_optional_string(payload, "counts", &name, error))
+        return FALSE;
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *ret_counts = (enum rollback_counts)i;
+            return TRUE;
+        }
+    }
+    g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                        "the field 'counts' must be all, changes or commands");
+    return FALSE;
+}
+
+static gboolean get_extent(json_t *payload, struct rollback_extent *ret_extent,
+                           GError **error)
+{
+    gint64 steps = 1, id = 0;
+    bool named = json_object_get(payload, "down_to") != NULL;
+
+    if (named && json_object_get(payload, "steps")) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "say 'steps' or 'down_to', not both");
+        return FALSE;
+    }
+    if (named && !message_get_int(payload, "down_to", -STEP_MAX_NUMBER,
+                                  STEP_MAX_NUMBER, &id, error))
+        return FALSE;
+    if (named && id == 0) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
+                            "no step has the id 0");
+        return FALSE;
+    }
+    if (!message_get_optional_int(payload, "steps", 1, MAX_STEPS, &steps,
+                                  error) ||
+        !get_counts(payload, &ret_extent->counts, error))
+        return FALSE;
+    ret_extent->steps = (unsigned)steps;
+    ret_extent->down_to = id;
+    return TRUE;
+}
+
 static json_t *carry_out(struct ic *ic, go_back *go, json_t *payload,
                          json_t **ret_data, GError **error)
 {
     struct ic_rollback_result *result;
+    struct rollback_extent extent = { 0 };
     gboolean force = FALSE, ok;
-    gint64 steps = 1;
 
-    if (!message_get_optional_int(payload, "steps", 1, MAX_STEPS, &steps,
-                                  error) ||
+    if (!get_extent(payload, &extent, error) ||
         !message_get_optional_bool(payload, "force", &force, error))
         return NULL;
-    ok = go(ic, (unsigned)steps, force, &result, error);
+    ok = go(ic, &extent, force, &result, error);
     return answer_of(result, ok, ret_data);
-}
-
-static json_t *carry_out_to(struct ic *ic, go_back_to *go, json_t *payload,
-                            json_t **ret_data, GError **error)
-{
-    struct ic_rollback_result *result;
-    gboolean force = FALSE, ok;
-    gint64 id;
-
-    if (json_object_get(payload, "steps")) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "say 'steps' or 'down_to', not both");
-        return NULL;
-    }
-    if (!message_get_int(payload, "down_to", -STEP_MAX_NUMBER, STEP_MAX_NUMBER,
-                         &id, error) ||
-        !message_get_optional_bool(payload, "force", &force, error))
-        return NULL;
-    ok = go(ic, id, force, &result, error);
-    return answer_of(result, ok, ret_data);
-}
-
-static bool is_named(json_t *payload)
-{
-    return json_object_get(payload, "down_to") != NULL;
 }
 
 json_t *control_outside_rollback(struct ic *ic, json_t *payload,
                                  json_t **ret_data, GError **error)
 {
-    return is_named(payload)
-               ? carry_out_to(ic, ic_rollback_to, payload, ret_data, error)
-               : carry_out(ic, ic_rollback_steps, payload, ret_data, error);
+    return carry_out(ic, rollback_go, payload, ret_data, error);
 }
 
 json_t *control_outside_redo(struct ic *ic, json_t *payload, json_t **ret_data,
                              GError **error)
 {
-    return carry_out(ic, ic_redo, payload, ret_data, error);
+    return carry_out(ic, redo_go, payload, ret_data, error);
 }
 
 json_t *control_outside_preview(struct ic *ic, json_t *payload,
                                 json_t **ret_data, GError **error)
 {
-    return is_named(payload)
-               ? carry_out_to(ic, ic_preview_to, payload, ret_data, error)
-               : carry_out(ic, ic_preview, payload, ret_data, error);
+    return carry_out(ic, rollback_preview, payload, ret_data, error);
 }
 
 /* ---- telling the others ---------------------------------------------------

@@ -40,6 +40,8 @@ struct ic_step_info {
     int exit_code;                /* -1: unknown */
     int64_t started_us, ended_us; /* microseconds since the epoch */
     bool undoable;
+    bool unchanged;    /* nothing but times differs from before the step: what
+                        * it wrote anew has the same content as before */
     bool unprotected;  /* more than was kept; affected tells of a part */
     bool damaged;      /* its record cannot be read */
     bool other_folder; /* what it changed was not the share; from

@@ -116,19 +116,7 @@ static int invert_bindings(struct inverter *v)
 
 int inverse_open_entry(struct inverter *v, const struct survey_entry *entry)
 {
-    fd_auto int fd = -1;
-    struct stat st;
-    int dir;
-
-    if (!entry->dir)
-        return sys_openat(v->source->root, ".", O_PATH | O_DIRECTORY, 0);
-    dir = walker_go(&v->walker, entry->dir);
-    if (dir < 0)
-        return dir;
-    fd = sys_openat(dir, entry->name, O_PATH | O_NOFOLLOW, 0);
-    if (fd >= 0 && (sys_stat_fd(fd, &st) < 0 || st.st_ino != entry->st.st_ino))
-        return -ESTALE;
-    return fd_steal(&fd);
+    return survey_open(&v->walker, v->source->root, entry);
 }
 
 int inverse_record_meta(struct inverter *v, struct step_inode *inode, int fd)

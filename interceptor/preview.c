@@ -147,9 +147,9 @@ static gboolean preview_locked(struct ic *ic,
     return FALSE;
 }
 
-static gboolean preview(struct ic *ic, const struct rollback_extent *extent,
-                        bool force, struct ic_rollback_result **ret_result,
-                        GError **error)
+gboolean rollback_preview(struct ic *ic, const struct rollback_extent *extent,
+                          bool force, struct ic_rollback_result **ret_result,
+                          GError **error)
 {
     gboolean ok;
 
@@ -167,7 +167,7 @@ gboolean ic_preview(struct ic *ic, unsigned steps, bool force,
 {
     const struct rollback_extent extent = { .steps = steps };
 
-    return preview(ic, &extent, force, ret_result, error);
+    return rollback_preview(ic, &extent, force, ret_result, error);
 }
 
 gboolean ic_preview_to(struct ic *ic, int64_t id, bool force,
@@ -175,5 +175,5 @@ gboolean ic_preview_to(struct ic *ic, int64_t id, bool force,
 {
     const struct rollback_extent extent = { .down_to = id };
 
-    return preview(ic, &extent, force, ret_result, error);
+    return rollback_preview(ic, &extent, force, ret_result, error);
 }

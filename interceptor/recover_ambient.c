@@ -92,6 +92,7 @@ static bool commit_ended(struct ic *ic, const struct step *step, GError **error)
         .seq = step->seq,
         .moved = CLAMP(json_integer_value(json_object_get(step->end, "moved")),
                        0, STEP_MAX_NUMBER),
+        .unchanged = step_is_unchanged(step),
     };
     int rc = undo_log_commit(ic->log, &entry);
 

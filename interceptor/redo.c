@@ -268,6 +268,7 @@ static int commit(struct ic *ic, int dir, struct step *step,
         .id = step->id,
         .seq = target->seq,
         .moved = json_integer_value(json_object_get(step->end, "moved")),
+        .unchanged = step_is_unchanged(step),
     };
     int rc = durable_sync_share(ic);
 
@@ -426,6 +427,33 @@ static int64_t next_id(struct ic *ic)
     return dir >= 0 && step_load_summary(dir, &step) == 0 ? step->id : 0;
 }
 
+/* Of the index-th from the end. A record that cannot be read does count. */
+static bool left_all_as_it_was(struct ic *ic, const int64_t *seqs, size_t count,
+                               size_t index)
+{
+    fd_auto int dir = undo_log_open_redo(ic->log, seqs[count - 1 - index]);
+    g_autoptr(step_auto) step = NULL;
+
+    return dir >= 0 && step_load_summary(dir, &step) == 0 &&
+           step_is_unchanged(step);
+}
+
+/* So many, and with each those that follow it and do not count. */
+static unsigned extend(struct ic *ic, const struct rollback_extent *extent)
+{
+    size_t count, steps = 0;
+    const int64_t *seqs = undo_log_redos(ic->log, &count);
+
+    if (extent->counts == ROLLBACK_COUNTS_ALL || extent->steps > count)
+        return extent->steps;
+    for (unsigned i = 0; i < extent->steps && steps < count; i++) {
+        steps++;
+        while (steps < count && left_all_as_it_was(ic, seqs, count, steps))
+            steps++;
+    }
+    return (unsigned)steps;
+}
+
 static gboolean check_count(unsigned steps, size_t count, GError **error)
 {
     if (steps == 0)
@@ -439,16 +467,19 @@ static gboolean check_count(unsigned steps, size_t count, GError **error)
     return steps > 0 && steps <= count;
 }
 
-static gboolean redo_locked(struct ic *ic, unsigned steps, bool force,
-                            struct ic_rollback_result *result, GError **error)
+static gboolean redo_locked(struct ic *ic, const struct rollback_extent *extent,
+                            bool force, struct ic_rollback_result *result,
+                            GError **error)
 {
     const int64_t *seqs;
+    unsigned steps;
     size_t count;
 
     if (!steps_check_none(ic, error) ||
         !steps_close_ambient_locked(ic, error) ||
         !steps_check_finished(ic, error))
         return FALSE;
+    steps = extend(ic, extent);
     seqs = undo_log_redos(ic->log, &count);
     if (!check_count(steps, count, error))
         return FALSE;
@@ -465,8 +496,9 @@ static gboolean redo_locked(struct ic *ic, unsigned steps, bool force,
     return TRUE;
 }
 
-gboolean ic_redo(struct ic *ic, unsigned steps, bool force,
-                 struct ic_rollback_result **ret_result, GError **error)
+gboolean redo_go(struct ic *ic, const struct rollback_extent *extent,
+                 bool force, struct ic_rollback_result **ret_result,
+                 GError **error)
 {
     gboolean ok;
 
@@ -476,8 +508,16 @@ gboolean ic_redo(struct ic *ic, unsigned steps, bool force,
     watch_sync(ic->watch);
     rollback_lock_gate(ic);
     packer_pause(ic->packer);
-    ok = redo_locked(ic, steps, force, *ret_result, error);
+    ok = redo_locked(ic, extent, force, *ret_result, error);
     packer_resume(ic->packer);
     rollback_unlock_gate(ic);
     return ok;
+}
+
+gboolean ic_redo(struct ic *ic, unsigned steps, bool force,
+                 struct ic_rollback_result **ret_result, GError **error)
+{
+    const struct rollback_extent extent = { .steps = steps };
+
+    return redo_go(ic, &extent, force, ret_result, error);
 }

@@ -19,6 +19,7 @@
 
 #include "interceptor/engine.h"
 #include "interceptor/restore.h"
+#include "interceptor/rollback.h"
 
 /* wal/inverse, while it is in use. */
 struct redo_target {
@@ -63,6 +64,12 @@ int redo_drop_all(struct ic *ic);
  * *ret_info: of the step that was redone; NULL if it was not. */
 gboolean redo_finish(struct ic *ic, const struct step *summary,
                      struct ic_step_info **ret_info, GError **error);
+
+/* As ic_redo(). extent->counts: what left all as it was follows the step before
+ * it; down_to is not looked at. */
+gboolean redo_go(struct ic *ic, const struct rollback_extent *extent,
+                 bool force, struct ic_rollback_result **ret_result,
+                 GError **error);
 
 /* For the log's links: the blobs/ of all inverses. */
 void redo_each(struct ic *ic, void (*each)(struct ic *ic, int folder));

@@ -67,6 +67,8 @@ json_t *report_to_end_record(const struct ic_step_info *info)
 
     if (info->unprotected)
         json_object_set_new(record, "unprotected", json_true());
+    if (info->unchanged)
+        json_object_set_new(record, "unchanged", json_true());
     return record;
 }
 
@@ -112,6 +114,7 @@ struct ic_step_info *report_from_step(const struct step *step)
     if (json_is_integer(exit_code))
         info->exit_code = (int)json_integer_value(exit_code);
     info->ended_us = json_integer_value(json_object_get(step->end, "us"));
+    info->unchanged = step_is_unchanged(step);
     info->affected = (size_t)json_integer_value(
         json_object_get(step->end, "affected"));
     for (i = 0; i < IC_CHANGE_TYPES; i++)
@@ -185,6 +188,8 @@ json_t *report_to_json(const struct ic_step_info *info)
         changes_to_json(info), "truncated",
         info->affected > info->changes->len);
     json_object_update_missing(report, command);
+    if (info->unchanged)
+        json_object_set_new(report, "unchanged", json_true());
     if (info->unprotected)
         json_object_set_new(report, "unprotected", json_true());
     if (info->damaged)

@@ -364,6 +364,27 @@ void rollback_tell_part(const struct ic_rollback_result *result, unsigned steps,
                        text->str);
 }
 
+bool rollback_does_count(const struct undo_log_entry *entry,
+                         enum rollback_counts counts)
+{
+    return counts == ROLLBACK_COUNTS_ALL ||
+           (!entry->unchanged &&
+            (counts == ROLLBACK_COUNTS_CHANGES || entry->id > 0));
+}
+
+/* How many of the newest are to go, so that wanted of them count. */
+static unsigned extend(const struct undo_log_entry *entries, size_t count,
+                       enum rollback_counts counts, unsigned wanted)
+{
+    size_t counted = 0, steps = 0;
+
+    if (wanted > count)
+        return wanted; /* too many, whatever counts */
+    while (steps < count && counted < wanted)
+        counted += rollback_does_count(&entries[count - ++steps], counts);
+    return (unsigned)steps;
+}
+
 gboolean rollback_count_steps(struct ic *ic,
                               const struct rollback_extent *extent,
                               unsigned *ret_steps, GError **error)
@@ -371,12 +392,17 @@ gboolean rollback_count_steps(struct ic *ic,
     size_t count;
     const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
 
-    *ret_steps = extent->steps;
+    unsigned first = ic->broken ? 1 : 0;
+
+    *ret_steps = MIN(extent->steps, first);
+    if (extent->steps > first)
+        *ret_steps += extend(entries, count, extent->counts,
+                             extent->steps - first);
     if (!extent->down_to)
         return TRUE;
     for (size_t i = 0; i < count; i++) {
         if (entries[i].id == extent->down_to) {
-            *ret_steps = (unsigned)(count - i) + (ic->broken ? 1 : 0);
+            *ret_steps = (unsigned)(count - i) + first;
             return TRUE;
         }
     }
@@ -420,9 +446,9 @@ static gboolean rollback_locked(struct ic *ic,
     return TRUE;
 }
 
-static gboolean roll_back(struct ic *ic, const struct rollback_extent *extent,
-                          bool force, struct ic_rollback_result **ret_result,
-                          GError **error)
+gboolean rollback_go(struct ic *ic, const struct rollback_extent *extent,
+                     bool force, struct ic_rollback_result **ret_result,
+                     GError **error)
 {
     gboolean ok;
 
@@ -443,7 +469,7 @@ gboolean ic_rollback_steps(struct ic *ic, unsigned steps, bool force,
 {
     const struct rollback_extent extent = { .steps = steps };
 
-    return roll_back(ic, &extent, force, ret_result, error);
+    return rollback_go(ic, &extent, force, ret_result, error);
 }
 
 gboolean ic_rollback_to(struct ic *ic, int64_t id, bool force,
@@ -451,7 +477,7 @@ gboolean ic_rollback_to(struct ic *ic, int64_t id, bool force,
 {
     const struct rollback_extent extent = { .down_to = id };
 
-    return roll_back(ic, &extent, force, ret_result, error);
+    return rollback_go(ic, &extent, force, ret_result, error);
 }
 
 gboolean ic_rollback(struct ic *ic, unsigned steps, bool force,

@@ -22,12 +22,33 @@ bool rollback_leave_unfinished(struct ic *ic);
 gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
                            GError **error);
 
+/* The steps that count. The others are taken back with the older step that is
+ * counted, or, where there are too few of these, count as well. */
+enum rollback_counts {
+    ROLLBACK_COUNTS_ALL,
+    ROLLBACK_COUNTS_CHANGES,  /* not those that left all as it was */
+    ROLLBACK_COUNTS_COMMANDS, /* nor ambient ones */
+};
+
 /* What is to be taken back: so many of the newest steps, or, if down_to is not
  * 0, the one with this id and all that are newer. */
 struct rollback_extent {
     unsigned steps;
+    enum rollback_counts counts;
     int64_t down_to;
 };
+
+/* Does this step of the history count? */
+bool rollback_does_count(const struct undo_log_entry *entry,
+                         enum rollback_counts counts);
+
+/* As ic_rollback_steps(), ic_rollback_to(), and as the previews of these. */
+gboolean rollback_go(struct ic *ic, const struct rollback_extent *extent,
+                     bool force, struct ic_rollback_result **ret_result,
+                     GError **error);
+gboolean rollback_preview(struct ic *ic, const struct rollback_extent *extent,
+                          bool force, struct ic_rollback_result **ret_result,
+                          GError **error);
 
 /* How many these are, an unfinished rollback being one of them.
  * ERROR_NOTHING_TO_UNDO: there is no such step. */

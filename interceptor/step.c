@@ -322,3 +322,8 @@ void step_sort(struct step *step)
             g_ptr_array_add(stack, g_ptr_array_index(inode->children, i));
     }
 }
+
+bool step_is_unchanged(const struct step *step)
+{
+    return json_is_true(json_object_get(step->end, "unchanged"));
+}

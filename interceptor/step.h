@@ -142,10 +142,10 @@ struct step {
     char *command; /* may be NULL */
     int64_t started_us;
     struct folder_mark folder;
-    bool inverse;      /* of a step that was taken back (undo_log.h) */
-    json_t *end;       /* the end record, or NULL */
-    GPtrArray *post;   /* post_state.h; NULL: none was read */
-    char *staging;     /* name of a staging folder in the share, or NULL */
+    bool inverse;    /* of a step that was taken back (undo_log.h) */
+    json_t *end;     /* the end record, or NULL */
+    GPtrArray *post; /* post_state.h; NULL: none was read */
+    char *staging;   /* name of a staging folder in the share, or NULL */
 
     struct step_inode *root;
     GHashTable *inodes;   /* ino -> owned step_inode */
@@ -266,6 +266,9 @@ char *step_path_before(const struct step *step, const struct step_inode *inode,
 /* Number the recorded inodes, so that each directory comes before what is below
  * it and next to it. */
 void step_sort(struct step *step);
+
+/* Does its end record say that nothing but times differs from before it? */
+bool step_is_unchanged(const struct step *step);
 
 /* Is the inode with this number now the one that the record means? */
 bool step_is_now(const struct step_inode *inode, uint64_t ino);

@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "interceptor/configure.h"
 #include "interceptor/limits.h"
+#include "interceptor/net_effect.h"
 #include "interceptor/outside_note.h"
 #include "interceptor/post_state.h"
 #include "interceptor/report.h"
@@ -112,6 +113,9 @@ static struct ic_step_info *make_info(struct ic *ic, int exit_code,
         *ret_nothing |= !step->unprotected &&
                         report_is_nothing(step, survey, info);
         info->undoable = !*ret_nothing && !step->unprotected;
+        info->unchanged = info->undoable &&
+                          net_effect_is_none(step, survey, ic->wal.blobs,
+                                             ic->root->fd);
     } else {
         log_warn(LOG_UNDO,
                  "step %" G_GINT64_FORMAT ": cannot tell what it changed: %s",
@@ -202,6 +206,7 @@ static int write_commit(struct ic *ic, const struct survey *survey,
         .seq = step->seq,
         .moved = ic->wal.moved,
         .unprotected = step->unprotected,
+        .unchanged = info->unchanged,
     };
     int rc = capture_seal(&ic->wal);
 

@@ -298,6 +298,24 @@ void survey_walker_init(struct walker *walker, const struct survey *survey,
                 g_hash_table_lookup(survey->inodes, step->root));
 }
 
+int survey_open(struct walker *walker, int root,
+                const struct survey_entry *entry)
+{
+    fd_auto int fd = -1;
+    struct stat st;
+    int dir;
+
+    if (!entry->dir)
+        return sys_openat(root, ".", O_PATH | O_DIRECTORY, 0);
+    dir = walker_go(walker, entry->dir);
+    if (dir < 0)
+        return dir;
+    fd = sys_openat(dir, entry->name, O_PATH | O_NOFOLLOW, 0);
+    if (fd >= 0 && (sys_stat_fd(fd, &st) < 0 || st.st_ino != entry->st.st_ino))
+        return -ESTALE;
+    return fd_steal(&fd);
+}
+
 static struct survey *survey_new(void)
 {
     struct survey *survey = g_new0(struct survey, 1);

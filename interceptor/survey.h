@@ -58,6 +58,11 @@ char *survey_path(const struct survey_entry *entry);
 void survey_walker_init(struct walker *walker, const struct survey *survey,
                         const struct step *step, int root);
 
+/* Open an entry (O_PATH) by a walker of its survey. The caller's fd, or -errno;
+ * -ESTALE: another inode is there by now. */
+int survey_open(struct walker *walker, int root,
+                const struct survey_entry *entry);
+
 /* 0 or -errno; what cannot be read below a directory (-EACCES, -EMFILE) makes
  * the survey fail. with_meta: compare metadata too. Free with survey_free(). */
 int survey_make(struct step *step, int root, bool with_meta,

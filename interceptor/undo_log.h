@@ -70,6 +70,7 @@ struct undo_log_entry {
     int64_t copied;   /* bytes of content and records that the log wrote */
     int64_t moved;    /* bytes that the removed inodes which it holds occupy */
     bool unprotected; /* it cannot be taken back: a wall */
+    bool unchanged;   /* nothing but times differs from before it */
     bool damaged;     /* its record cannot be read */
 };
 

@@ -227,6 +227,7 @@ static int read_entry(struct undo_log *log, struct undo_log_entry *entry)
         return -EBADMSG;
     entry->seq = step->seq;
     entry->unprotected = step->unprotected;
+    entry->unchanged = step_is_unchanged(step);
     entry->moved = json_integer_value(json_object_get(step->end, "moved"));
     entry->moved = CLAMP(entry->moved, 0, STEP_MAX_NUMBER);
     /* What was cut off with it may have been more. */

@@ -233,6 +233,32 @@ def preview(place):
 
 
 @test
+def a_step_without_effect(place):
+    """git status rewrites its index: undo takes back what was changed before"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > index")
+        daemon.step(2, "echo 2 > two")
+        daemon.step(3, "cp index index.lock; mv index.lock index")
+        out = call(place, "history", "-C", place.share)[1].decode()
+        contains(out.splitlines()[0],
+                 "wrote 1 path with the same content as before")
+        for command in ("undo -n", "undo"):
+            out = call(place, *command.split(), "-C", place.share)[1].decode()
+            equal([line.split("undone: ")[1].split()[0] for line in
+                   out.splitlines()
+                   if "undone: " in line], ["3", "2"])
+        equal(os.listdir(place.share), ["index"])
+        out = call(place, "redo", "-C", place.share)[1].decode()
+        equal(out.count("redone:"), 2)
+        equal(sorted(os.listdir(place.share)), ["index", "two"])
+        equal(call(place, "undo", "2", "-C", place.share)[0], 0)
+        equal(os.listdir(place.share), [])
+    finally:
+        daemon.end()
+
+
+@test
 def half_way(place):
     """undo of several steps that stops says what was undone and goes on"""
     daemon = Daemon(place)

@@ -504,4 +504,43 @@ def times_alone_are_a_step(place):
     equal(agent.close(), 0)
 
 
+REWRITE = "; ".join("cp %sf %slock; mv %slock %sf" % ((p,) * 4)
+                    for p in ("", "/mnt/working/1/"))
+
+
+@test
+def a_step_without_effect_is_not_undone_alone(place):
+    """undo takes back the step that changed something, in one and two folders"""
+    for labels in ((), ("a", "b")):
+        agent = open_session(place, *labels)
+        folders = [place.root + "/" + label for label in labels] or \
+            [place.share]
+        rewrite = REWRITE if labels else REWRITE[:REWRITE.index("; cp")]
+        done(agent, "echo x > f" + ("; echo y > /mnt/working/1/f" if labels
+                                    else ""))
+        before = [snapshot(folder) for folder in folders]
+        real = done(agent, "echo z >> f")["step_id"]
+        same = done(agent, rewrite)
+        equal((same.get("unchanged"), same["undoable"], same["affected"]),
+              (True, True, len(folders)))
+        after = [snapshot(folder) for folder in folders]
+        equal(["unchanged" in step for step in steps(agent)],
+              [True, False, False])
+        for _ in range(2):
+            answer = agent.ask("undo.rollback")["payload"]
+            equal([step["step_id"] for step in answer["steps"]],
+                  [same["step_id"], real])
+            equal([snapshot(folder) for folder in folders], before)
+            answer = agent.ask("undo.redo")["payload"]
+            equal([step["step_id"] for step in answer["steps"]],
+                  [real, same["step_id"]])
+            equal([snapshot(folder) for folder in folders], after)
+        answer = agent.ask("undo.rollback", step_id=same["step_id"])
+        equal([step["step_id"] for step in answer["payload"]["steps"]],
+              [same["step_id"]])
+        agent.ask("undo.rollback", steps=2)
+        equal(agent.close(), 0)
+        place.unmount()
+
+
 main(mounts=True)
