@@ -165,10 +165,19 @@ static void add_first(json_t **answer, json_t *report)
     json_array_insert_new(json_object_get(*answer, "steps"), 0, report);
 }
 
+static bool is_step(json_t *report, gint64 id)
+{
+    return json_integer_value(json_object_get(report, "step_id")) == id;
+}
+
 json_t *cli_place_extent(const struct cli_extent *extent)
 {
-    return json_pack("{s:I, s:s, s:b}", "steps", (json_int_t)extent->steps,
-                     "counts", "changes", "force", extent->force);
+    return extent->step_id
+               ? json_pack("{s:I, s:b}", "down_to", (json_int_t)extent->step_id,
+                           "force", extent->force)
+               : json_pack("{s:I, s:s, s:b}", "steps",
+                           (json_int_t)extent->steps, "counts", extent->counts,
+                           "force", extent->force);
 }
 
 json_t *cli_place_go(const struct cli_place *place, const char *type,
@@ -180,17 +189,20 @@ json_t *cli_place_go(const struct cli_place *place, const char *type,
         place, insists ? UNDO_CLIENT_INSIST : UNDO_CLIENT_CHANGE, error);
     struct cli_extent left = *extent;
     json_t *first, *answer = NULL;
+    bool done;
 
     if (!client)
         return NULL;
     first = strcmp(type, "redo") == 0 ? undo_client_redone(client)
                                       : undo_client_recovered(client);
     left.steps -= first ? 1 : 0;
-    if (left.steps > 0)
+    done = extent->step_id ? first && is_step(first, extent->step_id)
+                           : left.steps == 0;
+    if (!done)
         answer = undo_client_ask(client, type, cli_place_extent(&left),
                                  ret_data, error);
     if (first)
-        add_first(answer || left.steps == 0 ? &answer : ret_data, first);
+        add_first(answer || done ? &answer : ret_data, first);
     undo_client_close(client);
     return answer;
 }

@@ -46,6 +46,8 @@ json_t *cli_place_history(const struct cli_place *place, int limit,
 /* What "rollback", "redo" and "preview" are to go over. */
 struct cli_extent {
     gint64 steps;
+    gint64 step_id;     /* down to this step, in place of steps; 0: none */
+    const char *counts; /* which steps do (doc/control-protocol.md) */
     bool force;
 };
 

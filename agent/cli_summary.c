@@ -143,7 +143,7 @@ char *cli_summary_unfinished(json_t *report)
     /* Whether the next start takes these back is not said: undo does. */
     if (!damaged && g_strcmp0(type, "ambient") == 0)
         return g_strdup("changes outside commands did not become a step of the "
-                        "history yet; the next undo takes them back");
+                        "history yet; 'undo --ambient' takes them back");
     return g_strdup_printf("a step did not end: %s; the next undo, redo or run "
                            "takes it back",
                            damaged    ? "its record cannot be read"

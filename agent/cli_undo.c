@@ -6,11 +6,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "agent/cli.h"
+#include "agent/cli_discard.h"
 #include "agent/cli_lookup.h"
+#include "agent/cli_newer.h"
 #include "agent/cli_options.h"
 #include "agent/cli_place.h"
 #include "agent/cli_summary.h"
@@ -105,6 +105,8 @@ struct request {
     const struct cli_place *place;
     struct cli_extent extent;
     bool json;
+    bool ambient; /* steps of changes outside commands count */
+    bool yes;     /* do not ask about what goes along */
 };
 
 /* How many of the steps that were asked for were done before one failed. */
@@ -117,7 +119,7 @@ static gint64 count_done(const struct request *r, json_t *data)
     if (r->verb->dry)
         return 0;
     json_array_foreach(json_object_get(data, "steps"), i, report)
-        done += !json_is_true(json_object_get(report, "unchanged"));
+        done += r->extent.step_id || cli_newer_counts(&r->extent, report);
     return done;
 }
 
@@ -125,8 +127,27 @@ static void print_way_on(const struct request *r, gint64 done, bool force)
 {
     g_autofree char *command = cli_place_command(r->place, r->verb->name);
 
-    fprintf(stderr, "To go on: %s %" G_GINT64_FORMAT "%s\n", command,
-            r->extent.steps - done, force ? " --force" : "");
+    fprintf(stderr, "To go on: %s ", command);
+    if (r->extent.step_id)
+        fprintf(stderr, "--step %" G_GINT64_FORMAT, r->extent.step_id);
+    else
+        fprintf(stderr, "%" G_GINT64_FORMAT "%s", r->extent.steps - done,
+                r->ambient ? " --ambient" : "");
+    fprintf(stderr, "%s\n", force ? " --force" : "");
+}
+
+static void print_part(const struct request *r, gint64 done)
+{
+    if (r->extent.step_id)
+        fprintf(stderr,
+                CLI_PROGRAM ": only the newest %" G_GINT64_FORMAT
+                            " step%s %s\n",
+                done, done == 1 ? "" : "s", r->verb->done);
+    else
+        fprintf(stderr,
+                CLI_PROGRAM ": %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+                            " steps %s\n",
+                done, r->extent.steps, r->verb->done);
 }
 
 /* Nothing but somebody else's edits is in the way: say which, and what to do.
@@ -139,10 +160,7 @@ static int refused(const struct request *r, json_t *data)
 
     fflush(stdout);
     if (done > 0)
-        fprintf(stderr,
-                CLI_PROGRAM ": %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
-                            " steps %s\n",
-                done, r->extent.steps, r->verb->done);
+        print_part(r, done);
     fprintf(stderr,
             CLI_PROGRAM ": changed from outside since, so that %s stops here:"
                         "\n",
@@ -192,13 +210,22 @@ static json_t *ask(const struct request *r, json_t **ret_data, GError **error)
                          cli_place_extent(&r->extent), ret_data, error);
 }
 
+/* Only undo takes along what the user may not have meant. */
+static bool may_go(const struct request *r)
+{
+    return r->verb != &verb_undo || r->ambient ||
+           cli_newer_may_go(r->place, &r->extent, r->yes, r->json);
+}
+
 static int go(const struct request *r)
 {
     g_autoptr(GError) error = NULL;
-    json_t *data = NULL;
-    json_t *answer = ask(r, &data, &error);
+    json_t *data = NULL, *answer;
     int exit_code = CLI_OK;
 
+    if (!may_go(r))
+        return CLI_FAILED;
+    answer = ask(r, &data, &error);
     if (answer && r->json)
         cli_place_print_json(answer);
     else if (answer)
@@ -211,114 +238,6 @@ static int go(const struct request *r)
     json_decref(answer);
     json_decref(data);
     return exit_code;
-}
-
-/* ---- forgetting ---------------------------------------------------------- */
-
-struct count {
-    gint64 steps;  /* with one that is still open; -1: it cannot be said */
-    gint64 redos;  /* that were undone */
-    gint64 others; /* of both, those of another folder */
-};
-
-static void count_steps(const struct cli_place *place, struct count *ret_count)
-{
-    json_t *answer = cli_place_history(place, CLI_MAX_STEPS, NULL);
-    json_t *steps = json_object_get(answer, "steps"), *report;
-    json_t *redos = json_object_get(answer, "redo_steps");
-    json_t *unfinished = json_object_get(answer, "unfinished");
-    size_t i;
-
-    ret_count->steps = answer ? (gint64)json_array_size(steps) : -1;
-    ret_count->redos = json_integer_value(json_object_get(answer, "redoable"));
-    ret_count->others = 0;
-    json_array_foreach(steps, i, report)
-        ret_count->others += is_not_of_here(report);
-    json_array_foreach(redos, i, report)
-        ret_count->others += is_not_of_here(report);
-    if (json_is_integer(json_object_get(answer, "open_step")))
-        ret_count->steps++;
-    if (json_is_object(unfinished)) {
-        ret_count->steps++;
-        ret_count->others += is_not_of_here(unfinished);
-    }
-    json_decref(answer);
-}
-
-static void warn_of_others(const struct cli_place *place,
-                           const struct count *count)
-{
-    const char *dir = place->dir ? place->dir : ".";
-    g_autofree char *real = realpath(dir, NULL);
-
-    if (count->others == count->steps + count->redos)
-        fprintf(stderr,
-                CLI_PROGRAM ": warning: this is the log of another "
-                            "folder than %s\n",
-                real ? real : dir);
-    else if (count->others > 0)
-        fprintf(stderr,
-                CLI_PROGRAM ": warning: %" G_GINT64_FORMAT " of these steps %s "
-                            "of another folder than %s\n",
-                count->others, count->others == 1 ? "is" : "are",
-                real ? real : dir);
-}
-
-/* "3 steps" or "3 steps and 1 that was undone". A new string. */
-static char *describe_count(const struct count *count)
-{
-    g_autofree char *redos = g_strdup_printf(
-        " and %" G_GINT64_FORMAT " that %s undone", count->redos,
-        count->redos == 1 ? "was" : "were");
-
-    return g_strdup_printf("%" G_GINT64_FORMAT " step%s%s", count->steps,
-                           count->steps == 1 ? "" : "s",
-                           count->redos > 0 ? redos : "");
-}
-
-static bool confirm(const struct count *count)
-{
-    g_autofree char *steps = describe_count(count);
-    char line[16] = "";
-
-    if (count->steps < 0)
-        fprintf(stderr, "Forget the undo log? ");
-    else
-        fprintf(stderr,
-                "Forget %s? They cannot be undone or redone after that. ",
-                steps);
-    fprintf(stderr, "[y/N] ");
-    return fgets(line, sizeof(line), stdin) &&
-           (line[0] == 'y' || line[0] == 'Y');
-}
-
-static int discard(const struct cli_place *place, bool yes, bool json)
-{
-    g_autoptr(GError) error = NULL;
-    struct count count;
-    g_autofree char *steps = NULL;
-    json_t *answer;
-
-    count_steps(place, &count);
-    steps = describe_count(&count);
-    if (count.others > 0)
-        warn_of_others(place, &count);
-    if (!yes && isatty(STDIN_FILENO) && !confirm(&count))
-        return cli_options_failed("nothing was forgotten");
-    answer = cli_place_ask(place, "discard", NULL, NULL, &error);
-    if (!answer)
-        return cli_place_failed(place, error, NULL, json);
-    if (count.steps >= 0)
-        json_object_set_new(answer, "discarded_steps",
-                            json_integer(count.steps));
-    if (json)
-        cli_place_print_json(answer);
-    else if (count.steps >= 0)
-        printf("%s forgotten. The undo log is empty now.\n", steps);
-    else
-        puts("The undo log is empty now.");
-    json_decref(answer);
-    return CLI_OK;
 }
 
 /* ---- the command lines --------------------------------------------------- */
@@ -341,94 +260,147 @@ static guint64 parse_steps(const char *command, int argc, char **argv)
     return 0;
 }
 
+/* What undo and preview have in common. */
+struct undo_options {
+    struct cli_place place;
+    gboolean force, json, ambient;
+    gint64 step;
+};
+
+#define UNDO_OPTIONS(options)                                                  \
+    { "step",                                                                  \
+      0,                                                                       \
+      0,                                                                       \
+      G_OPTION_ARG_INT64,                                                      \
+      &(options)->step,                                                        \
+      "in place of N: this step, and all that are newer",                      \
+      "ID" },                                                                  \
+    {                                                                          \
+        "ambient", 0, 0, G_OPTION_ARG_NONE, &(options)->ambient,               \
+            "count steps of changes outside commands, too", NULL               \
+    }
+
+/* False and a message if the command line makes no sense. */
+static bool make_request(const char *name, const struct verb *verb,
+                         const struct undo_options *options, int argc,
+                         char **argv, struct request *ret_request)
+{
+    guint64 steps = parse_steps(name, argc, argv);
+
+    if (steps == 0)
+        return false;
+    if (options->step && (argc > 1 || options->ambient)) {
+        cli_options_wrong("%s: --step goes without a number of steps and "
+                          "without --ambient",
+                          name);
+        return false;
+    }
+    *ret_request = (struct request){
+        .verb = verb,
+        .place = &options->place,
+        .extent = { .steps = (gint64)steps,
+                    .step_id = options->step,
+                    .counts = options->ambient ? "changes" : "commands",
+                    .force = options->force },
+        .json = options->json,
+        .ambient = options->ambient,
+    };
+    return true;
+}
+
 int cli_undo(int argc, char **argv)
 {
-    struct cli_place place = { 0 };
-    gboolean force = FALSE, json = FALSE, forget = FALSE, dry = FALSE;
-    gboolean yes = FALSE;
+    struct undo_options options = { 0 };
+    gboolean forget = FALSE, dry = FALSE, yes = FALSE;
     int exit_code = CLI_USAGE;
-    guint64 steps;
+    struct request request;
     const GOptionEntry entries[] = {
-        CLI_PLACE_OPTIONS(&place),
-        { "force", 0, 0, G_OPTION_ARG_NONE, &force,
+        CLI_PLACE_OPTIONS(&options.place),
+        UNDO_OPTIONS(&options),
+        { "force", 0, 0, G_OPTION_ARG_NONE, &options.force,
           "over changes from outside, and if a step's record is damaged",
           NULL },
+        { "json", 0, 0, G_OPTION_ARG_NONE, &options.json,
+          "print JSON, an error too", NULL },
         { "dry-run", 'n', 0, G_OPTION_ARG_NONE, &dry,
           "change nothing, tell what would change", NULL },
         { "discard", 0, 0, G_OPTION_ARG_NONE, &forget,
           "forget all steps in place of undoing one; the folder stays as it is",
           NULL },
         { "yes", 'y', 0, G_OPTION_ARG_NONE, &yes,
-          "with --discard: do not ask (it asks only on a terminal)", NULL },
-        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON, an error too",
+          "do not ask: undo what came after the command, too; with --discard: "
+          "forget",
           NULL },
         { NULL },
     };
 
-    if (cli_options_parse("[N] - take back the newest step, or the newest N",
+    if (cli_options_parse("[N] - take back the newest command, or the newest "
+                          "N",
                           entries, false, &argc, &argv) &&
-        (steps = parse_steps("undo", argc, argv)) > 0) {
-        const struct request request = { dry ? &verb_preview : &verb_undo,
-                                         &place,
-                                         { (gint64)steps, force },
-                                         json };
-
-        if (forget && (argc > 1 || force || dry))
+        make_request("undo", dry ? &verb_preview : &verb_undo, &options, argc,
+                     argv, &request)) {
+        request.yes = yes;
+        if (forget && (argc > 1 || options.force || dry || options.step ||
+                       options.ambient))
             cli_options_wrong("undo: --discard undoes no steps");
-        else if (yes && !forget)
-            cli_options_wrong("undo: --yes goes with --discard");
         else if (forget) /* of no folder but the one that was named */
-            exit_code = discard(&place, yes, json);
+            exit_code = cli_discard(&options.place, yes, options.json);
         else {
-            cli_lookup_place(&place);
+            cli_lookup_place(&options.place);
             exit_code = go(&request);
         }
     }
-    cli_place_clear(&place);
-    return exit_code;
-}
-
-/* The command lines that take a number of steps and nothing of their own. */
-static int run_verb(int argc, char **argv, const struct verb *verb,
-                    const char *summary, const char *force_help)
-{
-    struct cli_place place = { 0 };
-    gboolean force = FALSE, json = FALSE;
-    int exit_code = CLI_USAGE;
-    guint64 steps;
-    const GOptionEntry entries[] = {
-        CLI_PLACE_OPTIONS(&place),
-        { "force", 0, 0, G_OPTION_ARG_NONE, &force, force_help, NULL },
-        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON, an error too",
-          NULL },
-        { NULL },
-    };
-    g_autofree char *name = g_strdup(argv[0]);
-
-    if (cli_options_parse(summary, entries, false, &argc, &argv) &&
-        (steps = parse_steps(name, argc, argv)) > 0) {
-        const struct request request = {
-            verb, &place, { (gint64)steps, force }, json
-        };
-
-        cli_lookup_place(&place);
-        exit_code = go(&request);
-    }
-    cli_place_clear(&place);
+    cli_place_clear(&options.place);
     return exit_code;
 }
 
 int cli_preview(int argc, char **argv)
 {
-    return run_verb(argc, argv, &verb_preview,
-                    "[N] - tell what undo would do, and do nothing",
-                    "as undo with --force would do it");
+    struct undo_options options = { 0 };
+    int exit_code = CLI_USAGE;
+    struct request request;
+    const GOptionEntry entries[] = {
+        CLI_PLACE_OPTIONS(&options.place),
+        UNDO_OPTIONS(&options),
+        { "force", 0, 0, G_OPTION_ARG_NONE, &options.force,
+          "as undo with --force would do it", NULL },
+        { "json", 0, 0, G_OPTION_ARG_NONE, &options.json,
+          "print JSON, an error too", NULL },
+        { NULL },
+    };
+
+    if (cli_options_parse("[N] - tell what undo would do, and do nothing",
+                          entries, false, &argc, &argv) &&
+        make_request("preview", &verb_preview, &options, argc, argv,
+                     &request)) {
+        cli_lookup_place(&options.place);
+        exit_code = go(&request);
+    }
+    cli_place_clear(&options.place);
+    return exit_code;
 }
 
 int cli_redo(int argc, char **argv)
 {
-    return run_verb(argc, argv, &verb_redo,
-                    "[N] - bring back what was undone last, or the last N, as "
-                    "long as nothing else has changed",
-                    "over changes from outside");
+    struct undo_options options = { 0 };
+    int exit_code = CLI_USAGE;
+    struct request request;
+    const GOptionEntry entries[] = {
+        CLI_PLACE_OPTIONS(&options.place),
+        { "force", 0, 0, G_OPTION_ARG_NONE, &options.force,
+          "over changes from outside", NULL },
+        { "json", 0, 0, G_OPTION_ARG_NONE, &options.json,
+          "print JSON, an error too", NULL },
+        { NULL },
+    };
+
+    if (cli_options_parse("[N] - bring back what was undone last, or the last "
+                          "N, as long as nothing else has changed",
+                          entries, false, &argc, &argv) &&
+        make_request("redo", &verb_redo, &options, argc, argv, &request)) {
+        request.extent.counts = "changes";
+        exit_code = go(&request);
+    }
+    cli_place_clear(&options.place);
+    return exit_code;
 }

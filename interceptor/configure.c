@@ -2,6 +2,7 @@
  *
  * configure - see configure.h: ic_configure() and ic_discard().
  */
+#include "interceptor/ambient.h"
 #include "interceptor/configure.h"
 
 #include <errno.h>
@@ -97,7 +98,7 @@ static gboolean check_discard(struct ic *ic, GError **error)
 {
     if (!ic->closed_log && !steps_check_log(ic, error))
         return FALSE;
-    return steps_check_none(ic, error) && steps_close_ambient_locked(ic, error);
+    return steps_check_none(ic, error) && ambient_close_locked(ic, error);
 }
 
 static void tell_given_up(struct ic *ic, const struct step *step)

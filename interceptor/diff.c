@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/errors.h"
+#include "interceptor/ambient.h"
 #include "interceptor/diff_paths.h"
 #include "interceptor/past_content.h"
 #include "interceptor/report.h"
@@ -156,8 +157,7 @@ static gboolean diff_locked(struct ic *ic, struct differ *d, int64_t id,
     struct ic_step_info *info;
     int rc;
 
-    if (!steps_check_none(ic, error) ||
-        !steps_close_ambient_locked(ic, error) ||
+    if (!steps_check_none(ic, error) || !ambient_close_locked(ic, error) ||
         !steps_check_finished(ic, error) || !past_open(ic, id, &d->past, error))
         return FALSE;
     info = report_from_step(g_ptr_array_index(d->past.steps, 0));

@@ -18,6 +18,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/proc_fd.h"
+#include "interceptor/ambient.h"
 #include "interceptor/barriers.h"
 #include "interceptor/configure.h"
 #include "interceptor/limits.h"
@@ -51,7 +52,7 @@ static void tick(struct ic *ic)
     pthread_mutex_unlock(&ic->names);
     pthread_rwlock_unlock(&ic->gate);
     if (due)
-        steps_close_quiet_ambient(ic);
+        ambient_close_quiet(ic);
 }
 
 static unsigned tick_ms(const struct ic *ic)
@@ -352,6 +353,7 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     ic->progress_ms = options->progress_ms;
     ic->ambient_ms = options->ambient_ms ? options->ambient_ms : AMBIENT_MS;
     ic->wal.dir = ic->wal.blobs = -1;
+    ic->ambient_rest.wal.dir = ic->ambient_rest.wal.blobs = -1;
     ic->unkept = barriers_new();
     engine_init_gate(ic);
     pthread_mutex_init(&ic->names, NULL);
@@ -393,8 +395,7 @@ void ic_close(struct ic *ic)
     stop_timer(ic);
     watch_free(g_steal_pointer(&ic->watch));
     fd_close(&ic->watch_fd);
-    if (ic->wal.step)
-        steps_close_at_exit(ic);
+    steps_close_at_exit(ic);
     packer_free(ic->packer);
     if (ic->log && ic->drain)
         undo_log_drain_trash(ic->log);

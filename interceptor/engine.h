@@ -36,6 +36,14 @@
 #include "interceptor/undo_log.h"
 #include "interceptor/watch.h"
 
+/* A committed ambient step that may go on (ambient.h): what it knew, with .step
+ * NULL if there is none; and its journal's size without what the commit wrote.
+ */
+struct ambient_rest {
+    struct wal wal;
+    int64_t size;
+};
+
 struct ic {
     /* As others name them; by ic_options these are opened. */
     char *share;
@@ -78,6 +86,7 @@ struct ic {
     int64_t last_id;         /* of the steps that were opened meanwhile */
     struct held_links *held; /* NULL: no undo */
     struct wal wal;          /* .step is NULL while no step is open */
+    struct ambient_rest ambient_rest; /* guarded as wal */
     uint64_t last_epoch;
     int broken; /* -errno: a rollback stopped half-way, no change may be made */
     int uncounted; /* -errno: why held is not right, at the start; or 0 */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "interceptor/ambient.h"
 #include "interceptor/engine.h"
 #include "interceptor/limits.h"
 #include "interceptor/redo.h"
@@ -119,6 +120,9 @@ int engine_need_step(struct ic *ic)
         return rc;
     if (ic->wal.step)
         return limits_check_step(ic);
+    rc = ambient_resume(ic);
+    if (rc != 0)
+        return MIN(rc, 0);
     return steps_begin(ic, undo_log_least_id(ic->log) - 1, IC_STEP_AMBIENT,
                        NULL);
 }

@@ -60,7 +60,8 @@ void ic_step_info_free(struct ic_step_info *info);
 /* Open a step, of a command or of the API: every change until ic_step_close()
  * belongs to it. A change that comes while none is open gets an ambient step,
  * with an id below 0, which is closed when there has been no change for a while
- * (ambient_ms), or by this. command may be NULL; it is kept for ic_history()
+ * (ambient_ms), or by this; the next such change opens it again, if no other
+ * step and no edit from outside came in between and it is not large. command may be NULL; it is kept for ic_history()
  * and means nothing here. ERROR_INVALID_FIELD if id is not above
  * ic_last_step_id() or the type is IC_STEP_AMBIENT, which nobody opens by name;
  * ERROR_STEP_ACTIVE if a step is open, ERROR_NOTHING_TO_UNDO if there is no

@@ -138,7 +138,7 @@ struct ic_limits {
      * unkept, and neither it nor what is older can be undone. */
     int64_t max_single_step_size;
 
-    int64_t max_step_count; /* default 100 */
+    int64_t max_step_count; /* default 100; of ambient steps as many more */
 
     /* Forget steps, but not the newest, while the log's filesystem has fewer
      * bytes free; default 5 %, at most 10 GiB. */

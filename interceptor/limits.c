@@ -10,6 +10,7 @@
 
 #include "common/errors.h"
 #include "common/log.h"
+#include "interceptor/ambient.h"
 #include "interceptor/steps.h"
 
 static const struct ic_limits defaults = {
@@ -98,6 +99,8 @@ int limits_unprotect(struct ic *ic)
 
     if (atomic_load(&ic->wal.unprotected))
         return 0;
+    if (ambient_can_split(ic))
+        return -EXFULL;
     rc = step_record_unprotected(step, bytes);
     if (rc == 0)
         rc = durable_check_now(ic);
@@ -208,6 +211,19 @@ static size_t count_steps(struct ic *ic)
     return count;
 }
 
+/* Commands and ambient steps are counted by themselves, lest a background
+ * program push commands out. */
+static bool are_too_many(struct ic *ic, int64_t most)
+{
+    size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+    int64_t ambient = 0;
+
+    for (size_t i = 0; i < count; i++)
+        ambient += entries[i].id < 0;
+    return most >= 0 && MAX(ambient, (int64_t)count - ambient) > most;
+}
+
 static void apply_size(struct ic *ic, struct eviction *eviction)
 {
     int64_t most = ic->limits.max_log_size, held;
@@ -241,8 +257,7 @@ void limits_apply_locked(struct ic *ic)
     int64_t most = ic->limits.max_step_count;
     struct eviction eviction = { 0 };
 
-    while (most >= 0 && (int64_t)count_steps(ic) > most &&
-           evict(ic, &eviction, "max_step_count"))
+    while (are_too_many(ic, most) && evict(ic, &eviction, "max_step_count"))
         ;
     apply_size(ic, &eviction);
     apply_free(ic, &eviction);
@@ -304,7 +319,7 @@ bool limits_make_room(struct ic *ic, ssize_t rc)
 {
     bool again;
 
-    if (durable_again(ic, rc))
+    if (durable_again(ic, rc) || ambient_split(ic, rc))
         return true;
     if (rc != -ENOSPC && rc != -EDQUOT)
         return false;

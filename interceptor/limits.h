@@ -38,7 +38,8 @@ int limits_check_step(struct ic *ic);
 int64_t limits_of_step(const struct ic *ic);
 
 /* The step cannot keep what it is about to change: make it unprotected. With
- * names held. 0 or -errno. */
+ * names held. 0 or -errno; -EXFULL: it is an ambient one, and the change is to
+ * end and to be made again in the next one (ambient_split()). */
 int limits_unprotect(struct ic *ic);
 
 /* The same without names, for a change that content_keep() told so. */

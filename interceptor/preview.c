@@ -10,6 +10,7 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
+#include "interceptor/ambient.h"
 #include "interceptor/outside.h"
 #include "interceptor/report.h"
 #include "interceptor/restore.h"
@@ -126,8 +127,7 @@ static gboolean preview_locked(struct ic *ic,
     g_autoptr(GError) cause = NULL;
     size_t count;
 
-    if (!steps_check_none(ic, error) ||
-        !steps_close_ambient_locked(ic, error) ||
+    if (!steps_check_none(ic, error) || !ambient_close_locked(ic, error) ||
         !rollback_count_steps(ic, extent, &steps, error) ||
         !rollback_check_steps(ic, steps, force, error) ||
         (first && !preview_unfinished(ic, force, result, error)))

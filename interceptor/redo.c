@@ -2,6 +2,7 @@
  *
  * redo - see redo.h.
  */
+#include "interceptor/ambient.h"
 #include "interceptor/redo.h"
 
 #include <errno.h>
@@ -475,8 +476,7 @@ static gboolean redo_locked(struct ic *ic, const struct rollback_extent *extent,
     unsigned steps;
     size_t count;
 
-    if (!steps_check_none(ic, error) ||
-        !steps_close_ambient_locked(ic, error) ||
+    if (!steps_check_none(ic, error) || !ambient_close_locked(ic, error) ||
         !steps_check_finished(ic, error))
         return FALSE;
     steps = extend(ic, extent);

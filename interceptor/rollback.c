@@ -4,6 +4,7 @@
  *
  * All functions named *_locked need the gate write-locked.
  */
+#include "interceptor/ambient.h"
 #include "interceptor/rollback.h"
 
 #include <dirent.h>
@@ -372,17 +373,30 @@ bool rollback_does_count(const struct undo_log_entry *entry,
             (counts == ROLLBACK_COUNTS_CHANGES || entry->id > 0));
 }
 
-/* How many of the newest are to go, so that wanted of them count. */
-static unsigned extend(const struct undo_log_entry *entries, size_t count,
-                       enum rollback_counts counts, unsigned wanted)
+/* Does what is to be finished first count? */
+static bool does_first_count(struct ic *ic, enum rollback_counts counts)
 {
-    size_t counted = 0, steps = 0;
+    fd_auto int dir = undo_log_open_wal(ic->log);
+    g_autoptr(step_auto) step = NULL;
 
-    if (wanted > count)
-        return wanted; /* too many, whatever counts */
-    while (steps < count && counted < wanted)
-        counted += rollback_does_count(&entries[count - ++steps], counts);
-    return (unsigned)steps;
+    return counts != ROLLBACK_COUNTS_COMMANDS || dir < 0 ||
+           step_load_summary(dir, &step) < 0 || step->type != IC_STEP_AMBIENT;
+}
+
+/* How many steps are to go, so that extent->steps of them count. */
+static unsigned extend(struct ic *ic, const struct rollback_extent *extent)
+{
+    size_t count, counted, steps = 0;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+    unsigned first = ic->broken ? 1 : 0;
+
+    if (extent->steps == 0 || extent->steps > count + first)
+        return extent->steps; /* none, or too many, whatever counts */
+    counted = first && does_first_count(ic, extent->counts);
+    while (steps < count && counted < extent->steps)
+        counted += rollback_does_count(&entries[count - ++steps],
+                                       extent->counts);
+    return (unsigned)steps + first;
 }
 
 gboolean rollback_count_steps(struct ic *ic,
@@ -392,17 +406,13 @@ gboolean rollback_count_steps(struct ic *ic,
     size_t count;
     const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
 
-    unsigned first = ic->broken ? 1 : 0;
-
-    *ret_steps = MIN(extent->steps, first);
-    if (extent->steps > first)
-        *ret_steps += extend(entries, count, extent->counts,
-                             extent->steps - first);
-    if (!extent->down_to)
+    if (!extent->down_to) {
+        *ret_steps = extend(ic, extent);
         return TRUE;
+    }
     for (size_t i = 0; i < count; i++) {
         if (entries[i].id == extent->down_to) {
-            *ret_steps = (unsigned)(count - i) + first;
+            *ret_steps = (unsigned)(count - i) + (ic->broken ? 1 : 0);
             return TRUE;
         }
     }
@@ -421,8 +431,7 @@ static gboolean rollback_locked(struct ic *ic,
     const struct undo_log_entry *entries;
     size_t count;
 
-    if (!steps_check_none(ic, error) ||
-        !steps_close_ambient_locked(ic, error) ||
+    if (!steps_check_none(ic, error) || !ambient_close_locked(ic, error) ||
         !rollback_count_steps(ic, extent, &steps, error) ||
         !rollback_check_steps(ic, steps, force, error))
         return FALSE;

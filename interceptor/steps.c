@@ -13,6 +13,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/ambient.h"
 #include "interceptor/configure.h"
 #include "interceptor/limits.h"
 #include "interceptor/net_effect.h"
@@ -257,6 +258,7 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
     g_autoptr(survey_auto) survey = NULL;
     struct ic_step_info *info;
     gboolean ok = TRUE;
+    int64_t size = 0;
     bool nothing;
     int rc;
 
@@ -272,6 +274,7 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
     if (nothing) {
         ok = drop_empty_locked(ic, error);
     } else {
+        size = journal_size(ic->wal.step->journal);
         do
             rc = write_commit(ic, survey, info);
         while (may_try_again(ic, rc));
@@ -282,9 +285,7 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
             log_info(LOG_UNDO,
                      "step %" G_GINT64_FORMAT " committed: %zu path%s", id,
                      info->affected, info->affected == 1 ? "" : "s");
-            if (ic->wal.pack)
-                packer_add(ic->packer, ic->wal.blobs, ic->wal.sync);
-            capture_clear(&ic->wal);
+            ambient_put_down(ic, info, size);
             limits_apply_locked(ic);
         }
     }
@@ -299,35 +300,14 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
     return ok;
 }
 
-static bool is_ambient(const struct ic *ic)
-{
-    return ic->wal.step && ic->wal.step->type == IC_STEP_AMBIENT;
-}
-
-gboolean steps_close_ambient_locked(struct ic *ic, GError **error)
-{
-    return !is_ambient(ic) || steps_commit_locked(ic, -1, NULL, error);
-}
-
-void steps_close_quiet_ambient(struct ic *ic)
-{
-    g_autoptr(GError) error = NULL;
-
-    pthread_rwlock_wrlock(&ic->gate);
-    if (engine_now_ms() - atomic_load(&ic->last_change_ms) >=
-            (int64_t)ic->ambient_ms &&
-        !steps_close_ambient_locked(ic, &error))
-        log_error(LOG_UNDO, "%s", error->message);
-    pthread_rwlock_unlock(&ic->gate);
-}
-
 void steps_close_at_exit(struct ic *ic)
 {
     g_autoptr(GError) error = NULL;
 
-    if (!steps_close_ambient_locked(ic, &error))
+    if (ic->wal.step && !ambient_close_locked(ic, &error))
         log_error(LOG_UNDO, "%s", error->message);
     capture_clear(&ic->wal);
+    ambient_forget(ic);
 }
 
 /* ---- open and close ------------------------------------------------------ */
@@ -347,7 +327,7 @@ gboolean steps_check_log(struct ic *ic, GError **error)
 
 gboolean steps_check_open(struct ic *ic, int64_t id, GError **error)
 {
-    if (ic->wal.step && !is_ambient(ic) && ic->wal.step->id == id)
+    if (ic->wal.step && !ambient_is_open(ic) && ic->wal.step->id == id)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                 "step %" G_GINT64_FORMAT " is not open", id);
@@ -375,7 +355,7 @@ gboolean steps_check_none(struct ic *ic, GError **error)
 {
     if (!safeguard_check_none(ic, error))
         return FALSE;
-    if (!ic->wal.step || is_ambient(ic))
+    if (!ic->wal.step || ambient_is_open(ic))
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_STEP_ACTIVE,
                 "step %" G_GINT64_FORMAT " is open; wait until it is complete",
@@ -420,8 +400,9 @@ static gboolean open_locked(struct ic *ic, int64_t id, enum ic_step_type type,
         begin_unkept(ic, id, type, command);
         return TRUE;
     }
-    if (!steps_close_ambient_locked(ic, error))
+    if (!ambient_close_locked(ic, error))
         return FALSE;
+    ambient_forget(ic);
     do
         rc = steps_begin(ic, id, type, command);
     while (limits_make_room_locked(ic, rc));

@@ -12,9 +12,6 @@
 int steps_begin(struct ic *ic, int64_t id, enum ic_step_type type,
                 const char *command);
 
-/* Commit the open ambient step if it has been quiet for long enough. */
-void steps_close_quiet_ambient(struct ic *ic);
-
 /* The process ends: commit an open ambient step. A step of another kind stays
  * in wal/in_progress: nobody has said that it is complete. */
 void steps_close_at_exit(struct ic *ic);
@@ -26,9 +23,6 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
 /* With the gate write-locked: if the open step is unprotected, drop what it had
  * kept until then. True if there was something. */
 bool steps_drop_kept_locked(struct ic *ic);
-
-/* With the gate write-locked: commit the open step if it is an ambient one. */
-gboolean steps_close_ambient_locked(struct ic *ic, GError **error);
 
 /* The greatest id ever used. With the gate locked. */
 int64_t steps_last_id(struct ic *ic);

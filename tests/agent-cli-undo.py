@@ -10,7 +10,8 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from cli_case import Daemon, call, on_terminal  # noqa: E402
+from cli_case import (Daemon, answer_on_terminal, call,  # noqa: E402
+                      on_terminal)
 from stdio_client import PROGRAM, contains, equal, main, test  # noqa: E402
 
 
@@ -121,12 +122,15 @@ def killed_outside_a_step(place):
     status, out, err = call(place, "history", "-C", place.share)
     equal((status, out), (0, b""))
     contains(err, "changes outside commands")
-    contains(err, "the next undo takes them back")
+    contains(err, "'undo --ambient' takes them back")
     answer = json.loads(call(place, "history", "--json", "-C", place.share)[1])
     equal((answer["steps"], answer["open_step"]), ([], None))
     equal(answer["unfinished"]["type"], "ambient")
     equal(os.listdir(place.share), ["ambient"])
-    equal(call(place, "undo", "-C", place.share)[0], 0)
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, out, os.listdir(place.share)), (1, b"", ["ambient"]))
+    contains(err, "stepback undo -C %s --ambient" % place.share)
+    equal(call(place, "undo", "--ambient", "-C", place.share)[0], 0)
     equal(os.listdir(place.share), [])
 
 
@@ -230,6 +234,105 @@ def preview(place):
     equal(answer["steps"][0]["step_id"], 1)
     equal(call(place, "preview", "2", "-C", place.share)[0], 1)
     equal(call(place, "preview", "x", "-C", place.share)[0], 2)
+
+
+def write(daemon, name):
+    with open(daemon.seen + "/" + name, "w") as file:
+        file.write("outside commands")
+
+
+@test
+def undo_means_the_newest_command(place):
+    """what came after a command goes with it if the user says so"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.step(2, "echo 2 > two")
+        write(daemon, "mine")
+        everything = ["mine", "one", "two"]
+        for words in ([], ["1"], ["2"]):
+            status, out, err = call(place, "undo", *words, "-C", place.share)
+            equal((status, out), (1, b""))
+            contains(err, "ambient  undo would change 1 path (1 deleted)")
+            contains(err, "--yes")
+            equal(sorted(os.listdir(place.share)), everything)
+        status, out, err = call(place, "undo", "--json", "-C", place.share)
+        error = json.loads(out)["error"]
+        equal((status, error["code"], err), (1, "undo_barrier", ""))
+        equal([s["step_id"] for s in error["data"]["steps"]], [-1])
+        for words in (["preview"], ["undo", "-n"]):
+            out = call(place, *words, "-C", place.share)[1].decode()
+            equal(out.count("would be undone:"), 2)
+        out = answer_on_terminal(place, b"n\n", "undo", "-C", place.share)
+        contains(out, "what came after the command")
+        contains(out, "nothing was undone")
+        equal(sorted(os.listdir(place.share)), everything)
+        out = answer_on_terminal(place, b"y\n", "undo", "-C", place.share)
+        equal(out.count("undone:"), 2)
+        equal(os.listdir(place.share), ["one"])
+        equal(call(place, "redo", "2", "-C", place.share)[0], 0)
+        equal(sorted(os.listdir(place.share)), everything)
+        status, out, err = call(place, "undo", "--yes", "-C", place.share)
+        equal((status, os.listdir(place.share)), (0, ["one"]))
+        equal(call(place, "redo", "2", "-C", place.share)[0], 0)
+        status, out, err = call(place, "undo", "--ambient", "-C", place.share)
+        equal((status, sorted(os.listdir(place.share))), (0, ["one", "two"]))
+        # Nothing came after the command: nobody is asked.
+        out = answer_on_terminal(place, b"", "undo", "-C", place.share)
+        equal(out.count("undone:"), 1)
+        equal(os.listdir(place.share), ["one"])
+    finally:
+        daemon.end()
+
+
+@test
+def undo_to_a_step(place):
+    """--step: this step and all that are newer, as in the API"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.step(2, "echo 2 > two")
+        write(daemon, "mine")
+        daemon.step(3, "echo 3 > three")
+    finally:
+        daemon.end()
+    for id, gone in ((3, ["3"]), (-1, ["3", "-1"]), (2, ["3", "-1", "2"])):
+        out = call(place, "preview", "--step", str(id), "-C",
+                   place.share)[1].decode()
+        equal([line.split("undone: ")[1].split()[0] for line in
+               out.splitlines() if "undone: " in line], gone)
+    contains(call(place, "diff", "3", "-C", place.share)[1].decode(), "+3")
+    contains(call(place, "diff", "-C", place.share, "--", "-1")[1].decode(),
+             "+outside commands")
+    for words in (["--step", "2", "1"], ["--step", "2", "--ambient"],
+                  ["--step", "x"], ["--discard", "--step", "2"]):
+        equal(call(place, "undo", *words, "-C", place.share)[0], 2)
+    status, out, err = call(place, "undo", "--step", "9", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "step 9 is not in the history")
+    out = answer_on_terminal(place, b"n\n", "undo", "--step", "2", "-C",
+                             place.share)
+    contains(out, "what came after this step")
+    equal(sorted(os.listdir(place.share)), ["mine", "one", "three", "two"])
+    status, out, err = call(place, "undo", "--step", "2", "-C", place.share)
+    equal((status, err, os.listdir(place.share)), (0, "", ["one"]))
+
+
+@test
+def killed_after_a_command(place):
+    """what is no step yet goes with the command before it, as if it were"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        write(daemon, "mine")
+    finally:
+        daemon.end(signal.SIGKILL)
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "--yes")
+    equal(sorted(os.listdir(place.share)), ["mine", "one"])
+    out = call(place, "undo", "--yes", "-C", place.share)[1].decode()
+    equal((out.count("undone:"), os.listdir(place.share)), (2, []))
 
 
 @test

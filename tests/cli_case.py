@@ -99,6 +99,19 @@ def on_terminal(place, *words, **env):
     master, slave = os.openpty()
     subprocess.run([PROGRAM, *words], stdout=slave, stderr=slave, check=True,
                    env=place.environment(**env), timeout=60)
+    return read_terminal(master, slave)
+
+
+def answer_on_terminal(place, answer, *words):
+    """The same of one that may ask, and gets this answer."""
+    master, slave = os.openpty()
+    os.write(master, answer)
+    subprocess.run([PROGRAM, *words], stdin=slave, stdout=slave, stderr=slave,
+                   env=place.environment(), timeout=60)
+    return read_terminal(master, slave)
+
+
+def read_terminal(master, slave):
     os.close(slave)
     out = b""
     try:

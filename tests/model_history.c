@@ -149,13 +149,31 @@ static void compare(struct model *m, json_t *shown)
     }
 }
 
+/* So many of the oldest go, until neither commands nor ambient steps are more
+ * than the limit. */
+static guint count_over(struct model *m)
+{
+    int64_t ambient = 0, commands = 0;
+    guint i = m->steps->len;
+
+    while (m->limits.count >= 0 && i > 0) {
+        bool is_ambient = step_at(m->steps, i - 1)->id < 0;
+
+        ambient += is_ambient;
+        commands += !is_ambient;
+        if (MAX(ambient, commands) > m->limits.count)
+            break;
+        i--;
+    }
+    return m->limits.count < 0 ? 0 : i;
+}
+
 static void check_evicted(struct model *m, guint evicted,
                           enum model_evicts evicts, bool added)
 {
-    int64_t over = m->limits.count < 0 ? 0 : m->steps->len - m->limits.count;
     bool applied = evicts == MODEL_EVICTS_ALWAYS ||
                    (evicts == MODEL_EVICTS_STEP && added);
-    guint least = applied ? (guint)MAX(over, 0) : 0;
+    guint least = applied ? count_over(m) : 0;
 
     if (evicted < least ||
         (evicted > least &&
