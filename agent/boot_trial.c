@@ -53,7 +53,7 @@ static void on_output(gint64 id, const char *stream, const char *data,
 {
 }
 
-static void on_completed(gint64 id, int exit_code, int number, void *opaque)
+static void on_completed(gint64 id, const struct guest_end *end, void *opaque)
 {
 }
 

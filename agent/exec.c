@@ -32,6 +32,7 @@ struct exec {
 
     int exit_code; /* -1: it never ran, or nobody knows */
     int number;    /* the signal that ended it, or 0 */
+    bool settled;  /* none of its processes is left to change anything */
     gint64 started;
     guint64 dropped;
     guint timer;
@@ -171,7 +172,8 @@ static void close_step(struct exec *exec)
 {
     stop_timer(exec);
     exec->state = CLOSING;
-    step_span_close(exec->span, exec->exit_code, on_step_closed, exec);
+    step_span_close(exec->span, exec->exit_code, exec->settled, on_step_closed,
+                    exec);
 }
 
 /* ---- the command --------------------------------------------------------- */
@@ -329,13 +331,14 @@ bool exec_take_output(struct exec *exec, gint64 id, const char *stream,
     return true;
 }
 
-bool exec_take_completed(struct exec *exec, gint64 id, int exit_code,
-                         int number)
+bool exec_take_completed(struct exec *exec, gint64 id,
+                         const struct guest_end *end)
 {
     if (exec->state != RUNNING || id != exec->step_id)
         return false;
-    exec->exit_code = exit_code;
-    exec->number = number;
+    exec->exit_code = end->exit_code;
+    exec->number = end->signal;
+    exec->settled = !end->has_processes;
     close_step(exec);
     return true;
 }

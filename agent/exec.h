@@ -86,8 +86,8 @@ void exec_fail(struct exec *exec, const GError *error);
  * the command is over already), and was ignored. */
 bool exec_take_output(struct exec *exec, gint64 id, const char *stream,
                       const char *data, size_t len);
-bool exec_take_completed(struct exec *exec, gint64 id, int exit_code,
-                         int number);
+bool exec_take_completed(struct exec *exec, gint64 id,
+                         const struct guest_end *end);
 bool exec_take_refused(struct exec *exec, gint64 id, const char *message);
 
 #endif

@@ -120,14 +120,17 @@ static gboolean take_output(struct guest_channel *channel, json_t *message,
 static gboolean take_completed(struct guest_channel *channel, json_t *message,
                                GError **error)
 {
-    gint64 id, exit_code, number = 0;
+    gint64 id, exit_code, number = 0, processes = 1;
+    struct guest_end end;
 
     if (!message_get_int(message, "id", 1, G_MAXINT64, &id, error) ||
         !message_get_int(message, "exit_code", 0, 255, &exit_code, error) ||
-        !message_get_optional_int(message, "signal", 0, 127, &number, error))
+        !message_get_optional_int(message, "signal", 0, 127, &number, error) ||
+        !message_get_optional_int(message, "processes", 0, 1, &processes,
+                                  error))
         return FALSE;
-    channel->callbacks->completed(id, (int)exit_code, (int)number,
-                                  channel->opaque);
+    end = (struct guest_end){ (int)exit_code, (int)number, processes != 0 };
+    channel->callbacks->completed(id, &end, channel->opaque);
     return TRUE;
 }
 

@@ -26,6 +26,13 @@ struct guest_hello {
     gint64 init_ms, shim_ms, uptime_ms; /* wire.h; 0: it does not say */
 };
 
+/* How a command ended. */
+struct guest_end {
+    int exit_code;      /* 0..255 */
+    int signal;         /* that ended it, or 0 */
+    bool has_processes; /* some in the background may still run */
+};
+
 /* All pointers are borrowed for the call. A callback may free the channel. */
 struct guest_channel_callbacks {
     void (*hello)(const struct guest_hello *hello, void *opaque);
@@ -35,8 +42,7 @@ struct guest_channel_callbacks {
     void (*unmounted)(const char *tag, const char *reason, void *opaque);
     void (*output)(gint64 id, const char *stream, const char *data, size_t len,
                    void *opaque);
-    /* exit_code 0..255; signal 0 or the one that ended the command. */
-    void (*completed)(gint64 id, int exit_code, int signal, void *opaque);
+    void (*completed)(gint64 id, const struct guest_end *end, void *opaque);
     /* The shim refused the command with this id; it never ran. */
     void (*refused)(gint64 id, const char *message, void *opaque);
     void (*closed)(void *opaque);

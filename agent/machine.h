@@ -45,7 +45,7 @@ struct machine_callbacks {
     /* What the guest says of commands, as in guest_channel.h. */
     void (*output)(gint64 id, const char *stream, const char *data, size_t len,
                    void *opaque);
-    void (*completed)(gint64 id, int exit_code, int number, void *opaque);
+    void (*completed)(gint64 id, const struct guest_end *end, void *opaque);
     void (*refused)(gint64 id, const char *message, void *opaque);
 };
 

@@ -180,11 +180,11 @@ static void on_output(gint64 id, const char *stream, const char *data,
     machine->callbacks->output(id, stream, data, len, machine->opaque);
 }
 
-static void on_completed(gint64 id, int exit_code, int number, void *opaque)
+static void on_completed(gint64 id, const struct guest_end *end, void *opaque)
 {
     struct machine *machine = opaque;
 
-    machine->callbacks->completed(id, exit_code, number, machine->opaque);
+    machine->callbacks->completed(id, end, machine->opaque);
 }
 
 static void on_refused(gint64 id, const char *message, void *opaque)

@@ -71,12 +71,11 @@ void session_on_output(gint64 id, const char *stream, const char *data,
         complain(session, "output");
 }
 
-void session_on_completed(gint64 id, int exit_code, int number, void *opaque)
+void session_on_completed(gint64 id, const struct guest_end *end, void *opaque)
 {
     struct session *session = opaque;
 
-    if (!session->exec ||
-        !exec_take_completed(session->exec, id, exit_code, number))
+    if (!session->exec || !exec_take_completed(session->exec, id, end))
         complain(session, "end");
 }
 

@@ -124,7 +124,7 @@ void session_on_folder_event(unsigned index, const char *type, json_t *payload,
  * opaque. */
 void session_on_output(gint64 id, const char *stream, const char *data,
                        size_t len, void *opaque);
-void session_on_completed(gint64 id, int exit_code, int number, void *opaque);
+void session_on_completed(gint64 id, const struct guest_end *end, void *opaque);
 void session_on_refused(gint64 id, const char *message, void *opaque);
 
 #endif

@@ -12,8 +12,15 @@
 #include "common/errors.h"
 #include "common/log.h"
 
-/* A step.close that waits for a safeguard's decision is asked again. */
-enum { RETRY_MS = 100 };
+enum {
+    /* A step.close that waits for a safeguard's decision is asked again. */
+    RETRY_MS = 100,
+    /* How long a step may be kept open by changes that come after its command:
+     * without processes of the command these are others', and the time is a
+     * margin, as long as the time without changes that ends a step anyway. */
+    LATE_MS = 2000,
+    SETTLED_MS = 100,
+};
 
 struct step_span {
     int refs;
@@ -24,6 +31,7 @@ struct step_span {
     bool any_denied;
 
     int exit_code;
+    bool settled;
     unsigned waiting; /* answers */
     json_t *reports[SESSION_MAX_DIRECTORIES];
     GError *error; /* the first one */
@@ -232,15 +240,17 @@ static void close_one(struct step_span *span, unsigned index)
             on_closed);
     else
         ask(span, index, "step.close",
-            json_pack("{s:I, s:i}", "step_id", (json_int_t)span->step_id,
-                      "exit_code", span->exit_code),
+            json_pack("{s:I, s:i, s:i}", "step_id", (json_int_t)span->step_id,
+                      "exit_code", span->exit_code, "max_ms",
+                      span->settled ? SETTLED_MS : LATE_MS),
             on_closed);
 }
 
-void step_span_close(struct step_span *span, int exit_code, step_span_done done,
-                     void *opaque)
+void step_span_close(struct step_span *span, int exit_code, bool settled,
+                     step_span_done done, void *opaque)
 {
     span->exit_code = exit_code;
+    span->settled = settled;
     expect(span, done, opaque);
     for (unsigned i = 0; i < span->logs.count; i++)
         close_one(span, i);

@@ -11,6 +11,7 @@
 
 #include <glib.h>
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "agent/control_link.h"
 #include "agent/session_directory.h"
@@ -39,9 +40,10 @@ void step_span_open(struct step_span *span, const char *command,
                     step_span_done done, void *opaque);
 
 /* Close it everywhere; the report is the merged one (step_merge.h), or NULL if
- * no log keeps steps. */
-void step_span_close(struct step_span *span, int exit_code, step_span_done done,
-                     void *opaque);
+ * no log keeps steps. settled: no late change of the step's own is to come, so
+ * changes by others do not prolong it. */
+void step_span_close(struct step_span *span, int exit_code, bool settled,
+                     step_span_done done, void *opaque);
 
 /* A safeguard has denied it in one of the folders, where it is taken back: when
  * it is closed it is taken back in the others as well. */

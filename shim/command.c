@@ -57,7 +57,8 @@ static void send_output(struct port *port, int64_t id, const char *stream,
     port_end(port, &writer);
 }
 
-static void send_completed(struct port *port, int64_t id, int status)
+static void send_completed(struct port *port, int64_t id, int status,
+                           bool has_processes)
 {
     struct json_writer writer;
 
@@ -70,6 +71,7 @@ static void send_completed(struct port *port, int64_t id, int status)
     } else {
         json_writer_add_integer(&writer, "exit_code", WEXITSTATUS(status));
     }
+    json_writer_add_integer(&writer, "processes", has_processes);
     port_end(port, &writer);
 }
 
@@ -256,7 +258,8 @@ static void finish(struct command *command, struct process_home *home,
         if (stream->fd >= 0)
             leftovers_add(leftovers, stream->fd);
     }
-    send_completed(port, command->id, command->status);
+    send_completed(port, command->id, command->status,
+                   !process_set_is_empty(&command->processes));
     process_set_release(home, &command->processes);
     command->state = COMMAND_NONE;
 }

@@ -50,11 +50,16 @@
  *       Or stream "stderr". With "encoding":"base64" beside it, data is
  *       base64: the bytes were not UTF-8 or held a NUL. A character is never
  *       cut in two by a chunk's end. Order holds within a stream.
- *   {"type":"step_completed","id":42,"exit_code":0}
+ *   {"type":"step_completed","id":42,"exit_code":0,"processes":0}
  *       Once for each step_started, after all its output. 128+n and
  *       "signal":n if signal n ended it; 126 or 127, with the reason on
  *       stderr, if it could not be run (a cwd that is not there, no shell).
- *       Background processes may still run; what they print is discarded.
+ *       "processes" is 1 if background processes of the command still run;
+ *       what they print is discarded. 0: none does, and so no change of a share
+ *       by one of them is under way: a change is over when its system call
+ *       is, what was written through a mapping is written back when the
+ *       mapping goes (no write-back cache is used), and an exit waits for both
+ *       and for asynchronous I/O. Missing (older shims): not known.
  *   {"type":"rollback_noted","step_id":7}
  *   {"type":"mounted","tag":"working","status":"ok"}
  *       Or status "error" with "message".

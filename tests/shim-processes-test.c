@@ -129,6 +129,7 @@ static void test_background(struct shim_client *shim, gconstpointer data)
     shim_expect_started(shim, 1);
     outcome = shim_finish(shim, 1);
     g_assert_cmpint(outcome.exit_code, ==, 3);
+    g_assert_cmpint(outcome.processes, ==, 1);
     shim_outcome_clear(&outcome);
     pid = read_pid(shim, "pid");
     g_usleep(200000);
@@ -139,6 +140,7 @@ static void test_background(struct shim_client *shim, gconstpointer data)
     shim_send_cancel(shim, 2);
     outcome = shim_finish(shim, 2);
     g_assert_cmpint(outcome.signal, ==, SIGTERM);
+    g_assert_cmpint(outcome.processes, ==, 0);
     g_assert_cmpstr(outcome.out->str, ==, "");
     shim_outcome_clear(&outcome);
     g_assert_true(is_alive(pid));

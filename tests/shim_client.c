@@ -218,6 +218,7 @@ struct shim_outcome shim_finish(struct shim_client *shim, int id)
             outcome.exit_code = shim_number(message, "exit_code");
             if (json_object_get(message, "signal"))
                 outcome.signal = shim_number(message, "signal");
+            outcome.processes = shim_number(message, "processes");
             json_decref(message);
             return outcome;
         }

@@ -56,7 +56,8 @@ struct shim_outcome {
     GString *out, *err;
     gboolean base64; /* at least one chunk was */
     json_int_t exit_code;
-    json_int_t signal; /* 0: none */
+    json_int_t signal;    /* 0: none */
+    json_int_t processes; /* 1: some of the command's are left */
 };
 
 void shim_outcome_clear(struct shim_outcome *outcome);

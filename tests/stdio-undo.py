@@ -177,6 +177,32 @@ writes_without_end_do_not_hold_a_step.alone = True
 
 
 @test
+def others_writes_do_not_hold_a_step(place):
+    """a command without processes is over, however much others write"""
+    agent = open_session(place)
+    # Its own process is left, so what that writes at first is its step's.
+    done(agent, "(while [ ! -e stop ]; do echo x > noise; sleep 0.01; done)"
+         " > /dev/null 2>&1 &")
+    assert eventually(lambda: os.path.exists(place.share + "/noise"), 10)
+    took = []
+    for i in range(5):
+        start = time.monotonic()
+        report = done(agent, "for i in $(seq 50); do echo %d > f$i; done" % i)
+        took.append(time.monotonic() - start)
+        paths = [c["path"] for c in report["changes"]]
+        equal([p for p in paths if p != "noise"],
+              sorted("f%d" % n for n in range(1, 51)))
+    write(place.share + "/stop", "")
+    assert sorted(took)[2] < 1, took
+    agent.ask("undo.rollback", steps=1, force=True)
+    equal(open(place.share + "/f1").read(), "3\n")
+    equal(agent.close(), 0)
+
+
+others_writes_do_not_hold_a_step.alone = True
+
+
+@test
 def cancelled_steps_can_be_undone(place):
     """CC-07: a cancelled command's step is closed, and can be taken back"""
     agent = open_session(place)
