@@ -26,6 +26,7 @@
 #include "agent/cli_summary.h"
 #include "agent/machine.h"
 #include "agent/session.h"
+#include "common/byte_size.h"
 #include "common/inherited.h"
 #include "common/json_bytes.h"
 #include "common/log.h"
@@ -246,6 +247,8 @@ static void on_started(json_t *payload, const GError *error, json_t *data,
 struct run_options {
     struct cli_machine machine;
     gint64 timeout;
+    char *max_step_size; /* as given, owned; or NULL */
+    int64_t max_step_bytes;
     gboolean verbose, separate_log;
 };
 
@@ -314,9 +317,23 @@ static void warn_of_logs_in(const struct run_options *options)
                 inside);
 }
 
-static int run_command(struct run *run, const struct run_options *options)
+/* A limit of the log would be one of the step, too. */
+static json_t *make_payload(const struct run_options *options)
 {
     json_t *payload = cli_machine_payload(&options->machine);
+    json_int_t most = options->max_step_bytes;
+
+    if (most > 0)
+        json_object_set_new(payload, "undo",
+                            json_pack("{s:I, s:i}",
+                                      "max_single_step_size_bytes", most,
+                                      "max_log_size_bytes", -1));
+    return payload;
+}
+
+static int run_command(struct run *run, const struct run_options *options)
+{
+    json_t *payload = make_payload(options);
     g_autoptr(GError) error = NULL;
     struct session_config *config = session_config_parse(payload, &error);
 
@@ -348,8 +365,16 @@ static int run_command(struct run *run, const struct run_options *options)
     return run->exit_code;
 }
 
-static bool check_options(const struct run_options *options)
+static bool check_options(struct run_options *options)
 {
+    if (options->max_step_size &&
+        !byte_size_parse(options->max_step_size, &options->max_step_bytes)) {
+        cli_options_wrong(
+            "run: --undo-max-step-size is a number of bytes, such "
+            "as 500M or 20G, and not '%s'",
+            options->max_step_size);
+        return false;
+    }
     if (options->timeout >= 0 && options->timeout <= SESSION_TIMEOUT_MAX_S)
         return cli_machine_check(&options->machine, "run");
     cli_options_wrong("run: --timeout is a number of seconds, at most %d",
@@ -363,6 +388,9 @@ static int parse_and_run(int argc, char **argv, struct run_options *options)
         CLI_MACHINE_OPTIONS(&options->machine),
         { "timeout", 0, 0, G_OPTION_ARG_INT64, &options->timeout,
           "stop the command after so many seconds (exit code 124)", "S" },
+        { "undo-max-step-size", 0, 0, G_OPTION_ARG_STRING,
+          &options->max_step_size,
+          "keep so much of what the command overwrites, such as 20G", "SIZE" },
         { "verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,
           "say what is done", NULL },
         { "separate-log", 0, 0, G_OPTION_ARG_NONE, &options->separate_log,
@@ -406,5 +434,6 @@ int cli_run(int argc, char **argv)
     int exit_code = parse_and_run(argc, argv, &options);
 
     cli_machine_clear(&options.machine);
+    g_free(options.max_step_size);
     return exit_code;
 }

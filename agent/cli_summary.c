@@ -174,6 +174,10 @@ static char *describe_command(json_t *report)
         g_string_append_printf(text, "  [exit %d]", (int)exit_code);
     if (json_is_true(json_object_get(report, "other_folder")))
         g_string_append(text, "  [of another folder: cannot be undone here]");
+    else if (member(report, "below_unprotected"))
+        g_string_append_printf(
+            text, "  [cannot be undone: below step %" G_GINT64_FORMAT "]",
+            member(report, "below_unprotected"));
     else if (json_is_false(json_object_get(report, "undoable")))
         g_string_append(text, "  [cannot be undone]");
     return g_string_free(text, FALSE);

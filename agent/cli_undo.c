@@ -399,6 +399,7 @@ int cli_redo(int argc, char **argv)
                           entries, false, &argc, &argv) &&
         make_request("redo", &verb_redo, &options, argc, argv, &request)) {
         request.extent.counts = "changes";
+        cli_lookup_place(&options.place);
         exit_code = go(&request);
     }
     cli_place_clear(&options.place);

@@ -85,6 +85,7 @@ static void take_marks(json_t *into, json_t *report)
     static const char *const marks[] = { "unprotected", "damaged", "aborted",
                                          "truncated", "other_folder" };
     json_t *reason = json_object_get(report, "reason");
+    json_t *below = json_object_get(report, "below_unprotected");
 
     for (size_t i = 0; i < G_N_ELEMENTS(marks); i++) {
         if (get_bool(report, marks[i]))
@@ -92,6 +93,8 @@ static void take_marks(json_t *into, json_t *report)
     }
     if (reason)
         json_object_set(into, "reason", reason);
+    if (below)
+        json_object_set(into, "below_unprotected", below);
 }
 
 static json_t *describe_part(json_t *report)

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/byte_size.h"
 #include "common/option_flags.h"
 #include "common/unix_socket.h"
 #include "interceptor/interceptor.h"
@@ -63,28 +64,13 @@ gboolean daemon_options_set_seccomp(struct daemon_options *options,
 gboolean daemon_options_parse_size(const char *option, const char *text,
                                    int64_t *ret_bytes, GError **error)
 {
-    static const char units[] = "KMGT";
-    guint64 number = 0;
-    const char *unit;
-    char *end = NULL;
-    int shift = 0;
-
-    if (!text)
+    if (!text || byte_size_parse(text, ret_bytes))
         return TRUE;
-    if (g_ascii_isdigit(*text))
-        number = g_ascii_strtoull(text, &end, 10);
-    if (end && *end && (unit = strchr(units, g_ascii_toupper(*end)))) {
-        shift = 10 * (int)(unit - units + 1);
-        end++;
-    }
-    if (!end || *end || number == 0 || number > (guint64)(G_MAXINT64 >> shift))
-        return daemon_options_fail(
-            error,
-            "%s is a number of bytes from 1, with K, M, G or T if you "
-            "like, and not \"%s\"",
-            option, text);
-    *ret_bytes = (int64_t)(number << shift);
-    return TRUE;
+    return daemon_options_fail(
+        error,
+        "%s is a number of bytes from 1, with K, M, G or T if you "
+        "like, and not \"%s\"",
+        option, text);
 }
 
 static gboolean set_durability(struct daemon_options *options,

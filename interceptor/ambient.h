@@ -41,8 +41,9 @@ void ambient_forget(struct ic *ic);
  * ambient_split() follows. */
 bool ambient_can_split(const struct ic *ic);
 
-/* A change ended with rc. If that says so, begin a new ambient step: true, and
- * the change is to be made again. Nothing may be held. */
+/* A change ended with rc. -EXFULL: it is to be made again, which is what true
+ * says; the open step may copy more by now, or an ambient one ends here. Nothing
+ * may be held. */
 bool ambient_split(struct ic *ic, ssize_t rc);
 
 /* With the gate write-locked: commit the open step if it is an ambient one. */

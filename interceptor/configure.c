@@ -21,7 +21,7 @@ gboolean ic_configure(struct ic *ic, const struct ic_limits *limits,
     gboolean ok;
 
     pthread_rwlock_wrlock(&ic->gate);
-    ok = limits_set(&ic->limits, limits, error);
+    ok = limits_set(ic, limits, error);
     ic->wal.limit = limits_of_step(ic);
     if (ok && ic->log)
         limits_apply_locked(ic);

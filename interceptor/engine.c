@@ -367,7 +367,8 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     ic->events = events_new(options->event, options->event_opaque);
     ic->packer = packer_new();
     ic->drain = options->no_timer;
-    if (!limits_set(&ic->limits, &options->limits, error) ||
+    ic->default_limits = true;
+    if (!limits_set(ic, &options->limits, error) ||
         !ic_outside_policy_check(ic->outside_policy, error) ||
         !open_root(ic, options->share, error) ||
         (serves_with_log(options) && !check_overlay(ic, error)) ||

@@ -60,6 +60,7 @@ struct ic {
     void *process_name_opaque;
     struct durable durable;
     struct ic_limits limits; /* under the gate, none is 0 but min_free */
+    bool default_limits;     /* none for sizes was configured */
     bool drain;              /* the end waits for what is being removed */
 
     struct ic_inode *root;

@@ -27,14 +27,20 @@ static void add_steps(struct ic *ic, GPtrArray *infos, unsigned limit)
 {
     size_t count;
     const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+    int64_t wall = 0;
 
     for (size_t i = count; i > 0 && infos->len < limit; i--) {
         const struct undo_log_entry *entry = &entries[i - 1];
         fd_auto int dir = entry->damaged
                               ? -1
                               : undo_log_open_step(ic->log, entry->id);
+        struct ic_step_info *info = describe(ic, dir, entry->id);
 
-        g_ptr_array_add(infos, describe(ic, dir, entry->id));
+        info->below = wall;
+        info->undoable &= wall == 0;
+        if (wall == 0 && entry->unprotected)
+            wall = entry->id;
+        g_ptr_array_add(infos, info);
     }
 }
 

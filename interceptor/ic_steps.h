@@ -43,6 +43,8 @@ struct ic_step_info {
     bool unchanged;    /* nothing but times differs from before the step: what
                         * it wrote anew has the same content as before */
     bool unprotected;  /* more than was kept; affected tells of a part */
+    int64_t below;     /* this newer step is unprotected, so that this one is
+                        * not undoable; 0: none; from ic_history() */
     bool damaged;      /* its record cannot be read */
     bool other_folder; /* what it changed was not the share; from
                         * ic_history() and ic_redo_history() */

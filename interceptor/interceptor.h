@@ -133,8 +133,9 @@ enum ic_error {
 struct ic_limits {
     int64_t max_log_size; /* bytes copied into all steps; default 1 GiB */
 
-    /* Bytes copied into one step; default 200 MiB. A step that would copy more
-     * becomes unprotected: event.warning, the rest of its changes goes through
+    /* Bytes copied into one step; default 200 MiB, or more while the disk has
+     * room, if neither this nor max_log_size is set: up to a quarter of what is
+     * free beyond min_free. A step that would copy more becomes unprotected: event.warning, the rest of its changes goes through
      * unkept, and neither it nor what is older can be undone. */
     int64_t max_single_step_size;
 

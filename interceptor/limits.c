@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 
 #include "common/errors.h"
+#include "common/json_bytes.h"
 #include "common/log.h"
 #include "interceptor/ambient.h"
 #include "interceptor/steps.h"
@@ -23,7 +24,12 @@ enum {
     MIN_FREE_PERCENT = 5,
     /* Steps that hold less than this part of what is missing stay. */
     WORTH_IT = 64,
+    /* Of what is free beyond min_free, the part that a step may take. */
+    FREE_PART = 4,
 };
+
+/* A step's limit is not raised by less. */
+#define LEAST_MORE (INT64_C(16) << 20)
 
 #define MIN_FREE_MOST (INT64_C(10) << 30)
 
@@ -41,9 +47,11 @@ static int64_t choose(int64_t wanted, int64_t now, int64_t fallback)
     return wanted ? wanted : now ? now : fallback;
 }
 
-gboolean limits_set(struct ic_limits *limits, const struct ic_limits *wanted,
+gboolean limits_set(struct ic *ic, const struct ic_limits *wanted,
                     GError **error)
 {
+    struct ic_limits *limits = &ic->limits;
+
     if (wanted->max_log_size < -1 || wanted->max_single_step_size < -1 ||
         wanted->max_step_count < -1 || wanted->min_free < -1) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
@@ -51,6 +59,8 @@ gboolean limits_set(struct ic_limits *limits, const struct ic_limits *wanted,
                             "-1 for none");
         return FALSE;
     }
+    if (wanted->max_log_size || wanted->max_single_step_size)
+        ic->default_limits = false;
     limits->max_log_size = choose(wanted->max_log_size, limits->max_log_size,
                                   defaults.max_log_size);
     limits->max_single_step_size = choose(wanted->max_single_step_size,
@@ -85,47 +95,118 @@ int64_t limits_of_step(const struct ic *ic)
     return MIN(step, log);
 }
 
-int limits_check_step(struct ic *ic)
+/* What may be charged to the free disk in place of a limit, beside the excess
+ * that already is. */
+static int64_t free_share(struct ic *ic, int64_t excess)
 {
-    return capture_copied(&ic->wal) > ic->wal.limit ? limits_unprotect(ic) : 0;
+    int64_t available, total;
+
+    if (!ic->default_limits || !ic->log ||
+        undo_log_free_bytes(ic->log, &available, &total) < 0)
+        return 0;
+    return MAX(0, (available + excess - min_free(ic, total)) / FREE_PART);
 }
 
-int limits_unprotect(struct ic *ic)
+int64_t limits_of_redo(struct ic *ic)
+{
+    int64_t most = ic->limits.max_single_step_size;
+
+    return most < 0 ? most : most + free_share(ic, 0);
+}
+
+/* Let the open step copy more. False: it may not. */
+static bool extend(struct ic *ic)
+{
+    int64_t base = limits_of_step(ic);
+    int64_t excess = MAX(0, capture_copied(&ic->wal) - base);
+    int64_t share = base == INT64_MAX ? 0 : free_share(ic, excess);
+
+    if (base + share < ic->wal.limit + LEAST_MORE)
+        return false;
+    ic->wal.limit = base + share;
+    log_info(LOG_UNDO,
+             "step %" PRId64 " may copy up to %" PRId64
+             " bytes, since the disk has room",
+             ic->wal.step->id, (int64_t)ic->wal.limit);
+    return true;
+}
+
+int limits_check_step(struct ic *ic)
+{
+    if (capture_copied(&ic->wal) <= ic->wal.limit)
+        return 0;
+    if (!ambient_can_split(ic) && extend(ic))
+        return 0;
+    return limits_unprotect(ic, 0, 0);
+}
+
+/* "64.0 KiB". A new string; g_format_size() has no-break spaces. */
+static char *format_size(int64_t bytes)
+{
+    static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+    double size = (double)bytes;
+    size_t unit = 0;
+
+    while (size >= 1024 && unit + 1 < G_N_ELEMENTS(units)) {
+        size /= 1024;
+        unit++;
+    }
+    return g_strdup_printf("%.*f %s", unit > 0, size, units[unit]);
+}
+
+/* ino: of the file that was too much; 0: it was the record of the step. */
+static void tell_unprotected(struct ic *ic, int64_t bytes, uint64_t ino,
+                             int64_t size)
 {
     struct step *step = ic->wal.step;
+    struct step_inode *inode = ino ? step_find_inode(step, ino) : NULL;
+    g_autofree char *path = inode ? step_path_before(step, inode, NULL) : NULL;
+    g_autofree char *shown = path ? g_utf8_make_valid(path, -1) : NULL;
+    g_autofree char *limit = format_size(ic->wal.limit);
+    g_autofree char *file = format_size(size);
+    g_autofree char *text = g_strdup_printf(
+        "step %" PRId64 " exceeded the limit of %s%s%s%s%s%s: it and older "
+        "steps cannot be undone; newer ones can",
+        step->id, limit, shown ? " at " : "", shown ? shown : "",
+        shown ? " (" : "", shown ? file : "", shown ? ")" : "");
+    json_t *payload = json_pack(
+        "{s:s, s:s, s:I, s:I, s:I}", "message", text, "code",
+        "step_unprotected", "step_id", (json_int_t)step->id, "bytes",
+        (json_int_t)bytes, "limit", (json_int_t)ic->wal.limit);
+
+    if (path) {
+        json_object_set_new(payload, "path", json_bytes_path(path));
+        json_object_set_new(payload, "size", json_integer(size));
+    }
+    log_warn(LOG_UNDO, "%s", text);
+    events_send(ic->events, "event.warning", payload);
+}
+
+int limits_unprotect(struct ic *ic, uint64_t ino, int64_t size)
+{
     int64_t bytes = capture_copied(&ic->wal);
-    g_autofree char *text = NULL;
     int rc;
 
     if (atomic_load(&ic->wal.unprotected))
         return 0;
-    if (ambient_can_split(ic))
+    if (ambient_can_split(ic) || extend(ic))
         return -EXFULL;
-    rc = step_record_unprotected(step, bytes);
+    rc = step_record_unprotected(ic->wal.step, bytes);
     if (rc == 0)
         rc = durable_check_now(ic);
     if (rc < 0)
         return rc;
     atomic_store(&ic->wal.unprotected, true);
-    text = g_strdup_printf(
-        "step %" PRId64 " changes more than may be kept of one step "
-        "(%" PRId64 " bytes): it and what is older can no longer be undone",
-        step->id, ic->wal.limit);
-    log_warn(LOG_UNDO, "%s", text);
-    events_send(ic->events, "event.warning",
-                json_pack("{s:s, s:s, s:I, s:I, s:I}", "message", text, "code",
-                          "step_unprotected", "step_id", (json_int_t)step->id,
-                          "bytes", (json_int_t)bytes, "limit",
-                          (json_int_t)ic->wal.limit));
+    tell_unprotected(ic, bytes, ino, size);
     return 0;
 }
 
-int limits_unprotect_unlocked(struct ic *ic)
+int limits_unprotect_unlocked(struct ic *ic, uint64_t ino, int64_t size)
 {
     int rc;
 
     pthread_mutex_lock(&ic->names);
-    rc = limits_unprotect(ic);
+    rc = limits_unprotect(ic, ino, size);
     pthread_mutex_unlock(&ic->names);
     return rc;
 }
@@ -177,17 +258,18 @@ static void tell(struct ic *ic, struct eviction *eviction)
                           (json_int_t)eviction->bytes));
 }
 
-/* Bytes that all steps copied; *ret_held: with what they moved, but for the
- * newest. */
+/* Bytes that all steps copied, of each no more than what is not charged to the
+ * free disk; *ret_held: all of it, with what they moved, but for the newest. */
 static int64_t sum(struct ic *ic, int64_t *ret_held)
 {
     size_t count;
     const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+    int64_t most = ic->default_limits ? limits_of_step(ic) : INT64_MAX;
     int64_t copied = 0;
 
     *ret_held = 0;
     for (size_t i = 0; i < count; i++) {
-        copied += entries[i].copied;
+        copied += MIN(entries[i].copied, most);
         if (i + 1 < count)
             *ret_held += entries[i].copied + entries[i].moved;
     }

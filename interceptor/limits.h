@@ -14,6 +14,9 @@
  * L3  An open step that has copied too much is marked as unprotected in its
  *     record before anything goes through uncaptured. It can never be taken
  *     back, and so nor can what is older: it is a wall.
+ *     Where no limit was configured, what one step copies beyond the default is
+ *     charged to the free disk, as what is moved is: up to a quarter of what is
+ *     free beyond min_free, so that a wall is rare.
  * L4  Low free space never takes the newest step, nor steps that hold next to
  *     nothing of what is missing: other things fill that disk. Nor does a
  *     change that finds it full.
@@ -27,7 +30,7 @@
 
 /* Take over what is set in wanted (not 0); a limit of 0 gets its default.
  * FALSE and ERROR_INVALID_FIELD if one is below -1: nothing is changed. */
-gboolean limits_set(struct ic_limits *limits, const struct ic_limits *wanted,
+gboolean limits_set(struct ic *ic, const struct ic_limits *wanted,
                     GError **error);
 
 /* With names held and a step open: is there room in it for more? It becomes
@@ -37,13 +40,17 @@ int limits_check_step(struct ic *ic);
 /* How much the open step may copy, for wal.limit. */
 int64_t limits_of_step(const struct ic *ic);
 
-/* The step cannot keep what it is about to change: make it unprotected. With
- * names held. 0 or -errno; -EXFULL: it is an ambient one, and the change is to
- * end and to be made again in the next one (ambient_split()). */
-int limits_unprotect(struct ic *ic);
+/* How much an undo may copy for its redo; below 0: as much as it needs. */
+int64_t limits_of_redo(struct ic *ic);
+
+/* The step cannot keep what it is about to change, of this inode, which has so
+ * many bytes: make it unprotected. With names held. 0 or -errno; -EXFULL: there
+ * is more room now, or an ambient step is to end; then the change is to end,
+ * too, and limits_make_room() says that it is to be made again. */
+int limits_unprotect(struct ic *ic, uint64_t ino, int64_t size);
 
 /* The same without names, for a change that content_keep() told so. */
-int limits_unprotect_unlocked(struct ic *ic);
+int limits_unprotect_unlocked(struct ic *ic, uint64_t ino, int64_t size);
 
 /* With the gate write-locked: forget the oldest steps until the log is within
  * its limits. */

@@ -461,7 +461,7 @@ static int remove_name(struct ic *ic, struct ic_inode *dir, const char *name,
             return rc;
         rc = capture_copy(&ic->wal, dir, name, now);
         if (rc == -EXFULL)
-            rc = limits_unprotect(ic);
+            rc = limits_unprotect(ic, now->st_ino, now->st_size);
         if (rc == 0)
             rc = durable_check_now(ic);
         if (rc < 0)

@@ -113,7 +113,7 @@ static int capture_data(struct ic *ic, struct ic_inode *inode, off_t offset,
         return rc;
     rc = capture_content_keep(&ic->wal, inode, content, offset, length);
     if (rc == -EXFULL)
-        return limits_unprotect_unlocked(ic);
+        return limits_unprotect_unlocked(ic, inode->ino, content->size);
     return rc < 0 ? rc : end_content(ic, inode, content);
 }
 

@@ -173,7 +173,7 @@ static int replace(struct ic *ic, const struct rename_end *from,
             return rc;
         rc = capture_copy(&ic->wal, to->dir, to->name, &to->st);
         if (rc == -EXFULL)
-            rc = limits_unprotect(ic);
+            rc = limits_unprotect(ic, to->st.st_ino, to->st.st_size);
         if (rc == 0)
             rc = durable_check_now(ic);
         if (rc < 0)

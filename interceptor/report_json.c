@@ -192,6 +192,9 @@ json_t *report_to_json(const struct ic_step_info *info)
         json_object_set_new(report, "unchanged", json_true());
     if (info->unprotected)
         json_object_set_new(report, "unprotected", json_true());
+    if (info->below)
+        json_object_set_new(report, "below_unprotected",
+                            json_integer((json_int_t)info->below));
     if (info->damaged)
         json_object_set_new(report, "damaged", json_true());
     if (info->other_folder)

@@ -12,6 +12,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/limits.h"
 #include "interceptor/outside.h"
 #include "interceptor/outside_note.h"
 #include "interceptor/places.h"
@@ -250,11 +251,9 @@ static int make_redo(struct ic *ic, struct step *step, int dir,
 {
     fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
-    int rc = blobs < 0
-                 ? blobs
-                 : redo_make(ic, step, blobs, restore,
-                             precious ? 0 : ic->limits.max_single_step_size,
-                             target);
+    int rc = blobs < 0 ? blobs
+                       : redo_make(ic, step, blobs, restore,
+                                   precious ? 0 : limits_of_redo(ic), target);
 
     if (rc < 0) /* R2 */
         log_info(LOG_UNDO,

@@ -419,19 +419,22 @@ def step_over_the_limit(place):
         file.write(os.urandom(3 << 20))
     daemon = Daemon(place, "--undo-max-step-size", "1M")
     try:
-        daemon.step(1, "dd if=/dev/zero of=big bs=1M count=3 conv=notrunc "
+        daemon.step(1, "echo x > small")
+        daemon.step(2, "dd if=/dev/zero of=big bs=1M count=3 conv=notrunc "
                     "2>/dev/null")
     finally:
         daemon.end()
     out = call(place, "history", "-C", place.share)[1].decode()
     contains(out, "  changed more than could be kept  dd if=/dev/zero")
-    equal(out.endswith("  [cannot be undone]\n"), True)
+    lines = out.splitlines()
+    equal(lines[0].endswith("  [cannot be undone]"), True)
+    equal(lines[1].endswith("  [cannot be undone: below step 2]"), True)
     status, out, err = call(place, "undo", "--force", "-C", place.share)
     equal((status, out), (1, b""))
     contains(err, "--discard")
     status, out, err = call(place, "undo", "--discard", "--json", "-C",
                             place.share)
-    equal((status, json.loads(out)["discarded_steps"], err), (0, 1, ""))
+    equal((status, json.loads(out)["discarded_steps"], err), (0, 2, ""))
     equal(call(place, "history", "-C", place.share)[1],
           b"There is nothing to undo.\n")
     # Who has forgotten to name the log sees which one was asked.

@@ -63,6 +63,24 @@ def usage(place):
 
 
 @test
+def step_size(place):
+    """run --undo-max-step-size: more, or less, is kept of this one command"""
+    with open(place.share + "/big", "wb") as file:
+        file.write(os.urandom(3 << 20))
+    place.mounting()
+    wipe = ("sh dd if=/dev/zero of=big bs=1M count=3 conv=notrunc 2>/dev/null")
+    for size, kept in (("8M", True), ("1m", False)):
+        status, out, err = run(place, "--undo-max-step-size", size, "--", wipe)
+        equal((size, status), (size, 0))
+        equal((size, "undo with: " in err), (size, kept))
+        equal("exceeded the limit of 1.0 MiB at big (3.0 MiB)" in err, not kept)
+    for wrong in ("0", "x", "1X"):
+        status, out, err = run(place, "--undo-max-step-size", wrong, "--", "x")
+        equal((status, out), (2, b""))
+        contains(err, "such as 500M or 20G")
+
+
+@test
 def exit_codes(place):
     """run passes the exit code on and says what changed"""
     for code in (0, 1, 77, 137):

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "common/errors.h"
@@ -120,6 +121,100 @@ static void ui17(gconstpointer data)
     world_free(w);
 }
 
+/* Which file was too much, and what cannot be undone because of it. */
+static void a_wall_is_told(gconstpointer data)
+{
+    struct world *w = limits_world(data);
+    json_t *event, *answer, *step;
+    const char *message;
+    int64_t id;
+    size_t i;
+
+    if (!w)
+        return;
+    limits_small_step(w, "below");
+    limits_configure(w, "max_single_step_size_bytes", 2 * FILE_SIZE);
+    id = world_step(w);
+    limits_overwrite(w, 0, 100);
+    OK(w->backend->truncate(w, "file1", 0)); /* with its record, too much */
+    event = limits_take_warning(w, "step_unprotected");
+    g_assert_nonnull(event);
+    g_assert_cmpstr(json_string_value(json_object_get(event, "path")), ==,
+                    "file1");
+    g_assert_cmpint(json_integer_value(json_object_get(event, "size")), ==,
+                    FILE_SIZE);
+    message = json_string_value(json_object_get(event, "message"));
+    g_assert_nonnull(strstr(message, "at file1 (64.0 KiB): it and older steps "
+                                     "cannot be undone; newer ones can"));
+    json_decref(event);
+    json_decref(world_close_step(w, id));
+    limits_small_step(w, "above");
+    answer = world_request(w, "history", NULL);
+    json_array_foreach(json_object_get(answer, "steps"), i, step)
+    {
+        json_t *below = json_object_get(step, "below_unprotected");
+
+        g_assert_cmpint(json_is_true(json_object_get(step, "undoable")), ==,
+                        i == 0);
+        g_assert_cmpint(json_integer_value(below), ==, i == 2 ? id : 0);
+    }
+    g_assert_cmpuint(i, ==, 3);
+    json_decref(answer);
+    world_free(w);
+}
+
+enum { LARGE = 232 << 20 };
+
+static void put_large(struct world *w, char byte)
+{
+    g_autofree char *data = g_malloc(LARGE);
+
+    memset(data, byte, LARGE);
+    data[0] = 'x'; /* no hole, whatever the file system does */
+    OK(w->backend->put(w, "large", O_CREAT, data, LARGE, 0));
+}
+
+/* Where the disk has room, more than the default limit is kept of a step, and
+ * that pushes nothing out of the log. */
+static void the_disk_has_room(gconstpointer data)
+{
+    struct world *w = limits_world(data);
+    g_autoptr(GPtrArray) before = NULL, between = NULL, after = NULL;
+    struct statvfs st;
+    int64_t id;
+
+    if (!w)
+        return;
+    OK(statvfs(w->undo_dir, &st));
+    if (st.f_bavail * st.f_frsize <
+        st.f_blocks * st.f_frsize / 20 + (1 << 30)) {
+        g_test_skip("not enough room on this disk");
+        world_free(w);
+        return;
+    }
+    put_large(w, 'a');
+    json_decref(world_request(w, "discard", NULL));
+    before = world_snapshot(w);
+    limits_small_step(w, "below");
+    between = world_snapshot(w);
+    id = world_step(w);
+    put_large(w, 'b');
+    json_decref(world_close_step(w, id));
+    after = world_snapshot(w);
+    limits_small_step(w, "above");
+    g_assert_null(limits_take_warning(w, "step_unprotected"));
+    g_assert_null(limits_take_warning(w, "steps_evicted"));
+    json_decref(world_undo(w, 1));
+    world_assert_equal(w, after);
+    json_decref(world_undo(w, 1));
+    world_assert_equal(w, between);
+    json_decref(world_redo(w, 1));
+    world_assert_equal(w, after);
+    json_decref(world_undo(w, 2));
+    world_assert_equal(w, before);
+    world_free(w);
+}
+
 /* The record says it before anything goes through uncaptured; so whoever is
  * killed there knows afterwards. */
 static void ui17_killed(gconstpointer data)
@@ -214,6 +309,7 @@ static const struct {
     const char *name;
     void (*run)(gconstpointer backend);
 } cases[] = {
+    { "told", a_wall_is_told },        { "room", the_disk_has_room },
     { "UI-17/unprotected", ui17 },     { "UI-17/killed", ui17_killed },
     { "UI-17/aborted", ui17_aborted }, { "UI-17/one-file", ui17_one_file },
     { "DOS-01/records", dos01 },
