@@ -233,8 +233,12 @@ static int go(const struct request *r)
     else
         exit_code = failed(r, error, data);
     fflush(stdout);
-    if (answer)
+    if (answer) {
         print_warnings(answer);
+        /* A script must not take that for an exact undo. */
+        if (json_array_size(json_object_get(answer, "not_restored")) > 0)
+            exit_code = CLI_FAILED;
+    }
     json_decref(answer);
     json_decref(data);
     return exit_code;

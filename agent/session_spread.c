@@ -31,6 +31,7 @@ static void spread_free(struct session_spread *spread)
     json_decref(spread->payload);
     json_decref(spread->barriers);
     json_decref(spread->warnings);
+    json_decref(spread->not_restored);
     json_decref(spread->last);
     g_free(spread);
 }
@@ -66,6 +67,7 @@ session_spread_new(struct session *session, const char *type,
     spread->payload = payload;
     spread->barriers = json_array();
     spread->warnings = json_array();
+    spread->not_restored = json_array();
     if (session_check_idle(session, &error) &&
         choose_folders(spread, directory, &error))
         return spread;
@@ -108,6 +110,7 @@ void session_spread_begin(struct session_spread *spread, const char *phase)
         g_clear_pointer(&spread->lists[i], json_decref);
     json_array_clear(spread->barriers);
     json_array_clear(spread->warnings);
+    json_array_clear(spread->not_restored);
     ask_next(spread);
 }
 
@@ -166,6 +169,8 @@ static void take_answer(struct session_spread *spread, json_t *payload)
     take_redos(spread, payload, label);
     keep_all(spread->barriers, json_object_get(payload, "barriers"), label);
     keep_all(spread->warnings, json_object_get(payload, "warnings"), NULL);
+    keep_all(spread->not_restored, json_object_get(payload, "not_restored"),
+             NULL);
 }
 
 static void on_answer(json_t *payload, const GError *error, json_t *data,

@@ -52,7 +52,7 @@ struct session_spread {
      * "redoable", too. */
     json_t *lists[SESSION_MAX_DIRECTORIES], *redos[SESSION_MAX_DIRECTORIES];
     unsigned redoable[SESSION_MAX_DIRECTORIES];
-    json_t *barriers, *warnings, *last;
+    json_t *barriers, *warnings, *not_restored, *last;
 };
 
 /* A request to the folder that is named; else to all that keep steps; else to

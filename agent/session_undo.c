@@ -222,9 +222,10 @@ static void finish_steps(struct session_spread *spread, json_t *steps)
 
 static void finish_moved(struct session_spread *spread)
 {
-    json_t *payload = json_pack("{s:o, s:O, s:O}", "steps",
+    json_t *payload = json_pack("{s:o, s:O, s:O, s:O}", "steps",
                                 merge_steps(spread, SIZE_MAX), "barriers",
-                                spread->barriers, "warnings", spread->warnings);
+                                spread->barriers, "warnings", spread->warnings,
+                                "not_restored", spread->not_restored);
 
     if (!is_type(spread, "preview"))
         finish_steps(spread, json_object_get(payload, "steps"));

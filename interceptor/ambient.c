@@ -41,6 +41,7 @@ void ambient_put_down(struct ic *ic, const struct ic_step_info *info,
     struct ambient_rest *rest = &ic->ambient_rest;
 
     ambient_forget(ic);
+    rest->whole = false;
     if (!may_go_on(ic, info)) {
         if (ic->wal.pack)
             packer_add(ic->packer, ic->wal.blobs, ic->wal.sync);
@@ -151,8 +152,17 @@ void ambient_close_quiet(struct ic *ic)
 
 bool ambient_can_split(const struct ic *ic)
 {
-    return ambient_is_open(ic) && !ic->wal.whole &&
-           capture_copied(&ic->wal) > ic->wal.limit / SPLIT_PART;
+    return ambient_is_open(ic) && !ic->ambient_rest.whole &&
+           ic->wal.before > ic->wal.limit / SPLIT_PART;
+}
+
+/* 0: there is no step. */
+static int64_t newest_seq(struct ic *ic)
+{
+    size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+
+    return count > 0 ? entries[count - 1].seq : 0;
 }
 
 bool ambient_split(struct ic *ic, ssize_t rc)
@@ -162,9 +172,13 @@ bool ambient_split(struct ic *ic, ssize_t rc)
     if (rc != -EXFULL)
         return false;
     pthread_rwlock_wrlock(&ic->gate);
-    if (ambient_can_split(ic) && !ambient_close_locked(ic, &error)) {
-        log_warn(LOG_UNDO, "%s", error->message);
-        ic->wal.whole = true; /* the change then goes over its limit */
+    if (ambient_can_split(ic)) {
+        int64_t seq = newest_seq(ic);
+
+        if (!ambient_close_locked(ic, &error))
+            log_warn(LOG_UNDO, "%s", error->message);
+        /* It held nothing but what this change wants: it would again. */
+        ic->ambient_rest.whole = newest_seq(ic) == seq;
     }
     ambient_forget(ic);
     pthread_rwlock_unlock(&ic->gate);

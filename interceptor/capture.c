@@ -263,8 +263,8 @@ void capture_clear(struct wal *wal)
     g_clear_pointer(&wal->pack, pack_close);
     g_clear_pointer(&wal->contents, g_ptr_array_unref);
     wal->last_content = 0;
-    wal->moved = 0;
-    wal->told_fixed = wal->told_rights = wal->whole = false;
+    wal->moved = wal->before = 0;
+    wal->told_fixed = wal->told_rights = false;
     atomic_store(&wal->unprotected, false);
     fd_close(&wal->blobs);
     fd_close(&wal->dir);

@@ -31,7 +31,7 @@ struct wal {
     atomic_bool unprotected; /* nothing is kept any more (limits.h) */
     bool sync;               /* see durable.h */
     _Atomic int64_t limit;   /* bytes that the step may copy */
-    bool whole;              /* an ambient step that cannot be split */
+    int64_t before;          /* bytes copied when the last change began */
     int64_t moved;           /* bytes that the inodes which it took occupy */
     bool told_fixed;         /* of this step: why a change was refused */
     bool told_rights;        /* the same (capture_rights.c) */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/errors.h"
+#include "common/json_bytes.h"
 #include "common/message.h"
 #include "interceptor/barriers.h"
 #include "interceptor/engine.h"
@@ -87,6 +88,16 @@ typedef gboolean go_back(struct ic *ic, const struct rollback_extent *extent,
                          bool force, struct ic_rollback_result **ret_result,
                          GError **error);
 
+static json_t *paths_to_json(GPtrArray *paths)
+{
+    json_t *list = json_array();
+
+    for (guint i = 0; i < paths->len; i++)
+        json_array_append_new(list,
+                              json_bytes_path(g_ptr_array_index(paths, i)));
+    return list;
+}
+
 /* Takes the result. */
 static json_t *answer_of(struct ic_rollback_result *result, gboolean ok,
                          json_t **ret_data)
@@ -97,6 +108,8 @@ static json_t *answer_of(struct ic_rollback_result *result, gboolean ok,
     if (ok) {
         json_object_set_new(answer, "warnings",
                             texts_to_json(result->warnings));
+        json_object_set_new(answer, "not_restored",
+                            paths_to_json(result->not_restored));
     } else {
         json_object_set_new(answer, "paths", barriers_paths(result->barriers));
         *ret_data = answer;

@@ -42,6 +42,7 @@
 struct ambient_rest {
     struct wal wal;
     int64_t size;
+    bool whole; /* the open step cannot be split: a change alone is too much */
 };
 
 struct ic {

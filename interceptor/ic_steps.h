@@ -176,6 +176,8 @@ struct ic_rollback_result {
                             that are ->damaged were passed by */
     GPtrArray *barriers; /* struct ic_barrier *: in the way, or crossed */
     GPtrArray *warnings; /* char *, UTF-8: what was overwritten or not done */
+    GPtrArray *not_restored; /* char *, paths in any bytes, that a forced undo or
+                                redo left as they were: their content is gone */
 };
 
 void ic_rollback_result_free(struct ic_rollback_result *result);

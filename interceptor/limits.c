@@ -133,7 +133,8 @@ static bool extend(struct ic *ic)
 
 int limits_check_step(struct ic *ic)
 {
-    if (capture_copied(&ic->wal) <= ic->wal.limit)
+    ic->wal.before = capture_copied(&ic->wal);
+    if (ic->wal.before <= ic->wal.limit)
         return 0;
     if (!ambient_can_split(ic) && extend(ic))
         return 0;

@@ -74,6 +74,7 @@ struct ic_rollback_result *outside_result_new(void)
     result->steps = g_ptr_array_new_with_free_func(free_info);
     result->barriers = barriers_new();
     result->warnings = g_ptr_array_new_with_free_func(g_free);
+    result->not_restored = g_ptr_array_new_with_free_func(g_free);
     return result;
 }
 
@@ -84,6 +85,7 @@ void ic_rollback_result_free(struct ic_rollback_result *result)
     g_ptr_array_unref(result->steps);
     g_ptr_array_unref(result->barriers);
     g_ptr_array_unref(result->warnings);
+    g_ptr_array_unref(result->not_restored);
     g_free(result);
 }
 
@@ -99,8 +101,11 @@ void outside_warn_lost(struct ic_rollback_result *result, int64_t id,
     struct ic_barrier *all = barrier_new(0, true);
     g_autofree char *names = NULL;
 
-    for (guint i = 0; i < paths->len; i++)
+    for (guint i = 0; i < paths->len; i++) {
         barrier_add_path(all, g_ptr_array_index(paths, i));
+        g_ptr_array_add(result->not_restored,
+                        g_strdup(g_ptr_array_index(paths, i)));
+    }
     names = barrier_describe(all);
     if (paths->len > 0)
         outside_warn(result, g_strdup_printf(

@@ -38,14 +38,40 @@ static struct ic_step_info *describe_now(struct ic *ic, struct step *step,
     return info;
 }
 
+/* What of the log makes the step one to be passed by. */
+static bool is_about_log(const GError *error)
+{
+    int code = error_code_of(error);
+
+    return code == ERROR_PREIMAGE_MISSING || code == ERROR_PREIMAGE_CORRUPT;
+}
+
+/* Of the newest step, what stays as it is with force is told as well. */
+static gboolean check_newest(struct restore *restore, const struct step *step,
+                             bool force, struct ic_rollback_result *result,
+                             GError **error)
+{
+    g_autoptr(GError) cause = NULL;
+
+    if (restore_check(restore, &cause)) {
+        outside_warn_lost(result, step->id, restore_lost(restore));
+        return TRUE;
+    }
+    if (force && is_about_log(cause))
+        return TRUE; /* it would be passed by */
+    g_propagate_error(error, g_steal_pointer(&cause));
+    return FALSE;
+}
+
 static gboolean check(struct ic *ic, struct step *step, int dir, bool force,
                       bool newest, struct ic_rollback_result *result,
                       GError **error)
 {
-    g_autoptr(restore_auto)
-        restore = restore_new(ic->log, step, dir, ic->root->fd, ic->held,
-                              force ? RESTORE_DAMAGED : 0, error);
-
+    unsigned flags = RESTORE_DRY |
+                     (force ? RESTORE_DAMAGED | RESTORE_EDITED | RESTORE_FORCED
+                            : 0);
+    g_autoptr(restore_auto) restore = restore_new(
+        ic->log, step, dir, ic->root->fd, ic->held, flags, error);
     bool edited;
 
     if (!restore)
@@ -53,7 +79,7 @@ static gboolean check(struct ic *ic, struct step *step, int dir, bool force,
     if (!newest)
         return restore_check_log(restore, error);
     return outside_check_step(ic, step, force, result, &edited, error) &&
-           (force || restore_check(restore, error));
+           check_newest(restore, step, force, result, error);
 }
 
 /* With force it may be passed by. */

@@ -116,7 +116,7 @@ static bool is_same_mount(int a, int b)
 /* The manifest of a step that is being taken back can still be added to. */
 int restore_open_journal(struct restore *r)
 {
-    return r->step->journal
+    return r->step->journal || r->step->dry
                ? 0
                : journal_open(r->dir, STEP_MANIFEST, &r->step->journal);
 }
@@ -386,6 +386,7 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
         .orphans = g_ptr_array_new_with_free_func(g_free),
         .trouble = g_string_new(NULL),
     };
+    step->dry = flags & RESTORE_DRY;
     step_sort(step);
     restore_walker_init(&r->walker, root, step->root);
     rc = open_old_staging(r);

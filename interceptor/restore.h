@@ -41,6 +41,7 @@ enum restore_flags {
     RESTORE_EDITED = 1 << 1,  /* and what others took away (restore_lost.h) */
     RESTORE_FORCED = 1 << 2,  /* with RESTORE_EDITED: put back what is at the
                                * step's paths, whatever is there now */
+    RESTORE_DRY = 1 << 3,     /* only restore_check(): the log stays as it is */
 };
 
 /* Prepare to take back the step in wal/in_progress (dirfd) in the tree at

@@ -182,7 +182,7 @@ static int adopt(struct restore *r, const struct survey *survey,
     if (rc <= 0)
         return rc;
     rc = step_record_stand_in(r->step, inode, st.st_ino);
-    if (rc == 0)
+    if (rc == 0 && !r->step->dry)
         rc = undo_log_add_alias(r->log, &remade);
     return rc < 0 ? rc : 1;
 }

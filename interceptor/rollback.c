@@ -228,8 +228,6 @@ static int64_t newest_id(struct ic *ic)
 /* A rollback that a crash interrupts is finished as what it was begun as. */
 static int mark_forced(struct ic *ic, int dir, bool forced)
 {
-    if (dir < 0)
-        return 0; /* there is nothing to finish */
     return forced ? step_mark(dir, STEP_MARK_FORCED,
                               atomic_load(&ic->durable.power))
                   : step_unmark(dir, STEP_MARK_FORCED);
@@ -263,7 +261,7 @@ static gboolean pop_locked(struct ic *ic, bool force,
         return FALSE;
     if (goes_on && edited)
         flags |= ROLLBACK_EDITED;
-    rc = mark_forced(ic, dir, flags & ROLLBACK_EDITED);
+    rc = cause ? 0 : mark_forced(ic, dir, flags & ROLLBACK_EDITED);
     if (rc < 0)
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     rc = undo_log_reopen(ic->log, entry.id);

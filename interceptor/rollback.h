@@ -76,12 +76,14 @@ gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
 void rollback_lock_gate(struct ic *ic);
 void rollback_unlock_gate(struct ic *ic);
 
-/* Beside enum restore_flags: with all barriers after the step; what is put aside
- * may be another process's, so it must be kept; it was begun before. */
+/* Beside enum restore_flags: with all barriers after the step; what is put
+ * aside may be another process's, so it must be kept; it was begun before;
+ * there is no change by another process. */
 enum {
     ROLLBACK_CROSS = 1 << 8,
     ROLLBACK_EDITED = 1 << 9,
     ROLLBACK_RESUMED = 1 << 10,
+    ROLLBACK_COMPARED = 1 << 11,
 };
 
 /* Take back the step in wal/in_progress, whose folder is dir, and remove it.

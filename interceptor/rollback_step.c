@@ -357,6 +357,8 @@ static int prepare_keeping(struct ic *ic, const struct step *step, int dir,
 {
     int rc = 0;
 
+    if (flags & ROLLBACK_COMPARED)
+        return 0;
     /* The redo of a rollback that goes on does not have what was written since
      * it was made. */
     if (!(flags & ROLLBACK_CROSS) || flags & ROLLBACK_RESUMED)
@@ -485,19 +487,41 @@ gboolean rollback_undo_step(struct ic *ic, int dir, struct step *step,
     return TRUE;
 }
 
+/* How to finish what is in wal/in_progress. Of a step that had ended, what
+ * other processes have changed since is known by comparing, as long as nothing
+ * is put back; then no clock has to tell. */
+static unsigned flags_of_interrupted(struct ic *ic, int dir, struct step *step)
+{
+    const unsigned forced = RESTORE_FORCED | ROLLBACK_CROSS | ROLLBACK_EDITED;
+    bool sync = atomic_load(&ic->durable.power);
+    g_autoptr(GPtrArray) paths = NULL;
+    struct stat st;
+
+    if (step_is_marked(dir, STEP_MARK_FORCED) == 1)
+        return forced | ROLLBACK_RESUMED;
+    if (!step->end || step->damaged || step->staging ||
+        sys_stat_name(dir, STEP_STAGING, &st) != -ENOENT)
+        return 0;
+    paths = verify_step(ic->log, step, ic->root->fd);
+    if (!paths)
+        return 0;
+    if (paths->len == 0)
+        return ROLLBACK_COMPARED;
+    return step_mark(dir, STEP_MARK_FORCED, sync) == 0 ? forced : 0;
+}
+
 gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
                            GError **error)
 {
     fd_auto int dir = undo_log_open_wal(ic->log);
-    unsigned flags = RESTORE_DAMAGED | RESTORE_EDITED;
     g_autoptr(step_auto) step = NULL;
     g_autoptr(GError) cause = NULL;
 
-    if (dir >= 0 && step_is_marked(dir, STEP_MARK_FORCED) == 1)
-        flags |= RESTORE_FORCED | ROLLBACK_CROSS | ROLLBACK_EDITED |
-                 ROLLBACK_RESUMED;
     if (rollback_load_step(ic, dir, true, &step, &cause) &&
-        rollback_undo_step(ic, dir, step, flags, NULL, ret_info, &cause))
+        rollback_undo_step(ic, dir, step,
+                           RESTORE_DAMAGED | RESTORE_EDITED |
+                               flags_of_interrupted(ic, dir, step),
+                           NULL, ret_info, &cause))
         return TRUE;
     /* What ERROR_BUSY means to who opens a log is that another has it. */
     if (error_code_of(cause) == ERROR_BUSY)

@@ -154,6 +154,7 @@ struct step {
 
     struct journal *journal; /* owned; NULL: nothing can be recorded */
     size_t records;          /* beside the first and the end line */
+    bool dry;                /* what is recorded is noted in memory alone */
     bool knows_created;      /* it is open: STEP_CREATED says what it made */
     bool damaged;            /* the manifest has bad lines */
     bool unprotected;        /* it cannot be taken back */

@@ -12,8 +12,11 @@
 
 static int append(struct step *step, const char *text, size_t len)
 {
-    int rc = step->journal ? journal_make_room(step->journal, len) : -EROFS;
+    int rc;
 
+    if (step->dry)
+        return 0;
+    rc = step->journal ? journal_make_room(step->journal, len) : -EROFS;
     if (rc == 0)
         rc = journal_append_text(step->journal, text, len);
     if (rc == 0)

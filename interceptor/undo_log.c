@@ -308,6 +308,7 @@ int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq,
 
     if (to < 0)
         return to;
+    undo_log_use(log, id, seq);
     if (rc == 0 || is_full(rc)) /* then the note is owed */
         rc = -EEXIST;
     for (int64_t n = 0; rc == -EEXIST && n < INT16_MAX; n++) {

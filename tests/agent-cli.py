@@ -41,7 +41,7 @@ def usage(place):
                   ("run", "--network", "none,1.2.3.4", "--", "x"),
                   ("run", "--network", "open", "--no-network", "--", "x"),
                   ("mcp", "--network", "127.0.0.1"),
-                  ("undo", "--yes"), ("undo", "--discard", "-n"),
+                  ("undo", "--yes", "x"), ("undo", "--discard", "-n"),
                   ("image", "build", "--bogus"),
                   ("image", "build", "--flavour")):
         status, out, err = call(place, *words)

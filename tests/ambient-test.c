@@ -122,8 +122,8 @@ static void an_edit_ends_it(struct world *w)
     OK(w->backend->chmod(w, "replaced", 0600));
     commit(w);
     g_assert_cmpuint(world_history_count(w), ==, 2);
-    answer = w->backend->request(
-        w, "rollback", json_pack("{s:i}", "steps", 2), NULL);
+    answer = w->backend->request(w, "rollback", json_pack("{s:i}", "steps", 2),
+                                 NULL);
     g_assert_null(answer);
     text = world_read(w, "other");
     g_assert_cmpstr(text, ==, "precious");
@@ -181,6 +181,28 @@ static void a_large_change_is_a_wall(struct world *w)
     limits_expect_unprotected(w, newest(w));
 }
 
+/* Nor is there an end to it if the record of one change is too much. */
+static void a_deep_change_is_a_wall(struct world *w)
+{
+    g_autofree char *name = g_strnfill(200, 'd');
+    g_autofree char *text = g_strnfill(3000, 'x');
+    g_autoptr(GString) path = g_string_new(NULL);
+    int64_t id;
+
+    for (unsigned i = 0; i < 15; i++) {
+        g_string_append_printf(path, "%s%s", i ? "/" : "", name);
+        OK(w->backend->mkdir(w, path->str, 0755));
+    }
+    g_string_append(path, "/f");
+    CREATE(path->str, text);
+    id = world_step(w);
+    json_decref(world_close_step(w, id));
+    limits_configure(w, "max_single_step_size_bytes", 2000);
+    OK(engine_put(w, path->str, O_TRUNC, "other"));
+    json_decref(world_close_step(w, world_step(w)));
+    limits_expect_unprotected(w, newest(w));
+}
+
 static void commands_stay(struct world *w)
 {
     g_autoptr(GPtrArray) before = NULL;
@@ -212,6 +234,7 @@ static const struct {
     { "kill", a_kill_keeps_it },
     { "size", size_ends_it },
     { "large", a_large_change_is_a_wall },
+    { "deep", a_deep_change_is_a_wall },
     { "count", commands_stay },
 };
 

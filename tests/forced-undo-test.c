@@ -283,18 +283,31 @@ static bool has_aside(struct edits *f, const char *text)
     return system(command) == 0;
 }
 
+/* The answer says of these paths that they stay. */
+static void assert_not_restored(json_t *answer, const char *path)
+{
+    g_assert_true(
+        edits_has_path(json_object_get(answer, "not_restored"), path));
+    json_decref(answer);
+}
+
 static void undo_without_content(struct edits *f, const struct change *change,
                                  GPtrArray *edited)
 {
-    json_t *answer = world_request(f->w, "rollback", edits_undo_payload(true));
-    g_autoptr(GPtrArray) undone = world_snapshot(f->w);
+    g_autoptr(GPtrArray) undone = NULL;
     g_autoptr(GError) error = NULL;
+    json_t *answer;
 
+    assert_not_restored(
+        world_request(f->w, "preview", edits_undo_payload(true)), "file");
+    world_assert_equal(f->w, edited);
+    answer = world_request(f->w, "rollback", edits_undo_payload(true));
+    undone = world_snapshot(f->w);
     g_assert_true(edits_warns(answer, "file"));
     /* Of this the log has a block. */
     if (strcmp(change->name, "write-part") == 0)
         g_assert_true(has_aside(f, "oooooooo"));
-    json_decref(answer);
+    assert_not_restored(answer, "file");
     assert_same(edited, undone, change->result, "after the forced undo");
     g_assert_null(f->w->backend->request(f->w, "redo", NULL, &error));
 }
