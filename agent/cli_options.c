@@ -88,6 +88,7 @@ char *cli_options_printable(const char *text)
     return g_string_free(line, FALSE);
 }
 
+G_GNUC_PRINTF(1, 0)
 static void print(const char *format, va_list args)
 {
     g_autofree char *text = g_strdup_vprintf(format, args);

@@ -205,8 +205,8 @@ static const struct {
 static const char *const denials[] = {
     "the user has denied it; ask before you try something like it again",
     "the user has not answered; ask before you try it again",
-    "it needs the user's leave, and this client cannot ask for it "
-    "(elicitation); tell the user what you want to do, and why",
+    ("it needs the user's leave, and this client cannot ask for it "
+     "(elicitation); tell the user what you want to do, and why"),
 };
 
 char *mcp_service_advice(const struct mcp_call *call, const GError *error)

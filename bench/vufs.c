@@ -39,7 +39,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static void die(const char *fmt, ...)
+static void __attribute__((format(printf, 1, 2))) die(const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);

@@ -4,6 +4,7 @@
  */
 #include "tests/fuse_client.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -17,10 +18,10 @@ int fuse_client_call(struct client *client, unsigned queue, uint32_t opcode,
                      uint32_t reply_size, const void **ret_reply,
                      uint32_t *ret_len)
 {
-    static _Atomic uint64_t unique;
+    static _Atomic uint64_t unique = 2;
     struct fuse_in_header head = { .len = sizeof(head),
                                    .opcode = opcode,
-                                   .unique = (unique += 2),
+                                   .unique = atomic_fetch_add(&unique, 2),
                                    .nodeid = node,
                                    .pid = 1 };
     struct iovec in[4] = { PIECE(head) };

@@ -200,7 +200,6 @@ static void killed_evicting(gconstpointer data)
 static void large_trash(gconstpointer data)
 {
     struct world *w = world_new(data);
-    g_autofree char *trash = g_build_filename(w->undo_dir, "wal/trash", NULL);
     int64_t id;
 
     world_host_dir(w, "many");

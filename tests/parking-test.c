@@ -330,8 +330,10 @@ static gpointer unlink_waiting(gpointer data)
 /* The engine's end waits for nobody's decision. */
 static void refused(struct fixture *f, gconstpointer data)
 {
-    g_autofree char *id = hold(f);
-    GThread *thread = g_thread_new("waits", unlink_waiting, f);
+    GThread *thread;
+
+    g_free(hold(f));
+    thread = g_thread_new("waits", unlink_waiting, f);
 
     safeguard_refuse(f->ic);
     g_assert_cmpint(GPOINTER_TO_INT(g_thread_join(thread)), ==, -EPERM);

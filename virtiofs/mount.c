@@ -220,6 +220,7 @@ static gpointer reader_main(gpointer data)
  * and not printed beside it. Only this thread calls libfuse. */
 static char fuse_message[256] = "no reason given";
 
+G_GNUC_PRINTF(2, 0)
 static void keep_message(enum fuse_log_level level, const char *format,
                          va_list args)
 {
