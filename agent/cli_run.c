@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "agent/cli.h"
+#include "agent/cli_hints.h"
 #include "agent/cli_lookup.h"
 #include "agent/cli_machine.h"
 #include "agent/cli_options.h"
@@ -38,6 +39,7 @@ enum {
 };
 
 struct run {
+    const struct cli_machine *machine; /* borrowed */
     GMainLoop *loop;
     struct session *session;
     char *command;
@@ -213,6 +215,8 @@ static void on_executed(json_t *report, const GError *error, json_t *data,
     if (error && run->exit_code != 128 + SIGPIPE &&
         run->exit_code != EXIT_INTERRUPTED)
         cli_options_failed("%s", error->message);
+    if (!error)
+        cli_hints_tell_not_found(run->machine, run->exit_code);
     stop(run);
 }
 
@@ -348,6 +352,8 @@ static int run_command(struct run *run, const struct run_options *options)
         return CLI_RUN_FAILED;
     }
     warn_of_logs_in(options);
+    cli_hints_watch_input();
+    run->machine = &options->machine;
     run->loop = g_main_loop_new(NULL, FALSE);
     run->session = session_new(options->verbose ? "info" : "error", &callbacks,
                                run);
