@@ -3,9 +3,8 @@
  * machine - see machine.h.
  *
  * Stages: BACKEND (the daemons start) -> BOOTING (QEMU runs) -> MOUNTING (the
- * shim said hello) -> RUNNING. A watchdog leads from BOOTING to FALLING_BACK:
- * KVM may be there and yet not run a guest, so QEMU and the daemons (which end
- * with their front-end) are ended and started again with TCG. Any stage leads
+ * shim said hello) -> RUNNING. A start that does not succeed leads from BOOTING
+ * to RESTARTING, and from there to BACKEND (machine_boot.c). Any stage leads
  * to FAILED, and from everywhere machine_stop() leads to STOPPING.
  *
  * What the guest says is machine_guest.c's.
@@ -24,8 +23,6 @@
  * still there after this. On a busy host a process that gives
  * back a guest's memory takes its time between closing files and its end. */
 enum { BLAME_MS = 2000 };
-
-static void fall_back_further(struct machine *machine);
 
 /* ---- ends ---------------------------------------------------------------- */
 
@@ -90,35 +87,20 @@ static void stop_further(struct machine *machine)
 
 /* ---- QEMU ---------------------------------------------------------------- */
 
-static void fall_back(struct machine *machine)
-{
-    g_clear_handle_id(&machine->watchdog, g_source_remove);
-    machine->stage = FALLING_BACK;
-    machine->accel = ACCEL_TCG;
-    machine_warn(machine, NULL,
-                 "the guest does not come up with KVM; it is started again "
-                 "with TCG, which is slow");
-    vm_kill(machine->vm);
-    fall_back_further(machine);
-}
-
 static void on_vm_exited(struct vm *vm, void *opaque)
 {
     struct machine *machine = opaque;
     g_autofree char *end = vm_describe_end(vm);
-    g_autofree char *console = vm_console_tail(vm);
+    g_autofree char *console = vm_console_tail(vm, VM_CONSOLE_MESSAGE);
     enum stage stage = machine->stage;
 
     machine->vm_runs = false;
     machine->times.ended = g_get_monotonic_time();
     if (stage == STOPPING) {
         stop_further(machine);
-    } else if (stage == FALLING_BACK) {
-        fall_back_further(machine);
-    } else if (stage == BOOTING && machine->accel == ACCEL_KVM &&
-               machine->config->accel == ACCEL_AUTO) {
-        fall_back(machine);
-    } else {
+    } else if (stage == RESTARTING) {
+        machine_boot_continue(machine);
+    } else if (stage != BOOTING || !machine_boot_ended(machine)) {
         bool kvm = stage == BOOTING && machine->accel == ACCEL_KVM;
         g_autofree char *text = g_strdup_printf(
             "%s%s%s%s%s", end,
@@ -164,29 +146,6 @@ static const struct vm_callbacks vm_callbacks = {
     .folder_reconnected = on_folder_reconnected,
 };
 
-static gboolean on_boot_timeout(gpointer data)
-{
-    struct machine *machine = data;
-    g_autofree char *console = machine->vm ? vm_console_tail(machine->vm)
-                                           : g_strdup("");
-    g_autofree char *text = g_strdup_printf(
-        "the guest was not up after %u s%s%s", machine->config->boot_timeout_s,
-        *console ? "; its console ends with:\n" : "", console);
-
-    machine->boot_timer = 0;
-    machine_fail_with(machine, ERROR_VM_BOOT_TIMEOUT, text);
-    return G_SOURCE_REMOVE;
-}
-
-static gboolean on_watchdog(gpointer data)
-{
-    struct machine *machine = data;
-
-    machine->watchdog = 0;
-    fall_back(machine);
-    return G_SOURCE_REMOVE;
-}
-
 /* ---- the network --------------------------------------------------------- */
 
 static void on_network_warning(json_t *payload, void *opaque)
@@ -210,7 +169,7 @@ static void on_network_ended(const GError *error, void *opaque)
         return;
     else if (machine->stage == RUNNING)
         machine_warn(machine, "network_lost", error->message);
-    else if (machine->stage != FALLING_BACK)
+    else if (machine->stage != RESTARTING)
         machine_fail(machine, error);
 }
 
@@ -263,9 +222,8 @@ static void start_vm(struct machine *machine)
     machine->vm_runs = machine->vm != NULL;
     if (!machine->vm)
         machine_fail(machine, error);
-    else if (machine->accel == ACCEL_KVM)
-        machine->watchdog = g_timeout_add(
-            machine->config->boot_timeout_s * 1000 / 3, on_watchdog, machine);
+    else
+        machine_boot_watch(machine);
 }
 
 /* ---- the daemons --------------------------------------------------------- */
@@ -302,8 +260,8 @@ static void on_backend_ended(const GError *error, bool clean, void *opaque)
 
     if (machine->stage == STOPPING)
         stop_further(machine);
-    else if (machine->stage == FALLING_BACK)
-        fall_back_further(machine);
+    else if (machine->stage == RESTARTING)
+        machine_boot_continue(machine);
     else if (!clean || !machine->vm_runs || machine->stage == FAILED)
         machine_fail(machine, error);
     else if (!machine->blame_timer)
@@ -316,41 +274,13 @@ static const struct backends_callbacks backends_callbacks = {
     .ended = on_backend_ended,
 };
 
-static gboolean start_backends(struct machine *machine, GError **error)
+gboolean machine_start_backends(struct machine *machine, GError **error)
 {
     machine->stage = BACKEND;
     machine->backends = backends_new(machine->config, machine->launch,
                                      machine->log_level, &backends_callbacks,
                                      machine, error);
     return machine->backends != NULL;
-}
-
-static gboolean restart(gpointer data)
-{
-    struct machine *machine = data;
-    g_autoptr(GError) error = NULL;
-
-    machine->restart_source = 0;
-    g_clear_pointer(&machine->vm, vm_free);
-    g_clear_pointer(&machine->network, network_free);
-    g_clear_pointer(&machine->backends, backends_free);
-    if (!start_backends(machine, &error))
-        machine_fail(machine, error);
-    return G_SOURCE_REMOVE;
-}
-
-/* QEMU or the daemon has ended on the way from KVM to TCG. */
-static void fall_back_further(struct machine *machine)
-{
-    if (machine->vm_runs)
-        return;
-    if (backends_run(machine->backends)) {
-        backends_stop(machine->backends);
-        return;
-    }
-    /* Not inside a callback of what is freed here. */
-    if (!machine->restart_source)
-        machine->restart_source = g_idle_add(restart, machine);
 }
 
 /* ---- set-up -------------------------------------------------------------- */
@@ -369,7 +299,7 @@ struct machine *machine_new(const struct session_config *config,
     machine->opaque = opaque;
     machine->times.started = g_get_monotonic_time();
     machine->launch = launch_new(config, error);
-    if (!machine->launch || !start_backends(machine, error)) {
+    if (!machine->launch || !machine_start_backends(machine, error)) {
         machine_free(machine);
         return NULL;
     }
@@ -379,8 +309,7 @@ struct machine *machine_new(const struct session_config *config,
     machine->accel = accel_choose(config->accel, &slow);
     if (slow)
         machine_warn(machine, MACHINE_SLOW, slow);
-    machine->boot_timer = g_timeout_add_seconds(config->boot_timeout_s,
-                                                on_boot_timeout, machine);
+    machine_boot_begin(machine);
     return machine;
 }
 

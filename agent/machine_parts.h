@@ -18,7 +18,7 @@ enum stage {
     BOOTING,
     MOUNTING,
     RUNNING,
-    FALLING_BACK,
+    RESTARTING,
     FAILED,
     STOPPING,
 };
@@ -32,6 +32,7 @@ struct machine {
 
     struct launch *launch;
     enum accel accel;
+    bool started_again; /* with TCG */
 
     /* Both objects outlive their processes, because commands hold pointers
      * into them; these flags tell that the process is there. */
@@ -57,6 +58,17 @@ void machine_fail_with(struct machine *machine, enum error_code code,
 void machine_warn(struct machine *machine, const char *code, const char *text);
 
 void machine_clear_timers(struct machine *machine);
+
+gboolean machine_start_backends(struct machine *machine, GError **error);
+
+/* The boot timeout begins. */
+void machine_boot_begin(struct machine *machine);
+/* QEMU runs: see to it that a guest that hangs is started again. */
+void machine_boot_watch(struct machine *machine);
+/* QEMU has ended before the guest was up. True: the guest is started again. */
+bool machine_boot_ended(struct machine *machine);
+/* While RESTARTING: QEMU or a daemon has ended. */
+void machine_boot_continue(struct machine *machine);
 
 /* What the guest says, for a machine as opaque. */
 extern const struct guest_channel_callbacks machine_guest_callbacks;

@@ -32,7 +32,6 @@ enum {
     TERM_GRACE_MS = 500,
     CONSOLE_CHECK_S = 5,
     CONSOLE_MAX = 4 << 20,
-    CONSOLE_TAIL = 2048,
 };
 
 struct vm {
@@ -234,16 +233,22 @@ char *vm_describe_end(const struct vm *vm)
                            vm->last_error ? vm->last_error : "");
 }
 
-char *vm_console_tail(const struct vm *vm)
+bool vm_was_reset(const struct vm *vm)
+{
+    return qmp_guest_end(vm->qmp) == QMP_GUEST_RESET &&
+           child_exited_cleanly(vm->qemu);
+}
+
+char *vm_console_tail(const struct vm *vm, enum vm_console bytes)
 {
     fd_auto int fd = open(vm->console_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    char buffer[CONSOLE_TAIL];
+    char buffer[VM_CONSOLE_TRACE];
     off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
     ssize_t n = 0;
     char *text;
 
     if (size > 0)
-        n = pread(fd, buffer, sizeof(buffer), MAX(size - CONSOLE_TAIL, 0));
+        n = pread(fd, buffer, bytes, MAX(size - (off_t)bytes, 0));
     text = g_utf8_make_valid(buffer, MAX(n, 0));
     /* Terminal control sequences are no text for a message. */
     for (char *p = text; *p; p++) {

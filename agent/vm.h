@@ -56,8 +56,14 @@ void vm_reconnect_folder(struct vm *vm, unsigned index, const char *fs_socket);
  * guest did. A new string. */
 char *vm_describe_end(const struct vm *vm);
 
-/* The last lines of the serial console, at most about 2 KiB, as UTF-8. A new
- * string. */
-char *vm_console_tail(const struct vm *vm);
+/* Whether QEMU ended because the guest was reset: its kernel crashed, or it
+ * rebooted. */
+bool vm_was_reset(const struct vm *vm);
+
+/* How much of the console, in bytes: for a message, or with a crash's trace. */
+enum vm_console { VM_CONSOLE_MESSAGE = 2048, VM_CONSOLE_TRACE = 16384 };
+
+/* The end of the serial console as UTF-8. A new string. */
+char *vm_console_tail(const struct vm *vm, enum vm_console bytes);
 
 #endif
