@@ -94,14 +94,48 @@ void barrier_add_path(struct ic_barrier *barrier, const char *path)
         barrier->more++;
 }
 
-void barriers_cross(GPtrArray *barriers, int64_t seq)
+void barrier_add_all(struct ic_barrier *barrier, const struct ic_barrier *other)
+{
+    for (guint i = 0; i < other->paths->len; i++)
+        barrier_add_path(barrier, g_ptr_array_index(other->paths, i));
+    barrier->more += other->more;
+}
+
+static bool is_kept(json_t *kept, int64_t seq)
+{
+    json_t *value;
+    size_t i;
+
+    json_array_foreach(kept, i, value)
+    {
+        if (json_integer_value(value) == seq)
+            return true;
+    }
+    return false;
+}
+
+void barriers_cross(GPtrArray *barriers, int64_t seq, json_t *kept)
 {
     for (guint i = barriers->len; i > 0; i--) {
         const struct ic_barrier *barrier = g_ptr_array_index(barriers, i - 1);
 
-        if (barrier->seq > seq)
+        if (barrier->seq > seq && !is_kept(kept, barrier->seq))
             g_ptr_array_remove_index(barriers, i - 1);
     }
+}
+
+void barriers_add(GPtrArray *barriers, struct ic_barrier *barrier)
+{
+    const struct ic_barrier *oldest;
+    struct ic_barrier *next;
+
+    g_ptr_array_add(barriers, barrier);
+    if (barriers->len <= BARRIERS_MAX)
+        return;
+    oldest = g_ptr_array_index(barriers, 0);
+    next = g_ptr_array_index(barriers, 1);
+    next->more += oldest->paths->len + oldest->more;
+    g_ptr_array_remove_index(barriers, 0);
 }
 
 /* ---- records ------------------------------------------------------------- */
@@ -150,12 +184,12 @@ static void read_barrier(GPtrArray *barriers, json_t *record)
 
         if (text)
             barrier_add_path(barrier, text);
+        else
+            barrier->more++;
     }
     barrier->more += (size_t)MAX(
         json_integer_value(json_object_get(record, "more")), 0);
-    g_ptr_array_add(barriers, barrier);
-    if (barriers->len > BARRIERS_MAX)
-        g_ptr_array_remove_index(barriers, 0);
+    barriers_add(barriers, barrier);
 }
 
 void barriers_read(GPtrArray *barriers, json_t *record)
@@ -166,7 +200,8 @@ void barriers_read(GPtrArray *barriers, json_t *record)
         read_barrier(barriers, record);
     else if (g_strcmp0(type, "crossed") == 0)
         barriers_cross(barriers,
-                       json_integer_value(json_object_get(record, "seq")));
+                       json_integer_value(json_object_get(record, "seq")),
+                       json_object_get(record, "kept"));
 }
 
 /* ---- for others ---------------------------------------------------------- */

@@ -5,8 +5,10 @@
 #include "interceptor/outside.h"
 
 #include "common/errors.h"
+#include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/barriers.h"
+#include "interceptor/overlap.h"
 #include "interceptor/verify.h"
 
 /* ---- policies ------------------------------------------------------------ */
@@ -186,22 +188,120 @@ static gboolean decide(struct ic_rollback_result *result, guint first,
     return FALSE;
 }
 
-gboolean outside_check_barriers(struct ic *ic, int64_t seq, bool force,
-                                struct ic_rollback_result *result,
+/* The step that goes as number i, the first being 0. */
+static int64_t going_seq(struct ic *ic, bool redo, unsigned i)
+{
+    size_t count;
+
+    if (redo)
+        return undo_log_redos(ic->log, &count)[count - 1 - i];
+    return undo_log_entries(ic->log, &count)[count - 1 - i].seq;
+}
+
+static int open_going(struct ic *ic, bool redo, unsigned i)
+{
+    size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+
+    return redo ? undo_log_open_redo(ic->log, going_seq(ic, true, i))
+                : undo_log_open_step(ic->log, entries[count - 1 - i].id);
+}
+
+static struct overlap *load_overlap(struct ic *ic, bool redo, unsigned i)
+{
+    fd_auto int dir = open_going(ic, redo, i);
+    g_autoptr(step_auto) step = NULL;
+
+    if (dir < 0 || step_load(dir, undo_log_alias, ic->log, &step) < 0)
+        return overlap_new(NULL, -1);
+    return overlap_new(step, dir);
+}
+
+/* Move from pending, the barriers that are after the step as well as after
+ * older ones, to hits those that overlap with it. Both borrow. */
+static void find_hits(struct ic *ic, bool redo, unsigned step,
+                      GPtrArray *pending, GPtrArray *hits)
+{
+    int64_t seq = going_seq(ic, redo, step);
+    g_autoptr(overlap_auto) overlap = NULL;
+
+    for (guint i = pending->len; i > 0; i--) {
+        struct ic_barrier *barrier = g_ptr_array_index(pending, i - 1);
+
+        if (barrier->seq <= seq)
+            break;
+        if (!overlap)
+            overlap = load_overlap(ic, redo, step);
+        if (!overlap_has(overlap, barrier))
+            continue;
+        g_ptr_array_add(hits, barrier);
+        g_ptr_array_remove_index(pending, i - 1);
+    }
+}
+
+/* Who undoes should know of it all the same. */
+static void tell_kept(GPtrArray *barriers, struct ic_rollback_result *result)
+{
+    struct ic_barrier *all;
+    g_autofree char *names = NULL;
+
+    if (barriers->len == 0)
+        return;
+    if (barriers->len == 1) {
+        names = barrier_describe(g_ptr_array_index(barriers, 0));
+    } else {
+        all = barrier_new(0, true);
+        for (guint i = barriers->len; i > 0; i--)
+            barrier_add_all(all, g_ptr_array_index(barriers, i - 1));
+        names = barrier_describe(all);
+        ic_barrier_free(all);
+    }
+    log_info(LOG_UNDO, "not in the way: %s", names);
+    g_ptr_array_add(result->warnings,
+                    g_strdup_printf("changed from outside since, not in the "
+                                    "way and left as it is: %s",
+                                    names));
+}
+
+static int compare_newest(gconstpointer a, gconstpointer b)
+{
+    const struct ic_barrier *x = *(struct ic_barrier *const *)a;
+    const struct ic_barrier *y = *(struct ic_barrier *const *)b;
+
+    return x->seq > y->seq ? -1 : x->seq < y->seq;
+}
+
+gboolean outside_check_barriers(struct ic *ic, bool redo, unsigned steps,
+                                bool force, struct ic_rollback_result *result,
                                 GError **error)
 {
     const GPtrArray *barriers = undo_log_barriers(ic->log);
+    int64_t seq = going_seq(ic, redo, steps - 1);
+    g_autoptr(GPtrArray) pending = g_ptr_array_new();
+    g_autoptr(GPtrArray) hits = g_ptr_array_new();
     guint first = result->barriers->len;
 
-    /* The nearest first. */
-    for (guint i = barriers->len; i > 0; i--) {
-        const struct ic_barrier *barrier = g_ptr_array_index(barriers, i - 1);
+    for (guint i = 0; i < barriers->len; i++) {
+        struct ic_barrier *barrier = g_ptr_array_index(barriers, i);
 
         if (barrier->seq > seq)
-            add_copy(ic, result->barriers, barrier);
+            g_ptr_array_add(pending, barrier);
     }
+    for (unsigned i = 0; i < steps && pending->len > 0; i++)
+        find_hits(ic, redo, i, pending, hits);
+    g_ptr_array_sort(hits, compare_newest);
+    for (guint i = 0; i < hits->len; i++)
+        add_copy(ic, result->barriers, g_ptr_array_index(hits, i));
+    tell_kept(pending, result);
     return decide(result, first, force || ic->outside_policy == IC_OUTSIDE_WARN,
                   error);
+}
+
+int outside_cross_barriers(struct ic *ic, const struct step *step, int dir)
+{
+    g_autoptr(overlap_auto) overlap = overlap_new(step, dir);
+
+    return undo_log_cross_barriers(ic->log, step->seq, overlap);
 }
 
 /* Has one of the result's barriers told of it already? */

@@ -4,7 +4,9 @@
  *
  * Two things tell of them: barriers, which the watcher has noted when they
  * were made, and verify.h, which finds them by comparing. What either finds
- * stops the rollback, or with force (or the policy "warn") is a warning.
+ * stops the rollback, or with force (or the policy "warn") is a warning. A
+ * barrier does so if it overlaps with a step that goes (overlap.h); if not, the
+ * result has a warning, and the barrier stays for older steps.
  *
  * All with the gate write-locked.
  */
@@ -15,11 +17,15 @@
 
 struct ic_rollback_result *outside_result_new(void);
 
-/* The newest steps of the log are about to be taken back, down to the one
- * with this seq. Copies of the barriers in the way go to the result. */
-gboolean outside_check_barriers(struct ic *ic, int64_t seq, bool force,
-                                struct ic_rollback_result *result,
+/* So many of the log's newest steps are about to be taken back, or, if redo is
+ * set, of those that were taken back. Copies of the barriers in the way of any
+ * of them go to the result; of others a warning tells. */
+gboolean outside_check_barriers(struct ic *ic, bool redo, unsigned steps,
+                                bool force, struct ic_rollback_result *result,
                                 GError **error);
+
+/* A step, whose folder is dir, was taken back in spite of them. 0 or -errno. */
+int outside_cross_barriers(struct ic *ic, const struct step *step, int dir);
 
 /* The same of one step's traces, before anything is changed. *ret_edited: there
  * are such edits, or that cannot be told. */

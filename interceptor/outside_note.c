@@ -27,17 +27,41 @@ void outside_tell(struct ic *ic, const struct ic_barrier *barrier)
 
 /* ---- keeping ------------------------------------------------------------- */
 
-/* One is enough to stop an undo. Of an endless row of them, made by something
- * that works in the share all day, the log keeps the first. */
-static bool is_crowded(struct ic *ic, int64_t seq)
+/* Number of barriers after seq: a row. */
+static guint count_row(struct ic *ic, int64_t seq)
 {
     const GPtrArray *barriers = undo_log_barriers(ic->log);
-    const struct ic_barrier *first;
+    guint count = 0;
 
-    if (barriers->len < BARRIERS_IN_A_ROW)
-        return false;
-    first = g_ptr_array_index(barriers, barriers->len - BARRIERS_IN_A_ROW);
-    return first->seq > seq;
+    while (count < barriers->len) {
+        const struct ic_barrier *barrier = g_ptr_array_index(
+            barriers, barriers->len - 1 - count);
+
+        if (barrier->seq <= seq)
+            break;
+        count++;
+    }
+    return count;
+}
+
+/* Have those of the row told of all of it? What works in the share all day
+ * changes the same files. */
+static bool is_known(struct ic *ic, const struct ic_barrier *barrier, guint row)
+{
+    const GPtrArray *barriers = undo_log_barriers(ic->log);
+    g_autoptr(GHashTable) paths = g_hash_table_new(g_str_hash, g_str_equal);
+
+    for (guint i = barriers->len - row; i < barriers->len; i++) {
+        const struct ic_barrier *other = g_ptr_array_index(barriers, i);
+
+        for (guint j = 0; j < other->paths->len; j++)
+            g_hash_table_add(paths, g_ptr_array_index(other->paths, j));
+    }
+    for (guint i = 0; i < barrier->paths->len; i++) {
+        if (!g_hash_table_contains(paths, g_ptr_array_index(barrier->paths, i)))
+            return false;
+    }
+    return barrier->more == 0;
 }
 
 /* Of the newest step, or of what can be redone, which is newer: without one
@@ -85,16 +109,25 @@ static void keep_for_step(struct ic *ic, struct ic_barrier *barrier)
     g_ptr_array_add(ic->unkept, barrier);
 }
 
+/* Of an endless row the log keeps the first. One more says that there are
+ * others, so that these are in the way, too. */
 void outside_keep(struct ic *ic, struct ic_barrier *barrier)
 {
     int64_t seq = ic->log ? newest_seq(ic) : 0;
+    guint row = seq ? count_row(ic, seq) : 0;
     int rc;
 
     if (ic->outside_policy != IC_OUTSIDE_BARRIER || seq == 0 ||
-        is_crowded(ic, seq)) {
+        row > BARRIERS_IN_A_ROW) {
         keep_for_step(ic, barrier);
         return;
     }
+    if (!ic->broken && is_known(ic, barrier, row)) {
+        ic_barrier_free(barrier);
+        return;
+    }
+    if (row == BARRIERS_IN_A_ROW)
+        barrier->more++;
     rc = undo_log_add_barrier(ic->log, barrier);
     if (rc < 0) {
         log_warn(LOG_FILE_WATCHER, "history of the undo log: %s",

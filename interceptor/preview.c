@@ -161,8 +161,7 @@ static gboolean preview_locked(struct ic *ic,
     steps -= first;
     entries = undo_log_entries(ic->log, &count);
     if (steps > 0)
-        outside_check_barriers(ic, entries[count - steps].seq, force, result,
-                               &cause);
+        outside_check_barriers(ic, false, steps, force, result, &cause);
     /* All steps are shown, the first thing that is in the way is told. */
     for (unsigned i = 1; i <= steps; i++)
         preview_step(ic, entries[count - i].id, force, i == 1 && !first, result,

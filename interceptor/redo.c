@@ -472,7 +472,6 @@ static gboolean redo_locked(struct ic *ic, const struct rollback_extent *extent,
                             bool force, struct ic_rollback_result *result,
                             GError **error)
 {
-    const int64_t *seqs;
     unsigned steps;
     size_t count;
 
@@ -480,10 +479,10 @@ static gboolean redo_locked(struct ic *ic, const struct rollback_extent *extent,
         !steps_check_finished(ic, error))
         return FALSE;
     steps = extend(ic, extent);
-    seqs = undo_log_redos(ic->log, &count);
+    undo_log_redos(ic->log, &count);
     if (!check_count(steps, count, error))
         return FALSE;
-    if (!outside_check_barriers(ic, seqs[count - steps], force, result, error))
+    if (!outside_check_barriers(ic, true, steps, force, result, error))
         return FALSE;
     for (unsigned left = steps; left > 0; left--) {
         int64_t id = next_id(ic);

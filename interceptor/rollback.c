@@ -426,17 +426,13 @@ static gboolean rollback_locked(struct ic *ic,
                                 GError **error)
 {
     unsigned first = ic->broken ? 1 : 0, steps;
-    const struct undo_log_entry *entries;
-    size_t count;
 
     if (!steps_check_none(ic, error) || !ambient_close_locked(ic, error) ||
         !rollback_count_steps(ic, extent, &steps, error) ||
         !rollback_check_steps(ic, steps, force, error))
         return FALSE;
-    entries = undo_log_entries(ic->log, &count);
     if (steps > first &&
-        !outside_check_barriers(ic, entries[count - (steps - first)].seq, force,
-                                result, error))
+        !outside_check_barriers(ic, false, steps - first, force, result, error))
         return FALSE;
     /* The step whose rollback did not come to its end is one of those asked
      * for: who tries again means that one. */

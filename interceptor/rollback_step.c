@@ -185,7 +185,7 @@ static int discard_undone(struct ic *ic, int dir, struct step *step,
         return rc;
     verify_note_undone(ic->log, step, ic->root->fd, blobs);
     if (flags & ROLLBACK_CROSS)
-        rc = undo_log_cross_barriers(ic->log, step->seq);
+        rc = outside_cross_barriers(ic, step, dir);
     if (rc < 0)
         return rc;
     if (whole || (blobs >= 0 && has_left(step, blobs)))

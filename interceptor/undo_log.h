@@ -58,6 +58,7 @@
 #include <stdint.h>
 
 struct ic_barrier;
+struct overlap;
 struct own;
 struct own_state;
 
@@ -291,9 +292,10 @@ GPtrArray *undo_log_barriers(struct undo_log *log);
  * counts in any case. */
 int undo_log_add_barrier(struct undo_log *log, struct ic_barrier *barrier);
 
-/* The step with this seq is being taken back in spite of the barriers above
- * it: they do not count any more. */
-int undo_log_cross_barriers(struct undo_log *log, int64_t seq);
+/* The step with this seq is being taken back in spite of the barriers above it:
+ * those that overlap with it do not count any more. */
+int undo_log_cross_barriers(struct undo_log *log, int64_t seq,
+                            const struct overlap *overlap);
 
 /* Device of the log's folder. */
 dev_t undo_log_dev(struct undo_log *log);

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "interceptor/barriers.h"
 #include "interceptor/journal.h"
+#include "interceptor/overlap.h"
 #include "interceptor/step.h"
 #include "interceptor/sys.h"
 
@@ -73,21 +74,39 @@ GPtrArray *undo_log_barriers(struct undo_log *log)
 int undo_log_add_barrier(struct undo_log *log, struct ic_barrier *barrier)
 {
     barrier->seq = undo_log_next_seq(log);
-    g_ptr_array_add(log->barriers, barrier);
-    if (log->barriers->len > BARRIERS_MAX)
-        g_ptr_array_remove_index(log->barriers, 0);
+    barriers_add(log->barriers, barrier);
     return journal_append(log->history, barrier_to_record(barrier));
 }
 
-int undo_log_cross_barriers(struct undo_log *log, int64_t seq)
+/* Those above seq that stay, by their seqs: a new array. */
+static json_t *list_kept(struct undo_log *log, int64_t seq,
+                         const struct overlap *overlap)
+{
+    json_t *kept = json_array();
+
+    for (guint i = 0; i < log->barriers->len; i++) {
+        const struct ic_barrier *barrier = g_ptr_array_index(log->barriers, i);
+
+        if (barrier->seq > seq && !overlap_has(overlap, barrier))
+            json_array_append_new(kept, json_integer(barrier->seq));
+    }
+    return kept;
+}
+
+int undo_log_cross_barriers(struct undo_log *log, int64_t seq,
+                            const struct overlap *overlap)
 {
     guint count = log->barriers->len;
+    json_t *kept = list_kept(log, seq, overlap);
+    int rc = 0;
 
-    barriers_cross(log->barriers, seq);
-    if (log->barriers->len == count)
-        return 0;
-    return journal_append(log->history, json_pack("{s:s, s:I}", "t", "crossed",
-                                                  "seq", (json_int_t)seq));
+    barriers_cross(log->barriers, seq, kept);
+    if (log->barriers->len < count)
+        rc = journal_append(log->history,
+                            json_pack("{s:s, s:I, s:O}", "t", "crossed", "seq",
+                                      (json_int_t)seq, "kept", kept));
+    json_decref(kept);
+    return rc;
 }
 
 /* ---- opening ------------------------------------------------------------- */

@@ -389,6 +389,30 @@ def half_way(place):
 
 
 @test
+def edits_beside_the_step(place):
+    """an edit that touches nothing of the step is told, and undo goes on"""
+    os.mkdir(place.share + "/.git")
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        with open(place.share + "/.git/index", "w") as file:
+            file.write("from outside")
+        # The daemon notes what has happened until then.
+        equal(len(daemon.ask("history")["barriers"]), 1)
+    finally:
+        daemon.end()
+    for words in (("preview",), ("undo", "-n"), ("undo",)):
+        status, out, err = call(place, *words, "-C", place.share)
+        equal(status, 0)
+        contains(err, "not in the way and left as it is: .git/index")
+    equal(os.listdir(place.share), [".git"])
+    status, out, err = call(place, "redo", "--json", "-C", place.share)
+    equal((status, err), (0, ""))
+    equal(json.loads(out)["barriers"], [])
+    equal(open(place.share + "/.git/index").read(), "from outside")
+
+
+@test
 def unreadable_step(place):
     """a step that cannot be read is passed by, loudly"""
     daemon = Daemon(place)

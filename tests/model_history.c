@@ -119,6 +119,7 @@ static void add_new(struct model *m, json_t *shown)
     step->id = json_integer_value(json_object_get(shown, "step_id"));
     step->order = ++m->last_order;
     step->unprotected = json_is_true(json_object_get(shown, "unprotected"));
+    step->linked = m->linked;
     set(&step->before, m->pending);
     set(&step->after, now);
     g_ptr_array_add(m->steps, step);
@@ -175,9 +176,8 @@ static void check_evicted(struct model *m, guint evicted,
                    (evicts == MODEL_EVICTS_STEP && added);
     guint least = applied ? count_over(m) : 0;
 
-    if (evicted < least ||
-        (evicted > least &&
-         !(evicts != MODEL_EVICTS_NONE && m->limits.log >= 0)))
+    if (evicted < least || (evicted > least && !(evicts != MODEL_EVICTS_NONE &&
+                                                 m->limits.log >= 0)))
         model_fail(m, "%u steps were forgotten of %u, not %u\n", evicted,
                    m->steps->len, least);
 }
@@ -228,25 +228,35 @@ static guint count_popped(struct model *m, guint count)
 
 /* ---- taking back --------------------------------------------------------- */
 
-/* Is a barrier after the oldest of the newest count? */
+/* Did a file of the tree have several names? */
+static bool has_links(const GPtrArray *tree)
+{
+    for (guint i = 0; tree && i < tree->len; i++) {
+        if (strstr(g_ptr_array_index(tree, i), " same-as:"))
+            return true;
+    }
+    return false;
+}
+
+/* Did the watcher see an edit that may have to do with one of the newest count
+ * steps? Of one that is not edited that is so only if its records may not know
+ * all names of its files (overlap.h). */
 static bool any_barrier(struct model *m, GPtrArray *steps, guint count)
 {
     guint barriers = m->barriers->len;
+    guint64 last = barriers > 0
+                       ? g_array_index(m->barriers, guint64, barriers - 1)
+                       : 0;
 
-    return count > 0 && barriers > 0 &&
-           newest(steps, count - 1)->order <
-               g_array_index(m->barriers, guint64, barriers - 1);
-}
+    for (guint i = 0; i < count; i++) {
+        const struct model_step *step = newest(steps, i);
 
-/* A step was undone by force: what is after it is gone, for redo as well. */
-static void cross_barriers(struct model *m, const struct model_step *step)
-{
-    guint left = m->barriers->len;
-
-    while (left > 0 &&
-           g_array_index(m->barriers, guint64, left - 1) > step->order)
-        left--;
-    g_array_set_size(m->barriers, left);
+        if (step->order < last &&
+            (step->edited || step->unsure || step->linked ||
+             has_links(step->before) || has_links(step->after)))
+            return true;
+    }
+    return false;
 }
 
 /* Number of steps, from the newest, before one that is edited, or that may be
@@ -269,19 +279,17 @@ static void check_answer(struct model *m, const char *what, GPtrArray *steps,
     bool barrier = !force && any_barrier(m, steps, count);
     guint most = force ? count : before_edited(steps, count, false);
 
-    if (code == 0 && (barrier || most < count || done < count))
+    if (code == 0 && (most < count || done < count))
         model_fail(m, "%s of %u: %u done%s\n", what, count, done,
-                   barrier        ? ", over a barrier"
-                   : most < count ? ", over an edit"
-                                  : "");
+                   most < count ? ", over an edit" : "");
     if (code == 0)
         return;
     if (code != ERROR_UNDO_BARRIER || force)
         model_fail(m, "%s of %u%s: error %d: %s\n", what, count,
                    force ? " by force" : "", code, m->said);
-    else if (barrier ? done > 0
-                     : done >= count || !(newest(steps, done)->edited ||
-                                          newest(steps, done)->unsure))
+    else if (!(barrier && done == 0) &&
+             (done >= count ||
+              !(newest(steps, done)->edited || newest(steps, done)->unsure)))
         model_fail(m, "%s of %u: refused after %u, for no reason: %s\n", what,
                    count, done, m->said);
 }
@@ -293,7 +301,6 @@ static void pop(struct model *m, GPtrArray *after, bool over)
     struct model_step *step = g_ptr_array_steal_index(m->steps,
                                                       m->steps->len - 1);
 
-    cross_barriers(m, step);
     set(&step->after, after);
     step->order = ++m->last_order;
     step->edited = step->unsure = false;

@@ -131,6 +131,7 @@ static void begin(struct model *m)
 {
     g_clear_pointer(&m->pending, g_ptr_array_unref);
     g_clear_pointer(&m->pending_places, g_hash_table_unref);
+    m->linked = false;
     m->pending = model_look(m);
     m->pending_places = model_tree_places(m->pending, m->w->share);
 }

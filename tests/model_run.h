@@ -27,6 +27,7 @@ struct model_step {
     bool unprotected;
     bool edited; /* what it left was edited: refused */
     bool unsure; /* that may be */
+    bool linked; /* a file may have had more names in the meantime */
     char *loose; /* with edited: a forced undo need not restore this path */
 };
 
@@ -41,6 +42,7 @@ struct model {
 
     int64_t step; /* the open step, or 0 */
     bool ambient; /* something was done outside of one */
+    bool linked;  /* in either a file was given another name */
 
     /* Of owned struct model_step, oldest first; and those that were taken back,
      * the next to be redone last. redo_unsure: there may be none. */
@@ -48,7 +50,7 @@ struct model {
     bool redo_unsure;
 
     /* When the watcher saw edits: the order of each (guint64). A step with a
-     * lesser one is refused, until one is undone by force (barriers.h). */
+     * lesser one may be refused if they have to do with it (overlap.h). */
     GArray *barriers;
     uint64_t last_order;
 
