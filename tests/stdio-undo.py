@@ -359,8 +359,8 @@ def a_watcher_that_is_overrun_is_told(place):
           before[0].split(b"\n")[1:])
     # It goes on to watch.
     done(agent, "echo x > f")
-    write(place.share + "/g", "mine")
-    equal(agent.event(EDITED)["paths"], ["g"])
+    write(place.share + "/f", "mine")
+    equal(agent.event(EDITED)["paths"], ["f"])
     equal(agent.error("undo.rollback")[0], 3001)
     equal(agent.close(), 0)
 
