@@ -2,7 +2,6 @@
  *
  * configure - see configure.h: ic_configure() and ic_discard().
  */
-#include "interceptor/ambient.h"
 #include "interceptor/configure.h"
 
 #include <errno.h>
@@ -10,6 +9,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/ambient.h"
 #include "interceptor/limits.h"
 #include "interceptor/rights.h"
 #include "interceptor/steps.h"

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <time.h>
 
-#include "interceptor/ambient.h"
 #include "interceptor/engine.h"
+#include "interceptor/ambient.h"
 #include "interceptor/limits.h"
 #include "interceptor/redo.h"
 #include "interceptor/steps.h"

@@ -243,7 +243,8 @@ gboolean ic_diff(struct ic *ic, int64_t id, unsigned first,
 /* Redo the newest rollbacks, newest first: the folder is again what it was
  * before them, and the steps are in the history again. Possible until the next
  * change of the folder by a client, also after a restart; not where there was
- * no room for what a redo needs. force and *ret_result as in
+ * no room for what a redo needs, nor if the disk was nearly full after the
+ * rollback, unless what others wrote went along (event.warning). force and *ret_result as in
  * ic_rollback_steps();
  * ->steps are those that were redone. ERROR_INVALID_FIELD (no step),
  * ERROR_NOTHING_TO_REDO (fewer than steps: nothing is done), else as

@@ -34,7 +34,8 @@ enum {
 #define MIN_FREE_MOST (INT64_C(10) << 30)
 
 /* A disk is full when it has less than this, or than a part of it. */
-#define FULL_BYTES (INT64_C(64) << 20)
+#define FULL_BYTES        (INT64_C(64) << 20)
+#define NEARLY_FULL_BYTES (INT64_C(1) << 30)
 enum { FULL_PART = 16 };
 
 /* To be freed at once for a change that found the disk full. */
@@ -374,6 +375,14 @@ static bool is_full(struct ic *ic, ssize_t rc)
         return true;
     return free_bytes(ic, &available, &total) == 0 &&
            available < MIN(FULL_BYTES, total / FULL_PART);
+}
+
+bool limits_is_nearly_full(struct ic *ic)
+{
+    int64_t available, total;
+
+    return free_bytes(ic, &available, &total) == 0 &&
+           available < MIN(NEARLY_FULL_BYTES, total / FULL_PART);
 }
 
 /* Never the newest step, nor steps that hold too little to make a difference:

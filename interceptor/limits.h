@@ -56,6 +56,10 @@ int limits_unprotect_unlocked(struct ic *ic, uint64_t ino, int64_t size);
  * its limits. */
 void limits_apply_locked(struct ic *ic);
 
+/* Is so little free on the log's file system that room matters more than redo?
+ * With the gate locked. */
+bool limits_is_nearly_full(struct ic *ic);
+
 /* rc is what a change said. If the disk is full, make room in the log and
  * return true: the change is to be tried again. So it is when it had to leave
  * to be made durable. Nothing may be held. */

@@ -2,7 +2,6 @@
  *
  * redo - see redo.h.
  */
-#include "interceptor/ambient.h"
 #include "interceptor/redo.h"
 
 #include <errno.h>
@@ -12,13 +11,16 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/ambient.h"
 #include "interceptor/inverse.h"
 #include "interceptor/outside.h"
 #include "interceptor/places.h"
 #include "interceptor/post_state.h"
 #include "interceptor/progress.h"
+#include "interceptor/redo_stack.h"
 #include "interceptor/report.h"
 #include "interceptor/rollback.h"
+#include "interceptor/step_mark.h"
 #include "interceptor/steps.h"
 #include "interceptor/stuck.h"
 #include "interceptor/sys.h"
@@ -225,6 +227,8 @@ void redo_keep(struct ic *ic, struct redo_target *target,
         return;
     }
     rc = add_post_state(ic, target);
+    if (rc == 0 && !precious)
+        step_mark(target->dir, STEP_MARK_OWN, atomic_load(&ic->durable.power));
     if (rc == 0 || (precious && rc != -ENOTRECOVERABLE))
         rc = undo_log_keep_inverse(ic->log, target->seq);
     if (rc < 0 && precious) {
@@ -428,33 +432,6 @@ static int64_t next_id(struct ic *ic)
     return dir >= 0 && step_load_summary(dir, &step) == 0 ? step->id : 0;
 }
 
-/* Of the index-th from the end. A record that cannot be read does count. */
-static bool left_all_as_it_was(struct ic *ic, const int64_t *seqs, size_t count,
-                               size_t index)
-{
-    fd_auto int dir = undo_log_open_redo(ic->log, seqs[count - 1 - index]);
-    g_autoptr(step_auto) step = NULL;
-
-    return dir >= 0 && step_load_summary(dir, &step) == 0 &&
-           step_is_unchanged(step);
-}
-
-/* So many, and with each those that follow it and do not count. */
-static unsigned extend(struct ic *ic, const struct rollback_extent *extent)
-{
-    size_t count, steps = 0;
-    const int64_t *seqs = undo_log_redos(ic->log, &count);
-
-    if (extent->counts == ROLLBACK_COUNTS_ALL || extent->steps > count)
-        return extent->steps;
-    for (unsigned i = 0; i < extent->steps && steps < count; i++) {
-        steps++;
-        while (steps < count && left_all_as_it_was(ic, seqs, count, steps))
-            steps++;
-    }
-    return (unsigned)steps;
-}
-
 static gboolean check_count(unsigned steps, size_t count, GError **error)
 {
     if (steps == 0)
@@ -478,7 +455,7 @@ static gboolean redo_locked(struct ic *ic, const struct rollback_extent *extent,
     if (!steps_check_none(ic, error) || !ambient_close_locked(ic, error) ||
         !steps_check_finished(ic, error))
         return FALSE;
-    steps = extend(ic, extent);
+    steps = redo_stack_count(ic, extent);
     undo_log_redos(ic->log, &count);
     if (!check_count(steps, count, error))
         return FALSE;

@@ -4,7 +4,6 @@
  *
  * All functions named *_locked need the gate write-locked.
  */
-#include "interceptor/ambient.h"
 #include "interceptor/rollback.h"
 
 #include <dirent.h>
@@ -15,10 +14,12 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/ambient.h"
 #include "interceptor/outside.h"
 #include "interceptor/outside_note.h"
 #include "interceptor/progress.h"
 #include "interceptor/redo.h"
+#include "interceptor/redo_stack.h"
 #include "interceptor/report.h"
 #include "interceptor/restore.h"
 #include "interceptor/step_mark.h"
@@ -446,6 +447,7 @@ static gboolean rollback_locked(struct ic *ic,
             return FALSE;
         }
     }
+    redo_stack_make_room(ic, result);
     return TRUE;
 }
 

@@ -2,7 +2,7 @@
  *
  * step_mark - a step's record can be marked without room on the disk.
  *
- * A mark is an execute bit of manifest.jsonl: chmod(2) needs neither block nor
+ * A mark is a bit of the mode of manifest.jsonl: chmod(2) needs neither block nor
  * inode, and what has to be known after a kill must not be lost for want of
  * one.
  */
@@ -21,6 +21,9 @@ enum step_mark {
 
     /* A forced rollback of it, over changes by other processes, has begun. */
     STEP_MARK_FORCED = S_IXOTH,
+
+    /* Of an inverse: all that it holds is the step's own work. */
+    STEP_MARK_OWN = S_ISVTX,
 };
 
 /* dir: of the step. sync: it must outlive a power cut. 0 or -errno. */

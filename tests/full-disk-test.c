@@ -8,17 +8,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/errors.h"
-#include "tests/world.h"
+#include "tests/full_disk.h"
 
-#define MIB      ((off_t)1 << 20)
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
 static const struct world_backend *const backends[] = { &world_folder,
@@ -26,52 +23,6 @@ static const struct world_backend *const backends[] = { &world_folder,
                                                         &world_folder_copy };
 
 /* ---- common -------------------------------------------------------------- */
-
-static void host_file(struct world *w, const char *name, off_t size)
-{
-    g_autofree char *path = world_host_path(w, name);
-    int fd = open(path, O_WRONLY | O_CREAT, 0644);
-
-    g_assert_cmpint(fd, >=, 0);
-    OK(fallocate(fd, 0, 0, size));
-    close(fd);
-}
-
-/* A world with files "a", "b" and "c" of this size, on a tmpfs with these
- * options. NULL: skipped. */
-static struct world *start_on(gconstpointer backend, const char *options,
-                              off_t size)
-{
-    struct world *w = world_new(backend);
-
-    if (mount("tmpfs", w->base, "tmpfs", 0, options) < 0) {
-        g_test_skip("no right to mount");
-        world_free(w);
-        return NULL;
-    }
-    OK(mkdir(w->share, 0755));
-    OK(mkdir(w->mount, 0755));
-    host_file(w, "a", size);
-    host_file(w, "b", size);
-    host_file(w, "c", 4096);
-    if (world_start(w))
-        return w;
-    umount2(w->base, MNT_DETACH);
-    world_free(w);
-    return NULL;
-}
-
-static struct world *start_world(gconstpointer backend)
-{
-    return start_on(backend, "size=64m,mode=0755", 16 * MIB);
-}
-
-static void end_world(struct world *w)
-{
-    w->backend->stop(w);
-    OK(umount2(w->base, MNT_DETACH));
-    world_free(w);
-}
 
 static void configure(struct world *w, const char *name, int64_t value)
 {
@@ -85,37 +36,6 @@ static void unlink_step(struct world *w, const char *name)
 
     OK(w->backend->unlink(w, name));
     json_decref(world_close_step(w, id));
-}
-
-/* A write of which a part had room is an error of the world's (EIO); then page
- * by page, as a client would go on. */
-static int write_piece(struct world *w, const char *name, int flags,
-                       const char *data, off_t offset)
-{
-    int rc = w->backend->put(w, name, flags, data, 1 << 20, offset);
-
-    if (rc != -EIO)
-        return rc;
-    rc = 0;
-    for (off_t at = 0; rc == 0 && at < MIB; at += 4096)
-        rc = w->backend->put(w, name, 0, data, 4096, offset + at);
-    return rc;
-}
-
-/* Write up to so many MiB; how many there was room for. */
-static int write_much(struct world *w, const char *name, int count)
-{
-    g_autofree char *data = g_strnfill(1 << 20, 'x');
-
-    for (int i = 0; i < count; i++) {
-        int rc = write_piece(w, name, i == 0 ? O_CREAT : 0, data, i * MIB);
-
-        if (rc < 0) {
-            g_assert_cmpint(rc, ==, -ENOSPC);
-            return i;
-        }
-    }
-    return count;
 }
 
 /* The steps of the next event of eviction; 0: there is none. */
@@ -135,26 +55,12 @@ static int64_t evicted(struct world *w, const char *reason)
     return id;
 }
 
-/* Whatever else there is room for, it is none of ours. */
-static void fill_disk(struct world *w)
-{
-    g_autofree char *path = g_build_filename(w->base, "filling", NULL);
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
-    char block[4096] = "x";
-
-    g_assert_cmpint(fd, >=, 0);
-    while (write(fd, block, sizeof(block)) > 0)
-        ;
-    g_assert_cmpint(errno, ==, ENOSPC);
-    close(fd);
-}
-
 /* ---- a full disk --------------------------------------------------------- */
 
 /* The log holds what a client needs: the oldest steps give way to it. */
 static void gives_way(gconstpointer data)
 {
-    struct world *w = start_world(data);
+    struct world *w = full_disk_start(data);
     int64_t id;
 
     if (!w)
@@ -163,19 +69,19 @@ static void gives_way(gconstpointer data)
     unlink_step(w, "a");
     unlink_step(w, "b");
     id = world_step(w);
-    g_assert_cmpint(write_much(w, "new", 44), ==, 44);
+    g_assert_cmpint(full_disk_write(w, "new", 44), ==, 44);
     json_decref(world_close_step(w, id));
     g_assert_cmpint(evicted(w, "disk_full"), ==, 1);
     g_assert_cmpint(evicted(w, "disk_full"), ==, 0); /* 2 is left */
     json_decref(world_undo(w, 2));
     g_assert_null(world_read(w, "new"));
-    end_world(w);
+    full_disk_end(w);
 }
 
 /* Nothing is left to give way: the client is told, and can undo. */
 static void no_room(gconstpointer data)
 {
-    struct world *w = start_world(data);
+    struct world *w = full_disk_start(data);
     g_autoptr(GPtrArray) before = NULL;
     int64_t id;
     int count;
@@ -184,19 +90,19 @@ static void no_room(gconstpointer data)
         return;
     before = world_snapshot(w);
     id = world_step(w);
-    count = write_much(w, "new", 100);
+    count = full_disk_write(w, "new", 100);
     g_assert_cmpint(count, >, 20);
     g_assert_cmpint(count, <, 40);
     json_decref(world_close_step(w, id));
     json_decref(world_undo(w, 1));
     world_assert_equal(w, before);
-    end_world(w);
+    full_disk_end(w);
 }
 
 /* Removing is the way out of a full disk: it must not need room itself. */
 static void removes(gconstpointer data)
 {
-    struct world *w = start_world(data);
+    struct world *w = full_disk_start(data);
     g_autoptr(GPtrArray) before = NULL;
     int64_t id;
 
@@ -207,11 +113,11 @@ static void removes(gconstpointer data)
         g_autofree char *name = g_strdup_printf(
             "a-name-of-which-some-fill-a-block-%d", i);
 
-        host_file(w, name, 4096);
+        full_disk_file(w, name, 4096);
     }
     g_assert_true(world_start(w));
     before = world_snapshot(w);
-    fill_disk(w);
+    full_disk_fill(w);
     id = world_step(w);
     for (int i = 0; i < 300; i++) {
         g_autofree char *name = g_strdup_printf(
@@ -223,32 +129,32 @@ static void removes(gconstpointer data)
     g_assert_cmpuint(world_history_count(w), ==, 1);
     json_decref(world_undo(w, 1));
     world_assert_equal(w, before);
-    end_world(w);
+    full_disk_end(w);
 }
 
 /* What the log holds is too little to make a difference: it stays. */
 static void small_steps_stay(gconstpointer data)
 {
-    struct world *w = start_world(data);
+    struct world *w = full_disk_start(data);
     g_autoptr(GPtrArray) before = NULL;
     int64_t id;
 
     if (!w)
         return;
-    host_file(w, "precious", 4096);
+    full_disk_file(w, "precious", 4096);
     before = world_snapshot(w);
     unlink_step(w, "precious");
     id = world_step(w);
     OK(w->backend->put(w, "small", O_CREAT, "x", 1, 0));
     json_decref(world_close_step(w, id));
     id = world_step(w);
-    g_assert_cmpint(write_much(w, "new", 100), <, 40);
+    g_assert_cmpint(full_disk_write(w, "new", 100), <, 40);
     json_decref(world_close_step(w, id));
     g_assert_cmpint(evicted(w, "disk_full"), ==, 0);
     g_assert_cmpuint(world_history_count(w), ==, 3);
     json_decref(world_undo(w, 3));
     world_assert_equal(w, before);
-    end_world(w);
+    full_disk_end(w);
 }
 
 /* ---- no inodes ----------------------------------------------------------- */
@@ -321,12 +227,13 @@ static void rename_with(struct world *w, int count, bool killed)
 static void no_inodes(gconstpointer data)
 {
     for (int i = 0; i < 16; i++) {
-        struct world *w = start_on(data, "nr_inodes=100,mode=0755", 4096);
+        struct world *w = full_disk_start_on(data, "nr_inodes=100,mode=0755",
+                                             4096);
 
         if (!w)
             return;
         rename_with(w, i / 2, i & 1);
-        end_world(w);
+        full_disk_end(w);
     }
 }
 
@@ -334,7 +241,7 @@ static void no_inodes(gconstpointer data)
 static void share_is_full(gconstpointer data)
 {
     for (int i = 0; i < 8; i++) {
-        struct world *w = start_on(
+        struct world *w = full_disk_start_on(
             data, i & 1 ? "nr_inodes=100,mode=0755" : "size=8m,mode=0755",
             4096);
         g_autoptr(GPtrArray) before = NULL;
@@ -356,8 +263,8 @@ static void share_is_full(gconstpointer data)
                 break;
         }
         if (!(i & 1))
-            g_assert_cmpint(write_much(w, i & 2 ? "new/file" : "file", 100), <,
-                            9);
+            g_assert_cmpint(
+                full_disk_write(w, i & 2 ? "new/file" : "file", 100), <, 9);
         if (i & 4) {
             w->backend->kill(w);
             g_assert_true(world_start(w));
@@ -366,14 +273,14 @@ static void share_is_full(gconstpointer data)
             json_decref(world_undo(w, 1));
         }
         world_assert_equal(w, before);
-        end_world(w);
+        full_disk_end(w);
     }
 }
 
 /* What others have used up is no reason not to set a mode back. */
 static void full_by_others(gconstpointer data)
 {
-    struct world *w = start_on(data, "nr_inodes=100,mode=0755", 4096);
+    struct world *w = full_disk_start_on(data, "nr_inodes=100,mode=0755", 4096);
     g_autoptr(GPtrArray) before = NULL;
     int64_t id;
 
@@ -387,7 +294,7 @@ static void full_by_others(gconstpointer data)
     use_up_inodes(w);
     json_decref(world_undo(w, 1));
     world_assert_equal(w, before);
-    end_world(w);
+    full_disk_end(w);
 }
 
 static bool is_anywhere(struct world *w, const char *text)
@@ -412,7 +319,7 @@ static void write_outside(struct world *w, const char *name, const char *text)
  * what it had for that. */
 static void others_are_kept(gconstpointer data)
 {
-    struct world *w = start_on(data, "nr_inodes=100,mode=0755", 4096);
+    struct world *w = full_disk_start_on(data, "nr_inodes=100,mode=0755", 4096);
     g_autofree char *reserve = NULL, *spare = NULL;
     int64_t id;
 
@@ -433,14 +340,14 @@ static void others_are_kept(gconstpointer data)
     give_inodes_back(w, 20);
     json_decref(world_undo(w, 1));
     g_assert_true(is_anywhere(w, "somebody else's text"));
-    end_world(w);
+    full_disk_end(w);
 }
 
 /* ---- little room --------------------------------------------------------- */
 
 static void min_free(gconstpointer data)
 {
-    struct world *w = start_world(data);
+    struct world *w = full_disk_start(data);
     g_autoptr(GPtrArray) before = NULL;
 
     if (!w)
@@ -454,13 +361,13 @@ static void min_free(gconstpointer data)
     g_assert_cmpuint(world_history_count(w), ==, 1);
     json_decref(world_undo(w, 1));
     world_assert_equal(w, before);
-    end_world(w);
+    full_disk_end(w);
 }
 
 /* Other things fill the disk: forgetting small steps would not help. */
 static void min_free_of_others(gconstpointer data)
 {
-    struct world *w = start_world(data);
+    struct world *w = full_disk_start(data);
 
     if (!w)
         return;
@@ -474,7 +381,7 @@ static void min_free_of_others(gconstpointer data)
     }
     g_assert_cmpint(evicted(w, "min_free"), ==, 0);
     g_assert_cmpuint(world_history_count(w), ==, 4);
-    end_world(w);
+    full_disk_end(w);
 }
 
 enum where { BESIDE = 1, ELSEWHERE = 2 }; /* the log */
@@ -498,11 +405,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    umask(022);
-    g_test_init(&argc, &argv, NULL);
-    /* So that nothing stays mounted, whatever happens. */
-    if (unshare(CLONE_NEWNS) == 0)
-        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+    full_disk_init(&argc, &argv);
     for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
         for (size_t j = 0; j < G_N_ELEMENTS(cases); j++) {
             g_autofree char *path = g_strdup_printf(
