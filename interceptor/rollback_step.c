@@ -499,7 +499,10 @@ static unsigned flags_of_interrupted(struct ic *ic, int dir, struct step *step)
 
     if (step_is_marked(dir, STEP_MARK_FORCED) == 1)
         return forced | ROLLBACK_RESUMED;
+    /* A rollback that has begun has its inverse, or is marked to have none. */
     if (!step->end || step->damaged || step->staging ||
+        undo_log_has_inverse(ic->log) ||
+        step_is_marked(dir, STEP_MARK_NO_REDO) != 0 ||
         sys_stat_name(dir, STEP_STAGING, &st) != -ENOENT)
         return 0;
     paths = verify_step(ic->log, step, ic->root->fd);
