@@ -189,13 +189,9 @@ static bool edit(struct edits *f, const char *path, enum edit_kind kind)
 
 /* ---- looking ------------------------------------------------------------- */
 
-/* The lines of the snapshot that are about the path, or about what is in it.
- * Which other names an inode has is left out: another process may have made
- * these. */
+/* The lines of the snapshot that are about the path, or about what is in it. */
 static char *lines_of(GPtrArray *snapshot, const char *path)
 {
-    g_autoptr(GRegex)
-        links = g_regex_new(" (same|links)[^ ]* [^ ]*", 0, 0, NULL);
     GString *all = g_string_new(NULL);
     size_t len = strlen(path);
 
@@ -375,8 +371,6 @@ static void host_remove_folder(struct edits *f)
 
 static void undo_in_folder(struct edits *f)
 {
-    g_autoptr(GPtrArray) edited = world_snapshot(f->w);
-
     json_decref(force(f));
     edits_assert_text(f, "dir/file", "old");
     edits_assert_text(f, "dir/gone", "old");
