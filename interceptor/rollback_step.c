@@ -188,6 +188,12 @@ static int discard_undone(struct ic *ic, int dir, struct step *step,
         rc = outside_cross_barriers(ic, step, dir);
     if (rc < 0)
         return rc;
+    /* Killed from here on, a rollback finds all restored: that has no inverse. */
+    if (whole)
+        rc = step_mark(dir, STEP_MARK_NO_REDO,
+                       atomic_load(&ic->durable.power));
+    if (rc < 0)
+        return rc;
     if (whole || (blobs >= 0 && has_left(step, blobs)))
         return keep_rest(ic, step, whole, restore, result);
     return undo_log_discard_wal(ic->log, step->id, step->seq, true);
