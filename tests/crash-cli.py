@@ -68,10 +68,10 @@ def discard(place):
 
     def look(here):
         trees = [tree(here)]
-        while call(here, "undo", "-C", here.share)[0] == 0:
+        while call(here, "undo", "--ambient", "-C", here.share)[0] == 0:
             trees.append(tree(here))
         # And no step is left that is refused for what nobody knows any more.
-        contains(call(here, "undo", "-C", here.share)[2], "nothing to undo")
+        contains(call(here, "undo", "--ambient", "-C", here.share)[2], "nothing to undo")
         equal(trees in ([{"one": "1\n", "two": ""}, after, {"file": "old"}],
                         [{"one": "1\n", "two": ""}, after],
                         [{"one": "1\n", "two": ""}]), True)
