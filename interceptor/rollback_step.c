@@ -188,10 +188,10 @@ static int discard_undone(struct ic *ic, int dir, struct step *step,
         rc = outside_cross_barriers(ic, step, dir);
     if (rc < 0)
         return rc;
-    /* Killed from here on, a rollback finds all restored: that has no inverse. */
+    /* Killed from here on, a rollback finds all restored: that has no inverse.
+     */
     if (whole)
-        rc = step_mark(dir, STEP_MARK_NO_REDO,
-                       atomic_load(&ic->durable.power));
+        rc = step_mark(dir, STEP_MARK_NO_REDO, atomic_load(&ic->durable.power));
     if (rc < 0)
         return rc;
     if (whole || (blobs >= 0 && has_left(step, blobs)))
@@ -224,31 +224,6 @@ static int find_edited(struct ic *ic, const struct step *step,
     outside_find_edited(ic, step, marked ? NULL : restore_survey(restore),
                         &since_us, &inodes);
     return restore_set_edited(restore, marked ? 0 : since_us, inodes);
-}
-
-/* Once more without what a redo would need: room, or the last inodes, which are
- * still in the trash if it could not be made. keep: see keep_foreign(). */
-static gboolean run_without_redo(struct ic *ic, struct step *step, int dir,
-                                 unsigned flags, struct redo_target *target,
-                                 int keep, bool marked)
-{
-    g_autoptr(restore_auto) restore = NULL;
-
-    /* The redo has got what another process put there. */
-    if (target->dir >= 0 && (keep >= 0 || flags & ROLLBACK_EDITED))
-        return FALSE;
-    if (forbid_redo(ic, step, dir) < 0)
-        return FALSE;
-    redo_drop(ic, target);
-    undo_log_drain_trash(ic->log);
-    restore = restore_new(ic->log, step, dir, ic->root->fd, ic->held, flags,
-                          NULL);
-    if (restore && keep >= 0)
-        restore_set_keep(restore, keep);
-    if (restore && !(flags & ROLLBACK_CROSS) &&
-        find_edited(ic, step, restore, marked) < 0)
-        return FALSE;
-    return restore && restore_run(restore, NULL);
 }
 
 static int make_redo(struct ic *ic, struct step *step, int dir,
@@ -378,6 +353,29 @@ static int prepare_keeping(struct ic *ic, const struct step *step, int dir,
     return rc;
 }
 
+/* Once more without what a redo would need: room, or the last inodes, which are
+ * still in the trash if it could not be made. What is kept stays kept. */
+static gboolean run_without_redo(struct ic *ic, struct step *step, int dir,
+                                 unsigned flags, struct redo_target *target,
+                                 int blobs, struct keeping *keeping)
+{
+    g_autoptr(restore_auto) restore = NULL;
+
+    /* The redo has got what another process put there. */
+    if (target->dir >= 0 && (keeping->keep >= 0 || flags & ROLLBACK_EDITED))
+        return FALSE;
+    if (forbid_redo(ic, step, dir) < 0)
+        return FALSE;
+    redo_drop(ic, target);
+    undo_log_drain_trash(ic->log);
+    restore = restore_new(ic->log, step, dir, ic->root->fd, ic->held, flags,
+                          NULL);
+    return restore &&
+           prepare_keeping(ic, step, dir, flags, restore, target, blobs,
+                           keeping) == 0 &&
+           restore_run(restore, NULL);
+}
+
 /* The redo's folder has what must be kept, and there can be no redo. */
 static bool keeps_whole(const struct keeping *keeping, unsigned flags,
                         const struct restore *restore,
@@ -459,8 +457,7 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
     restore_set_progress(restore, &progress);
     done = restore_run(restore, &cause) ||
            (is_full(restore_errno(restore)) &&
-            run_without_redo(ic, step, dir, flags, &target, keeping.keep,
-                             keeping.marked));
+            run_without_redo(ic, step, dir, flags, &target, blobs, &keeping));
     stale_gather(ic, step, restore_survey(restore));
     if (!done) {
         redo_close(&target);
