@@ -4,6 +4,7 @@
  */
 #include "interceptor/redo.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@
 #include "interceptor/post_state.h"
 #include "interceptor/progress.h"
 #include "interceptor/redo_stack.h"
+#include "interceptor/restore_content.h"
+#include "interceptor/restore_edited.h"
 #include "interceptor/report.h"
 #include "interceptor/rollback.h"
 #include "interceptor/step_mark.h"
@@ -263,6 +266,32 @@ void redo_each(struct ic *ic, void (*each)(struct ic *ic, int folder))
 
 /* ---- redoing ------------------------------------------------------------- */
 
+static int is_only_copy(int fd, const struct dirent *entry, void *opaque)
+{
+    return restore_is_orphan(entry->d_name) || restore_is_edited(entry->d_name);
+}
+
+/* What is in wal/in_progress is done with. Content that could not be put back
+ * is kept, and told. */
+static int finish(struct ic *ic, int64_t id)
+{
+    fd_auto int wal = undo_log_open_wal(ic->log);
+    struct undo_log_name name;
+    int rc = wal < 0 ? wal : sys_dir_each(wal, STEP_BLOBS, is_only_copy, NULL);
+
+    if (rc == 0 || rc == -ENOENT)
+        return undo_log_finish_redo(ic->log);
+    rc = rc < 0 ? rc : undo_log_move_aside(ic->log, &name);
+    if (rc == 0)
+        events_warn(
+            ic->events,
+            "step %" G_GINT64_FORMAT
+            ": not all content could be brought back; what the undo log "
+            "has of it is in %s/damaged/%s",
+            id, ic->undo_dir, name.text);
+    return rc;
+}
+
 /* The step is in the tree again, and in the history. dir, step: of its
  * inverse. */
 static int commit(struct ic *ic, int dir, struct step *step,
@@ -288,13 +317,15 @@ static int commit(struct ic *ic, int dir, struct step *step,
     rc = undo_log_commit_inverse(ic->log, &entry);
     if (rc == 0)
         packer_add(ic->packer, target->blobs, false);
-    return rc < 0 ? rc : undo_log_finish_redo(ic->log);
+    return rc < 0 ? rc : finish(ic, step->id);
 }
 
 /* Go to where the inverse leads. target: complete, or none; then it is made,
- * and *ret_untouched tells whether an error came before any change. */
+ * and *ret_untouched tells whether an error came before any change. result (may
+ * be NULL): for its warnings. */
 static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
-                    struct redo_target *target, bool *ret_untouched,
+                    struct redo_target *target,
+                    struct ic_rollback_result *result, bool *ret_untouched,
                     GError **error)
 {
     g_autoptr(restore_auto) restore = restore_new(
@@ -328,6 +359,8 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
     }
     progress_end(&progress);
     places_note_restored(ic->inodes, ic->dev, ic->root->fd, step);
+    if (result)
+        outside_warn_lost(result, step->id, restore_lost(restore));
     rc = commit(ic, dir, step, target);
     if (rc < 0)
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
@@ -364,7 +397,7 @@ gboolean redo_finish(struct ic *ic, const struct step *summary,
         fd_auto int done = undo_log_open_step(ic->log, summary->id);
         g_autoptr(step_auto) step = NULL;
 
-        rc = undo_log_finish_redo(ic->log); /* all but this was done */
+        rc = finish(ic, summary->id); /* all but this was done */
         if (rc < 0)
             return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
         if (done >= 0 && step_load_summary(done, &step) == 0)
@@ -379,7 +412,8 @@ gboolean redo_finish(struct ic *ic, const struct step *summary,
         g_autoptr(step_auto) step = NULL;
 
         ok = load(ic, dir, &step, error) &&
-             run(ic, step, dir, RESTORE_EDITED, &target, &untouched, error);
+             run(ic, step, dir, RESTORE_EDITED, &target, NULL, &untouched,
+                 error);
         if (ok)
             *ret_info = report_from_step(step);
     } else {
@@ -411,7 +445,7 @@ static gboolean redo_newest(struct ic *ic, bool force,
     if (rc < 0)
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
     ok = run(ic, step, dir, goes_on ? RESTORE_EDITED | RESTORE_FORCED : 0,
-             &target, &untouched, error);
+             &target, result, &untouched, error);
     redo_close(&target);
     if (ok)
         g_ptr_array_add(result->steps, report_from_step(step));

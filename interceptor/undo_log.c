@@ -300,6 +300,19 @@ static bool is_full(int rc)
     return rc == -ENOSPC || rc == -EDQUOT;
 }
 
+int undo_log_move_aside(struct undo_log *log, struct undo_log_name *ret_name)
+{
+    fd_auto int to = undo_log_open_subdir(log->dir, "damaged");
+    int rc = to < 0 ? to : -EEXIST;
+
+    for (int64_t n = 0; rc == -EEXIST && n < INT16_MAX; n++) {
+        *ret_name = undo_log_name(n);
+        rc = sys_rename_noreplace(log->wal, UNDO_LOG_IN_PROGRESS, to,
+                                  ret_name->text);
+    }
+    return rc;
+}
+
 int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq,
                        struct undo_log_name *ret_name)
 {
@@ -309,14 +322,9 @@ int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq,
     if (to < 0)
         return to;
     undo_log_use(log, id, seq);
-    if (rc == 0 || is_full(rc)) /* then the note is owed */
-        rc = -EEXIST;
-    for (int64_t n = 0; rc == -EEXIST && n < INT16_MAX; n++) {
-        *ret_name = undo_log_name(n);
-        rc = sys_rename_noreplace(log->wal, UNDO_LOG_IN_PROGRESS, to,
-                                  ret_name->text);
-    }
-    return rc;
+    if (rc < 0 && !is_full(rc)) /* else the note is owed */
+        return rc;
+    return undo_log_move_aside(log, ret_name);
 }
 
 int undo_log_discard_wal(struct undo_log *log, int64_t id, int64_t seq,

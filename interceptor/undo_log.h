@@ -193,6 +193,9 @@ struct undo_log_name {
 int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq,
                        struct undo_log_name *ret_name);
 
+/* The same of a step that the history has already. */
+int undo_log_move_aside(struct undo_log *log, struct undo_log_name *ret_name);
+
 /* With its inverse, if there is one: what that keeps may be the only copy. */
 int undo_log_set_aside_whole(struct undo_log *log, int64_t id, int64_t seq,
                              struct undo_log_name *ret_name);

@@ -418,6 +418,25 @@ static void moved_folder_stays_moved(struct edits *f)
     edits_assert_text(f, "away/new", "by the step");
 }
 
+/* Of a part of a large file the redo has only that part, too. */
+static void redo_keeps_what_has_no_place(struct edits *f)
+{
+    g_autofree char *large = g_strnfill(LARGE, 'o');
+    g_autofree char *part = g_strnfill(1000, 'S');
+    int64_t id;
+    json_t *answer;
+
+    put(f, "large", O_CREAT, large, 0);
+    id = world_step(f->w);
+    put(f, "large", 0, part, 1);
+    json_decref(world_close_step(f->w, id));
+    json_decref(world_undo(f->w, 1));
+    edits_remove(f, "large");
+    answer = world_request(f->w, "redo", edits_undo_payload(true));
+    assert_not_restored(answer, "large");
+    g_assert_true(has_aside(f, "SSSSSSSS"));
+}
+
 static const struct {
     const char *name;
     void (*run)(struct edits *f);
@@ -426,6 +445,7 @@ static const struct {
     { "a-removed-folder-comes-back", removed_folder_comes_back },
     { "a-replaced-folder-is-used", replaced_folder_is_used },
     { "a-moved-folder-stays-moved", moved_folder_stays_moved },
+    { "redo-keeps-what-has-no-place", redo_keeps_what_has_no_place },
 };
 
 /* ---- the lot ------------------------------------------------------------- */
