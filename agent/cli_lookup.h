@@ -16,7 +16,7 @@
  * place: a new string, or NULL. */
 char *cli_lookup_above(const char *dir);
 
-/* Has the folder a log at its default place, whoever's? */
+/* Return whether the folder has a log at the default path, of any user. */
 bool cli_lookup_has_log(const char *dir);
 
 /* Unless the log was named, or the folder has one: make place the nearest

@@ -63,7 +63,7 @@ static bool ask(const struct cli_extent *extent, json_t *others)
     json_t *report;
     size_t i;
 
-    fprintf(stderr, "Undo takes back what came after %s, too:\n",
+    fprintf(stderr, "undo also covers the steps after %s:\n",
             extent->step_id ? "this step" : "the command");
     json_array_foreach(others, i, report)
     {

@@ -43,7 +43,7 @@ json_t *cli_place_ask(const struct cli_place *place, const char *type,
 json_t *cli_place_history(const struct cli_place *place, int limit,
                           GError **error);
 
-/* What "rollback", "redo" and "preview" are to go over. */
+/* The steps that "rollback", "redo" and "preview" cover. */
 struct cli_extent {
     gint64 steps;
     gint64 step_id;     /* down to this step, in place of steps; 0: none */

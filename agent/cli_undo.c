@@ -264,7 +264,7 @@ static guint64 parse_steps(const char *command, int argc, char **argv)
     return 0;
 }
 
-/* What undo and preview have in common. */
+/* Options of undo and preview. */
 struct undo_options {
     struct cli_place place;
     gboolean force, json, ambient;
@@ -338,8 +338,7 @@ int cli_undo(int argc, char **argv)
         { NULL },
     };
 
-    if (cli_options_parse("[N] - take back the newest command, or the newest "
-                          "N",
+    if (cli_options_parse("[N] - undo the newest command, or the newest N",
                           entries, false, &argc, &argv) &&
         make_request("undo", dry ? &verb_preview : &verb_undo, &options, argc,
                      argv, &request)) {

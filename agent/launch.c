@@ -11,7 +11,7 @@
 #include "agent/vm_command.h"
 #include "common/host_program.h"
 
-/* What runs on the host for this session, or is booted. */
+/* Refuse shares that contain programs or images that this session uses. */
 static gboolean check_shares(const struct launch *launch,
                              const struct session_config *config,
                              GError **error)

@@ -21,8 +21,8 @@ enum {
     HANG_PART = 3, /* of the boot timeout: a guest that is not up then hangs */
 };
 
-/* What the kernel prints, also if it then stands still: an early panic comes
- * before the kernel has read "panic=-1". */
+/* Linux prints this before it reboots, or, if it has not parsed "panic=-1" yet,
+ * before it halts. */
 #define PANIC_TEXT "Kernel panic - not syncing"
 
 static gboolean on_boot_timeout(gpointer data)

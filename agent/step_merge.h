@@ -32,9 +32,9 @@ json_t *step_merge_reports(json_t *reports);
 json_t *step_merge_lists(json_t *const *lists, unsigned n, size_t limit,
                          bool backwards, unsigned *counts);
 
-/* How many of a list of reports, the newest first, an undo of so many steps
- * takes back: those that left all as it was go along and do not count, unless
- * there are too few others. More than there are: as many as were wanted. */
+/* Return how many reports of the list (newest first) an undo of "wanted" steps
+ * covers. Unchanged steps are included but not counted, unless too few others
+ * exist. If the list is shorter, return "wanted". */
 size_t step_merge_extend(json_t *reports, size_t wanted);
 
 #endif

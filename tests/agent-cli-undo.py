@@ -264,7 +264,7 @@ def undo_means_the_newest_command(place):
             out = call(place, *words, "-C", place.share)[1].decode()
             equal(out.count("would be undone:"), 2)
         out = answer_on_terminal(place, b"n\n", "undo", "-C", place.share)
-        contains(out, "what came after the command")
+        contains(out, "the steps after the command")
         contains(out, "nothing was undone")
         equal(sorted(os.listdir(place.share)), everything)
         out = answer_on_terminal(place, b"y\n", "undo", "-C", place.share)
@@ -312,7 +312,7 @@ def undo_to_a_step(place):
     contains(err, "step 9 is not in the history")
     out = answer_on_terminal(place, b"n\n", "undo", "--step", "2", "-C",
                              place.share)
-    contains(out, "what came after this step")
+    contains(out, "the steps after this step")
     equal(sorted(os.listdir(place.share)), ["mine", "one", "three", "two"])
     status, out, err = call(place, "undo", "--step", "2", "-C", place.share)
     equal((status, err, os.listdir(place.share)), (0, "", ["one"]))
