@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/fd.h"
 #include "interceptor/birth.h"
+#include "interceptor/post_state.h"
 #include "interceptor/search.h"
 #include "interceptor/sys.h"
 
@@ -69,6 +71,81 @@ int restore_is_alive(struct restore *r, const struct step_inode *inode)
         return rc;
     }
     return g_hash_table_contains(r->alive, &inode->ino);
+}
+
+/* ---- moved away ---------------------------------------------------------- */
+
+static bool is_place_of(const struct step_inode *inode, uint64_t dir,
+                        const char *name)
+{
+    if (inode->home && inode->home->ino == dir &&
+        strcmp(inode->home_name, name) == 0)
+        return true;
+    for (guint i = 0; inode->names && i < inode->names->len; i++) {
+        const struct step_binding *binding = g_ptr_array_index(inode->names, i);
+
+        if (binding->dir->ino == dir && strcmp(binding->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const struct step_inode *find_recorded(const struct step *step,
+                                              uint64_t number)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const struct step_inode *inode = value;
+
+        if (inode->recorded == number)
+            return inode;
+    }
+    for (guint i = 0; i < step->retired->len; i++) {
+        const struct step_inode *inode = g_ptr_array_index(step->retired, i);
+
+        if (inode->recorded == number)
+            return inode;
+    }
+    return NULL;
+}
+
+/* Is that where the step left it, in a folder that is where it was, too? */
+static bool is_left_at(const struct restore *r, const struct post_state *post,
+                       uint64_t dir, const char *name)
+{
+    const struct step_inode *known;
+    int64_t born;
+
+    if (!post->dir || strcmp(post->name, name) != 0)
+        return false;
+    known = find_recorded(r->step, post->dir->state.ino);
+    return known ? step_is_now(known, dir)
+                 : undo_log_alias(&post->dir->state, r->step->seq, &born,
+                                  r->log) == dir;
+}
+
+int restore_was_moved(const struct restore *r, const struct step_inode *inode,
+                      int dirfd, const char *name)
+{
+    const struct post_state *post = r->forced
+                                        ? post_state_only_name(r->step, inode)
+                                        : NULL;
+    struct stat st, dir;
+    int rc;
+
+    if (!post || inode->flags & (STEP_KEPT | STEP_RETIRED))
+        return 0;
+    rc = sys_stat_name(dirfd, name, &st);
+    if (rc == 0)
+        rc = sys_stat_fd(dirfd, &dir);
+    if (rc < 0)
+        return rc;
+    return S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+           !is_place_of(inode, dir.st_ino, name) &&
+           !is_left_at(r, post, dir.st_ino, name);
 }
 
 /* ---- copying ------------------------------------------------------------- */

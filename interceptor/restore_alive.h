@@ -16,6 +16,12 @@
 bool restore_is_other(const struct step_inode *inode, int dirfd,
                       const char *name);
 
+/* Has another process moved the file to dirfd/name? Then that name stays its
+ * own, and the step's path gets a copy instead of one more link. False of a
+ * name that the step knows, and of a file that had several. 1, 0 or -errno. */
+int restore_was_moved(const struct restore *r, const struct step_inode *inode,
+                      int dirfd, const char *name);
+
 /* Make dirfd/name a copy of the regular file: data, holes and metadata. source:
  * any fd of it. 0 or -errno; on error there may be an incomplete file. */
 int restore_copy_file(int source, int dirfd, const char *name);

@@ -10,7 +10,6 @@
 
 #include "common/fd.h"
 #include "interceptor/birth.h"
-#include "interceptor/post_state.h"
 #include "interceptor/project.h"
 #include "interceptor/restore_alive.h"
 #include "interceptor/restore_names.h"
@@ -106,14 +105,21 @@ static int create_staged(struct restore *r, const struct step_inode *inode,
                   : meta_create_inode(inode->meta, r->staging, name);
 }
 
+/* The number by which older steps know the inode. */
+static uint64_t number_of(const struct step_inode *inode)
+{
+    return inode->stand_in ? inode->former
+           : inode->ino    ? inode->ino
+                           : inode->recorded;
+}
+
 /* Make the inode anew. source: see create_staged(). */
 static int remake(struct attacher *a, struct step_inode *inode,
                   const int *source, struct staged_name *ret_name)
 {
     struct restore *r = a->r;
     guint number = g_hash_table_size(a->remade) + 1;
-    struct undo_log_remade remade = { .from = inode->ino ? inode->ino
-                                                         : inode->recorded,
+    struct undo_log_remade remade = { .from = number_of(inode),
                                       .seq = r->step->seq,
                                       .born = inode->born };
     struct stat st;
@@ -161,81 +167,6 @@ static int place(struct attacher *a, int from_dir, const char *from,
     return rc;
 }
 
-static bool is_place_of(const struct step_inode *inode, uint64_t dir,
-                        const char *name)
-{
-    if (inode->home && inode->home->ino == dir &&
-        strcmp(inode->home_name, name) == 0)
-        return true;
-    for (guint i = 0; inode->names && i < inode->names->len; i++) {
-        const struct step_binding *binding = g_ptr_array_index(inode->names, i);
-
-        if (binding->dir->ino == dir && strcmp(binding->name, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-static const struct step_inode *find_recorded(const struct step *step,
-                                              uint64_t number)
-{
-    GHashTableIter iter;
-    gpointer value;
-
-    g_hash_table_iter_init(&iter, step->inodes);
-    while (g_hash_table_iter_next(&iter, NULL, &value)) {
-        const struct step_inode *inode = value;
-
-        if (inode->recorded == number)
-            return inode;
-    }
-    for (guint i = 0; i < step->retired->len; i++) {
-        const struct step_inode *inode = g_ptr_array_index(step->retired, i);
-
-        if (inode->recorded == number)
-            return inode;
-    }
-    return NULL;
-}
-
-/* Is that where the step left it, in a folder that is where it was, too? */
-static bool is_left_at(const struct restore *r, const struct post_state *post,
-                       uint64_t dir, const char *name)
-{
-    const struct step_inode *known;
-    int64_t born;
-
-    if (!post->dir || strcmp(post->name, name) != 0)
-        return false;
-    known = find_recorded(r->step, post->dir->state.ino);
-    return known ? step_is_now(known, dir)
-                 : undo_log_alias(&post->dir->state, r->step->seq, &born,
-                                  r->log) == dir;
-}
-
-/* Another process has moved the file away, and its new name stays that one's:
- * what comes back is a copy, and not one more name of it. 1, 0 or -errno. */
-static int was_moved(const struct restore *r, const struct step_inode *inode,
-                     int dirfd, const char *name)
-{
-    const struct post_state *post = r->forced
-                                        ? post_state_only_name(r->step, inode)
-                                        : NULL;
-    struct stat st, dir;
-    int rc;
-
-    if (!post || inode->flags & (STEP_KEPT | STEP_RETIRED))
-        return 0;
-    rc = sys_stat_name(dirfd, name, &st);
-    if (rc == 0)
-        rc = sys_stat_fd(dirfd, &dir);
-    if (rc < 0)
-        return rc;
-    return S_ISREG(st.st_mode) && st.st_nlink == 1 &&
-           !is_place_of(inode, dir.st_ino, name) &&
-           !is_left_at(r, post, dir.st_ino, name);
-}
-
 static int copy_staged(struct attacher *a, struct step_inode *inode, int dirfd,
                        const char *name)
 {
@@ -258,7 +189,7 @@ static int link_staged(int dirfd, const char *name, uint64_t ino, void *opaque)
         return -ENOENT;
     if (r->staging < 0)
         return -ENOSPC;
-    rc = inode ? was_moved(r, inode, dirfd, name) : 0;
+    rc = inode ? restore_was_moved(r, inode, dirfd, name) : 0;
     if (rc != 0)
         return rc < 0 ? rc : copy_staged(a, inode, dirfd, name);
     rc = project_link(dirfd, name, r->staging, restore_staged_name(ino).text);

@@ -254,6 +254,7 @@ void step_note_retired(struct step *step, struct step_inode *inode)
 void step_note_stand_in(struct step *step, struct step_inode *inode)
 {
     g_hash_table_steal(step->inodes, &inode->ino);
+    inode->former = inode->ino;
     inode->ino = inode->stand_in;
     g_hash_table_insert(step->inodes, &inode->ino, inode);
 }

@@ -107,6 +107,7 @@ struct step_inode {
     struct content *content; /* of the open step; borrowed; or NULL */
     uint64_t now; /* of a retired inode: the number it was remade with */
     uint64_t stand_in; /* 0, or the number of what takes its place ("g") */
+    uint64_t former;   /* with a stand-in: the number that it had */
 
     /* birth.h: of one to be retired, or of one that undo has made anew since;
      * 0: not known. INT64_MAX: made anew, nobody knows when. */

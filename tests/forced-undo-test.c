@@ -418,6 +418,18 @@ static void moved_folder_stays_moved(struct edits *f)
     edits_assert_text(f, "away/new", "by the step");
 }
 
+/* The file that a forced undo made anew is the one that older steps changed. */
+static void older_step_needs_no_force(struct edits *f)
+{
+    edits_client_step(f, "file", "one");
+    edits_client_step(f, "file", "two");
+    edits_replace(f, "file", "theirs");
+    json_decref(force(f));
+    edits_assert_text(f, "file", "one");
+    json_decref(world_undo(f->w, 1));
+    edits_assert_text(f, "file", "old");
+}
+
 /* Of a part of a large file the redo has only that part, too. */
 static void redo_keeps_what_has_no_place(struct edits *f)
 {
@@ -446,6 +458,7 @@ static const struct {
     { "a-replaced-folder-is-used", replaced_folder_is_used },
     { "a-moved-folder-stays-moved", moved_folder_stays_moved },
     { "redo-keeps-what-has-no-place", redo_keeps_what_has_no_place },
+    { "an-older-step-needs-no-force", older_step_needs_no_force },
 };
 
 /* ---- the lot ------------------------------------------------------------- */
