@@ -54,6 +54,12 @@ void redo_drop(struct ic *ic, struct redo_target *target);
 void redo_keep(struct ic *ic, struct redo_target *target,
                const struct restore *restore, bool precious);
 
+/* Note what the tree is now, where the inverse will change it. Without that an
+ * edit from outside may go unseen, so there is no redo then. What an earlier
+ * try has left after the first end record is cut off. 0 or -errno;
+ * -ENOTRECOVERABLE: the inverse cannot be used any more. */
+int redo_add_post_state(struct ic *ic, const struct redo_target *target);
+
 void redo_close(struct redo_target *target);
 
 /* A client is about to change something. 0 or -errno. */

@@ -4,25 +4,21 @@
  */
 #include "interceptor/rollback.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/limits.h"
 #include "interceptor/outside.h"
-#include "interceptor/outside_note.h"
 #include "interceptor/places.h"
 #include "interceptor/post_state.h"
 #include "interceptor/progress.h"
 #include "interceptor/redo.h"
 #include "interceptor/report.h"
 #include "interceptor/restore.h"
-#include "interceptor/restore_content.h"
-#include "interceptor/restore_edited.h"
+#include "interceptor/rollback_keep.h"
 #include "interceptor/step_mark.h"
 #include "interceptor/steps.h"
 #include "interceptor/stuck.h"
@@ -90,86 +86,6 @@ gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
     return TRUE;
 }
 
-static bool has_lost(struct step *step)
-{
-    GHashTableIter iter;
-    gpointer value;
-
-    g_hash_table_iter_init(&iter, step->inodes);
-    while (g_hash_table_iter_next(&iter, NULL, &value)) {
-        const struct step_inode *inode = value;
-
-        if (inode->flags & STEP_LOST)
-            return true;
-    }
-    return false;
-}
-
-struct leftovers {
-    struct step *step;
-    bool lost;
-};
-
-/* 1: it is one. */
-static int is_left(int blobs, const struct dirent *entry, void *opaque)
-{
-    const struct leftovers *left = opaque;
-    const char *name = entry->d_name;
-    struct stat st;
-    int rc;
-
-    if (restore_is_edited(name) || restore_is_orphan(name))
-        return 1;
-    if (name[0] != 'i' ||
-        (!left->lost &&
-         step_find_inode(left->step, g_ascii_strtoull(name + 1, NULL, 10))))
-        return 0;
-    rc = sys_stat_name(blobs, name, &st);
-    if (rc < 0)
-        return rc == -ENOENT ? 0 : rc;
-    return S_ISDIR(st.st_mode) || st.st_nlink == 1;
-}
-
-/* Does the log alone hold what others had written, or an inode that was not put
- * back? Lines of the record are missing then, or its folder is lost
- * (restore_lost.h). What cannot be looked at may be that. */
-static bool has_left(struct step *step, int blobs)
-{
-    struct leftovers left = { step, has_lost(step) };
-
-    return sys_dir_each(blobs, ".", is_left, &left) != 0;
-}
-
-/* Removing it would destroy the only copy of something. result: see run(). */
-static int keep_rest(struct ic *ic, const struct step *step, bool whole,
-                     const struct restore *restore,
-                     struct ic_rollback_result *result)
-{
-    GPtrArray *orphans = restore_orphans(restore);
-    struct undo_log_name name;
-    int rc = whole
-                 ? undo_log_set_aside_whole(ic->log, step->id, step->seq, &name)
-                 : undo_log_set_aside(ic->log, step->id, step->seq, &name);
-
-    if (rc < 0)
-        return rc;
-    events_warn(ic->events,
-                "step %" G_GINT64_FORMAT
-                ": not all of it could be put back, or another process had "
-                "changed what it made; what the undo log has of that is in "
-                "%s/damaged/%s",
-                step->id, ic->undo_dir, name.text);
-    for (guint i = 0; result && i < orphans->len; i++)
-        outside_warn(result,
-                     g_strdup_printf("step %" G_GINT64_FORMAT
-                                     ": the old content of %s is in "
-                                     "%s/damaged/%s",
-                                     step->id,
-                                     (char *)g_ptr_array_index(orphans, i),
-                                     ic->undo_dir, name.text));
-    return 0;
-}
-
 /* Everything is restored: note it, and remove the step. whole: its inverse has
  * what others made. */
 static int discard_undone(struct ic *ic, int dir, struct step *step,
@@ -194,8 +110,8 @@ static int discard_undone(struct ic *ic, int dir, struct step *step,
         rc = step_mark(dir, STEP_MARK_NO_REDO, atomic_load(&ic->durable.power));
     if (rc < 0)
         return rc;
-    if (whole || (blobs >= 0 && has_left(step, blobs)))
-        return keep_rest(ic, step, whole, restore, result);
+    if (whole || (blobs >= 0 && rollback_has_rest(step, blobs)))
+        return rollback_keep_rest(ic, step, whole, restore, result);
     return undo_log_discard_wal(ic->log, step->id, step->seq, true);
 }
 
@@ -211,19 +127,6 @@ static int forbid_redo(struct ic *ic, const struct step *step, int dir)
     bool sync = atomic_load(&ic->durable.power);
 
     return step->end ? step_mark(dir, STEP_MARK_NO_REDO, sync) : 0;
-}
-
-/* marked: an earlier try knew of some, and which they were cannot be told any
- * more. */
-static int find_edited(struct ic *ic, const struct step *step,
-                       struct restore *restore, bool marked)
-{
-    GHashTable *inodes;
-    int64_t since_us;
-
-    outside_find_edited(ic, step, marked ? NULL : restore_survey(restore),
-                        &since_us, &inodes);
-    return restore_set_edited(restore, marked ? 0 : since_us, inodes);
 }
 
 static int make_redo(struct ic *ic, struct step *step, int dir,
@@ -271,93 +174,11 @@ static int prepare_redo(struct ic *ic, struct step *step, int dir,
     return target->dir < 0 ? forbid_redo(ic, step, dir) : 0;
 }
 
-/* From when on what is put aside may be another process's: 0 if some of it is
- * known to be, INT64_MAX if none can be. What the history has not is marked:
- * the next start would not find it. */
-static int64_t foreign_since(struct ic *ic, const struct step *step, int dir,
-                             const struct survey *survey)
-{
-    bool marked = step_is_marked(dir, STEP_MARK_FOREIGN) != 0;
-    bool later = outside_came_later(ic, survey);
-
-    if (!marked && ic->unkept->len > 0 &&
-        step_mark(dir, STEP_MARK_FOREIGN, atomic_load(&ic->durable.power)) < 0)
-        log_warn(LOG_UNDO,
-                 "the record of step %" G_GINT64_FORMAT " cannot be marked",
-                 step->id);
-    if (marked || outside_is_told(ic, step, survey))
-        return 0;
-    return later || !survey ? undo_log_owner_doubt(ic->log) : INT64_MAX;
-}
-
-/* If nobody was asked whether what others have in the step's folders may go,
- * all that is put aside stays in the redo, or else in the step's own log.
- * blobs: of that log. Returns whose blobs/ keeps it; -1: it may go. */
-static int keep_foreign(struct ic *ic, const struct step *step, int dir,
-                        struct restore *restore,
-                        const struct redo_target *target, int blobs)
-{
-    int64_t since = blobs < 0
-                        ? INT64_MAX
-                        : foreign_since(ic, step, dir, restore_survey(restore));
-
-    if (since == INT64_MAX)
-        return -1;
-    if (target->dir >= 0)
-        return target->blobs;
-    restore_set_foreign(restore, since);
-    if (!restore_can_keep(restore))
-        return -1;
-    restore_set_keep(restore, blobs);
-    return blobs;
-}
-
-/* The same where the caller asked to go over such edits: what is put aside, and
- * what is overwritten, stays in the redo, if there will be one, or in the
- * step's own log. */
-static int keep_edited(struct restore *restore,
-                       const struct redo_target *target, int blobs)
-{
-    if (target->dir >= 0)
-        return 0;
-    restore_set_keep(restore, blobs);
-    return restore_set_edited(restore, 0, NULL);
-}
-
-/* What of the other processes' edits is kept, and where: see run(). */
-struct keeping {
-    bool precious; /* what is put aside may be another process's */
-    bool marked;   /* an earlier try knew of such edits */
-    int keep;      /* see keep_foreign() */
-};
-
-static int prepare_keeping(struct ic *ic, const struct step *step, int dir,
-                           unsigned flags, struct restore *restore,
-                           const struct redo_target *target, int blobs,
-                           struct keeping *keeping)
-{
-    int rc = 0;
-
-    if (flags & ROLLBACK_COMPARED)
-        return 0;
-    /* The redo of a rollback that goes on does not have what was written since
-     * it was made. */
-    if (!(flags & ROLLBACK_CROSS) || flags & ROLLBACK_RESUMED)
-        rc = find_edited(ic, step, restore, keeping->marked);
-    if (rc == 0 && flags & ROLLBACK_CROSS)
-        return keeping->precious && blobs >= 0
-                   ? keep_edited(restore, target, blobs)
-                   : 0;
-    if (rc == 0)
-        keeping->keep = keep_foreign(ic, step, dir, restore, target, blobs);
-    return rc;
-}
-
 /* Once more without what a redo would need: room, or the last inodes, which are
  * still in the trash if it could not be made. What is kept stays kept. */
 static gboolean run_without_redo(struct ic *ic, struct step *step, int dir,
                                  unsigned flags, struct redo_target *target,
-                                 int blobs, struct keeping *keeping)
+                                 int blobs, struct rollback_keep *keeping)
 {
     g_autoptr(restore_auto) restore = NULL;
 
@@ -371,30 +192,17 @@ static gboolean run_without_redo(struct ic *ic, struct step *step, int dir,
     restore = restore_new(ic->log, step, dir, ic->root->fd, ic->held, flags,
                           NULL);
     return restore &&
-           prepare_keeping(ic, step, dir, flags, restore, target, blobs,
-                           keeping) == 0 &&
+           rollback_keep_prepare(ic, step, dir, flags, restore, target, blobs,
+                                 keeping) == 0 &&
            restore_run(restore, NULL);
 }
 
-/* The redo's folder has what must be kept, and there can be no redo. */
-static bool keeps_whole(const struct keeping *keeping, unsigned flags,
-                        const struct restore *restore,
-                        const struct redo_target *target)
-{
-    if (target->dir < 0)
-        return false;
-    if (!(flags & ROLLBACK_CROSS))
-        return keeping->keep >= 0;
-    return keeping->precious &&
-           (restore_has_lost(restore) || restore_has_remade(restore));
-}
-
 static gboolean finish(struct ic *ic, int dir, struct step *step,
-                       unsigned flags, const struct keeping *keeping,
+                       unsigned flags, const struct rollback_keep *keeping,
                        struct restore *restore, struct redo_target *target,
                        struct ic_rollback_result *result, GError **error)
 {
-    bool whole = keeps_whole(keeping, flags, restore, target);
+    bool whole = rollback_keeps_redo(keeping, flags, restore, target);
     int rc;
 
     places_note_restored(ic->inodes, ic->dev, ic->root->fd, step);
@@ -410,7 +218,8 @@ static gboolean finish(struct ic *ic, int dir, struct step *step,
 }
 
 static bool may_keep(struct ic *ic, const struct step *step,
-                     const struct keeping *keeping, int rc, GError **error)
+                     const struct rollback_keep *keeping, int rc,
+                     GError **error)
 {
     if (rc == 0)
         return true;
@@ -434,7 +243,7 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     g_autoptr(GError) cause = NULL;
     struct redo_target target;
-    struct keeping keeping = { .keep = -1 };
+    struct rollback_keep keeping = { .keep = -1 };
     struct progress progress;
     bool done;
     int rc;
@@ -446,8 +255,8 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
     rc = prepare_redo(ic, step, dir, flags, restore, keeping.precious, &target);
     if (!may_keep(ic, step, &keeping, rc, error))
         return FALSE;
-    rc = prepare_keeping(ic, step, dir, flags, restore, &target, blobs,
-                         &keeping);
+    rc = rollback_keep_prepare(ic, step, dir, flags, restore, &target, blobs,
+                               &keeping);
     if (rc < 0) {
         redo_close(&target);
         return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);

@@ -235,6 +235,10 @@ const int64_t *undo_log_redos(struct undo_log *log, size_t *ret_count);
 /* redo/<seq>, opened: the caller's fd, or -errno. */
 int undo_log_open_redo(struct undo_log *log, int64_t seq);
 
+/* wal/inverse goes to damaged/: it cannot be used, and has what is nowhere else.
+ * 0 or -errno. */
+int undo_log_set_inverse_aside(struct undo_log *log);
+
 /* Make wal/inverse with an empty blobs/; open it; remove it (0 also if there
  * is none). fds are the caller's. 0, or an fd, or -errno. */
 int undo_log_create_inverse(struct undo_log *log, int *ret_dirfd);

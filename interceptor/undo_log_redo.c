@@ -104,6 +104,13 @@ int undo_log_move_inverse(struct undo_log *log, int dirfd)
     return 0;
 }
 
+int undo_log_set_inverse_aside(struct undo_log *log)
+{
+    fd_auto int to = undo_log_open_subdir(log->dir, "damaged");
+
+    return to < 0 ? to : undo_log_move_inverse(log, to);
+}
+
 int undo_log_drop_inverse(struct undo_log *log)
 {
     int rc = undo_log_move_to_trash(log, log->wal, INVERSE, 0);
