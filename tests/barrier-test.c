@@ -19,78 +19,12 @@
 
 /* ---- what the watcher sees ----------------------------------------------- */
 
-/* Another process, in the folder. */
-static void shell(struct edits *f, const char *command)
-{
-    const char *argv[] = { "/bin/sh", "-c", command, NULL };
-    g_autoptr(GError) error = NULL;
-    int status;
-
-    g_spawn_sync(f->w->share, (char **)argv, NULL, G_SPAWN_DEFAULT, NULL, NULL,
-                 NULL, NULL, &status, &error);
-    g_assert_no_error(error);
-    g_assert_cmpint(status, ==, 0);
-}
-
-/* A new array of the history's barriers. */
-static json_t *barriers(struct edits *f)
-{
-    json_t *answer = world_request(f->w, "history", NULL);
-    json_t *list = json_incref(json_object_get(answer, "barriers"));
-    char *shown = json_dumps(list, JSON_COMPACT);
-
-    g_test_message("barriers: %s", shown);
-    free(shown);
-    json_decref(answer);
-    return list;
-}
-
-/* What has happened until now is noted. */
-static void barriers_seen(struct edits *f)
-{
-    json_decref(barriers(f));
-}
-
-static void no_barrier(struct edits *f)
-{
-    json_t *list = barriers(f);
-
-    g_assert_cmpuint(json_array_size(list), ==, 0);
-    json_decref(list);
-}
-
-/* Some barrier names the path. */
-static void has_barrier(struct edits *f, const char *path)
-{
-    json_t *list = barriers(f), *barrier;
-    bool found = false;
-    size_t i;
-
-    json_array_foreach(list, i, barrier)
-    {
-        found = found ||
-                edits_has_path(json_object_get(barrier, "paths"), path);
-    }
-    g_assert_true(found);
-    json_decref(list);
-}
-
-static void one_barrier(struct edits *f, const char *path)
-{
-    json_t *list = barriers(f);
-
-    g_assert_cmpuint(json_array_size(list), ==, 1);
-    g_assert_true(edits_has_path(
-        json_object_get(json_array_get(list, 0), "paths"), path));
-    json_decref(list);
-}
-
 static void event(struct edits *f)
 {
     json_t *payload, *pid;
 
     edits_client_step(f, "file", "new");
-    shell(f, "echo mine > other");
+    edits_shell(f, "echo mine > other");
     payload = f->w->backend->wait_event(f->w, "event.external_modification");
     pid = json_object_get(payload, "pid");
     g_assert_true(edits_has_path(json_object_get(payload, "paths"), "other"));
@@ -104,7 +38,7 @@ static void event(struct edits *f)
 static void crossing(struct edits *f)
 {
     edits_client_step(f, "dir/sub/file", "new");
-    shell(f, "echo mine > dir/sub/file; mv dir moved; mkdir dir");
+    edits_shell(f, "echo mine > dir/sub/file; mv dir moved; mkdir dir");
     edits_refused(f, "dir/sub/file");
     edits_refused(f, "dir");
     edits_refused(f, "moved");
@@ -114,10 +48,10 @@ static void crossing(struct edits *f)
 static void crossing_forced(struct edits *f)
 {
     edits_client_step(f, "file", "new");
-    shell(f, "echo mine > file");
+    edits_shell(f, "echo mine > file");
     edits_forced(f, "file");
     edits_assert_text(f, "file", "old");
-    no_barrier(f);
+    edits_no_barrier(f);
 }
 
 static void visible(struct edits *f)
@@ -125,8 +59,8 @@ static void visible(struct edits *f)
     json_t *list, *barrier;
 
     edits_client_step(f, "file", "new");
-    shell(f, "echo mine > file");
-    list = barriers(f);
+    edits_shell(f, "echo mine > file");
+    list = edits_barriers(f);
     barrier = json_array_get(list, 0);
     g_assert_cmpuint(json_array_size(list), ==, 1);
     g_assert_cmpstr(json_string_value(json_object_get(barrier, "type")), ==,
@@ -139,7 +73,7 @@ static void visible(struct edits *f)
     /* It is not forgotten. */
     f->w->backend->stop(f->w);
     g_assert_true(world_start(f->w));
-    one_barrier(f, "file");
+    edits_one_barrier(f, "file");
     edits_refused(f, "file");
 }
 
@@ -150,7 +84,7 @@ static void own_changes(struct edits *f)
     void *handle;
 
     g_assert_cmpint(b->mkdir(f->w, "new", 0755), ==, 0);
-    no_barrier(f); /* takes in what has happened: it is watched by now */
+    edits_no_barrier(f); /* takes in what has happened: it is watched by now */
     edits_client_put(f, "new/a", O_CREAT, "a");
     g_assert_cmpint(b->rename(f->w, "new", "newer", 0), ==, 0);
     g_assert_cmpint(b->link(f->w, "newer/a", "newer/b"), ==, 0);
@@ -165,9 +99,9 @@ static void own_changes(struct edits *f)
     handle = b->open(f->w, "file", O_RDWR);
     g_assert_cmpint(b->write(f->w, handle, "late", 4, 0), ==, 0);
     b->close(f->w, handle);
-    no_barrier(f);
+    edits_no_barrier(f);
     json_decref(world_undo(f->w, 2));
-    no_barrier(f);
+    edits_no_barrier(f);
     world_assert_equal(f->w, f->before);
 }
 
@@ -180,37 +114,23 @@ static void before_redo(struct edits *f)
     g_assert_cmpint(f->w->backend->mkdir(f->w, "made", 0755), ==, 0);
     json_decref(world_close_step(f->w, id));
     edits_undone(f);
-    shell(f, "mkdir made; rmdir made");
+    edits_shell(f, "mkdir made; rmdir made");
     world_refused(f->w, "redo", edits_undo_payload(false), ERROR_UNDO_BARRIER);
     answer = world_request(f->w, "redo", edits_undo_payload(true));
     g_assert_true(edits_warns(answer, "made"));
     json_decref(answer);
     edits_undone(f);
-    no_barrier(f);
-}
-
-/* What comes and goes leaves nothing that could be found by comparing. */
-static void made_and_edited(struct edits *f, const char *dir)
-{
-    g_autofree char *command = g_strdup_printf("echo > %s/x; rm %s/x", dir,
-                                               dir);
-    int64_t id = world_step(f->w);
-
-    g_assert_cmpint(f->w->backend->mkdir(f->w, dir, 0755), ==, 0);
-    json_decref(world_close_step(f->w, id));
-    barriers_seen(f);
-    shell(f, command);
-    barriers_seen(f);
+    edits_no_barrier(f);
 }
 
 static void several(struct edits *f)
 {
     json_t *list;
 
-    made_and_edited(f, "one");
-    made_and_edited(f, "two");
+    edits_make_and_edit(f, "one");
+    edits_make_and_edit(f, "two");
     edits_client_step(f, "file", "three");
-    list = barriers(f);
+    list = edits_barriers(f);
     g_assert_cmpuint(json_array_size(list), ==, 2);
     json_decref(list);
     world_refused(f->w, "rollback", json_pack("{s:i}", "steps", 3),
@@ -222,190 +142,10 @@ static void several(struct edits *f)
     edits_undone(f);
     edits_refused(f, "two/x");
     edits_forced(f, "two/x");
-    one_barrier(f, "one/x");
+    edits_one_barrier(f, "one/x");
     edits_refused(f, "one/x");
     edits_forced(f, "one/x");
-    no_barrier(f);
-}
-
-/* ---- what overlaps, and what does not ------------------------------------ */
-
-/* So many steps are undone, or previewed, and a warning names the path. */
-static void goes(struct edits *f, const char *request, int steps,
-                 const char *path)
-{
-    json_t *answer = world_request(f->w, request,
-                                   json_pack("{s:i}", "steps", steps));
-
-    g_assert_true(edits_warns(answer, path));
-    g_assert_cmpuint(json_array_size(json_object_get(answer, "barriers")), ==,
-                     0);
-    json_decref(answer);
-}
-
-static void beside(struct edits *f)
-{
-    shell(f, "mkdir .git");
-    edits_client_step(f, "file", "new");
-    edits_client_step(f, "dir/file", "new");
-    barriers_seen(f);
-    shell(f, "echo mine > .git/index");
-    barriers_seen(f);
-    shell(f, "mv linked moved; echo mine > dir/beside");
-    goes(f, "preview", 1, ".git/index");
-    goes(f, "preview", 2, "dir/beside");
-    goes(f, "rollback", 2, ".git/index");
-    edits_assert_text(f, "file", "old");
-    edits_assert_text(f, "dir/file", "old");
-    edits_assert_text(f, ".git/index", "mine\n");
-    edits_assert_text(f, "dir/beside", "mine\n");
-    edits_assert_text(f, "moved", "old");
-    json_decref(world_request(f->w, "redo", json_pack("{s:i}", "steps", 2)));
-    edits_assert_text(f, "file", "new");
-}
-
-/* One step at a time, as if it were the only one. */
-static void of_older(struct edits *f)
-{
-    made_and_edited(f, "one");
-    edits_client_step(f, "file", "new");
-    shell(f, "echo > one/y; rm one/y");
-    goes(f, "rollback", 1, "one/y");
-    edits_assert_text(f, "file", "old");
-    edits_refused(f, "one/y");
-    edits_forced(f, "one/x");
-    no_barrier(f);
-}
-
-static void of_newer(struct edits *f)
-{
-    shell(f, "echo mine > other");
-    edits_client_step(f, "file", "new");
-    shell(f, "echo mine > another");
-    barriers_seen(f);
-    edits_client_step(f, "another", "new");
-    edits_undone(f);
-    edits_assert_text(f, "another", "mine\n");
-    goes(f, "rollback", 1, "another");
-}
-
-/* Force goes over what is in the way of that step, and no further. */
-static void forced_for_one(struct edits *f)
-{
-    made_and_edited(f, "one");
-    made_and_edited(f, "two");
-    shell(f, "echo > one/y; rm one/y");
-    edits_forced(f, "two/x");
-    f->w->backend->stop(f->w);
-    g_assert_true(world_start(f->w));
-    has_barrier(f, "one/x");
-    has_barrier(f, "one/y");
-    edits_refused(f, "one/y");
-    edits_forced(f, "one/x");
-    no_barrier(f);
-}
-
-/* There and back again, so that comparing finds nothing. */
-static void renamed_above(struct edits *f)
-{
-    edits_client_step(f, "dir/sub/file", "new");
-    shell(f, "mv dir moved; mv moved dir");
-    edits_refused(f, "dir");
-    edits_assert_text(f, "dir/sub/file", "new");
-}
-
-static void below_moved(struct edits *f)
-{
-    int64_t id = world_step(f->w);
-
-    g_assert_cmpint(f->w->backend->rename(f->w, "dir", "moved", 0), ==, 0);
-    json_decref(world_close_step(f->w, id));
-    barriers_seen(f);
-    shell(f, "echo mine > moved/sub/mine");
-    edits_refused(f, "moved/sub/mine");
-}
-
-static void at_removed(struct edits *f)
-{
-    int64_t id = world_step(f->w);
-
-    g_assert_cmpint(f->w->backend->unlink(f->w, "file"), ==, 0);
-    json_decref(world_close_step(f->w, id));
-    barriers_seen(f);
-    shell(f, "mkdir file; echo mine > file/x; rm -r file");
-    edits_refused(f, "file");
-}
-
-/* The step has changed it by a name that is gone: no record leads to the other
- * one. */
-static void other_name(struct edits *f)
-{
-    int64_t id = world_step(f->w);
-
-    edits_client_put(f, "link", 0, "new");
-    g_assert_cmpint(f->w->backend->unlink(f->w, "link"), ==, 0);
-    json_decref(world_close_step(f->w, id));
-    shell(f, "echo mine > linked");
-    edits_refused(f, "linked");
-    edits_assert_text(f, "linked", "mine\n");
-}
-
-/* Edited while the step was open, so that the step has noted it as its own. */
-static void other_name_during(struct edits *f)
-{
-    int64_t id = world_step(f->w);
-
-    edits_client_put(f, "link", 0, "new");
-    barriers_seen(f);
-    shell(f, "echo mine > linked");
-    barriers_seen(f);
-    json_decref(world_close_step(f->w, id));
-    edits_refused(f, "linked");
-    edits_assert_text(f, "linked", "mine\n");
-}
-
-static void keep(struct ic *ic, const char *path)
-{
-    struct ic_barrier *barrier = barrier_new(g_get_real_time(), true);
-
-    barrier_add_path(barrier, path);
-    pthread_rwlock_wrlock(&ic->gate);
-    outside_keep(ic, barrier);
-    pthread_rwlock_unlock(&ic->gate);
-}
-
-/* Of too many the log keeps some, but none is lost without a word. */
-static void crowd(struct edits *f)
-{
-    struct ic *ic = f->w->backend->engine(f->w);
-
-    if (!ic) {
-        g_test_skip("the engine is in another process");
-        return;
-    }
-    made_and_edited(f, "one");
-    edits_client_step(f, "file", "new");
-    for (int i = 0; i < 500; i++)
-        keep(ic, i % 2 ? ".git/index" : ".git/index.lock");
-    goes(f, "preview", 1, ".git/index");
-    for (int i = 0; i < 97; i++) {
-        g_autofree char *path = g_strdup_printf("other%d", i);
-
-        keep(ic, path);
-    }
-    goes(f, "preview", 1, "and 94 more"); /* than five of these 99 paths */
-    for (int i = 0; i < 50; i++) {
-        g_autofree char *path = g_strdup_printf("more%d", i);
-
-        keep(ic, path);
-    }
-    keep(ic, "file");
-    world_refused(f->w, "rollback", edits_undo_payload(false),
-                  ERROR_UNDO_BARRIER);
-    f->w->backend->stop(f->w);
-    g_assert_true(world_start(f->w));
-    world_refused(f->w, "rollback", edits_undo_payload(false),
-                  ERROR_UNDO_BARRIER);
+    edits_no_barrier(f);
 }
 
 static void overflow(struct edits *f)
@@ -421,7 +161,7 @@ static void overflow(struct edits *f)
     watch_lose(ic->watch);
     warning = f->w->backend->wait_event(f->w, "event.warning");
     json_decref(warning);
-    list = barriers(f);
+    list = edits_barriers(f);
     g_assert_cmpuint(json_array_size(list), ==, 1);
     g_assert_cmpint(
         json_integer_value(json_object_get(json_array_get(list, 0), "more")), >,
@@ -430,7 +170,7 @@ static void overflow(struct edits *f)
     world_refused(f->w, "rollback", edits_undo_payload(false),
                   ERROR_UNDO_BARRIER);
     /* It goes on to watch. */
-    shell(f, "echo mine > file");
+    edits_shell(f, "echo mine > file");
     edits_refused(f, "file");
     edits_forced(f, "not known");
 }
@@ -443,11 +183,11 @@ static void policy_warn(struct edits *f)
         f->w, "configure",
         json_pack("{s:s}", "external_modification_policy", "warn")));
     edits_client_step(f, "file", "new");
-    shell(f, "echo mine > other; echo mine > file");
+    edits_shell(f, "echo mine > other; echo mine > file");
     payload = f->w->backend->wait_event(f->w, "event.external_modification");
     g_assert_true(edits_has_path(json_object_get(payload, "paths"), "other"));
     json_decref(payload);
-    no_barrier(f);
+    edits_no_barrier(f);
     answer = world_undo(f->w, 1);
     g_assert_true(edits_warns(answer, "file"));
     json_decref(answer);
@@ -470,7 +210,7 @@ static void during(struct edits *f)
     int64_t id = world_step(f->w);
 
     edits_client_put(f, "file", 0, "new");
-    shell(f, "echo mine > file");
+    edits_shell(f, "echo mine > file");
     edits_client_put(f, "file", 0, "NEW");
     json_decref(world_close_step(f->w, id));
     edits_refused(f, "file");
@@ -486,8 +226,8 @@ static void followed(struct edits *f)
     g_assert_cmpint(b->mkdir(f->w, "new/sub", 0755), ==, 0);
     g_assert_cmpint(b->rename(f->w, "dir", "new/moved", 0), ==, 0);
     json_decref(world_close_step(f->w, id));
-    no_barrier(f);
-    shell(f, "echo mine > new/moved/sub/file; echo mine > new/sub/mine");
+    edits_no_barrier(f);
+    edits_shell(f, "echo mine > new/moved/sub/file; echo mine > new/sub/mine");
     edits_refused(f, "new/moved/sub/file");
     edits_refused(f, "new/sub/mine");
 }
@@ -516,7 +256,7 @@ static void overtaken(struct edits *f)
         g_assert_cmpint(b->mkdir(f->w, sub, 0755), ==, 0);
     }
     json_decref(world_close_step(f->w, id));
-    no_barrier(f);
+    edits_no_barrier(f);
     for (int i = 0; i < 20; i++) {
         g_autofree char *old = g_strdup_printf("old%d/sub/mine", i);
         g_autofree char *new = g_strdup_printf("new%d/sub/mine", i);
@@ -535,14 +275,14 @@ static void left(struct edits *f)
     g_autofree char *inside = world_host_path(f->w, "dir");
 
     g_assert_cmpint(rename(inside, away), ==, 0);
-    no_barrier(f); /* there is no step */
+    edits_no_barrier(f); /* there is no step */
     edits_client_step(f, "file", "new");
-    shell(f, "echo mine > ../away/file");
-    no_barrier(f);
+    edits_shell(f, "echo mine > ../away/file");
+    edits_no_barrier(f);
     g_assert_cmpint(rename(away, inside), ==, 0);
     edits_client_step(f, "other", "new");
-    shell(f, "echo mine > dir/sub/mine");
-    has_barrier(f, "dir/sub/mine");
+    edits_shell(f, "echo mine > dir/sub/mine");
+    edits_has_barrier(f, "dir/sub/mine");
 }
 
 /* The watcher that is used where the better one is not to be had. */
@@ -560,10 +300,10 @@ static void by_inotify(struct edits *f)
     own_changes(f);
     edits_client_step(f, "file", "new");
     g_usleep(100000); /* until nothing of ours can be meant any more */
-    no_barrier(f);
-    shell(f, "echo mine > dir/sub/mine");
-    one_barrier(f, "dir/sub/mine");
-    goes(f, "rollback", 1, "dir/sub/mine");
+    edits_no_barrier(f);
+    edits_shell(f, "echo mine > dir/sub/mine");
+    edits_one_barrier(f, "dir/sub/mine");
+    edits_goes(f, "rollback", 1, "dir/sub/mine");
 }
 
 /* A client may close what it wrote long after that. */
@@ -585,12 +325,12 @@ static void late_close(struct edits *f)
     g_assert_cmpint(b->write(f->w, handle, "new", 3, 0), ==, 0);
     json_decref(world_close_step(f->w, id));
     g_usleep(100000); /* until nothing of ours can be meant any more */
-    no_barrier(f);
+    edits_no_barrier(f);
     b->close(f->w, handle);
-    no_barrier(f);
+    edits_no_barrier(f);
     /* Others' counts. */
-    shell(f, "exec 3<>file; echo mine >&3");
-    one_barrier(f, "file");
+    edits_shell(f, "exec 3<>file; echo mine >&3");
+    edits_one_barrier(f, "file");
     edits_refused(f, "file");
 }
 
@@ -607,16 +347,6 @@ static const struct edits_case cases[] = {
     { "EB-07/overflow", overflow },
     { "EB-08/warn", policy_warn },
     { "EB-09/lock", policy_lock },
-    { "overlap/beside", beside },
-    { "overlap/of-an-older-step", of_older },
-    { "overlap/of-a-newer-step", of_newer },
-    { "overlap/forced-for-one-step", forced_for_one },
-    { "overlap/renamed-above", renamed_above },
-    { "overlap/below-a-moved-folder", below_moved },
-    { "overlap/at-a-removed-name", at_removed },
-    { "overlap/by-another-name", other_name },
-    { "overlap/by-another-name-during-the-step", other_name_during },
-    { "overlap/crowd", crowd },
     { "watch/during-a-step", during },
     { "watch/followed", followed },
     { "watch/overtaken", overtaken },

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -141,6 +142,100 @@ void edits_assert_text(struct edits *f, const char *path, const char *text)
 bool edits_is_watched(struct edits *f)
 {
     return f->w->backend == &world_mount || f->w->backend == &world_9p;
+}
+
+/* ---- barriers ------------------------------------------------------------ */
+
+/* Another process, in the folder. */
+void edits_shell(struct edits *f, const char *command)
+{
+    const char *argv[] = { "/bin/sh", "-c", command, NULL };
+    g_autoptr(GError) error = NULL;
+    int status;
+
+    g_spawn_sync(f->w->share, (char **)argv, NULL, G_SPAWN_DEFAULT, NULL, NULL,
+                 NULL, NULL, &status, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(status, ==, 0);
+}
+
+/* A new array of the history's barriers. */
+json_t *edits_barriers(struct edits *f)
+{
+    json_t *answer = world_request(f->w, "history", NULL);
+    json_t *list = json_incref(json_object_get(answer, "barriers"));
+    char *shown = json_dumps(list, JSON_COMPACT);
+
+    g_test_message("barriers: %s", shown);
+    free(shown);
+    json_decref(answer);
+    return list;
+}
+
+/* What has happened until now is noted. */
+void edits_barriers_seen(struct edits *f)
+{
+    json_decref(edits_barriers(f));
+}
+
+void edits_no_barrier(struct edits *f)
+{
+    json_t *list = edits_barriers(f);
+
+    g_assert_cmpuint(json_array_size(list), ==, 0);
+    json_decref(list);
+}
+
+/* Some barrier names the path. */
+void edits_has_barrier(struct edits *f, const char *path)
+{
+    json_t *list = edits_barriers(f), *barrier;
+    bool found = false;
+    size_t i;
+
+    json_array_foreach(list, i, barrier)
+    {
+        found = found ||
+                edits_has_path(json_object_get(barrier, "paths"), path);
+    }
+    g_assert_true(found);
+    json_decref(list);
+}
+
+void edits_one_barrier(struct edits *f, const char *path)
+{
+    json_t *list = edits_barriers(f);
+
+    g_assert_cmpuint(json_array_size(list), ==, 1);
+    g_assert_true(edits_has_path(
+        json_object_get(json_array_get(list, 0), "paths"), path));
+    json_decref(list);
+}
+
+void edits_goes(struct edits *f, const char *request, int steps,
+                const char *path)
+{
+    json_t *answer = world_request(f->w, request,
+                                   json_pack("{s:i}", "steps", steps));
+
+    g_assert_true(edits_warns(answer, path));
+    g_assert_cmpuint(json_array_size(json_object_get(answer, "barriers")), ==,
+                     0);
+    json_decref(answer);
+}
+
+/* What comes and goes leaves nothing that could be found by comparing. */
+void edits_make_and_edit(struct edits *f, const char *dir)
+{
+    g_autofree char *command = g_strdup_printf("echo > %s/x; rm %s/x", dir,
+                                               dir);
+    int64_t id = world_step(f->w);
+
+    g_assert_cmpint(f->w->backend->mkdir(f->w, dir, 0755), ==, 0);
+    json_decref(world_close_step(f->w, id));
+    edits_barriers_seen(f);
+    edits_shell(f, command);
+    edits_barriers_seen(f);
 }
 
 /* ---- the lot ------------------------------------------------------------- */

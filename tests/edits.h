@@ -71,4 +71,28 @@ void edits_assert_text(struct edits *f, const char *path, const char *text);
 /* Does a watcher of another process see what we do? */
 bool edits_is_watched(struct edits *f);
 
+/* ---- barriers ------------------------------------------------------------ */
+
+/* Run a line of the shell in the folder: another process. */
+void edits_shell(struct edits *f, const char *command);
+
+/* A new array of the history's barriers. */
+json_t *edits_barriers(struct edits *f);
+
+/* Until now, what has happened is noted. */
+void edits_barriers_seen(struct edits *f);
+
+/* There is none; some barrier names the path; one barrier does, and no other
+ * exists. */
+void edits_no_barrier(struct edits *f);
+void edits_has_barrier(struct edits *f, const char *path);
+void edits_one_barrier(struct edits *f, const char *path);
+
+/* So many steps are undone, or previewed, and a warning names the path. */
+void edits_goes(struct edits *f, const char *request, int steps,
+                const char *path);
+
+/* What comes and goes leaves nothing that could be found by comparing. */
+void edits_make_and_edit(struct edits *f, const char *dir);
+
 #endif

@@ -328,144 +328,10 @@ static void run_case(struct edits *f, const struct change *change,
         undo_and_redo(f, change, is_mixed(change, kind, large), edited);
 }
 
-/* ---- folders, and names that came and went ------------------------------- */
-
-static json_t *force(struct edits *f)
-{
-    return world_request(f->w, "rollback", edits_undo_payload(true));
-}
-
-/* The step made a name and removed it: what another process makes there later
- * is none of the step's. */
-static void temporary_name_stays(struct edits *f)
-{
-    int64_t id = world_step(f->w);
-
-    put(f, "temporary", O_CREAT, "by the step", 0);
-    put(f, "file", O_TRUNC, "by the step", 0);
-    g_assert_cmpint(f->w->backend->unlink(f->w, "temporary"), ==, 0);
-    json_decref(world_close_step(f->w, id));
-    edits_write(f, "temporary", "theirs");
-    json_decref(force(f));
-    edits_assert_text(f, "temporary", "theirs");
-    edits_assert_text(f, "file", "old");
-}
-
-static void change_in_folder(struct edits *f)
-{
-    int64_t id = world_step(f->w);
-
-    put(f, "dir/file", O_TRUNC, "by the step", 0);
-    put(f, "dir/new", O_CREAT, "by the step", 0);
-    g_assert_cmpint(f->w->backend->unlink(f->w, "dir/gone"), ==, 0);
-    json_decref(world_close_step(f->w, id));
-}
-
-static void host_remove_folder(struct edits *f)
-{
-    g_autofree char *dir = world_host_path(f->w, "dir");
-    g_autofree char *command = g_strdup_printf("rm -r '%s'", dir);
-
-    g_assert_cmpint(system(command), ==, 0);
-}
-
-static void undo_in_folder(struct edits *f)
-{
-    json_decref(force(f));
-    edits_assert_text(f, "dir/file", "old");
-    edits_assert_text(f, "dir/gone", "old");
-    edits_assert_text(f, "dir/new", NULL);
-}
-
-static void removed_folder_comes_back(struct edits *f)
-{
-    g_autoptr(GPtrArray) edited = NULL;
-
-    change_in_folder(f);
-    host_remove_folder(f);
-    edited = world_snapshot(f->w);
-    undo_in_folder(f);
-    json_decref(world_request(f->w, "redo", NULL));
-    world_assert_equal(f->w, edited);
-}
-
-static void replaced_folder_is_used(struct edits *f)
-{
-    g_autofree char *dir = world_host_path(f->w, "dir");
-    g_autoptr(GPtrArray) edited = NULL;
-
-    change_in_folder(f);
-    host_remove_folder(f);
-    g_assert_cmpint(mkdir(dir, 0755), ==, 0);
-    edits_write(f, "dir/file", "theirs");
-    edits_write(f, "dir/other", "theirs");
-    edited = world_snapshot(f->w);
-    undo_in_folder(f);
-    edits_assert_text(f, "dir/other", "theirs");
-    json_decref(world_request(f->w, "redo", NULL));
-    world_assert_equal(f->w, edited);
-}
-
-static void moved_folder_stays_moved(struct edits *f)
-{
-    g_autofree char *dir = world_host_path(f->w, "dir");
-    g_autofree char *away = world_host_path(f->w, "away");
-
-    change_in_folder(f);
-    g_assert_cmpint(rename(dir, away), ==, 0);
-    undo_in_folder(f);
-    edits_assert_text(f, "away/file", "by the step");
-    edits_assert_text(f, "away/new", "by the step");
-}
-
-/* The file that a forced undo made anew is the one that older steps changed. */
-static void older_step_needs_no_force(struct edits *f)
-{
-    edits_client_step(f, "file", "one");
-    edits_client_step(f, "file", "two");
-    edits_replace(f, "file", "theirs");
-    json_decref(force(f));
-    edits_assert_text(f, "file", "one");
-    json_decref(world_undo(f->w, 1));
-    edits_assert_text(f, "file", "old");
-}
-
-/* Of a part of a large file the redo has only that part, too. */
-static void redo_keeps_what_has_no_place(struct edits *f)
-{
-    g_autofree char *large = g_strnfill(LARGE, 'o');
-    g_autofree char *part = g_strnfill(1000, 'S');
-    int64_t id;
-    json_t *answer;
-
-    put(f, "large", O_CREAT, large, 0);
-    id = world_step(f->w);
-    put(f, "large", 0, part, 1);
-    json_decref(world_close_step(f->w, id));
-    json_decref(world_undo(f->w, 1));
-    edits_remove(f, "large");
-    answer = world_request(f->w, "redo", edits_undo_payload(true));
-    assert_not_restored(answer, "large");
-    g_assert_true(has_aside(f, "SSSSSSSS"));
-}
-
-static const struct {
-    const char *name;
-    void (*run)(struct edits *f);
-} folders[] = {
-    { "a-temporary-name-stays", temporary_name_stays },
-    { "a-removed-folder-comes-back", removed_folder_comes_back },
-    { "a-replaced-folder-is-used", replaced_folder_is_used },
-    { "a-moved-folder-stays-moved", moved_folder_stays_moved },
-    { "redo-keeps-what-has-no-place", redo_keeps_what_has_no_place },
-    { "an-older-step-needs-no-force", older_step_needs_no_force },
-};
-
 /* ---- the lot ------------------------------------------------------------- */
 
 struct test {
     const struct world_backend *backend;
-    void (*run)(struct edits *f); /* NULL: by what follows */
     const struct change *change;
     enum edit_kind kind;
     bool large;
@@ -480,15 +346,9 @@ static void run_test(gconstpointer data)
 
     world_host_file(f.w, "file", text);
     world_host_file(f.w, "other", "old");
-    world_host_dir(f.w, "dir");
-    world_host_file(f.w, "dir/file", "old");
-    world_host_file(f.w, "dir/gone", "old");
     if (world_start(f.w)) {
         f.before = world_snapshot(f.w);
-        if (test->run)
-            test->run(&f);
-        else
-            run_case(&f, test->change, test->kind, test->large);
+        run_case(&f, test->change, test->kind, test->large);
         g_ptr_array_unref(f.before);
     }
     world_free(f.w);
@@ -508,18 +368,10 @@ static void add(const struct test *common)
 static void add_all(const struct world_backend *backend)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(changes) * EDITS * 2; i++) {
-        struct test test = { backend, NULL, &changes[i / (EDITS * 2)],
+        struct test test = { backend, &changes[i / (EDITS * 2)],
                              (enum edit_kind)(i / 2 % EDITS), i % 2 };
 
         add(&test);
-    }
-    for (size_t i = 0; i < G_N_ELEMENTS(folders); i++) {
-        struct test *test = g_new0(struct test, 1);
-        g_autofree char *path = g_strdup_printf("/forced-undo/%s/%s",
-                                                backend->name, folders[i].name);
-
-        *test = (struct test){ .backend = backend, .run = folders[i].run };
-        g_test_add_data_func_full(path, test, run_test, g_free);
     }
 }
 
