@@ -188,7 +188,7 @@ static gboolean decide(struct ic_rollback_result *result, guint first,
     return FALSE;
 }
 
-/* The step that goes as number i, the first being 0. */
+/* Return the seq of the i-th step that is undone or redone, from 0. */
 static int64_t going_seq(struct ic *ic, bool redo, unsigned i)
 {
     size_t count;
@@ -239,7 +239,7 @@ static void find_hits(struct ic *ic, bool redo, unsigned step,
     }
 }
 
-/* Who undoes should know of it all the same. */
+/* Report the barriers that do not block, as one warning. */
 static void tell_kept(GPtrArray *barriers, struct ic_rollback_result *result)
 {
     struct ic_barrier *all;
