@@ -168,15 +168,13 @@ bool rollback_has_rest(struct step *step, int blobs)
     return sys_dir_each(blobs, ".", is_left, &left) != 0;
 }
 
-int rollback_keep_rest(struct ic *ic, const struct step *step, bool whole,
+int rollback_keep_rest(struct ic *ic, const struct step *step,
                        const struct restore *restore,
                        struct ic_rollback_result *result)
 {
-    GPtrArray *orphans = restore_orphans(restore);
+    GPtrArray *orphans = restore ? restore_orphans(restore) : NULL;
     struct undo_log_name name;
-    int rc = whole
-                 ? undo_log_set_aside_whole(ic->log, step->id, step->seq, &name)
-                 : undo_log_set_aside(ic->log, step->id, step->seq, &name);
+    int rc = undo_log_set_aside(ic->log, step->id, step->seq, &name);
 
     if (rc < 0)
         return rc;
@@ -186,7 +184,7 @@ int rollback_keep_rest(struct ic *ic, const struct step *step, bool whole,
                 "changed what it made; what the undo log has of that is in "
                 "%s/damaged/%s",
                 step->id, ic->undo_dir, name.text);
-    for (guint i = 0; result && i < orphans->len; i++)
+    for (guint i = 0; result && orphans && i < orphans->len; i++)
         outside_warn(result,
                      g_strdup_printf("step %" G_GINT64_FORMAT
                                      ": the old content of %s is in "

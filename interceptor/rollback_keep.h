@@ -37,10 +37,10 @@ bool rollback_keeps_redo(const struct rollback_keep *keep, unsigned flags,
  * lost (restore_lost.h). What cannot be looked at may be that. */
 bool rollback_has_rest(struct step *step, int blobs);
 
-/* Put the step's folder aside, with its inverse if whole: removing it would
- * destroy the only copy of something. result (may be NULL): for warnings. 0 or
- * -errno. */
-int rollback_keep_rest(struct ic *ic, const struct step *step, bool whole,
+/* Put the step's folder aside: removing it would destroy the only copy of
+ * something. restore: NULL if an earlier process restored it; result (may be
+ * NULL): for warnings. 0 or -errno. */
+int rollback_keep_rest(struct ic *ic, const struct step *step,
                        const struct restore *restore,
                        struct ic_rollback_result *result);
 

@@ -104,14 +104,15 @@ static int discard_undone(struct ic *ic, int dir, struct step *step,
         rc = outside_cross_barriers(ic, step, dir);
     if (rc < 0)
         return rc;
-    /* Killed from here on, a rollback finds all restored: that has no inverse.
-     */
+    /* A step with neither an inverse nor this mark is not being rolled back. */
     if (whole)
         rc = step_mark(dir, STEP_MARK_NO_REDO, atomic_load(&ic->durable.power));
+    if (rc == 0 && whole)
+        rc = undo_log_set_undone(ic->log);
     if (rc < 0)
         return rc;
     if (whole || (blobs >= 0 && rollback_has_rest(step, blobs)))
-        return rollback_keep_rest(ic, step, whole, restore, result);
+        return rollback_keep_rest(ic, step, restore, result);
     return undo_log_discard_wal(ic->log, step->id, step->seq, true);
 }
 
@@ -325,6 +326,39 @@ static unsigned flags_of_interrupted(struct ic *ic, int dir, struct step *step)
     return step_mark(dir, STEP_MARK_FORCED, sync) == 0 ? forced : 0;
 }
 
+/* All of it is restored, and an interrupted rollback had yet to put it aside.
+ */
+static gboolean put_undone_aside(struct ic *ic, int dir, struct step *step,
+                                 struct ic_step_info **ret_info, GError **error)
+{
+    struct ic_step_info *info = describe(ic, step, dir);
+    int rc;
+
+    undo_log_release_reserve(ic->log);
+    rc = rollback_keep_rest(ic, step, NULL, NULL);
+    undo_log_take_reserve(ic->log);
+    if (rc == 0)
+        rc = redo_drop_all(ic);
+    if (rc == 0 && ret_info)
+        *ret_info = g_steal_pointer(&info);
+    ic_step_info_free(info);
+    return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+}
+
+static gboolean undo_wal(struct ic *ic, int dir, struct step *step,
+                         struct ic_step_info **ret_info, GError **error)
+{
+    int undone = undo_log_is_undone(dir);
+    unsigned flags = RESTORE_DAMAGED | RESTORE_EDITED;
+
+    if (undone < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", undone);
+    if (undone)
+        return put_undone_aside(ic, dir, step, ret_info, error);
+    flags |= flags_of_interrupted(ic, dir, step);
+    return rollback_undo_step(ic, dir, step, flags, NULL, ret_info, error);
+}
+
 gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
                            GError **error)
 {
@@ -333,10 +367,7 @@ gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
     g_autoptr(GError) cause = NULL;
 
     if (rollback_load_step(ic, dir, true, &step, &cause) &&
-        rollback_undo_step(ic, dir, step,
-                           RESTORE_DAMAGED | RESTORE_EDITED |
-                               flags_of_interrupted(ic, dir, step),
-                           NULL, ret_info, &cause))
+        undo_wal(ic, dir, step, ret_info, &cause))
         return TRUE;
     /* What ERROR_BUSY means to who opens a log is that another has it. */
     if (error_code_of(cause) == ERROR_BUSY)

@@ -196,6 +196,15 @@ int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq,
 /* The same of a step that the history has already. */
 int undo_log_move_aside(struct undo_log *log, struct undo_log_name *ret_name);
 
+/* All of wal/in_progress is restored, and its inverse, which cannot be redone,
+ * may have the only copy of something: that goes into the step's folder, which
+ * records this at the same time. 0 or -errno. */
+int undo_log_set_undone(struct undo_log *log);
+
+/* dir: of wal/in_progress. 1 if all of it is restored and it only needs to be
+ * put aside, 0, or -errno. */
+int undo_log_is_undone(int dir);
+
 /* With its inverse, if there is one: what that keeps may be the only copy. */
 int undo_log_set_aside_whole(struct undo_log *log, int64_t id, int64_t seq,
                              struct undo_log_name *ret_name);

@@ -25,6 +25,9 @@ static const char *const kept[] = {
     "lost+found", UNDO_LOG_DISCARDED, UNDO_LOG_MARKER
 };
 
+/* The inverse of a step of which all is restored. */
+#define UNDONE "undone"
+
 static bool is_in(const char *const *names, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++) {
@@ -118,19 +121,37 @@ int undo_log_discard(struct undo_log *log)
     return rc;
 }
 
+static int move_into_step(struct undo_log *log, const char *name)
+{
+    fd_auto int wal = undo_log_open_wal(log);
+
+    return wal < 0 ? wal : undo_log_move_inverse(log, wal, name);
+}
+
+int undo_log_set_undone(struct undo_log *log)
+{
+    return move_into_step(log, UNDONE);
+}
+
+int undo_log_is_undone(int dir)
+{
+    struct stat st;
+    int rc = sys_stat_name(dir, UNDONE, &st);
+
+    return rc == -ENOENT ? 0 : rc < 0 ? rc : 1;
+}
+
 int undo_log_set_aside_whole(struct undo_log *log, int64_t id, int64_t seq,
                              struct undo_log_name *ret_name)
 {
-    fd_auto int wal = undo_log_open_wal(log);
-    int rc = wal < 0 ? wal : undo_log_move_inverse(log, wal);
+    int rc = move_into_step(log, "inverse");
 
     return rc < 0 ? rc : undo_log_set_aside(log, id, seq, ret_name);
 }
 
 int undo_log_give_up(struct undo_log *log, int64_t id, int64_t seq)
 {
-    fd_auto int wal = undo_log_open_wal(log);
-    int rc = wal < 0 ? wal : undo_log_move_inverse(log, wal);
+    int rc = move_into_step(log, "inverse");
     struct undo_log_name name;
 
     if (rc == 0)

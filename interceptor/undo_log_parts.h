@@ -119,8 +119,9 @@ int undo_log_commit_from(struct undo_log *log, const char *name,
  * file "version" in it need not be one. 0 or -errno. */
 int undo_log_check_names(struct undo_log *log);
 
-/* wal/inverse, if there is one, becomes dirfd/inverse. 0 or -errno. */
-int undo_log_move_inverse(struct undo_log *log, int dirfd);
+/* wal/inverse, if there is one, becomes dirfd/name, or if that exists, a name
+ * made of it. 0 or -errno. */
+int undo_log_move_inverse(struct undo_log *log, int dirfd, const char *name);
 
 /* Read the folder redo/. */
 int undo_log_find_redos(struct undo_log *log);

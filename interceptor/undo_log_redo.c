@@ -88,13 +88,13 @@ int undo_log_create_inverse(struct undo_log *log, int *ret_dirfd)
     return rc;
 }
 
-int undo_log_move_inverse(struct undo_log *log, int dirfd)
+int undo_log_move_inverse(struct undo_log *log, int dirfd, const char *name)
 {
-    int rc = sys_rename_noreplace(log->wal, INVERSE, dirfd, INVERSE);
+    int rc = sys_rename_noreplace(log->wal, INVERSE, dirfd, name);
 
     /* A try that was killed has moved one there. */
     for (int n = 1; rc == -EEXIST && n < INT16_MAX; n++) {
-        g_autofree char *fresh = g_strdup_printf(INVERSE ".%d", n);
+        g_autofree char *fresh = g_strdup_printf("%s.%d", name, n);
 
         rc = sys_rename_noreplace(log->wal, INVERSE, dirfd, fresh);
     }
@@ -108,7 +108,7 @@ int undo_log_set_inverse_aside(struct undo_log *log)
 {
     fd_auto int to = undo_log_open_subdir(log->dir, "damaged");
 
-    return to < 0 ? to : undo_log_move_inverse(log, to);
+    return to < 0 ? to : undo_log_move_inverse(log, to, INVERSE);
 }
 
 int undo_log_drop_inverse(struct undo_log *log)
