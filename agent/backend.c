@@ -10,6 +10,7 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/child.h"
 #include "agent/child_log.h"
@@ -153,6 +154,36 @@ static gboolean poll_sockets(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
+/* As in a rootless container: the guest's root is us, everybody else is nobody,
+ * and giving files away, which chown(2) lets root alone do, is ignored. So is
+ * each change of a group: a file in a folder with the set-group-ID bit may have
+ * one that is not ours to give back. */
+static void add_id_rules(GPtrArray *argv, const char *option, unsigned own,
+                         const char *more)
+{
+    enum { NOBODY = 65534 };
+    const uint64_t ids = (uint64_t)1 << 32;
+
+    g_ptr_array_add(argv, g_strdup_printf("%s=host:%u:0:1", option, own));
+    g_ptr_array_add(argv, g_strdup_printf("%s=%s", option, more));
+    if (own > 0)
+        g_ptr_array_add(argv, g_strdup_printf("%s=squash-host:0:%d:%u", option,
+                                              NOBODY, own));
+    g_ptr_array_add(argv,
+                    g_strdup_printf("%s=squash-host:%u:%d:%" G_GUINT64_FORMAT,
+                                    option, own + 1, NOBODY, ids - own - 1));
+}
+
+static void add_own_ids(GPtrArray *argv)
+{
+    g_ptr_array_add(argv,
+                    g_strdup_printf("--translate-uid=guest:0:%u:1", geteuid()));
+    add_id_rules(argv, "--translate-uid", geteuid(),
+                 "ignore-guest:1:4294967295");
+    add_id_rules(argv, "--translate-gid", getegid(),
+                 "ignore-guest:0:4294967295");
+}
+
 static char **build_argv(const struct backend_config *config)
 {
     const char *const common[] = {
@@ -178,6 +209,8 @@ static char **build_argv(const struct backend_config *config)
         g_ptr_array_add(argv, g_strdup("--allow-suid"));
     if (config->allow_devices)
         g_ptr_array_add(argv, g_strdup("--allow-devices"));
+    if (geteuid() != 0 && !config->host_ids)
+        add_own_ids(argv);
     g_ptr_array_add(argv, NULL);
     return (char **)g_ptr_array_free(argv, FALSE);
 }

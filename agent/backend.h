@@ -23,6 +23,7 @@ struct backend_config {
     const char *shared_dir;
     const char *undo_dir; /* NULL: no undo */
     bool read_only, allow_suid, allow_devices;
+    bool host_ids; /* else the guest's root is who starts the server */
     enum ic_outside_policy outside_policy;
     const char *fs_socket;      /* QEMU connects there */
     const char *control_socket; /* the undo engine's */

@@ -190,5 +190,7 @@ json_t *cli_machine_payload(const struct cli_machine *machine)
         json_object_set_new(payload, "allow_suid", json_true());
     if (machine->allow_devices)
         json_object_set_new(payload, "allow_devices", json_true());
+    if (machine->host_ids)
+        json_object_set_new(payload, "host_ids", json_true());
     return payload;
 }

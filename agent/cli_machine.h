@@ -17,7 +17,7 @@ struct cli_machine {
     struct cli_place place;
     char *image, *accel, *backend, *kernel, *initrd, *network;
     gint64 memory;
-    gboolean no_network, force_share, allow_suid, allow_devices;
+    gboolean no_network, force_share, allow_suid, allow_devices, host_ids;
 };
 
 void cli_machine_clear(struct cli_machine *machine);
@@ -107,6 +107,13 @@ void cli_machine_clear(struct cli_machine *machine);
           G_OPTION_ARG_NONE,                                                   \
           &(machine)->allow_devices,                                           \
           "let the guest make device nodes in the folder",                     \
+          NULL },                                                              \
+        { "host-ids",                                                          \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_NONE,                                                   \
+          &(machine)->host_ids,                                                \
+          "show the guest the owners that files have here",                    \
           NULL },                                                              \
     {                                                                          \
         "no-network", 0, 0, G_OPTION_ARG_NONE, &(machine)->no_network,         \

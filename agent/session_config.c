@@ -26,6 +26,7 @@ static const char *const fields[] = {
     "external_modification_policy",
     "allow_suid",
     "allow_devices",
+    "host_ids",
     "undo",
     "safeguard",
     "agent_command",
@@ -263,6 +264,8 @@ struct session_config *session_config_parse(json_t *payload, GError **error)
                                   error) &&
         message_get_optional_bool(payload, "allow_devices",
                                   &config->allow_devices, error) &&
+        message_get_optional_bool(payload, "host_ids", &config->host_ids,
+                                  error) &&
         parse_vm(config, payload, error) &&
         parse_agent(config, payload, error) &&
         parse_force(config, payload, error) &&

@@ -26,7 +26,7 @@ struct session_config {
     enum backend_kind backend;
     struct network_policy network;
     enum ic_outside_policy outside_policy;
-    gboolean allow_suid, allow_devices; /* of the file servers */
+    gboolean allow_suid, allow_devices, host_ids; /* of the file servers */
 
     unsigned memory_mb, boot_timeout_s;
     unsigned cpus; /* 0: as many as suit the accelerator */

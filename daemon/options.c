@@ -178,7 +178,11 @@ gboolean daemon_options_apply(struct daemon_options *options,
         options->uid_map = g_strjoinv(",", raw->uid_maps);
     if (raw->gid_maps)
         options->gid_map = g_strjoinv(",", raw->gid_maps);
-    return set_fd("--fd", raw->listen_fd, &options->listen_fd, error) &&
+    return id_map_add_all(&options->ids.users, "--translate-uid",
+                          raw->translate_uid, error) &&
+           id_map_add_all(&options->ids.groups, "--translate-gid",
+                          raw->translate_gid, error) &&
+           set_fd("--fd", raw->listen_fd, &options->listen_fd, error) &&
            set_fd("--interceptor-fd", raw->interceptor_fd,
                   &options->interceptor_fd, error) &&
            set_outside_policy(options, raw->outside_policy, error) &&
@@ -383,6 +387,12 @@ static void add_sandbox_entries(GOptionContext *context,
           ":INSIDE:OUTSIDE:COUNT:" },
         { "gid-map", 0, 0, G_OPTION_ARG_STRING_ARRAY, &raw->gid_maps,
           "The same of groups", ":INSIDE:OUTSIDE:COUNT:" },
+        { "translate-uid", 0, 0, G_OPTION_ARG_STRING_ARRAY, &raw->translate_uid,
+          "Other numbers for the guest's users: guest, host, squash-guest, "
+          "squash-host, map, forbid-guest, ignore-guest",
+          "TYPE:FROM:TO:COUNT" },
+        { "translate-gid", 0, 0, G_OPTION_ARG_STRING_ARRAY, &raw->translate_gid,
+          "The same of groups", "TYPE:FROM:TO:COUNT" },
         { NULL }
     };
 
@@ -460,6 +470,8 @@ void daemon_raw_options_clear(struct daemon_raw_options *raw)
     g_free(raw->seccomp);
     g_strfreev(raw->uid_maps);
     g_strfreev(raw->gid_maps);
+    g_strfreev(raw->translate_uid);
+    g_strfreev(raw->translate_gid);
     g_free(raw->listen_fd);
     g_free(raw->interceptor_fd);
 }
@@ -474,4 +486,5 @@ void daemon_options_clear(struct daemon_options *options)
     g_free(options->modcaps);
     g_free(options->uid_map);
     g_free(options->gid_map);
+    id_maps_clear(&options->ids);
 }

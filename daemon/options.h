@@ -15,6 +15,7 @@
 
 #include "common/log.h"
 #include "common/sandbox.h"
+#include "daemon/id_map.h"
 #include "interceptor/interceptor.h"
 
 enum { DAEMON_MIN_FILES = 128, DAEMON_MAX_FILES = 1000000 };
@@ -35,6 +36,7 @@ struct daemon_options {
     bool syslog;                    /* messages go there */
     struct sandbox_options sandbox; /* borrows from this struct */
     char *modcaps, *uid_map, *gid_map;
+    struct id_maps ids; /* of clients */
     char *socket_group; /* NULL: the socket is for its owner */
     int file_limit;     /* of open files; 0: as it is */
     enum ic_file_handles file_handles;
@@ -45,7 +47,7 @@ struct daemon_raw_options {
     char *log_level, *outside_policy;
     char *max_log_size, *max_step_size, *max_steps;
     char *durability, *file_handles, *sandbox, *seccomp;
-    char **uid_maps, **gid_maps;
+    char **uid_maps, **gid_maps, **translate_uid, **translate_gid;
     char *listen_fd, *interceptor_fd;
     gboolean debug, read_only, allow_suid, allow_devices, print_version, syslog;
     GArray *entries; /* GOptionEntry, zero at the end: all; NULL: none yet */

@@ -30,13 +30,14 @@ static void fill_birth(struct p9_request *request, struct ic_inode *inode)
 
 static void fill_attributes(struct p9_request *request, const struct stat *st)
 {
+    const struct id_maps *ids = &request->server->config.ids;
     struct p9_message *r = &request->r;
 
     r->rgetattr.valid = P9_GETATTR_BASIC;
     r->rgetattr.qid = p9_request_qid(request, st);
     r->rgetattr.mode = st->st_mode;
-    r->rgetattr.uid = st->st_uid;
-    r->rgetattr.gid = st->st_gid;
+    r->rgetattr.uid = id_map_to_guest(ids->users, st->st_uid);
+    r->rgetattr.gid = id_map_to_guest(ids->groups, st->st_gid);
     r->rgetattr.nlink = st->st_nlink;
     r->rgetattr.rdev = st->st_rdev;
     r->rgetattr.size = (uint64_t)st->st_size;
@@ -137,6 +138,8 @@ int p9_op_setattr(struct p9_request *request)
 
     if (r == 0)
         r = convert(m, fid, &attr);
+    if (r == 0)
+        r = id_maps_to_owner(&request->server->config.ids, &attr);
     if (r == 0 && attr.valid == 0 && (m->setattr.valid & P9_SETATTR_CTIME) &&
         !S_ISLNK(p9_request_type(request, fid)))
         r = touch(request, fid, &attr);

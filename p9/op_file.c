@@ -163,14 +163,16 @@ static int create(struct p9_request *request, struct p9_fid *dir,
     const struct p9_message *m = &request->m;
     struct p9_server *server = request->server;
     const struct p9_profile *profile = server->config.profile;
-    struct ic_cred cred = p9_request_cred(dir, m->lcreate.gid);
+    struct ic_cred cred;
     struct p9_new new = p9_request_new(request, dir, name, &cred,
                                        m->lcreate.mode & 07777);
     uint32_t flags = m->lcreate.flags;
     bool cut = (flags & P9_OPEN_TRUNC) && dir->uid != 0;
-    int r = profile->create(server->profile, &new,
-                            host_flags(flags) & ~(cut ? O_TRUNC : 0), made);
+    int r = p9_request_cred(request, dir, m->lcreate.gid, &cred);
 
+    if (r == 0)
+        r = profile->create(server->profile, &new,
+                            host_flags(flags) & ~(cut ? O_TRUNC : 0), made);
     if (r < 0)
         return r;
     /* Opening a folder to read it succeeds; as a file that is made it must

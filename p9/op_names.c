@@ -37,9 +37,10 @@ int p9_op_mkdir(struct p9_request *request)
 
     if (r < 0)
         return r;
-    cred = p9_request_cred(dir, m->mkdir.gid);
+    r = p9_request_cred(request, dir, m->mkdir.gid, &cred);
     new = p9_request_new(request, dir, name, &cred, m->mkdir.mode & 07777);
-    r = server->config.profile->make_dir(server->profile, &new, &made);
+    if (r == 0)
+        r = server->config.profile->make_dir(server->profile, &new, &made);
     p9_request_put(dir);
     return reply_made(request, r, &made);
 }
@@ -60,10 +61,12 @@ int p9_op_mknod(struct p9_request *request)
     r = p9_request_new_name(request, m->mknod.fid, &m->mknod.name, &dir, name);
     if (r < 0)
         return r;
-    cred = p9_request_cred(dir, m->mknod.gid);
+    r = p9_request_cred(request, dir, m->mknod.gid, &cred);
     new = p9_request_new(request, dir, name, &cred, m->mknod.mode);
-    r = server->config.profile->make_node(
-        server->profile, &new, makedev(m->mknod.major, m->mknod.minor), &made);
+    if (r == 0)
+        r = server->config.profile->make_node(
+            server->profile, &new, makedev(m->mknod.major, m->mknod.minor),
+            &made);
     p9_request_put(dir);
     return reply_made(request, r, &made);
 }
@@ -90,10 +93,11 @@ int p9_op_symlink(struct p9_request *request)
                             name);
     if (r < 0)
         return r;
-    cred = p9_request_cred(dir, m->symlink.gid);
+    r = p9_request_cred(request, dir, m->symlink.gid, &cred);
     new = p9_request_new(request, dir, name, &cred, 0777);
-    r = server->config.profile->make_symlink(server->profile, &new, text,
-                                             &made);
+    if (r == 0)
+        r = server->config.profile->make_symlink(server->profile, &new, text,
+                                                 &made);
     p9_request_put(dir);
     return reply_made(request, r, &made);
 }

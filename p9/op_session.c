@@ -18,9 +18,10 @@ int p9_op_auth(struct p9_request *request)
 
 /* By number, as 9P2000.L says; a name only where it is a number, too, or
  * root's: the host's users are out of sight. */
-static uid_t user_of(const struct p9_message *m)
+static uid_t user_of(const struct p9_server *server, const struct p9_message *m)
 {
     const struct p9_string *name = &m->attach.uname;
+    uid_t own = id_map_to_guest(server->config.ids.users, geteuid());
     uint64_t uid = 0;
 
     if (m->attach.uid != P9_NO_UID)
@@ -29,10 +30,10 @@ static uid_t user_of(const struct p9_message *m)
         return 0;
     for (uint16_t i = 0; i < name->len && i < 10; i++) {
         if (name->at[i] < '0' || name->at[i] > '9')
-            return geteuid();
+            return own;
         uid = uid * 10 + (uint64_t)(name->at[i] - '0');
     }
-    return name->len == 0 || name->len > 10 || uid >= P9_NO_UID ? geteuid()
+    return name->len == 0 || name->len > 10 || uid >= P9_NO_UID ? own
                                                                 : (uid_t)uid;
 }
 
@@ -93,7 +94,7 @@ int p9_op_attach(struct p9_request *request)
     fid = p9_fid_new(request->fids, root, NULL, NULL);
     if (!fid)
         return -ENFILE;
-    fid->uid = user_of(m);
+    fid->uid = user_of(request->server, m);
     return p9_fids_add(request->fids, m->attach.fid, fid);
 }
 

@@ -54,7 +54,15 @@ static gboolean set_mknod(struct p9_options *options, const char *value,
 static gboolean set_profile(struct p9_options *options, const char *value,
                             GError **error)
 {
+    const struct id_maps *ids = &options->daemon.ids;
+
     options->server.profile = p9_profile_find(value ? value : "posix", error);
+    if (options->server.profile && options->server.profile->has_overlay &&
+        (ids->users || ids->groups))
+        return daemon_options_fail(error,
+                                   "--profile=%s has owners of its own; leave "
+                                   "--translate-uid and --translate-gid out",
+                                   options->server.profile->name);
     return options->server.profile != NULL;
 }
 
@@ -120,6 +128,7 @@ static gboolean apply_raw(struct p9_options *options,
     if (!daemon_options_apply(&options->daemon, &raw->daemon, error))
         return FALSE;
     server->read_only = options->daemon.read_only;
+    server->ids = options->daemon.ids;
     return options->daemon.print_version ||
            (set_msize(options, raw->msize_max, error) &&
             set_number("--max-connections", raw->max_connections,

@@ -190,12 +190,14 @@ int p9_request_new_name(const struct p9_request *request, uint32_t id,
     return r;
 }
 
-struct ic_cred p9_request_cred(const struct p9_fid *fid, uint32_t gid)
+int p9_request_cred(const struct p9_request *request, const struct p9_fid *dir,
+                    uint32_t gid, struct ic_cred *ret_cred)
 {
-    return (struct ic_cred){
-        .uid = fid->uid,
-        .gid = gid == P9_NO_UID ? getegid() : gid,
-    };
+    const struct id_maps *ids = &request->server->config.ids;
+    uint32_t own = id_map_to_guest(ids->groups, getegid());
+
+    return id_maps_to_cred(ids, dir->uid, gid == P9_NO_UID ? own : gid,
+                           ret_cred);
 }
 
 struct p9_new p9_request_new(struct p9_request *request,

@@ -111,7 +111,10 @@ int p9_request_new_name(const struct p9_request *request, uint32_t id,
                         const struct p9_string *name, struct p9_fid **ret_fid,
                         char ret_name[NAME_MAX + 1]);
 
-struct ic_cred p9_request_cred(const struct p9_fid *fid, uint32_t gid);
+/* Whose a file will be that is made through the folder's fid, in the group
+ * gid, or if that is P9_NO_UID, in the server's. 0 or -EPERM. */
+int p9_request_cred(const struct p9_request *request, const struct p9_fid *dir,
+                    uint32_t gid, struct ic_cred *ret_cred);
 
 /* For the profile; borrows all. */
 struct p9_new p9_request_new(struct p9_request *request,

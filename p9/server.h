@@ -22,6 +22,7 @@
 #include <stdatomic.h>
 
 #include "daemon/file_locks.h"
+#include "daemon/id_map.h"
 #include "daemon/parked.h"
 #include "p9/buffers.h"
 #include "p9/pool.h"
@@ -33,7 +34,8 @@ struct p9_server_config {
     unsigned max_connections; /* 1 or more */
     unsigned threads;         /* of the pool; 1 or more */
     bool read_only;
-    bool no_mknod; /* Tmknod makes nothing but regular files */
+    bool no_mknod;      /* Tmknod makes nothing but regular files */
+    struct id_maps ids; /* of clients; borrowed */
     const struct p9_profile *profile;
     const char *overlay_dir; /* for p9_server_new(); NULL: none */
     const char *overlay_log; /* likewise, as in profile.h */

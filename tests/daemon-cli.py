@@ -208,13 +208,18 @@ def translations(place):
     """a wrong translation of ids is told with its option and what is wrong"""
     base = ("--shared-dir=" + place.share, "--socket-path=/nowhere/s")
     for option in ("--translate-uid", "--translate-gid"):
-        for rule, part in (("nonsense", "forbid-guest:FROM:COUNT"),
+        for rule, part in (("nonsense", "ignore-guest:FROM:COUNT"),
                            ("guest:4294967295:0:2", "ids end at 4294967295")):
             status, line = says(*base, option, rule)
             equal((rule, status), (rule, 2))
             contains(line, option + ": ")
             contains(line, rule)
             contains(line, part)
+    status, line = says("--translate-uid=map:0:1:1", "--profile=windows",
+                        "--overlay-dir=" + place.root, *base,
+                        program="stepback-9pd")
+    equal(status, 2)
+    contains(line, "--profile=windows has owners of its own")
     for rule in ("map:4294967295:0:1", "map:1:2:0"):
         status, line = says(*base, "--translate-uid=" + rule)
         equal((rule, status), (rule, 1))

@@ -205,6 +205,28 @@ static void test_owner(struct fixture *f, gconstpointer option)
     g_assert_cmphex(st.st_mode, ==, S_IFREG | 0755);
 }
 
+/* option: the host's 1234 is the client's 7. */
+static void test_translated(struct fixture *f, gconstpointer option)
+{
+    g_autofree char *path = g_build_filename(f->rig->share, "dir", NULL);
+    struct stat st;
+
+    if (getuid() != 0) {
+        g_test_skip("needs root");
+        return;
+    }
+    OK(p9_attach(f->client, 50, "", 7));
+    OK(p9_mkdir(f->client, 50, "dir", 0755));
+    OK(p9_stat(f->client, p9_fid(f, "dir"), &st));
+    g_assert_cmpuint(st.st_uid, ==, 7);
+    g_assert_cmpint(stat(path, &st), ==, 0);
+    g_assert_cmpuint(st.st_uid, ==, 1234);
+    g_assert_cmpint(chown(path, 0, 0), ==, 0);
+    OK(p9_chown(f, "dir", 7, P9_NO_UID));
+    g_assert_cmpint(stat(path, &st), ==, 0);
+    g_assert_cmpuint(st.st_uid, ==, 1234);
+}
+
 /* ---- sockets ------------------------------------------------------------- */
 
 static int run_daemon(const char *const *arguments)
@@ -284,6 +306,7 @@ int main(int argc, char **argv)
     ADD("walk-symlink", NULL, test_walk_symlink);
     ADD("long-names", NULL, test_long_names);
     ADD("owner", "--allow-suid", test_owner);
+    ADD("translated", "--translate-uid=map:7:1234:1", test_translated);
     g_test_add_func("/p9-session/options", test_listen_refused);
     g_test_add_func("/p9-session/connected-fd", test_connected_fd);
     return g_test_run();

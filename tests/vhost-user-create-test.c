@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "tests/fuse_client.h"
-#include "virtiofs/id_map.h"
+#include "daemon/id_map.h"
 
 #define ROOT     FUSE_ROOT_ID
 #define OK(call) g_assert_cmpint((call), ==, 0)
@@ -100,6 +100,7 @@ static void test_rules(void)
     g_assert_true(id_map_add(map, "squash-host:2000:8:10", &error));
     g_assert_true(id_map_add(map, "forbid-guest:300:1", &error));
     g_assert_true(id_map_add(map, "map:4294967295:5000:1", &error));
+    g_assert_true(id_map_add(map, "ignore-guest:400:10", &error));
     for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
         g_assert_false(id_map_add(map, wrong[i], &error));
         g_assert_nonnull(error);
@@ -112,6 +113,8 @@ static void test_rules(void)
     OK(id_map_to_host(map, 249, &id));
     g_assert_cmpuint(id, ==, 7);
     g_assert_cmpint(id_map_to_host(map, 300, &id), ==, -EPERM);
+    g_assert_cmpint(id_map_to_host(map, 409, &id), ==, 1);
+    OK(id_map_to_host(map, 410, &id));
     OK(id_map_to_host(map, 4294967295u, &id));
     g_assert_cmpuint(id, ==, 5000);
     g_assert_cmpuint(id_map_to_guest(map, 1009), ==, 109);
@@ -127,6 +130,8 @@ static void test_translated(void)
     static const char *const arguments[] = { "--translate-uid=map:1000:2000:10",
                                              "--translate-uid",
                                              "forbid-guest:7000:1",
+                                             "--translate-uid",
+                                             "ignore-guest:8000:1",
                                              "--translate-gid",
                                              "squash-guest:0:3000:100000",
                                              "--translate-gid",
@@ -157,6 +162,12 @@ static void test_translated(void)
     g_assert_cmpint(mkdir_as(client, 7000, 9, ROOT, "e", 0755, 0, &entry), ==,
                     -EPERM);
     g_assert_cmpuint(host_stat(client, "e").st_mode, ==, 0);
+    in.uid = 8000;
+    OK(fuse_client_setattr(client, entry.nodeid, &in, &attr));
+    g_assert_cmpuint(attr.uid, ==, 1001);
+    g_assert_cmpuint(host_stat(client, "d").st_uid, ==, 2001);
+    OK(mkdir_as(client, 8000, 9, ROOT, "f", 0755, 0, &entry));
+    g_assert_cmpuint(host_stat(client, "f").st_uid, ==, geteuid());
     client_free(client);
 }
 

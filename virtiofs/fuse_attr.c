@@ -70,18 +70,6 @@ static struct ic_setattr convert_setattr(const struct fuse_setattr_in *in)
     return attr;
 }
 
-static int translate_owner(const struct fuse_server *server,
-                           struct ic_setattr *attr)
-{
-    int r = 0;
-
-    if (attr->valid & IC_SET_UID)
-        r = id_map_to_host(server->config.uid_map, attr->uid, &attr->uid);
-    if (r == 0 && attr->valid & IC_SET_GID)
-        r = id_map_to_host(server->config.gid_map, attr->gid, &attr->gid);
-    return r;
-}
-
 static bool is_bad_time(const struct timespec *t)
 {
     return t->tv_nsec != UTIME_NOW &&
@@ -112,7 +100,7 @@ int fuse_op_setattr(struct fuse_server *server, struct fuse_request *request,
     /* UTIME_OMIT must not come in as a number of nanoseconds. */
     if (attr.size < 0 || is_bad_time(&attr.atime) || is_bad_time(&attr.mtime))
         return -EINVAL;
-    r = translate_owner(server, &attr);
+    r = id_maps_to_owner(&server->config.ids, &attr);
     if (r < 0)
         return r;
     if ((attr.valid & IC_SET_SIZE) && fuse_cut_is_long(request, node->inode))
@@ -155,8 +143,8 @@ static void fill_statx(const struct fuse_server *server, const struct stat *st,
         .mask = STATX_BASIC_STATS,
         .blksize = (uint32_t)st->st_blksize,
         .nlink = (uint32_t)st->st_nlink,
-        .uid = id_map_to_guest(server->config.uid_map, st->st_uid),
-        .gid = id_map_to_guest(server->config.gid_map, st->st_gid),
+        .uid = id_map_to_guest(server->config.ids.users, st->st_uid),
+        .gid = id_map_to_guest(server->config.ids.groups, st->st_gid),
         .mode = (uint16_t)st->st_mode,
         .ino = st->st_ino,
         .size = (uint64_t)st->st_size,
@@ -231,8 +219,7 @@ int fuse_op_access(struct fuse_server *server, struct fuse_request *request,
     r = ic_stat(server->ic, node->inode, &st);
     if (r < 0)
         return r;
-    st.st_uid = id_map_to_guest(server->config.uid_map, st.st_uid);
-    st.st_gid = id_map_to_guest(server->config.gid_map, st.st_gid);
+    id_maps_to_guest(&server->config.ids, &st);
     return in->mask & ~granted_access(&request->head, &st) ? -EACCES : 0;
 }
 

@@ -29,14 +29,12 @@ int fuse_create_begin(struct fuse_server *server, struct fuse_request *request,
                       struct fuse_node *dir, uint32_t umask,
                       struct ic_cred *ret_cred)
 {
-    const struct fuse_server_config *config = &server->config;
     int r = fd_reserve_room(server->ic);
 
     *ret_cred = (struct ic_cred){ 0 };
     if (r == 0)
-        r = id_map_to_host(config->uid_map, request->head.uid, &ret_cred->uid);
-    if (r == 0)
-        r = id_map_to_host(config->gid_map, request->head.gid, &ret_cred->gid);
+        r = id_maps_to_cred(&server->config.ids, request->head.uid,
+                            request->head.gid, ret_cred);
     if (r < 0)
         return r;
     /* Else the client has applied it already. */

@@ -16,10 +16,10 @@
 #include <stdbool.h>
 #include <sys/uio.h>
 
+#include "daemon/id_map.h"
 #include "daemon/parked.h"
 #include "interceptor/interceptor.h"
 #include "virtiofs/fuse_request.h"
-#include "virtiofs/id_map.h"
 #include "virtiofs/xattr_map.h"
 
 /* How long the client may trust what it knows. */
@@ -43,10 +43,10 @@ struct fuse_server_config {
     bool no_readdirplus, no_killpriv, announce_submounts;
     bool writeback; /* the client's cache may write later; not with a log */
     bool posix_acl; /* the client enforces ACLs, and umasks are ours */
-    bool security_label;                    /* it labels what it makes */
-    const struct id_map *uid_map, *gid_map; /* borrowed; NULL: numbers stay */
-    bool posix_locks; /* the client's fcntl() locks are locks of the host */
-    bool flocks;      /* its flock() locks, too */
+    bool security_label; /* it labels what it makes */
+    struct id_maps ids;  /* borrowed */
+    bool posix_locks;    /* the client's fcntl() locks are locks of the host */
+    bool flocks;         /* its flock() locks, too */
 };
 
 struct fuse_server;

@@ -16,7 +16,7 @@
 struct raw_options {
     struct daemon_raw_options daemon;
     char *cache, *xattr_map;
-    char **sub_options, **translate_uid, **translate_gid;
+    char **sub_options;
     gboolean no_readdirplus, no_killpriv, nothing;
     gboolean posix_acl, security_label, posix_locks, flocks, writeback,
         announce_submounts;
@@ -67,7 +67,7 @@ static gboolean check(const struct options *options, GError **error)
         return daemon_options_fail(
             error, "--writeback and --undo-dir exclude each other: what the "
                    "guest has not written yet would belong to no step");
-    if (options->server.posix_acl && (options->uid_map || options->gid_map))
+    if (options->server.posix_acl && (daemon->ids.users || daemon->ids.groups))
         return daemon_options_fail(
             error, "--posix-acl excludes --translate-uid and --translate-gid: "
                    "the ids in ACLs would not be translated");
@@ -102,20 +102,6 @@ static void bound_cache(struct options *options)
     }
 }
 
-static gboolean add_translations(struct id_map **map, const char *option,
-                                 char **rules, GError **error)
-{
-    for (; rules && *rules; rules++) {
-        if (!*map)
-            *map = id_map_new();
-        if (!id_map_add(*map, *rules, error)) {
-            g_prefix_error(error, "%s: ", option);
-            return FALSE;
-        }
-    }
-    return TRUE;
-}
-
 static gboolean set_pool_size(struct options *options, int size, GError **error)
 {
     if (size < 0 || size > QUEUE_POOL_MAX_THREADS)
@@ -142,14 +128,9 @@ static gboolean apply_raw(struct options *options,
         !options_set_cache(options, raw->cache, error) ||
         !set_pool_size(options, raw->pool_size, error) ||
         !daemon_options_apply(&options->daemon, &raw->daemon, error) ||
-        !options_set_xattr_map(options, raw->xattr_map, error) ||
-        !add_translations(&options->uid_map, "--translate-uid",
-                          raw->translate_uid, error) ||
-        !add_translations(&options->gid_map, "--translate-gid",
-                          raw->translate_gid, error))
+        !options_set_xattr_map(options, raw->xattr_map, error))
         return FALSE;
-    options->server.uid_map = options->uid_map;
-    options->server.gid_map = options->gid_map;
+    options->server.ids = options->daemon.ids;
     if (options->debug)
         options->daemon.log_level = MAX(options->daemon.log_level,
                                         LOG_LEVEL_DEBUG);
@@ -177,12 +158,6 @@ static void add_guest_entries(GOptionContext *context, struct options *options,
           "The guest enforces the files' ACLs", NULL },
         { "security-label", 0, 0, G_OPTION_ARG_NONE, &raw->security_label,
           "New files get the labels that the guest gives them", NULL },
-        { "translate-uid", 0, 0, G_OPTION_ARG_STRING_ARRAY, &raw->translate_uid,
-          "Other numbers for the guest's users: guest, host, squash-guest, "
-          "squash-host, map, forbid-guest",
-          "TYPE:FROM:TO:COUNT" },
-        { "translate-gid", 0, 0, G_OPTION_ARG_STRING_ARRAY, &raw->translate_gid,
-          "The same of groups", "TYPE:FROM:TO:COUNT" },
         { "posix-lock", 0, 0, G_OPTION_ARG_NONE, &raw->posix_locks,
           "The guest's fcntl() locks are locks on the host, too", NULL },
         { "flock", 0, 0, G_OPTION_ARG_NONE, &raw->flocks,
@@ -287,8 +262,6 @@ struct options *options_parse(char **argv, GError **error)
     g_free(raw.cache);
     g_free(raw.xattr_map);
     g_strfreev(raw.sub_options);
-    g_strfreev(raw.translate_uid);
-    g_strfreev(raw.translate_gid);
     if (!ok)
         g_clear_pointer(&options, options_free);
     return options;
@@ -301,7 +274,5 @@ void options_free(struct options *options)
     daemon_options_clear(&options->daemon);
     g_free(options->mount_dir);
     xattr_map_free(options->xattr_map);
-    id_map_free(options->uid_map);
-    id_map_free(options->gid_map);
     g_free(options);
 }

@@ -22,7 +22,6 @@ struct options {
     /* It was to last longer than an undo log allows: what is so instead. */
     const char *cache_bounded;
     struct xattr_map *xattr_map;
-    struct id_map *uid_map, *gid_map; /* NULL: no translation */
     bool debug;
     struct vhost_user_config vhost_user;
 };
