@@ -8,6 +8,7 @@
 
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/clock.h"
 #include "interceptor/limits.h"
 #include "interceptor/steps.h"
 #include "interceptor/sys.h"
@@ -143,7 +144,7 @@ void ambient_close_quiet(struct ic *ic)
     g_autoptr(GError) error = NULL;
 
     pthread_rwlock_wrlock(&ic->gate);
-    if (engine_now_ms() - atomic_load(&ic->last_change_ms) >=
+    if (clock_ms() - atomic_load(&ic->last_change_ms) >=
             (int64_t)ic->ambient_ms &&
         !ambient_close_locked(ic, &error))
         log_error(LOG_UNDO, "%s", error->message);

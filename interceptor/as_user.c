@@ -14,12 +14,12 @@
  * already, with groups that are not known here; so the right to pass over
  * permission bits is kept, and that to set-group-ID bits: since Linux 6.0 the
  * client's kernel takes those away by itself where they must not be. */
-int as_user_begin(const struct ic *ic, const struct ic_cred *cred)
+int as_user_begin(bool may, const struct ic_cred *cred)
 {
     struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
     struct __user_cap_data_struct caps[2];
 
-    if (!ic->switch_ids || (cred->uid == 0 && cred->gid == 0))
+    if (!may || (cred->uid == 0 && cred->gid == 0))
         return 0;
     if (syscall(SYS_setresgid, -1, cred->gid, -1) < 0)
         return -errno;
@@ -38,9 +38,9 @@ int as_user_begin(const struct ic *ic, const struct ic_cred *cred)
     return 0;
 }
 
-void as_user_end(const struct ic *ic, const struct ic_cred *cred)
+void as_user_end(bool may, const struct ic_cred *cred)
 {
-    if (!ic->switch_ids || (cred->uid == 0 && cred->gid == 0))
+    if (!may || (cred->uid == 0 && cred->gid == 0))
         return;
     syscall(SYS_setresuid, -1, 0, -1);
     syscall(SYS_setresgid, -1, 0, -1);

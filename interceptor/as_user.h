@@ -8,10 +8,13 @@
 #ifndef INTERCEPTOR_AS_USER_H
 #define INTERCEPTOR_AS_USER_H
 
-#include "interceptor/engine.h"
+#include <stdbool.h>
 
-/* 0 or -errno; then nothing has changed. */
-int as_user_begin(const struct ic *ic, const struct ic_cred *cred);
-void as_user_end(const struct ic *ic, const struct ic_cred *cred);
+#include "interceptor/interceptor.h"
+
+/* may: this process has the right to; else the files are its own, and nothing
+ * is done. 0 or -errno; then nothing has changed. */
+int as_user_begin(bool may, const struct ic_cred *cred);
+void as_user_end(bool may, const struct ic_cred *cred);
 
 #endif

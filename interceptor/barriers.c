@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/json_bytes.h"
-#include "interceptor/report.h"
+#include "interceptor/json_time.h"
 #include "interceptor/step.h"
 
 enum { NAMED = 5 /* paths in a description */ };
@@ -210,7 +210,7 @@ json_t *barrier_to_json(const struct ic_barrier *barrier)
 {
     return json_pack(
         "{s:s, s:o, s:o, s:I, s:o, s:o, s:b, s:o}", "type", "barrier",
-        "timestamp", report_time_to_json(barrier->noticed_us), "paths",
+        "timestamp", json_time_from_us(barrier->noticed_us), "paths",
         paths_to_json(barrier), "more", (json_int_t)barrier->more, "pid",
         barrier->pid ? json_integer(barrier->pid) : json_null(), "process",
         process_to_json(barrier), "watched", barrier->watched, "after_step",

@@ -9,7 +9,7 @@
 #include <sys/vfs.h>
 #include <time.h>
 
-#include "interceptor/meta.h"
+#include "interceptor/clock.h"
 #include "interceptor/sys.h"
 
 static bool is_overlay(int fd)
@@ -26,6 +26,6 @@ int64_t birth_of_name(int dirfd, const char *name)
 
     if (is_overlay(dirfd) || sys_birth_name(dirfd, name, &born, &changed) < 0)
         return 0;
-    ns = meta_time(&born);
-    return ns <= meta_time(&changed) ? ns : 0;
+    ns = clock_ns(&born);
+    return ns <= clock_ns(&changed) ? ns : 0;
 }

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-/* meta_time() of the birth of what is at dirfd/name, or, with the name "", of
+/* clock_ns() of the birth of what is at dirfd/name, or, with the name "", of
  * what is open as dirfd, which may be O_PATH. 0: not known, as where the
  * filesystem does not say, or where a clock was set back after it. */
 int64_t birth_of_name(int dirfd, const char *name);

@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "interceptor/birth.h"
 #include "interceptor/capture_rights.h"
+#include "interceptor/clock.h"
 #include "interceptor/content.h"
 #include "interceptor/pack.h"
 #include "interceptor/sys.h"
@@ -130,7 +131,7 @@ int capture_binding(struct wal *wal, struct ic_inode *dir, const char *name,
         /* Untouched until now, so the step cannot have put it there: the
          * number was used again from outside. */
         before->flags &= ~(unsigned)STEP_CREATED;
-        step_note_seen(before, before->ino, meta_time(&now->st_ctim));
+        step_note_seen(before, before->ino, clock_ns(&now->st_ctim));
     }
     return step_record_binding(wal->step, known, name, before);
 }

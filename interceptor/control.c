@@ -330,6 +330,7 @@ static struct control *control_get(struct ic *ic)
     if (control)
         return control;
     control = ic->control = g_new0(struct control, 1);
+    ic->control_free = control_free;
     control->ic = ic;
     control->listen_fd = -1;
     control->clients = g_ptr_array_new();

@@ -20,6 +20,7 @@
 #include "common/proc_fd.h"
 #include "interceptor/ambient.h"
 #include "interceptor/barriers.h"
+#include "interceptor/clock.h"
 #include "interceptor/configure.h"
 #include "interceptor/limits.h"
 #include "interceptor/rights.h"
@@ -27,6 +28,7 @@
 #include "interceptor/steps.h"
 #include "interceptor/sys.h"
 #include "interceptor/thread.h"
+#include "interceptor/watching.h"
 
 enum { AMBIENT_MS = 5000 };
 
@@ -35,7 +37,7 @@ enum { AMBIENT_MS = 5000 };
 static bool ambient_is_due(struct ic *ic, const struct step *step)
 {
     return step->type == IC_STEP_AMBIENT &&
-           engine_now_ms() - atomic_load(&ic->last_change_ms) >=
+           clock_ms() - atomic_load(&ic->last_change_ms) >=
                (int64_t)ic->ambient_ms;
 }
 
@@ -378,7 +380,9 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
         return NULL;
     }
     if (serves_with_log(options)) {
-        ic->watch = watch_new(ic);
+        struct watch_host host = watching_host(ic);
+
+        ic->watch = watch_new(&host);
     }
     if (ic->undo_dir && !options->no_timer)
         ic->timer_runs = thread_start(&ic->timer, "undo-timer", run_timer,
@@ -391,7 +395,8 @@ void ic_close(struct ic *ic)
     if (!ic)
         return;
     safeguard_refuse(ic);
-    control_free(g_steal_pointer(&ic->control));
+    if (ic->control)
+        ic->control_free(g_steal_pointer(&ic->control));
     safeguard_clear(&ic->guard);
     stop_timer(ic);
     watch_free(g_steal_pointer(&ic->watch));

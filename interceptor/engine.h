@@ -23,7 +23,6 @@
 #include <stdatomic.h>
 
 #include "interceptor/capture.h"
-#include "interceptor/control.h"
 #include "interceptor/durable.h"
 #include "interceptor/events.h"
 #include "interceptor/folder.h"
@@ -94,7 +93,8 @@ struct ic {
     int uncounted; /* -errno: why held is not right, at the start; or 0 */
 
     struct ic_step_info *recovered; /* or NULL */
-    struct control *control;        /* or NULL */
+    struct control *control;        /* of control.c, or NULL, */
+    void (*control_free)(struct control *control); /* and its end */
 
     struct events *events;
     struct watch *watch; /* or NULL */
@@ -126,9 +126,6 @@ int engine_need_step(struct ic *ic);
 /* In a change: is what it destroys to be kept? Not without a log, nor in a
  * step that has become unprotected; it never is again in that step. */
 bool engine_captures(struct ic *ic);
-
-/* CLOCK_MONOTONIC_COARSE in ms. */
-int64_t engine_now_ms(void);
 
 /* A single path component that the client may name. */
 bool engine_is_name(const char *name);

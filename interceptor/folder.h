@@ -7,47 +7,17 @@
  * step's inode numbers and names there is none of its business, so nothing of a
  * step is undone, redone or finished but in its folder.
  *
- * That is told by the root's inode number, which is often given again at once;
- * so also by its birth, and on btrfs by the subvolume, as far as these are
- * known. An exact copy of a whole disk is the same folder to all of these.
+ * folder_mark.h says how that is told.
  */
 #ifndef INTERCEPTOR_FOLDER_H
 #define INTERCEPTOR_FOLDER_H
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 struct ic;
 struct ic_step_info;
 struct step;
-
-struct folder_mark {
-    /* Of the root: us since the epoch; 0: not known. On overlayfs it is another
-     * after the first change below the root, when that is copied up. */
-    int64_t born;
-    bool born_moves;
-
-    /* Of btrfs, as text; a snapshot has another. NULL: not known, or the log is
-     * in the same subvolume, and so whatever is a snapshot of one is of the
-     * other. */
-    char *subvolume;
-
-    char *path; /* where the folder was then; NULL: not known */
-};
-
-/* What is to be known of this root. born_moves: as above. path is copied. */
-void folder_mark_look(struct folder_mark *mark, int rootfd, bool born_moves,
-                      const char *path);
-
-void folder_mark_copy(struct folder_mark *mark, const struct folder_mark *from);
-void folder_mark_clear(struct folder_mark *mark);
-
-/* As members of the first line of a step's record; what is missing there is not
- * known. */
-void folder_mark_write(const struct folder_mark *mark, json_t *record);
-void folder_mark_read(struct folder_mark *mark, json_t *record);
 
 /* Was it the share that this step changed? */
 bool folder_is_of(const struct ic *ic, const struct step *step);

@@ -5,19 +5,12 @@
 #include <errno.h>
 #include <time.h>
 
+#include "interceptor/clock.h"
 #include "interceptor/engine.h"
 #include "interceptor/ambient.h"
 #include "interceptor/limits.h"
 #include "interceptor/redo.h"
 #include "interceptor/steps.h"
-
-int64_t engine_now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 void engine_init_gate(struct ic *ic)
 {
@@ -49,7 +42,7 @@ static int pass_gate(struct ic *ic)
 
 static void note_change(struct ic *ic)
 {
-    int64_t now = engine_now_ms();
+    int64_t now = clock_ms();
 
     /* Stored only when it moves, so that writers do not share the line. */
     if (atomic_load_explicit(&ic->last_change_ms, memory_order_relaxed) != now)
@@ -99,7 +92,7 @@ int engine_enter(struct ic *ic, struct ic_inode *inode)
 void engine_leave(struct ic *ic)
 {
     if (atomic_load_explicit(&ic->notes_leave, memory_order_relaxed))
-        atomic_store(&ic->last_leave_ms, engine_now_ms());
+        atomic_store(&ic->last_leave_ms, clock_ms());
     pthread_rwlock_unlock(&ic->gate);
 }
 

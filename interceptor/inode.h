@@ -139,6 +139,10 @@ static inline int inode_check(struct ic_inode *inode)
 /* It has, or had, so much data: a hint. */
 void inode_note_size(struct ic_inode *inode, off_t size);
 
+/* What stat(2) has just said of it: note what it tells of the inode, and leave
+ * the undo log's links out. */
+void inode_take_stat(struct ic_inode *inode, struct stat *inout_stat);
+
 struct inode_table_limits {
     unsigned max_open;            /* fds that are kept open with no reference */
     enum ic_file_handles handles; /* are inodes opened by them? */

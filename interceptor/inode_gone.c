@@ -44,3 +44,11 @@ int ic_inode_check_named(struct ic_inode *inode)
 
     return was_seen && inode_is_gone(inode) ? -ESTALE : 0;
 }
+
+void inode_take_stat(struct ic_inode *inode, struct stat *inout_stat)
+{
+    inode_note_size(inode, inout_stat->st_blocks * 512);
+    inout_stat->st_nlink -= MIN(
+        inout_stat->st_nlink,
+        atomic_load_explicit(&inode->log_links, memory_order_relaxed));
+}

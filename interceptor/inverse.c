@@ -8,6 +8,7 @@
 #include <fcntl.h>
 
 #include "common/fd.h"
+#include "interceptor/clock.h"
 #include "interceptor/inverse_parts.h"
 #include "interceptor/project.h"
 #include "interceptor/search.h"
@@ -77,7 +78,7 @@ static int add_binding(struct inverter *v, const struct survey_entry *dir,
             return rc;
         before = step_get_inode(v->step, now->st.st_ino);
         if (!S_ISDIR(now->st.st_mode))
-            step_note_seen(before, before->ino, meta_time(&now->st.st_ctim));
+            step_note_seen(before, before->ino, clock_ns(&now->st.st_ctim));
     }
     return step_record_binding(v->step, parent, name, before);
 }

@@ -60,16 +60,6 @@ bool engine_is_name(const char *name)
            strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* Of what was asked of the kernel: what the client is told, and what it tells
- * of the inode. */
-static void take_stat(struct ic_inode *inode, struct stat *st)
-{
-    inode_note_size(inode, st->st_blocks * 512);
-    st->st_nlink -= MIN(
-        st->st_nlink,
-        atomic_load_explicit(&inode->log_links, memory_order_relaxed));
-}
-
 static int lookup_by_opening(struct ic *ic, struct ic_inode *dir,
                              const char *name, struct ic_inode **ret_inode,
                              struct stat *ret_stat)
@@ -114,7 +104,7 @@ int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
         return rc;
     inode_note_found(inode);
     if (ret_stat) {
-        take_stat(inode, &st);
+        inode_take_stat(inode, &st);
         *ret_stat = st;
     }
     *ret_inode = inode;
@@ -154,7 +144,7 @@ int ic_lookup_lazy(struct ic *ic, struct ic_inode *dir, const char *name,
     if (rc < 0)
         return rc;
     inode_note_found(*ret_inode);
-    take_stat(*ret_inode, ret_stat);
+    inode_take_stat(*ret_inode, ret_stat);
     return 0;
 }
 
@@ -174,7 +164,7 @@ int ic_lookup_uncached(struct ic *ic, struct ic_inode *dir, const char *name,
     if (rc < 0)
         return rc;
     inode_note_found(inode);
-    take_stat(inode, ret_stat);
+    inode_take_stat(inode, ret_stat);
     *ret_inode = inode;
     return 0;
 }
@@ -230,7 +220,7 @@ int ic_stat(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat)
     int rc = sys_stat_fd(inode->fd, ret_stat);
 
     if (rc == 0)
-        take_stat(inode, ret_stat);
+        inode_take_stat(inode, ret_stat);
     return rc;
 }
 
@@ -259,7 +249,7 @@ int ic_stat_held(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat)
 
     if (!inode_try_use(inode)) {
         if (inode_stat_held(inode, ret_stat) == 0) {
-            take_stat(inode, ret_stat);
+            inode_take_stat(inode, ret_stat);
             return 0;
         }
         rc = ic_inode_use(ic, inode);

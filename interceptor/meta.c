@@ -17,6 +17,7 @@
 #include "common/crc32c.h"
 #include "common/json_bytes.h"
 #include "common/log.h"
+#include "interceptor/clock.h"
 #include "interceptor/rights.h"
 #include "interceptor/sys.h"
 
@@ -110,13 +111,6 @@ static int read_target(int fd, char **ret_target)
     return 0;
 }
 
-int64_t meta_time(const struct timespec *time)
-{
-    /* A client may set any time: unsigned, so that it may overflow. */
-    return (int64_t)((uint64_t)time->tv_sec * 1000000000U +
-                     (uint64_t)time->tv_nsec);
-}
-
 static struct project read_project(int fd)
 {
     struct project project = project_of_fd(fd);
@@ -136,7 +130,7 @@ int meta_read(int fd, struct meta **ret_meta)
     meta->uid = rights_uid(st.st_uid);
     meta->gid = rights_gid(st.st_gid);
     meta->mtime = st.st_mtim;
-    meta->changed = meta_time(&st.st_ctim);
+    meta->changed = clock_ns(&st.st_ctim);
     if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
         meta->rdev = st.st_rdev;
     if (S_ISLNK(st.st_mode))

@@ -27,7 +27,7 @@ struct meta {
     char *target;           /* symlinks, else NULL */
     GHashTable *xattrs;     /* name -> GBytes; NULL: there are none */
     struct project project; /* of a folder that gives it on; else zeroes */
-    int64_t changed; /* meta_time() of its ctime when read; not restored */
+    int64_t changed; /* clock_ns() of its ctime when read; not restored */
 };
 
 /* Read the metadata of the inode behind fd (of any kind, O_PATH too). 0 or
@@ -50,9 +50,6 @@ int meta_apply(const struct meta *meta, int fd);
 
 /* The same type, mode, owner and attributes? mtime only if with_mtime. */
 bool meta_equal(const struct meta *a, const struct meta *b, bool with_mtime);
-
-/* A time as one number, good for telling whether two are equal. */
-int64_t meta_time(const struct timespec *time);
 
 /* A checksum of mode and attributes. */
 uint32_t meta_digest(const struct meta *meta);

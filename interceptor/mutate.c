@@ -90,7 +90,7 @@ static int make_node(struct ic *ic, const struct ic_cred *cred, int dirfd,
                      const char *name, const struct node *node)
 {
     mode_t mode = node->mode & ~cred->umask;
-    int rc = as_user_begin(ic, cred);
+    int rc = as_user_begin(ic->switch_ids, cred);
 
     if (rc < 0)
         return rc;
@@ -100,7 +100,7 @@ static int make_node(struct ic *ic, const struct ic_cred *cred, int dirfd,
         rc = sys_symlinkat(node->target, dirfd, name);
     else
         rc = sys_mknodat(dirfd, name, mode, node->rdev);
-    as_user_end(ic, cred);
+    as_user_end(ic->switch_ids, cred);
     return rc;
 }
 
@@ -189,12 +189,12 @@ static int create_file(struct ic *ic, const struct ic_cred *cred,
                        struct ic_inode *dir, const char *name, int flags,
                        mode_t mode)
 {
-    int fd = as_user_begin(ic, cred);
+    int fd = as_user_begin(ic->switch_ids, cred);
 
     if (fd < 0)
         return fd;
     fd = sys_openat(dir->fd, name, flags, mode & 07777 & ~cred->umask);
-    as_user_end(ic, cred);
+    as_user_end(ic->switch_ids, cred);
     return fd;
 }
 

@@ -37,7 +37,7 @@ struct own;
 
 struct own_state {
     uint64_t ino;
-    int64_t changed; /* meta_time() of the ctime */
+    int64_t changed; /* clock_ns() of the ctime */
 };
 
 /* For the log in dirfd (borrowed). Nothing is read until it is needed. */

@@ -2,8 +2,8 @@
  *
  * post_state - the tree as a step left it, where it touched it.
  *
- * When a step is committed, what its survey (survey.h) found is written into
- * its manifest, a line a name, a directory before what is in it:
+ * When a step is committed, what a survey found is written into its manifest
+ * (post_survey.h), a line a name, a directory before what is in it:
  *     {"t":"p","i":2,"o":16877,"a":N,"u":0,"g":0}   line 0: the share's root
  *     {"t":"p","d":0,"n":"a","i":12,"o":33188,"a":N,"u":0,"g":0,"s":5,"m":T,
  *         "c":U}
@@ -27,7 +27,6 @@
 #include <stdbool.h>
 
 #include "interceptor/step.h"
-#include "interceptor/survey.h"
 
 struct post_state {
     const struct post_state *dir; /* NULL: the root */
@@ -41,10 +40,6 @@ struct post_state {
     bool found;             /* for who compares */
     bool closed;            /* the same: what is in there cannot be told */
 };
-
-/* Append the lines to the open step's manifest. 0 or -errno. */
-int post_state_write(struct step *step, const struct survey *survey,
-                     size_t *ret_count);
 
 /* Add a record to step->post; false if it makes no sense. */
 bool post_state_load(struct step *step, json_t *record);
@@ -64,16 +59,9 @@ void post_state_mark_vacant(struct step *step);
 const struct post_state *post_state_only_name(const struct step *step,
                                               const struct step_inode *inode);
 
-/* What is to be noted of a thing that is there. name and dir stay NULL. */
-struct post_state post_state_of(const struct survey_entry *entry);
-
-/* All entries of a survey, one for each name, a directory before what is in
- * it. A new array of borrowed struct survey_entry. */
-GPtrArray *post_state_entries(const struct survey *survey);
-
 /* A table that finds things by directory and name: of survey entries or of
- * post states, each by its own dir. Keys are made by post_state_spot() on the
- * caller's stack or borrowed from the heap. */
+ * post states, each by its own dir. Keys are on the caller's
+ * stack or borrowed from the heap. */
 struct post_spot {
     gconstpointer dir;
     const char *name;

@@ -4,7 +4,9 @@
  */
 #include "interceptor/progress.h"
 
-#include "interceptor/engine.h"
+#include <jansson.h>
+
+#include "interceptor/clock.h"
 
 enum { QUIET_MS = 1000, EVERY_MS = 500 };
 
@@ -15,7 +17,7 @@ void progress_start(struct progress *progress, struct events *events,
         .events = events,
         .operation = operation,
         .step_id = step_id,
-        .next_ms = engine_now_ms() + (quiet_ms ? quiet_ms : QUIET_MS),
+        .next_ms = clock_ms() + (quiet_ms ? quiet_ms : QUIET_MS),
     };
 }
 
@@ -37,7 +39,7 @@ void progress_step(struct progress *progress)
     progress->done++;
     if (!progress->events)
         return;
-    now = engine_now_ms();
+    now = clock_ms();
     if (now < progress->next_ms)
         return;
     progress->next_ms = now + EVERY_MS;

@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "interceptor/inverse.h"
 #include "interceptor/post_state.h"
+#include "interceptor/post_survey.h"
 #include "interceptor/redo.h"
 #include "interceptor/step_mark.h"
 #include "interceptor/sys.h"
@@ -152,7 +153,7 @@ static int write_post_state(struct ic *ic, struct step *step)
     json_t *end;
 
     if (rc == 0)
-        rc = post_state_write(step, survey, &count);
+        rc = post_survey_write(step, survey, &count);
     if (rc < 0)
         return rc;
     end = json_deep_copy(step->end);

@@ -50,9 +50,6 @@ void report_turn_round(struct ic_step_info *info);
 /* A member of its "changes". A new reference. */
 json_t *report_change_to_json(const struct ic_change *change);
 
-/* Microseconds since the epoch as RFC 3339, UTC. A new reference. */
-json_t *report_time_to_json(int64_t us);
-
 /* The effect report of the control protocol and the STDIO API: step_id, type,
  * command, exit_code, started, ended, duration_ms, undoable, affected_paths,
  * affected, counts (by kind of change), changes, truncated; of a denied step

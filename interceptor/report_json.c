@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/json_bytes.h"
+#include "interceptor/json_time.h"
 #include "interceptor/report.h"
 
 static const char *const change_names[] = {
@@ -136,16 +137,6 @@ struct ic_step_info *report_of_damaged(int64_t id)
     return info;
 }
 
-json_t *report_time_to_json(int64_t us)
-{
-    g_autoptr(GDateTime) when = g_date_time_new_from_unix_utc(us / 1000000);
-    g_autofree char *seconds = when ? g_date_time_format(when,
-                                                         "%Y-%m-%dT%H:%M:%S")
-                                    : g_strdup("?");
-
-    return json_sprintf("%s.%06dZ", seconds, (int)(us % 1000000));
-}
-
 static void add_affected_path(json_t *list, GHashTable *seen, const char *path)
 {
     if (json_array_size(list) < REPORT_MAX_CHANGES &&
@@ -180,8 +171,8 @@ json_t *report_to_json(const struct ic_step_info *info)
         "{s:I, s:s, s:i, s:o, s:o, s:I, s:b, s:o, s:I, s:o, s:o, s:b}",
         "step_id", (json_int_t)info->id, "type", step_type_name(info->type),
         "exit_code", info->exit_code, "started",
-        report_time_to_json(info->started_us), "ended",
-        report_time_to_json(info->ended_us), "duration_ms",
+        json_time_from_us(info->started_us), "ended",
+        json_time_from_us(info->ended_us), "duration_ms",
         (json_int_t)((info->ended_us - info->started_us) / 1000), "undoable",
         info->undoable, "affected_paths", affected_paths(info), "affected",
         (json_int_t)info->affected, "counts", counts_to_json(info), "changes",

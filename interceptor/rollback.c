@@ -15,6 +15,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/ambient.h"
+#include "interceptor/clock.h"
 #include "interceptor/outside.h"
 #include "interceptor/outside_note.h"
 #include "interceptor/progress.h"
@@ -54,7 +55,7 @@ void rollback_unlock_gate(struct ic *ic)
     GArray *stale = stale_take(ic);
 
     inode_table_end_move(ic->inodes);
-    atomic_store(&ic->last_leave_ms, engine_now_ms());
+    atomic_store(&ic->last_leave_ms, clock_ms());
     pthread_rwlock_unlock(&ic->gate);
     parking_end_rollback(&ic->parking);
     stale_tell(ic, stale); /* after what was parked is free to go on */

@@ -260,10 +260,12 @@ static int check_overwrite(struct ic *ic, struct ic_inode *inode, off_t from)
 {
     struct stat st;
     off_t size;
-    int rc = ic_stat(ic, inode, &st);
+    int rc = sys_stat_fd(inode->fd, &st);
 
-    if (rc == 0)
+    if (rc == 0) {
+        inode_take_stat(inode, &st);
         rc = begin_check(ic, SAFEGUARD_OVERWRITE);
+    }
     if (rc == 0)
         set_silent(ic, inode);
     if (rc <= 0)

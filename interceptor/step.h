@@ -63,7 +63,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "interceptor/folder.h"
+#include "interceptor/folder_mark.h"
 #include "interceptor/interceptor.h"
 #include "interceptor/journal.h"
 #include "interceptor/meta.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/json_bytes.h"
+#include "interceptor/clock.h"
 #include "interceptor/step.h"
 
 static int append(struct step *step, const char *text, size_t len)
@@ -166,7 +167,7 @@ int step_record_seen(struct step *step, struct step_inode *inode,
 {
     if (inode->flags & (STEP_SEEN | STEP_CREATED))
         return 0;
-    step_note_seen(inode, inode->ino, meta_time(&now->st_ctim));
+    step_note_seen(inode, inode->ino, clock_ns(&now->st_ctim));
     return append_object(step, json_pack("{s:s, s:I, s:I}", "t", "c", "i",
                                          (json_int_t)inode->recorded, "ct",
                                          (json_int_t)inode->seen.changed));

@@ -14,11 +14,13 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/ambient.h"
+#include "interceptor/clock.h"
 #include "interceptor/configure.h"
 #include "interceptor/limits.h"
 #include "interceptor/net_effect.h"
 #include "interceptor/outside_note.h"
 #include "interceptor/post_state.h"
+#include "interceptor/post_survey.h"
 #include "interceptor/report.h"
 #include "interceptor/sys.h"
 #include "interceptor/verify.h"
@@ -150,7 +152,7 @@ static int write_post(struct step *step, const struct survey *survey,
 {
     int64_t size = journal_size(step->journal);
     size_t count;
-    int rc = post_state_write(step, survey, &count);
+    int rc = post_survey_write(step, survey, &count);
 
     if (rc == 0)
         json_object_set_new(end, "post", json_integer((json_int_t)count));
@@ -426,7 +428,7 @@ gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
  * is still exiting): wait until there were none for a while. */
 static void wait_quiet(struct ic *ic, unsigned quiet_ms, unsigned max_ms)
 {
-    int64_t start = engine_now_ms(), now = start;
+    int64_t start = clock_ms(), now = start;
 
     while (now - start < (int64_t)max_ms) {
         int64_t idle = now - MAX(atomic_load(&ic->last_change_ms), start);
@@ -435,7 +437,7 @@ static void wait_quiet(struct ic *ic, unsigned quiet_ms, unsigned max_ms)
         if (left <= 0)
             return;
         g_usleep((gulong)MIN(left, start + (int64_t)max_ms - now) * 1000);
-        now = engine_now_ms();
+        now = clock_ms();
     }
 }
 

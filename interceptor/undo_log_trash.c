@@ -19,6 +19,7 @@
 
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/clock.h"
 #include "interceptor/own.h"
 #include "interceptor/step.h"
 #include "interceptor/sys.h"
@@ -228,7 +229,7 @@ static void drop_link(struct undo_log *log, int blobs, const char *name)
     fd = sys_openat(blobs, name, O_PATH | O_NOFOLLOW, 0);
     if (fd < 0 || sys_stat_fd(fd, &st) < 0)
         return;
-    before = (struct own_state){ st.st_ino, meta_time(&st.st_ctim) };
+    before = (struct own_state){ st.st_ino, clock_ns(&st.st_ctim) };
     own_loosen(log->own, &before, log->last_seq);
     if (sys_unlinkat(blobs, name, 0) < 0)
         return;
@@ -236,7 +237,7 @@ static void drop_link(struct undo_log *log, int blobs, const char *name)
         log->trash->forget(-1, st.st_ino, log->trash->opaque);
     if (sys_stat_fd(fd, &st) < 0)
         return;
-    after = (struct own_state){ st.st_ino, meta_time(&st.st_ctim) };
+    after = (struct own_state){ st.st_ino, clock_ns(&st.st_ctim) };
     own_add(log->own, &before, &after, log->last_seq);
 }
 

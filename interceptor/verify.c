@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "interceptor/clock.h"
 #include "interceptor/post_state.h"
+#include "interceptor/post_survey.h"
 #include "interceptor/rights.h"
 #include "interceptor/survey.h"
 #include "interceptor/sys.h"
@@ -79,7 +81,7 @@ static bool is_same(struct verifier *v, const struct post_state *post,
 
 static void compare(struct verifier *v, const struct survey_entry *entry)
 {
-    struct post_state now = post_state_of(entry);
+    struct post_state now = post_survey_of(entry);
     struct post_spot spot = {
         entry->dir ? g_hash_table_lookup(v->found, entry->dir) : NULL,
         entry->name,
@@ -160,7 +162,7 @@ static int compare_paths(gconstpointer a, gconstpointer b)
 
 static void compare_all(struct verifier *v, const struct survey *survey)
 {
-    g_autoptr(GPtrArray) entries = post_state_entries(survey);
+    g_autoptr(GPtrArray) entries = post_survey_entries(survey);
 
     v->spots = g_hash_table_new_full(post_spot_hash, post_spot_equal, g_free,
                                      NULL);
@@ -233,7 +235,7 @@ static void note_inode(struct undo_log *log, const struct survey *survey,
         return;
     if (!find_now(survey, blobs, inode, &st) || S_ISDIR(st.st_mode))
         return;
-    now = (struct own_state){ st.st_ino, meta_time(&st.st_ctim) };
+    now = (struct own_state){ st.st_ino, clock_ns(&st.st_ctim) };
     /* What the step found may be what it left: it kept the inode and did not
      * change it. Then undo and redo both lead on from there. */
     own_follow(own, 0, &before);

@@ -17,7 +17,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/barriers.h"
-#include "interceptor/outside_note.h"
+#include "interceptor/clock.h"
 #include "interceptor/thread.h"
 #include "interceptor/watch_parts.h"
 
@@ -33,19 +33,6 @@ enum {
 
 /* ---- edits --------------------------------------------------------------- */
 
-/* The name of a process, if it still runs. */
-static char *process_name(struct ic *ic, pid_t pid)
-{
-    g_autofree char *path = g_strdup_printf("/proc/%d/comm", (int)pid);
-    char *name = NULL;
-
-    if (pid > 0 && ic->process_name)
-        return ic->process_name(pid, ic->process_name_opaque);
-    if (pid > 0 && g_file_get_contents(path, &name, NULL, NULL))
-        g_strchomp(name);
-    return name;
-}
-
 static struct ic_barrier *pending_barrier(struct watch *watch, pid_t pid)
 {
     struct ic_barrier *barrier = watch->pending;
@@ -53,8 +40,8 @@ static struct ic_barrier *pending_barrier(struct watch *watch, pid_t pid)
     if (!barrier) {
         barrier = watch->pending = barrier_new(g_get_real_time(), true);
         barrier->pid = pid;
-        barrier->process = process_name(watch->ic, pid);
-        watch->pending_ms = engine_now_ms();
+        barrier->process = watch->host.process_name(pid, watch->host.opaque);
+        watch->pending_ms = clock_ms();
     } else if (barrier->pid != pid) { /* several */
         barrier->pid = 0;
         g_clear_pointer(&barrier->process, g_free);
@@ -77,10 +64,10 @@ void watch_note(struct watch *watch, const struct watch_dir *dir,
 void watch_lose_locked(struct watch *watch)
 {
     if (!watch->overflowed)
-        events_warn(watch->ic->events,
+        events_warn(watch->host.events,
                     "too much happened in %s at once to be watched: some "
                     "changes from outside may be unknown",
-                    watch->ic->share);
+                    watch->host.share);
     watch->overflowed = true;
     pending_barrier(watch, 0)->more++;
     watch_scan_root(watch);
@@ -88,21 +75,10 @@ void watch_lose_locked(struct watch *watch)
 
 /* ---- barriers ------------------------------------------------------------ */
 
-/* Takes the barrier. */
-static void keep_barrier(struct ic *ic, struct ic_barrier *barrier)
-{
-    pthread_rwlock_rdlock(&ic->gate);
-    pthread_mutex_lock(&ic->names);
-    outside_keep(ic, barrier);
-    pthread_mutex_unlock(&ic->names);
-    pthread_rwlock_unlock(&ic->gate);
-}
-
 /* What is to be noted now: new, or NULL. */
 static struct ic_barrier *take_pending(struct watch *watch, bool all)
 {
-    if (!watch->pending ||
-        (!all && engine_now_ms() - watch->pending_ms < MERGE_MS))
+    if (!watch->pending || (!all && clock_ms() - watch->pending_ms < MERGE_MS))
         return NULL;
     watch->overflowed = false;
     return g_steal_pointer(&watch->pending);
@@ -113,9 +89,9 @@ static struct ic_barrier *take_pending(struct watch *watch, bool all)
 /* What has appeared is of usual size: watch all of it. */
 static void scan_long(struct watch *watch)
 {
-    int64_t until = engine_now_ms() + LONG_SCAN_MS;
+    int64_t until = clock_ms() + LONG_SCAN_MS;
 
-    while (watch->unread->len > 0 && engine_now_ms() < until)
+    while (watch->unread->len > 0 && clock_ms() < until)
         watch_scan(watch, SCAN_DIRS);
 }
 
@@ -149,12 +125,10 @@ static void flush(struct watch *watch, bool all)
     barrier = take_pending(watch, all);
     touched = take_touched(watch);
     pthread_mutex_unlock(&watch->lock);
-    if (touched->len > 0 && stale_is_wanted(watch->ic))
-        stale_tell_paths(watch->ic, touched, false);
-    if (!barrier)
-        return;
-    outside_tell(watch->ic, barrier);
-    keep_barrier(watch->ic, barrier);
+    if (touched->len > 0)
+        watch->host.touched(touched, watch->host.opaque);
+    if (barrier)
+        watch->host.edited(barrier, watch->host.opaque);
 }
 
 void watch_sync(struct watch *watch)
@@ -226,20 +200,21 @@ static void *run_thread(void *data)
 
 static bool open_source(struct watch *watch)
 {
-    watch->empty_ms = engine_now_ms();
-    watch->fd = watch->source->open(watch->ic);
+    watch->empty_ms = clock_ms();
+    watch->fd = watch->source->open(&watch->host);
     if (watch->fd >= 0 && watch_scan_root(watch))
         return true;
     log_debug(LOG_FILE_WATCHER, "%s cannot be used for %s", watch->source->name,
-              watch->ic->share);
+              watch->host.share);
     return false;
 }
 
-struct watch *watch_new_from(struct ic *ic, const struct watch_source *source)
+struct watch *watch_new_from(const struct watch_host *host,
+                             const struct watch_source *source)
 {
     struct watch *watch = g_new0(struct watch, 1);
 
-    watch->ic = ic;
+    watch->host = *host;
     watch->source = source;
     watch->fd = -1;
     watch->own_pid = getpid();
@@ -261,18 +236,18 @@ struct watch *watch_new_from(struct ic *ic, const struct watch_source *source)
     return NULL;
 }
 
-struct watch *watch_new(struct ic *ic)
+struct watch *watch_new(const struct watch_host *host)
 {
-    struct watch *watch = watch_new_from(ic, &watch_fanotify);
+    struct watch *watch = watch_new_from(host, &watch_fanotify);
 
     if (!watch)
-        watch = watch_new_from(ic, &watch_inotify);
+        watch = watch_new_from(host, &watch_inotify);
     if (!watch)
-        events_warn(ic->events,
+        events_warn(host->events,
                     "%s cannot be watched for changes from outside: they are "
                     "noticed only when a step that touched the same thing is "
                     "undone",
-                    ic->share);
+                    host->share);
     return watch;
 }
 

@@ -29,12 +29,44 @@
 #ifndef INTERCEPTOR_WATCH_H
 #define INTERCEPTOR_WATCH_H
 
+#include "interceptor/events.h"
 #include "interceptor/interceptor.h"
 
 struct watch;
 
-/* Begin. NULL if this host cannot; that was warned of. */
-struct watch *watch_new(struct ic *ic);
+/* Whose share is watched. All is borrowed for the life of the watch; the
+ * callbacks come from its thread and from watch_sync(), without its lock. */
+struct watch_host {
+    const char *share; /* for messages */
+    int root;          /* of the share, any fd */
+    dev_t dev;
+    struct events *events;
+
+    /* An fanotify group that was opened in time (ic_watch_open()), taken; or
+     * -1: it is opened here. */
+    int *fd;
+
+    /* The name of a process that still runs, new, or NULL. */
+    char *(*process_name)(pid_t pid, void *opaque);
+
+    /* Paths (char *) that other processes have changed. */
+    void (*touched)(GPtrArray *paths, void *opaque);
+
+    /* Edits that belong together; the barrier is taken. */
+    void (*edited)(struct ic_barrier *barrier, void *opaque);
+
+    /* For a source that does not tell who it was: from now on the end of a
+     * change matters, too; when the last change of the client was; and was
+     * there one since then, or is there one now? Times are clock_ms(). */
+    void (*note_ends)(void *opaque);
+    int64_t (*last_change_ms)(void *opaque);
+    bool (*was_active)(int64_t since_ms, void *opaque);
+
+    void *opaque;
+};
+
+/* Begin. NULL if this host cannot; that was warned of. host is copied. */
+struct watch *watch_new(const struct watch_host *host);
 void watch_free(struct watch *watch);
 
 /* Take in all that has happened until now, and note it: before something that

@@ -77,11 +77,11 @@ void ic_watch_spare_mount(int watch_fd, const char *path)
                   g_strerror(errno));
 }
 
-static int open_queue(struct ic *ic)
+static int open_queue(const struct watch_host *host)
 {
-    int fd = ic->watch_fd;
+    int fd = *host->fd;
 
-    ic->watch_fd = -1;
+    *host->fd = -1;
     return fd >= 0 ? fd : ic_watch_open();
 }
 

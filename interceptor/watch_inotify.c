@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "common/proc_fd.h"
+#include "interceptor/clock.h"
 #include "interceptor/sys.h"
 #include "interceptor/watch_parts.h"
 
@@ -30,7 +31,7 @@ enum {
     CLOCK_SLACK_MS = 20, /* of CLOCK_MONOTONIC_COARSE */
 };
 
-static int open_queue(struct ic *ic)
+static int open_queue(const struct watch_host *host)
 {
     int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 
@@ -48,7 +49,7 @@ static GBytes *mark(struct watch *watch, int dirfd, int *ret_rc)
     int wd = inotify_add_watch(watch->fd, path.text, EVENTS);
 
     /* From now on the end of a change matters, too. */
-    atomic_store(&watch->ic->notes_leave, true);
+    watch->host.note_ends(watch->host.opaque);
     *ret_rc = wd < 0 ? -errno : 0;
     return wd < 0 ? NULL : key_of(wd);
 }
@@ -91,12 +92,6 @@ static void follow_dir(struct watch *watch, struct watch_dir *parent,
         child->gone = true; /* until it is told where it went */
 }
 
-static int64_t last_change_ms(struct ic *ic)
-{
-    return MAX(atomic_load(&ic->last_change_ms),
-               atomic_load(&ic->last_leave_ms));
-}
-
 /* Was it closed, and no more than that? */
 static bool is_late_close(struct watch *watch, const struct watch_dir *dir,
                           const struct inotify_event *event, const char *name)
@@ -107,7 +102,8 @@ static bool is_late_close(struct watch *watch, const struct watch_dir *dir,
     if (!(event->mask & IN_CLOSE_WRITE) ||
         watch_stat(watch, dir, name, &st) < 0)
         return false;
-    ago_ms = engine_now_ms() - last_change_ms(watch->ic) - CLOCK_SLACK_MS;
+    ago_ms = clock_ms() - watch->host.last_change_ms(watch->host.opaque) -
+             CLOCK_SLACK_MS;
     return sys_time_us(&st.st_ctim) <= g_get_real_time() - ago_ms * 1000;
 }
 
@@ -131,18 +127,6 @@ static void on_event(struct watch *watch, const struct inotify_event *event,
         follow_dir(watch, dir, event->mask, name);
 }
 
-/* Has anything of ours run since then, or does it now? */
-static bool was_active(struct ic *ic, int64_t since_ms)
-{
-    int64_t last;
-
-    if (pthread_rwlock_trywrlock(&ic->gate) != 0)
-        return true;
-    last = last_change_ms(ic);
-    pthread_rwlock_unlock(&ic->gate);
-    return last >= since_ms - CLOCK_SLACK_MS;
-}
-
 /* All events that there are; *ret_empty_ms: when there were no more. */
 static GByteArray *read_all(struct watch *watch, int64_t *ret_empty_ms)
 {
@@ -151,7 +135,7 @@ static GByteArray *read_all(struct watch *watch, int64_t *ret_empty_ms)
     ssize_t len;
 
     do {
-        *ret_empty_ms = engine_now_ms();
+        *ret_empty_ms = clock_ms();
         len = read(watch->fd, buffer, BUFFER);
         if (len > 0)
             g_byte_array_append(all, (guint8 *)buffer, (guint)len);
@@ -163,7 +147,9 @@ static void drain(struct watch *watch)
 {
     int64_t empty_ms;
     g_autoptr(GByteArray) all = read_all(watch, &empty_ms);
-    bool outside = all->len > 0 && !was_active(watch->ic, watch->empty_ms);
+    bool outside = all->len > 0 &&
+                   !watch->host.was_active(watch->empty_ms - CLOCK_SLACK_MS,
+                                           watch->host.opaque);
 
     watch->empty_ms = empty_ms;
     for (guint at = 0; at + sizeof(struct inotify_event) <= all->len;) {

@@ -15,7 +15,6 @@
 
 #include <pthread.h>
 
-#include "interceptor/engine.h"
 #include "interceptor/watch.h"
 #include "interceptor/watch_dirs.h"
 
@@ -25,7 +24,7 @@ struct watch_source {
     const char *name;
 
     /* The event queue: an fd that can be polled, or -errno. */
-    int (*open)(struct ic *ic);
+    int (*open)(const struct watch_host *host);
 
     /* Watch this directory. Its key for the table, new; NULL: -errno in
      * *ret_rc. */
@@ -38,7 +37,7 @@ struct watch_source {
 extern const struct watch_source watch_fanotify, watch_inotify;
 
 struct watch {
-    struct ic *ic;
+    struct watch_host host;
     const struct watch_source *source;
     pthread_mutex_t lock;
     int fd;      /* of the source */
@@ -61,7 +60,8 @@ struct watch {
 };
 
 /* As watch_new(), from this source alone; without a warning. */
-struct watch *watch_new_from(struct ic *ic, const struct watch_source *source);
+struct watch *watch_new_from(const struct watch_host *host,
+                             const struct watch_source *source);
 
 /* dirfd is a directory of the share: watch it, and look into it later. */
 void watch_add_dir(struct watch *watch, int dirfd, struct watch_dir *parent,

@@ -34,7 +34,7 @@ static int open_dir(struct watch *watch, const char *path)
         .flags = BELOW_FLAGS,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV,
     };
-    int fd = (int)syscall(SYS_openat2, watch->ic->root->fd, path, &how,
+    int fd = (int)syscall(SYS_openat2, watch->host.root, path, &how,
                           sizeof(how));
 
     return fd < 0 ? -errno : fd;
@@ -100,11 +100,11 @@ static void warn_full(struct watch *watch, int rc)
     if (watch->full)
         return;
     watch->full = true;
-    events_warn(watch->ic->events,
+    events_warn(watch->host.events,
                 "not all folders in %s can be watched for changes from "
                 "outside (%s: %s); there, such a change is noticed only when "
                 "a step that touched the same thing is undone",
-                watch->ic->share, watch->source->name, g_strerror(-rc));
+                watch->host.share, watch->source->name, g_strerror(-rc));
 }
 
 void watch_add_dir(struct watch *watch, int dirfd, struct watch_dir *parent,
@@ -116,7 +116,7 @@ void watch_add_dir(struct watch *watch, int dirfd, struct watch_dir *parent,
     bool is_new;
     int rc;
 
-    if (fstat(dirfd, &st) < 0 || st.st_dev != watch->ic->dev)
+    if (fstat(dirfd, &st) < 0 || st.st_dev != watch->host.dev)
         return;
     /* Each mark keeps an inode in the kernel's memory. */
     if (g_hash_table_size(watch->dirs) >= WATCH_MAX_DIRS) {

@@ -14,6 +14,7 @@
 #include "interceptor/barriers.h"
 #include "interceptor/outside_note.h"
 #include "interceptor/watch_parts.h"
+#include "interceptor/watching.h"
 #include "tests/edits.h"
 #include "tests/oracle.h"
 
@@ -285,6 +286,13 @@ static void left(struct edits *f)
     edits_has_barrier(f, "dir/sub/mine");
 }
 
+static struct watch *watch_by_inotify(struct ic *ic)
+{
+    const struct watch_host host = watching_host(ic);
+
+    return watch_new_from(&host, &watch_inotify);
+}
+
 /* The watcher that is used where the better one is not to be had. */
 static void by_inotify(struct edits *f)
 {
@@ -295,7 +303,7 @@ static void by_inotify(struct edits *f)
         return;
     }
     watch_free(ic->watch);
-    ic->watch = watch_new_from(ic, &watch_inotify);
+    ic->watch = watch_by_inotify(ic);
     g_assert_nonnull(ic->watch);
     own_changes(f);
     edits_client_step(f, "file", "new");
@@ -319,7 +327,7 @@ static void late_close(struct edits *f)
         return;
     }
     watch_free(ic->watch);
-    ic->watch = watch_new_from(ic, &watch_inotify);
+    ic->watch = watch_by_inotify(ic);
     id = world_step(f->w);
     handle = b->open(f->w, "file", O_RDWR);
     g_assert_cmpint(b->write(f->w, handle, "new", 3, 0), ==, 0);
