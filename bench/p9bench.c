@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "p9/message.h"
+#include "p9/wire/message.h"
 
 enum {
     ROOT = 0,

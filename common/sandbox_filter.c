@@ -243,7 +243,7 @@ static int add_rules(scmp_filter_ctx filter)
         { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_OFD_SETLK) },
         { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_OFD_SETLKW) },
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, FICLONE) },
-        /* Folders that give their project away (interceptor/project.h). */
+        /* Folders that give their project away (interceptor/sys/project.h). */
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, FS_IOC_FSGETXATTR) },
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, FS_IOC_FSSETXATTR) },
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, TCGETS) }, /* isatty(3) */

@@ -18,7 +18,7 @@
 #include "common/inherited.h"
 #include "daemon/daemon.h"
 #include "p9/options.h"
-#include "p9/tcp.h"
+#include "p9/server/tcp.h"
 
 #define PROGRAM "stepback-9pd"
 

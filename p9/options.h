@@ -6,7 +6,7 @@
 #define P9_OPTIONS_H
 
 #include "daemon/options.h"
-#include "p9/server.h"
+#include "p9/server/server.h"
 
 struct p9_options {
     struct daemon_options daemon; /* .listen_fd is a connection, too */

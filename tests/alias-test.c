@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "interceptor/own.h"
-#include "interceptor/step.h"
-#include "interceptor/sys.h"
-#include "interceptor/undo_log_parts.h"
+#include "interceptor/log/own.h"
+#include "interceptor/log/step.h"
+#include "interceptor/sys/sys.h"
+#include "interceptor/log/undo_log_parts.h"
 #include "tests/oracle.h"
 
 #define OK(call) g_assert_cmpint((call), ==, 0)

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "interceptor/content.h"
-#include "interceptor/pack.h"
+#include "interceptor/log/content.h"
+#include "interceptor/log/pack.h"
 #include "tests/loop_fs.h"
 #include "tests/oracle.h"
 #include "tests/world.h"

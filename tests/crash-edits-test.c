@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "interceptor/engine.h"
-#include "interceptor/fault.h"
+#include "interceptor/engine/engine.h"
+#include "interceptor/sys/fault.h"
 #include "tests/crash_points.h"
 #include "tests/oracle.h"
 

@@ -17,9 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "interceptor/engine.h"
-#include "interceptor/fault.h"
-#include "interceptor/step_mark.h"
+#include "interceptor/engine/engine.h"
+#include "interceptor/sys/fault.h"
+#include "interceptor/log/step_mark.h"
 #include "tests/world.h"
 
 #define TEXT "nobody else has this"

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "interceptor/engine.h"
-#include "interceptor/fault.h"
+#include "interceptor/engine/engine.h"
+#include "interceptor/sys/fault.h"
 #include "tests/world.h"
 
 enum { STARTED, NOT_STARTED, WRONG };

@@ -8,10 +8,10 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
-#include "interceptor/engine.h"
-#include "interceptor/pack.h"
-#include "interceptor/step.h"
-#include "interceptor/sys.h"
+#include "interceptor/engine/engine.h"
+#include "interceptor/log/pack.h"
+#include "interceptor/log/step.h"
+#include "interceptor/sys/sys.h"
 
 /* ---- steps --------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/errors.h"
-#include "interceptor/engine.h"
+#include "interceptor/engine/engine.h"
 #include "tests/crash_rig.h"
 #include "tests/oracle.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/errors.h"
-#include "interceptor/engine.h"
+#include "interceptor/engine/engine.h"
 #include "tests/oracle.h"
 
 enum { FRESH_EVERY = 100 }; /* rounds: the history grows, and reading it */

@@ -25,7 +25,7 @@
 
 #include <glib.h>
 
-#include "interceptor/fault.h"
+#include "interceptor/sys/fault.h"
 #include "interceptor/interceptor.h"
 #include "tests/world.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/errors.h"
-#include "interceptor/journal.h"
+#include "interceptor/log/journal.h"
 #include "tests/engine_guard.h"
 
 #define OK(call) g_assert_cmpint((call), ==, 0)

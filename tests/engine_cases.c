@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "interceptor/pack.h"
+#include "interceptor/log/pack.h"
 
 int engine_put(struct world *w, const char *path, int flags, const char *text)
 {

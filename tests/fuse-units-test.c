@@ -6,9 +6,9 @@
 #include <glib.h>
 #include <string.h>
 
-#include "virtiofs/fuse_request.h"
-#include "virtiofs/slot_table.h"
-#include "virtiofs/xattr_map.h"
+#include "virtiofs/fuse/fuse_request.h"
+#include "virtiofs/fuse/slot_table.h"
+#include "virtiofs/fuse/xattr_map.h"
 
 /* ---- slot_table ---------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #define TESTS_FUSE_CLIENT_H
 
 #include "tests/vhost_user_client.h"
-#include "virtiofs/fuse_abi.h"
+#include "virtiofs/fuse/fuse_abi.h"
 
 /* The queue that the helpers below use. */
 #define FUSE_QUEUE 1

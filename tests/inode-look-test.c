@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "interceptor/fault.h"
+#include "interceptor/sys/fault.h"
 #include "interceptor/interceptor.h"
 #include "tests/oracle.h"
 #include "tests/world.h"

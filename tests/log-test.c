@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "common/errors.h"
-#include "interceptor/step.h"
-#include "interceptor/undo_log_parts.h"
-#include "interceptor/sys.h"
+#include "interceptor/log/step.h"
+#include "interceptor/log/undo_log_parts.h"
+#include "interceptor/sys/sys.h"
 #include "tests/oracle.h"
 #include "tests/world.h"
 

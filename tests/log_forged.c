@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "interceptor/journal.h"
+#include "interceptor/log/journal.h"
 #include "tests/log_damage.h"
 
 #define OK(call) g_assert_cmpint((call), ==, 0)

@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/mcp_server.h"
-#include "agent/mcp_socket.h"
-#include "agent/mcp_tools.h"
+#include "agent/mcp/mcp_server.h"
+#include "agent/mcp/mcp_socket.h"
+#include "agent/mcp/mcp_tools.h"
 
 enum { MISSING_CAPABILITY = -32021, STEP_MS = 50 };
 

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "interceptor/sys.h"
-#include "p9/case_index.h"
+#include "interceptor/sys/sys.h"
+#include "p9/profile/case_index.h"
 
 #define OK(call) g_assert_cmpint(call, ==, 0)
 

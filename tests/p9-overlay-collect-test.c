@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "interceptor/sys.h"
-#include "p9/overlay.h"
+#include "interceptor/sys/sys.h"
+#include "p9/overlay/overlay.h"
 #include "tests/p9_fixture.h"
 
 #define WINDOWS "--profile=windows"

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "p9/overlay.h"
+#include "p9/overlay/overlay.h"
 #include "tests/p9_fixture.h"
 
 #define WINDOWS "--profile=windows"

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "interceptor/interceptor.h"
-#include "interceptor/sys.h"
+#include "interceptor/sys/sys.h"
 #include "tests/p9_fixture.h"
 
 #define WINDOWS "--profile=windows"

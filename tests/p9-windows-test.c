@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "p9/win_names.h"
+#include "p9/profile/win_names.h"
 #include "tests/p9_fixture.h"
 
 #define WINDOWS "--profile=windows"

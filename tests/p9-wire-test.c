@@ -8,7 +8,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "p9/message.h"
+#include "p9/wire/message.h"
 
 enum { ROOM = 4096, ROUNDS = 2000 };
 

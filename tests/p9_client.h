@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "p9/message.h"
+#include "p9/wire/message.h"
 
 /* ---- a daemon ------------------------------------------------------------ */
 

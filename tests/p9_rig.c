@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "interceptor/sys.h"
+#include "interceptor/sys/sys.h"
 #include "tests/p9_client.h"
 
 enum { START_MS = 20000 };

@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "virtiofs/vu_message.h"
+#include "virtiofs/vhost/vu_message.h"
 
 #define OK(call)  g_assert_cmpint((call), ==, 0)
 #define MEMORY_AT (1ull << 32) /* in the guest */

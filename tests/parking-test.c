@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/errors.h"
-#include "interceptor/engine.h"
+#include "interceptor/engine/engine.h"
 #include "tests/oracle.h"
 #include "tests/world.h"
 

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "interceptor/fault.h"
+#include "interceptor/sys/fault.h"
 #include "interceptor/interceptor.h"
 #include "tests/engine_cases.h"
 #include "tests/loop_fs.h"

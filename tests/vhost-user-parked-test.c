@@ -11,7 +11,7 @@
 
 #include "tests/parked_guest.h"
 #include "daemon/parked.h"
-#include "virtiofs/vu_message.h"
+#include "virtiofs/vhost/vu_message.h"
 
 enum {
     FLOOD = PARKED_MAX + 2000,

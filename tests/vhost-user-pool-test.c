@@ -11,8 +11,8 @@
 
 #include "tests/parked_guest.h"
 #include "tests/stall.h"
-#include "virtiofs/queue_pool.h"
-#include "virtiofs/vu_message.h"
+#include "virtiofs/vhost/queue_pool.h"
+#include "virtiofs/vhost/vu_message.h"
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "tests/fuse_client.h"
-#include "virtiofs/vu_message.h"
+#include "virtiofs/vhost/vu_message.h"
 
 #define ROOT FUSE_ROOT_ID
 

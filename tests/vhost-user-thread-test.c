@@ -16,7 +16,7 @@
 
 #include "tests/fuse_client.h"
 #include "tests/stall.h"
-#include "virtiofs/vu_message.h"
+#include "virtiofs/vhost/vu_message.h"
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 

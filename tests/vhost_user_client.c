@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "virtiofs/vu_message.h"
+#include "virtiofs/vhost/vu_message.h"
 
 #define TIMEOUT_MS 10000
 #define HALF       (CLIENT_MEMORY / 2)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/errors.h"
-#include "interceptor/sys.h"
+#include "interceptor/sys/sys.h"
 #include "tests/oracle.h"
 
 /* Another filesystem than the one of the temporary folder. */

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "interceptor/engine.h"
+#include "interceptor/engine/engine.h"
 #include "tests/control_client.h"
 #include "tests/world_folder.h"
 

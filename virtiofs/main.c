@@ -26,9 +26,9 @@
 #include "common/inherited.h"
 #include "common/real_path.h"
 #include "daemon/daemon.h"
-#include "virtiofs/mount.h"
+#include "virtiofs/fuse/mount.h"
 #include "virtiofs/options.h"
-#include "virtiofs/vhost_user.h"
+#include "virtiofs/vhost/vhost_user.h"
 
 #define PROGRAM "stepback-virtiofsd"
 

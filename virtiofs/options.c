@@ -5,7 +5,7 @@
 #include "virtiofs/options.h"
 
 #include "virtiofs/options_parts.h"
-#include "virtiofs/queue_pool.h"
+#include "virtiofs/vhost/queue_pool.h"
 
 #define DEFAULT_POOL_SIZE 4
 

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 #include "daemon/options.h"
-#include "virtiofs/fuse_server.h"
-#include "virtiofs/vhost_user.h"
+#include "virtiofs/fuse/fuse_server.h"
+#include "virtiofs/vhost/vhost_user.h"
 
 struct options {
     struct daemon_options daemon; /* .socket_path, .listen_fd or: */

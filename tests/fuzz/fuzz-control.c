@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "interceptor/control_ops.h"
-#include "interceptor/control_outside.h"
+#include "interceptor/control/control_ops.h"
+#include "interceptor/control/control_outside.h"
 #include "interceptor/interceptor.h"
 #include "tests/fuzz/fuzz_world.h"
 

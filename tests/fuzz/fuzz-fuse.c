@@ -23,7 +23,7 @@
 #include "interceptor/interceptor.h"
 #include "tests/fuzz/fuzz_request.h"
 #include "tests/fuzz/fuzz_world.h"
-#include "virtiofs/fuse_server.h"
+#include "virtiofs/fuse/fuse_server.h"
 
 enum { MAX_REQUESTS = 48, FILE_MAX = 4 << 20, STEP = 1 };
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/mcp_service.h"
+#include "agent/mcp/mcp_service.h"
 #include "common/log.h"
 
 enum { MAX_TURNS = 4000 };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "p9/message.h"
+#include "p9/wire/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -26,7 +26,7 @@
 #include <glib/gstdio.h>
 
 #include "common/log.h"
-#include "p9/conn.h"
+#include "p9/server/conn.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_world.h"
 

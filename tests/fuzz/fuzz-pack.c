@@ -13,9 +13,9 @@
 #include <zstd.h>
 
 #include "common/crc32c.h"
-#include "interceptor/pack.h"
-#include "interceptor/pack_format.h"
-#include "interceptor/sys.h"
+#include "interceptor/log/pack.h"
+#include "interceptor/log/pack_format.h"
+#include "interceptor/sys/sys.h"
 #include "tests/fuzz/fuzz_world.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -22,8 +22,8 @@
 #include "tests/fuzz/fuzz_frontend.h"
 #include "tests/fuzz/fuzz_guest.h"
 #include "tests/fuzz/fuzz_world.h"
-#include "virtiofs/fuse_server.h"
-#include "virtiofs/virtqueue.h"
+#include "virtiofs/fuse/fuse_server.h"
+#include "virtiofs/vhost/virtqueue.h"
 
 enum { MAX_ROUNDS = 4, MAX_POPS = 40, LOG_SIZE = 1 };
 

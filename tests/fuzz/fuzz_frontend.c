@@ -16,8 +16,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "virtiofs/vhost_user.h"
-#include "virtiofs/vu_message.h"
+#include "virtiofs/vhost/vhost_user.h"
+#include "virtiofs/vhost/vu_message.h"
 
 enum { MAX_MESSAGES = 48, WAIT_MS = 3, MAX_REGIONS = 9 };
 

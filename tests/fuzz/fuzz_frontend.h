@@ -13,7 +13,7 @@
 #define TESTS_FUZZ_FRONTEND_H
 
 #include "tests/fuzz/fuzz_guest.h"
-#include "virtiofs/fuse_server.h"
+#include "virtiofs/fuse/fuse_server.h"
 
 /* Connect a back-end to the server, run the script, hang up. The back-end runs
  * in a thread of its own until then. */

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "virtiofs/fuse_abi.h"
+#include "virtiofs/fuse/fuse_abi.h"
 
 enum { MAX_REQUEST = 300000, HUGE_NAME = 65536, LONG_NAME = 256 };
 

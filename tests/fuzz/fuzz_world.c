@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "common/log.h"
-#include "interceptor/pack.h"
-#include "interceptor/step.h"
-#include "interceptor/sys.h"
+#include "interceptor/log/pack.h"
+#include "interceptor/log/step.h"
+#include "interceptor/sys/sys.h"
 
 static const char canary_text[] = "nobody may touch this\n";
 

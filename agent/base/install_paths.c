@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * install_paths - see install_paths.h.
+ */
+#include "agent/base/install_paths.h"
+
+#include <glib.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#define IMAGE_BUILDER "guest/build"
+
+/* The folder of this program; of a program that libtool has not installed,
+ * the build directory. */
+static char *program_dir(void)
+{
+    g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+    g_autofree char *dir = program ? g_path_get_dirname(program) : NULL;
+
+    if (dir && g_str_has_suffix(dir, "/.libs"))
+        return g_path_get_dirname(dir);
+    return g_steal_pointer(&dir);
+}
+
+/* dir/name if that is a program, else NULL. dir may be NULL, and a relative one
+ * counts as such. */
+static char *find_in(const char *dir, const char *name)
+{
+    g_autofree char *path = NULL;
+
+    if (!dir || !g_path_is_absolute(dir))
+        return NULL;
+    path = g_build_filename(dir, name, NULL);
+    if (g_file_test(path, G_FILE_TEST_IS_REGULAR) && access(path, X_OK) == 0)
+        return g_steal_pointer(&path);
+    return NULL;
+}
+
+char *install_paths_find_helper(const char *name)
+{
+    const char *given = g_getenv("STEPBACK_LIBEXECDIR");
+    g_autofree char *beside = program_dir();
+    char *path = find_in(given, name);
+
+    if (!path && !given)
+        path = find_in(beside, name);
+    if (!path && !given)
+        path = find_in(STEPBACK_LIBEXECDIR, name);
+    return path;
+}
+
+char *install_paths_find_image_builder(void)
+{
+    const char *given = g_getenv("STEPBACK_DATADIR");
+    g_autofree char *beside = program_dir();
+    char *path = find_in(given, IMAGE_BUILDER);
+
+    if (!path && !given && g_strcmp0(beside, STEPBACK_BUILDDIR) == 0)
+        path = find_in(STEPBACK_SRCDIR "/contrib", IMAGE_BUILDER);
+    if (!path && !given)
+        path = find_in(STEPBACK_PKGDATADIR, IMAGE_BUILDER);
+    return path;
+}

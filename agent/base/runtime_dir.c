@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * runtime_dir - see runtime_dir.h.
+ *
+ * Making and sweeping race: a sweeper may meet a folder whose owner has not
+ * locked it yet. It then removes it, holding the lock or because it is still
+ * empty, and the maker finds that out (no folder, no lock, or a lock on a
+ * file without a name) and makes another one.
+ */
+#include "agent/base/runtime_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "common/own_folder.h"
+#include "common/real_path.h"
+
+#define PREFIX    "stepback-"
+#define TEMPLATE  PREFIX "XXXXXX"
+#define LOCK_FILE "agent.lock"
+
+enum {
+    ATTEMPTS = 8,
+    /* Of the watch: who was killed with the owner may make a last file. */
+    REMOVALS = 50,
+    REMOVAL_PAUSE_MS = 20,
+};
+
+struct runtime_dir {
+    char *path;
+    char *note; /* why it is not in $XDG_RUNTIME_DIR, or NULL */
+    int dir_fd;
+    int lock_fd;  /* of LOCK_FILE; held while it is open */
+    int watch_fd; /* its end tells the watch, see below; -1: there is none */
+};
+
+static void remove_contents(int dir_fd)
+{
+    DIR *stream = fdopendir(fcntl(dir_fd, F_DUPFD_CLOEXEC, 3));
+    struct dirent *entry;
+
+    if (!stream)
+        return;
+    rewinddir(stream);
+    while ((entry = readdir(stream))) {
+        /* The lock's own file last: while it has a name, nobody else takes
+         * the folder for a new one. */
+        if (strcmp(entry->d_name, ".") != 0 &&
+            strcmp(entry->d_name, "..") != 0 &&
+            strcmp(entry->d_name, LOCK_FILE) != 0)
+            unlinkat(dir_fd, entry->d_name, 0);
+    }
+    closedir(stream);
+    unlinkat(dir_fd, LOCK_FILE, 0);
+}
+
+/* Remove base/name if its owner is dead. */
+static void sweep_one(int base_fd, const char *name)
+{
+    fd_auto int dir_fd = openat(
+        base_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    fd_auto int lock_fd = -1;
+    struct stat st;
+
+    if (dir_fd < 0 || fstat(dir_fd, &st) < 0 || st.st_uid != geteuid())
+        return;
+    lock_fd = openat(dir_fd, LOCK_FILE, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (lock_fd < 0 && errno != ENOENT)
+        return;
+    if (lock_fd >= 0) {
+        if (flock(lock_fd, LOCK_EX | LOCK_NB) < 0)
+            return;
+        remove_contents(dir_fd);
+    }
+    if (unlinkat(base_fd, name, AT_REMOVEDIR) == 0)
+        log_info(LOG_SESSION, "removed %s, which a killed process left", name);
+}
+
+static void sweep(int base_fd)
+{
+    int fd = openat(base_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (!stream) {
+        fd_close(&fd);
+        return;
+    }
+    while ((entry = readdir(stream))) {
+        if (g_str_has_prefix(entry->d_name, PREFIX) &&
+            strlen(entry->d_name) == strlen(TEMPLATE))
+            sweep_one(dirfd(stream), entry->d_name);
+    }
+    closedir(stream);
+}
+
+/* Lock the new folder: an fd or -errno, -ENOENT if the folder was swept from
+ * under us. */
+static int lock_new(int dir_fd)
+{
+    fd_auto int fd = openat(dir_fd, LOCK_FILE,
+                            O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                            0600);
+    struct stat st;
+
+    if (fd < 0)
+        return -errno;
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 ||
+        st.st_nlink == 0)
+        return -ENOENT;
+    dprintf(fd, "%d\n", (int)getpid());
+    return fd_steal(&fd);
+}
+
+/* ---- the process that outlives us ---------------------------------------- */
+
+static void close_all_but(int a, int b)
+{
+    unsigned low = (unsigned)MIN(a, b), high = (unsigned)MAX(a, b);
+
+    if (low > 0)
+        close_range(0, low - 1, 0);
+    if (high > low + 1)
+        close_range(low + 1, high - 1, 0);
+    close_range(high + 1, ~0u, 0);
+}
+
+/* Wait for the other end of the pipe to go. What is removed is what is in the
+ * folder that was opened, whatever has its path by then. */
+static _Noreturn void keep_watch(int pipe_fd, int dir_fd, const char *path)
+{
+    char byte;
+
+    setsid();
+    close_all_but(pipe_fd, dir_fd);
+    if (chdir("/") < 0)
+        _exit(1);
+    while (read(pipe_fd, &byte, 1) < 0 && errno == EINTR)
+        continue;
+    for (int i = 0; i < REMOVALS; i++) {
+        remove_contents(dir_fd);
+        if (rmdir(path) == 0 || errno == ENOENT)
+            break;
+        g_usleep(REMOVAL_PAUSE_MS * 1000);
+    }
+    _exit(0);
+}
+
+/* A grandchild, so that it is nobody's to wait for. -1: without it the next
+ * start has to clean up. */
+static int start_watch(const char *path, int dir_fd)
+{
+    int ends[2];
+    pid_t pid;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    pid = fork();
+    if (pid == 0) {
+        close(ends[1]);
+        if (fork() == 0)
+            keep_watch(ends[0], dir_fd, path);
+        _exit(0);
+    }
+    close(ends[0]);
+    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return ends[1];
+}
+
+/* ---- making one ---------------------------------------------------------- */
+
+/* A new folder in base_fd: its fd, or -errno. */
+static int make_folder(int base_fd, char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    int fd;
+
+    for (char *letter = name + strlen(PREFIX); *letter; letter++)
+        *letter = letters[g_random_int_range(0, sizeof(letters) - 1)];
+    if (mkdirat(base_fd, name, 0700) < 0)
+        return -errno;
+    fd = openat(base_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+static gboolean fail(GError **error, const char *base, int number)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "%s: cannot make a runtime folder: %s", base,
+                g_strerror(number));
+    return FALSE;
+}
+
+static struct runtime_dir *make_in(int base_fd, const char *base,
+                                   GError **error)
+{
+    int number = EEXIST;
+
+    for (int i = 0; i < ATTEMPTS; i++) {
+        char name[] = TEMPLATE;
+        fd_auto int dir_fd = make_folder(base_fd, name);
+        int lock_fd = dir_fd < 0 ? dir_fd : lock_new(dir_fd);
+        struct runtime_dir *dir;
+
+        /* ENOENT: it was swept; EEXIST: the name is taken. */
+        if (lock_fd == -ENOENT || lock_fd == -EEXIST) {
+            number = -lock_fd;
+            continue;
+        }
+        if (lock_fd < 0) {
+            if (dir_fd >= 0)
+                unlinkat(base_fd, name, AT_REMOVEDIR);
+            fail(error, base, -lock_fd);
+            return NULL;
+        }
+        dir = g_new0(struct runtime_dir, 1);
+        dir->path = g_build_filename(base, name, NULL);
+        dir->lock_fd = lock_fd;
+        dir->watch_fd = start_watch(dir->path, dir_fd);
+        dir->dir_fd = fd_steal(&dir_fd);
+        return dir;
+    }
+    fail(error, base, number);
+    return NULL;
+}
+
+static bool fits_socket(const char *base)
+{
+    return strlen(base) + strlen("/" TEMPLATE "/") + RUNTIME_DIR_NAME_MAX <
+           sizeof(((struct sockaddr_un *)0)->sun_path);
+}
+
+/* Who shares all of the host shares its sockets, too. */
+static bool is_shared(const char *base, const char *const *shared)
+{
+    g_autofree char *real = real_path_of(base);
+
+    for (; real && shared && *shared; shared++) {
+        g_autofree char *folder = real_path_of(*shared);
+
+        if (folder && strcmp(folder, "/") != 0 &&
+            real_path_is_beneath(real, folder))
+            return true;
+    }
+    return false;
+}
+
+/* Why sockets cannot be there, or NULL. Both frontends and QEMU's monitor are
+ * told their paths in JSON. */
+static const char *problem_of(const char *base, const char *const *shared)
+{
+    if (!fits_socket(base))
+        return "too long for a socket's address";
+    if (is_shared(base, shared))
+        return "within a shared folder";
+    return g_utf8_validate(base, -1, NULL) ? NULL : "not UTF-8";
+}
+
+/* Open $XDG_RUNTIME_DIR, and set its path without symlinks. */
+static int open_own(const char *path, const char *const *shared,
+                    char **ret_path, GError **error)
+{
+    g_autofree char *problem = NULL;
+    fd_auto int fd = own_folder_open(path, ret_path, &problem);
+
+    if (fd >= 0 && problem_of(*ret_path, shared))
+        problem = g_strdup_printf("is %s", problem_of(*ret_path, shared));
+    if (!problem)
+        return fd_steal(&fd);
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "XDG_RUNTIME_DIR: %s %s", path, problem);
+    return -1;
+}
+
+/* Open a folder that all users may write to. */
+static int open_public(const char *path, const char *const *shared,
+                       char **ret_path, GError **error)
+{
+    const char *problem = problem_of(path, shared);
+    int fd = problem ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                    "the folder for sockets, %s, %s%s", path,
+                    problem ? "is " : "cannot be opened: ",
+                    problem ? problem : g_strerror(errno));
+    *ret_path = g_strdup(path);
+    return fd;
+}
+
+struct runtime_dir *runtime_dir_new(const char *const *shared, GError **error)
+{
+    const char *const bases[] = { g_getenv("XDG_RUNTIME_DIR"), "/tmp",
+                                  "/var/tmp" };
+    g_autofree char *note = NULL;
+    g_autoptr(GError) why = NULL;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(bases); i++) {
+        g_autofree char *base = NULL;
+        struct runtime_dir *dir = NULL;
+        fd_auto int fd = -1;
+
+        if (!bases[i] || !g_path_is_absolute(bases[i]))
+            continue;
+        g_clear_error(&why);
+        fd = (i == 0 ? open_own : open_public)(bases[i], shared, &base, &why);
+        if (fd >= 0) {
+            sweep(fd);
+            dir = make_in(fd, base, &why);
+        }
+        if (dir) {
+            dir->note = note ? g_strdup_printf("%s; using %s", note, base)
+                             : NULL;
+            return dir;
+        }
+        g_free(note);
+        note = g_strdup(why->message);
+    }
+    g_propagate_error(error, g_steal_pointer(&why));
+    return NULL;
+}
+
+const char *runtime_dir_note(const struct runtime_dir *dir)
+{
+    return dir->note;
+}
+
+char *runtime_dir_path(const struct runtime_dir *dir, const char *name)
+{
+    g_assert(strlen(name) <= RUNTIME_DIR_NAME_MAX);
+    return g_build_filename(dir->path, name, NULL);
+}
+
+void runtime_dir_free(struct runtime_dir *dir)
+{
+    if (!dir)
+        return;
+    remove_contents(dir->dir_fd);
+    rmdir(dir->path);
+    fd_close(&dir->dir_fd);
+    fd_close(&dir->lock_fd);
+    fd_close(&dir->watch_fd);
+    g_free(dir->path);
+    g_free(dir->note);
+    g_free(dir);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli - the commands of the program.
+ *
+ * Each gets its own arguments (argv[0] is its name) and returns the exit
+ * code (below). What people are told goes to stderr, answers to stdout.
+ */
+#ifndef AGENT_CLI_CLI_H
+#define AGENT_CLI_CLI_H
+
+enum {
+    CLI_OK = 0,
+    CLI_FAILED = 1,
+    CLI_USAGE = 2,
+
+    /* Of "run", whose other exit codes are the command's: as timeout(1), and as
+     * "docker run" when it fails itself. */
+    CLI_TIMED_OUT = 124,
+    CLI_RUN_FAILED = 125,
+};
+
+enum { CLI_MAX_STEPS = 1000000 };
+
+#define CLI_PROGRAM "stepback"
+
+int cli_agent(int argc, char **argv);
+int cli_run(int argc, char **argv);
+int cli_history(int argc, char **argv);
+int cli_diff(int argc, char **argv);
+int cli_undo(int argc, char **argv);
+int cli_preview(int argc, char **argv);
+int cli_redo(int argc, char **argv);
+int cli_mcp(int argc, char **argv);
+int cli_image(int argc, char **argv);
+int cli_doctor(int argc, char **argv);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_boot - see cli_boot.h.
+ *
+ * The floor is the same machine with the same kernel and a first program that
+ * powers off: less than that no start can take. The two are run in turn, and
+ * compared round by round, since a machine is not equally quick at all times.
+ */
+#include "agent/cli/cli_boot.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <glib/gstdio.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "agent/vm/boot_trial.h"
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_options.h"
+
+/* Of a trial, in us. */
+enum part {
+    DAEMONS,  /* until they are ready */
+    FIRMWARE, /* QEMU, firmware and the kernel's unpacking */
+    KERNEL,   /* until init begins */
+    INIT,     /* until the shim begins */
+    SHIM,     /* until it has spoken, and was heard */
+    TO_HELLO, /* from QEMU's start */
+    MOUNT,
+    TOTAL,
+    FLOOR, /* from QEMU's start to its end */
+    PARTS
+};
+
+static const char *const names[] = {
+    [DAEMONS] = "file system daemons",
+    [FIRMWARE] = "QEMU, firmware, unpacking",
+    [KERNEL] = "kernel",
+    [INIT] = "init: drivers and mounts",
+    [SHIM] = "shim",
+    [TO_HELLO] = "from QEMU's start to the shim's hello",
+    [MOUNT] = "mounting the folder",
+    [TOTAL] = "all",
+    [FLOOR] = "the same kernel, powering off at once",
+};
+
+struct trials {
+    GArray *times[PARTS]; /* of gint64 */
+    GArray *ratios;       /* of each round: TO_HELLO by FLOOR, in 1/1000 */
+};
+
+static void note(struct trials *trials, enum part part, gint64 us)
+{
+    g_array_append_val(trials->times[part], us);
+}
+
+/* What the guest says of itself is taken only if it can be. */
+static void note_guest(struct trials *trials, const struct machine_times *t)
+{
+    gint64 begin = t->hello - t->uptime_ms * 1000;
+
+    if (t->uptime_ms <= 0 || begin < t->launched || t->init_ms > t->shim_ms ||
+        t->shim_ms > t->uptime_ms)
+        return;
+    note(trials, FIRMWARE, begin - t->launched);
+    if (t->init_ms > 0) {
+        note(trials, KERNEL, t->init_ms * 1000);
+        note(trials, INIT, (t->shim_ms - t->init_ms) * 1000);
+    } else {
+        note(trials, KERNEL, t->shim_ms * 1000);
+    }
+    note(trials, SHIM, (t->uptime_ms - t->shim_ms) * 1000);
+}
+
+static gboolean run_round(struct trials *trials, struct session_config *config,
+                          enum accel *ret_accel, GError **error)
+{
+    struct boot_trial trial;
+    const struct machine_times *t = &trial.times;
+    gint64 hello, ratio;
+
+    if (!boot_trial_run(config, &trial, error))
+        return FALSE;
+    note(trials, DAEMONS, t->launched - t->started);
+    note_guest(trials, t);
+    hello = t->hello - t->launched;
+    note(trials, TO_HELLO, hello);
+    note(trials, MOUNT, t->ready - t->hello);
+    note(trials, TOTAL, t->ready - t->started);
+    config->accel = trial.accel; /* of the floor, too */
+    *ret_accel = trial.accel;
+    if (!boot_trial_run_floor(config, &trial, error))
+        return FALSE;
+    note(trials, FLOOR, t->ended - t->launched);
+    ratio = hello * 1000 / MAX(t->ended - t->launched, 1);
+    g_array_append_val(trials->ratios, ratio);
+    return TRUE;
+}
+
+/* ---- telling ------------------------------------------------------------- */
+
+static gint compare(gconstpointer a, gconstpointer b)
+{
+    gint64 x = *(const gint64 *)a, y = *(const gint64 *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* -1 if there is none. */
+static gint64 median(GArray *times)
+{
+    if (times->len == 0)
+        return -1;
+    g_array_sort(times, compare);
+    return g_array_index(times, gint64, times->len / 2);
+}
+
+static void tell(const struct trials *trials, enum accel accel, unsigned rounds)
+{
+    gint64 ratio = median(trials->ratios);
+
+    printf("Start of a machine with %s, medians of %u:\n", accel_name(accel),
+           rounds);
+    for (int part = 0; part < PARTS; part++) {
+        gint64 us = median(trials->times[part]);
+        bool within = part >= FIRMWARE && part <= SHIM;
+
+        if (us >= 0)
+            printf("%s%8.0f ms  %s\n", within ? "  " : "", (double)us / 1000,
+                   names[part]);
+    }
+    if (ratio > 0)
+        printf("%10.2f  to the hello, for each ms of powering off at once\n",
+               (double)ratio / 1000);
+}
+
+/* ---- a folder for it ----------------------------------------------------- */
+
+static int remove_one(const char *path, const struct stat *st, int type,
+                      struct FTW *ftw)
+{
+    return remove(path);
+}
+
+static void remove_place(const char *place, const char *folder)
+{
+    enum { FDS = 16 };
+
+    g_rmdir(folder);
+    /* With its undo log. */
+    if (g_rmdir(place) < 0 &&
+        nftw(place, remove_one, FDS, FTW_DEPTH | FTW_PHYS) != 0)
+        cli_options_failed("cannot remove %s", place);
+}
+
+static struct session_config *make_config(const struct cli_machine *machine,
+                                          const char *folder, GError **error)
+{
+    struct cli_machine here = *machine;
+    struct session_config *config;
+    json_t *payload;
+
+    here.place.dir = (char *)folder;
+    here.place.undo_dir = NULL;
+    payload = cli_machine_payload(&here);
+    config = session_config_parse(payload, error);
+    json_decref(payload);
+    return config;
+}
+
+static gboolean measure(struct session_config *config, unsigned rounds,
+                        GError **error)
+{
+    struct trials trials;
+    enum accel accel = ACCEL_AUTO;
+    gboolean ok = TRUE;
+
+    for (int part = 0; part < PARTS; part++)
+        trials.times[part] = g_array_new(FALSE, FALSE, sizeof(gint64));
+    trials.ratios = g_array_new(FALSE, FALSE, sizeof(gint64));
+    for (unsigned i = 0; ok && i < rounds; i++)
+        ok = run_round(&trials, config, &accel, error);
+    if (ok)
+        tell(&trials, accel, rounds);
+    for (int part = 0; part < PARTS; part++)
+        g_array_unref(trials.times[part]);
+    g_array_unref(trials.ratios);
+    return ok;
+}
+
+int cli_boot(const struct cli_machine *machine, unsigned rounds)
+{
+    g_autofree char *place = g_dir_make_tmp("stepback-boot-XXXXXX", NULL);
+    g_autofree char *folder = place ? g_build_filename(place, "folder", NULL)
+                                    : NULL;
+    g_autoptr(GError) error = NULL;
+    struct session_config *config;
+    gboolean ok = FALSE;
+
+    if (!place || g_mkdir(folder, 0700) < 0)
+        return cli_options_failed("cannot make a folder in %s: %s",
+                                  g_get_tmp_dir(), g_strerror(errno));
+    config = make_config(machine, folder, &error);
+    if (config)
+        ok = measure(config, rounds, &error);
+    if (!ok)
+        cli_options_failed("%s", error->message);
+    if (config)
+        session_config_free(config);
+    remove_place(place, folder);
+    return ok ? CLI_OK : CLI_FAILED;
+}

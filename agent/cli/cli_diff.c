@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_diff - "stepback diff".
+ */
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_lookup.h"
+#include "agent/cli/cli_options.h"
+#include "agent/cli/cli_place.h"
+#include "agent/base/cli_text.h"
+#include "agent/base/patch.h"
+#include "common/errors.h"
+#include "common/json_bytes.h"
+
+struct request {
+    const struct cli_place *place;
+    gint64 step;        /* 0: the newest */
+    char *const *paths; /* those wanted; none: all */
+    bool json;
+    enum cli_color color;
+    bool found; /* set: there was something wanted */
+    gint64 cut; /* set: how many changes the log does not list */
+};
+
+/* The path itself, or what is below it. */
+static bool is_below(const char *path, const char *wanted)
+{
+    size_t len = strlen(wanted);
+
+    while (len > 0 && wanted[len - 1] == '/')
+        len--;
+    return len == 0 || (strncmp(path, wanted, len) == 0 &&
+                        (path[len] == '\0' || path[len] == '/'));
+}
+
+static bool is_wanted(const struct request *r, json_t *file)
+{
+    g_autofree char *path = json_bytes_get(file, "path", NULL);
+    g_autofree char *from = json_bytes_get(file, "from", NULL);
+    bool wanted = !r->paths[0];
+
+    for (size_t i = 0; path && r->paths[i]; i++) {
+        g_autofree char *there = cli_lookup_path(r->place, r->paths[i]);
+
+        wanted |= is_below(path, there) || (from && is_below(from, there));
+    }
+    return wanted;
+}
+
+/* 0 and error: there is none. */
+static gint64 newest_step(const struct cli_place *place, GError **error)
+{
+    json_t *answer = cli_place_ask(place, "history",
+                                   json_pack("{s:i}", "limit", 1), NULL, error);
+    json_t *steps = json_object_get(answer, "steps");
+    gint64 id = json_integer_value(
+        json_object_get(json_array_get(steps, 0), "step_id"));
+
+    if (answer && id == 0)
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
+                            "there is no step");
+    json_decref(answer);
+    return id;
+}
+
+static gboolean print_file(const struct request *r, json_t *file,
+                           GError **error)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+
+    if (!patch_append(text, file, error))
+        return FALSE;
+    cli_text_print_patch(text->str, text->len, r->color);
+    return TRUE;
+}
+
+/* A part of the diff: printed, or for JSON collected in files. */
+static gboolean tell(struct request *r, json_t *answer, json_t *files,
+                     GError **error)
+{
+    json_t *file;
+    size_t i;
+
+    json_array_foreach(json_object_get(answer, "files"), i, file)
+    {
+        if (!is_wanted(r, file))
+            continue;
+        r->found = true;
+        if (r->json)
+            json_array_append(files, file);
+        else if (!print_file(r, file, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean diff(struct request *r, gint64 step, json_t *files,
+                     GError **error)
+{
+    gint64 first = 0;
+    gboolean ok;
+
+    do {
+        json_t *answer = cli_place_ask(r->place, "diff",
+                                       json_pack("{s:I, s:I}", "step_id",
+                                                 (json_int_t)step, "first",
+                                                 (json_int_t)first),
+                                       NULL, error);
+
+        ok = answer && tell(r, answer, files, error);
+        first = json_integer_value(json_object_get(answer, "next"));
+        r->cut = json_integer_value(json_object_get(answer, "cut"));
+        json_decref(answer);
+    } while (ok && first > 0);
+    if (ok && !r->found && r->paths[0]) {
+        /* It may have been meant for a step. */
+        g_set_error(error, STEPBACK_ERROR, ERROR_NOT_FOUND,
+                    "step %" G_GINT64_FORMAT " changed nothing at %s%s", step,
+                    r->paths[0], r->paths[1] ? " or the other paths" : "");
+        return FALSE;
+    }
+    return ok;
+}
+
+/* The log lists no more than the first changes of a step. */
+static void warn_of_cut(const struct request *r, gint64 step)
+{
+    g_autofree char *text = g_strdup_printf(
+        "step %" G_GINT64_FORMAT " has %" G_GINT64_FORMAT
+        " more changes, which are not in this patch",
+        step, r->cut);
+
+    cli_place_warn(text);
+}
+
+static int go(struct request *r)
+{
+    g_autoptr(GError) error = NULL;
+    json_t *files = json_array();
+    gint64 step = r->step ? r->step : newest_step(r->place, &error);
+    int exit_code = CLI_OK;
+
+    if (!step || !diff(r, step, files, &error)) {
+        exit_code = cli_place_failed(r->place, error, NULL, r->json);
+    } else if (r->json) {
+        json_t *answer = json_pack("{s:I, s:O, s:I}", "step_id",
+                                   (json_int_t)step, "files", files, "cut",
+                                   (json_int_t)r->cut);
+
+        cli_place_print_json(answer);
+        json_decref(answer);
+    } else if (r->cut > 0) {
+        warn_of_cut(r, step);
+    }
+    json_decref(files);
+    return exit_code;
+}
+
+/* "[STEP] [PATH...]": what is no number is a path. */
+static void parse_arguments(struct request *r, char **argv)
+{
+    gint64 id;
+
+    if (argv[0] && g_ascii_string_to_signed(argv[0], 10, G_MININT64, G_MAXINT64,
+                                            &id, NULL)) {
+        r->step = id;
+        argv++;
+    }
+    r->paths = argv;
+}
+
+int cli_diff(int argc, char **argv)
+{
+    struct cli_place place = { 0 };
+    g_autofree char *color = NULL;
+    gboolean json = FALSE;
+    int exit_code = CLI_USAGE;
+    const GOptionEntry entries[] = {
+        CLI_PLACE_OPTIONS(&place),
+        { "color", 0, 0, G_OPTION_ARG_STRING, &color,
+          "auto (default: on a terminal), always or never", "WHEN" },
+        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON, an error too",
+          NULL },
+        { NULL },
+    };
+    struct request request = { .place = &place };
+
+    if (cli_options_parse_with(
+            "[STEP] [PATH...] - show what a step changed in files",
+            "STEP is a number of \"" CLI_PROGRAM " history\"; the newest, if "
+            "it is left out. Write\n\"--\" before one below 0. PATHs are "
+            "relative to the working folder.",
+            entries, false, &argc, &argv)) {
+        request.json = json;
+        parse_arguments(&request, argv + 1);
+        cli_lookup_place(&place);
+        exit_code = color && !cli_color_parse(color, &request.color)
+                        ? cli_options_wrong("diff: --color=%s is not auto, "
+                                            "always or never",
+                                            color)
+                        : go(&request);
+    }
+    cli_place_clear(&place);
+    return exit_code;
+}

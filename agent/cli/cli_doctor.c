@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_doctor - "stepback doctor": is everything there that is needed?
+ *
+ * For each missing thing it prints what mends it.
+ */
+#include <errno.h>
+#include <glib.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/vm/accel.h"
+#include "agent/vm/backend_kind.h"
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_boot.h"
+#include "agent/cli/cli_options.h"
+#include "agent/vm/guest_image.h"
+#include "agent/base/install_paths.h"
+#include "agent/vm/vm_command.h"
+#include "common/host_program.h"
+#include "common/log.h"
+
+enum verdict { GOOD, SLOW, MISSING };
+
+static const char *const verdict_names[] = {
+    [GOOD] = "ok", [SLOW] = "note", [MISSING] = "MISSING"
+};
+
+/* found (taken) says what is there, or what is wrong. */
+static enum verdict tell(enum verdict verdict, const char *what, char *found,
+                         const char *remedy)
+{
+    printf("%-8s %-12s %s\n", verdict_names[verdict], what, found);
+    if (verdict != GOOD && remedy)
+        printf("%-8s %-12s -> %s\n", "", "", remedy);
+    g_free(found);
+    return verdict;
+}
+
+static enum verdict check_qemu(void)
+{
+    g_autoptr(GError) error = NULL;
+    char *qemu = vm_command_find_qemu(&error);
+
+    if (qemu)
+        return tell(GOOD, "QEMU", qemu, NULL);
+    if (g_getenv("STEPBACK_QEMU"))
+        return tell(MISSING, "QEMU", g_strdup(error->message),
+                    "let it name a QEMU, or unset it for " VM_QEMU);
+    return tell(MISSING, "QEMU", g_strdup(VM_QEMU " is not installed"),
+                "apt-get install " VM_QEMU_PACKAGE);
+}
+
+/* verdict: what it means if it is not there. */
+static enum verdict check_program(const char *what, const char *name,
+                                  enum verdict verdict)
+{
+    char *path = install_paths_find_helper(name);
+
+    return path ? tell(GOOD, what, path, NULL)
+                : tell(verdict, what,
+                       g_strdup_printf("%s is not installed", name),
+                       "make install (or set STEPBACK_LIBEXECDIR to the "
+                       "folder that has it)");
+}
+
+static enum verdict check_daemon(void)
+{
+    return check_program("daemon", backend_kind_program(BACKEND_VIRTIOFS),
+                         MISSING);
+}
+
+static enum verdict check_9p_daemon(void)
+{
+    return check_program("9P daemon", backend_kind_program(BACKEND_9P), SLOW);
+}
+
+/* Without it machines start with --no-network alone. */
+static enum verdict check_network(void)
+{
+    return check_program("network", "stepback-net", MISSING);
+}
+
+static enum verdict check_image(void)
+{
+    static const char remedy[] = CLI_PROGRAM " image build";
+    g_autoptr(GError) error = NULL;
+    struct guest_image *image = guest_image_find(GUEST_IMAGE_DEFAULT, NULL,
+                                                 NULL, NULL, &error);
+    enum verdict verdict;
+
+    /* Most of what can be wrong with an image says it by itself. */
+    if (!image)
+        return tell(MISSING, "guest image", g_strdup(error->message),
+                    strstr(error->message, remedy) ? NULL : remedy);
+    verdict = tell(GOOD, "guest image", g_strdup(image->kernel), NULL);
+    guest_image_free(image);
+    return verdict;
+}
+
+static const char *kvm_remedy(void)
+{
+    if (access(ACCEL_KVM_PATH, F_OK) < 0)
+        return "modprobe kvm_intel || modprobe kvm_amd (and virtualization "
+               "must be on in the firmware)";
+    if (access(ACCEL_KVM_PATH, R_OK | W_OK) < 0)
+        return "usermod -aG kvm \"$USER\" (then log in again)";
+    return NULL;
+}
+
+static enum verdict check_kvm(void)
+{
+    g_autofree char *why = NULL;
+
+    if (accel_kvm_usable(ACCEL_KVM_PATH, ACCEL_CPUINFO_PATH, &why))
+        return tell(GOOD, "KVM", g_strdup(ACCEL_KVM_PATH), NULL);
+    return tell(SLOW, "KVM",
+                g_strdup_printf("%s; guests run with TCG, which is slow", why),
+                kvm_remedy());
+}
+
+static enum verdict check_fuse(void)
+{
+    if (access("/dev/fuse", R_OK | W_OK) == 0)
+        return tell(GOOD, "FUSE", g_strdup("/dev/fuse"), NULL);
+    return tell(SLOW, "FUSE",
+                g_strdup_printf("/dev/fuse: %s; only mounting on the host "
+                                "needs it",
+                                g_strerror(errno)),
+                access("/dev/fuse", F_OK) < 0
+                    ? "modprobe fuse"
+                    : "chmod a+rw /dev/fuse (as root)");
+}
+
+/* A program of another package, without which one thing alone does not work. */
+static enum verdict check_tool(const char *name, const char *needed_by,
+                               const char *remedy)
+{
+    char *path = host_program_find(name);
+
+    if (path)
+        return tell(GOOD, name, path, NULL);
+    return tell(
+        SLOW, name,
+        g_strdup_printf("%s is not installed; only %s it", name, needed_by),
+        remedy);
+}
+
+static enum verdict check_qemu_img(void)
+{
+    return check_tool("qemu-img", "machines that keep their disk need",
+                      "apt-get install qemu-utils");
+}
+
+static enum verdict check_diff(void)
+{
+    return check_tool("diff", "'" CLI_PROGRAM " diff' needs",
+                      "apt-get install diffutils");
+}
+
+static int check_all(void)
+{
+    static enum verdict (*const checks[])(void) = {
+        check_qemu, check_daemon, check_9p_daemon, check_network, check_image,
+        check_kvm,  check_fuse,   check_qemu_img,  check_diff,
+    };
+    enum verdict worst = GOOD;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(checks); i++) {
+        enum verdict verdict = checks[i]();
+
+        worst = MAX(worst, verdict);
+    }
+    return worst == MISSING ? CLI_FAILED : CLI_OK;
+}
+
+struct doctor_options {
+    struct cli_machine machine;
+    gboolean boot;
+    int rounds;
+};
+
+static int parse_and_check(int argc, char **argv,
+                           struct doctor_options *options)
+{
+    const GOptionEntry entries[] = {
+        { "boot", 0, 0, G_OPTION_ARG_NONE, &options->boot,
+          "start machines and tell where the time goes", NULL },
+        { "rounds", 0, 0, G_OPTION_ARG_INT, &options->rounds,
+          "with --boot: how many (default: 3)", "N" },
+        { "image", 0, 0, G_OPTION_ARG_STRING, &options->machine.image,
+          "with --boot: the guest image", "NAME" },
+        { "accel", 0, 0, G_OPTION_ARG_STRING, &options->machine.accel,
+          "with --boot: auto, kvm or tcg", "ACCEL" },
+        { NULL },
+    };
+
+    if (!cli_options_parse("- check that everything needed is there", entries,
+                           false, &argc, &argv))
+        return CLI_USAGE;
+    if (argc > 1)
+        return cli_options_wrong("doctor: it takes no arguments");
+    if (!options->boot && (options->rounds != -1 || options->machine.image ||
+                           options->machine.accel))
+        return cli_options_wrong("doctor: the other options go with --boot");
+    if (options->rounds != -1 &&
+        (options->rounds < 1 || options->rounds > CLI_BOOT_MAX_ROUNDS))
+        return cli_options_wrong("doctor: --rounds is a number from 1 to %d",
+                                 CLI_BOOT_MAX_ROUNDS);
+    if (!options->boot)
+        return check_all();
+    options->machine.place.dir = g_strdup(g_get_tmp_dir());
+    if (!cli_machine_check(&options->machine, "doctor"))
+        return CLI_USAGE;
+    log_set_human(CLI_PROGRAM);
+    log_set_level(LOG_LEVEL_NONE); /* a machine that powers off is no news */
+    return cli_boot(&options->machine, options->rounds == -1
+                                           ? CLI_BOOT_ROUNDS
+                                           : (unsigned)options->rounds);
+}
+
+int cli_doctor(int argc, char **argv)
+{
+    struct doctor_options options = { .rounds = -1 };
+    int exit_code = parse_and_check(argc, argv, &options);
+
+    cli_machine_clear(&options.machine);
+    return exit_code;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_history - "stepback history".
+ */
+#include <errno.h>
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_lookup.h"
+#include "agent/cli/cli_options.h"
+#include "agent/cli/cli_place.h"
+#include "agent/cli/cli_summary.h"
+#include "common/errors.h"
+
+static bool is_listed(json_t *steps, json_t *id)
+{
+    json_t *report;
+    size_t i;
+
+    json_array_foreach(steps, i, report)
+    {
+        if (json_equal(json_object_get(report, "step_id"), id))
+            return true;
+    }
+    return false;
+}
+
+/* Those that lie between this step and the next newer one. A step that is
+ * still open is not listed; what is after that is above all. */
+static void print_barriers(json_t *answer, json_t *id, bool newest)
+{
+    json_t *barrier;
+    json_t *steps = json_object_get(answer, "steps");
+    size_t i;
+
+    json_array_foreach(json_object_get(answer, "barriers"), i, barrier)
+    {
+        json_t *after = json_object_get(barrier, "after_step");
+        g_autofree char *line = NULL;
+
+        if (!json_equal(after, id) &&
+            !(newest && !is_listed(steps, after) &&
+              json_integer_value(after) > json_integer_value(id)))
+            continue;
+        line = cli_summary_barrier(barrier);
+        puts(line);
+    }
+}
+
+/* Of the widest cell in the column of changes. */
+static int width_of(json_t *steps)
+{
+    json_t *report;
+    int width = 0;
+    size_t i;
+
+    json_array_foreach(steps, i, report)
+    {
+        struct cli_row row;
+
+        cli_summary_row(report, &row);
+        if (row.time)
+            width = MAX(width, (int)strlen(row.changes));
+        cli_row_clear(&row);
+    }
+    return width;
+}
+
+static void print_row(json_t *report, int width)
+{
+    struct cli_row row;
+
+    cli_summary_row(report, &row);
+    if (row.time)
+        printf("%5" G_GINT64_FORMAT "  %s  %-*s  %s\n", row.id, row.time, width,
+               row.changes, row.command);
+    else
+        printf("%5" G_GINT64_FORMAT "  %s\n", row.id, row.changes);
+    cli_row_clear(&row);
+}
+
+/* What is no step of the history yet; undo begins with it all the same. False:
+ * there is nothing. */
+static bool print_open(json_t *answer)
+{
+    json_t *open = json_object_get(answer, "open_step");
+    json_t *unfinished = json_object_get(answer, "unfinished");
+    gint64 id = json_integer_value(open);
+
+    if (json_is_object(unfinished)) /* that was told when the log was opened */
+        return true;
+    if (!json_is_integer(open))
+        return false;
+    print_barriers(answer, open, true);
+    printf("%5" G_GINT64_FORMAT "  %s\n", id,
+           id < 0 ? "(changes outside commands, not over yet; undo begins with "
+                    "them)"
+                  : "(a step that is not over yet)");
+    return true;
+}
+
+/* For people: programs read --json, or lines without it. */
+static void print_header(int width)
+{
+    if (isatty(STDOUT_FILENO))
+        printf("%5s  %-19s  %-*s  %s\n", "STEP", "TIME", width, "CHANGES",
+               "COMMAND");
+}
+
+/* Those of another folder stand in the way of what was undone before them. */
+static void print_redoable(const struct cli_place *place, json_t *answer)
+{
+    gint64 redoable = json_integer_value(json_object_get(answer, "redoable"));
+    json_t *steps = json_object_get(answer, "redo_steps"), *report;
+    g_autofree char *redo = cli_place_command(place, "redo");
+    gint64 others = 0, here = redoable;
+    size_t i;
+
+    json_array_foreach(steps, i, report)
+    {
+        if (!json_is_true(json_object_get(report, "other_folder")))
+            continue;
+        here = others++ ? here : (gint64)i;
+    }
+    if (here > 0)
+        printf("   --  %" G_GINT64_FORMAT " undone step%s can be brought back: "
+               "%s\n",
+               here, here == 1 ? "" : "s", redo);
+    if (others > 0)
+        printf("   --  %" G_GINT64_FORMAT " undone step%s of another folder\n",
+               others, others == 1 ? "" : "s");
+}
+
+static void print_history(const struct cli_place *place, json_t *answer)
+{
+    json_t *steps = json_object_get(answer, "steps"), *report;
+    int width = width_of(steps);
+    bool open;
+    size_t i;
+
+    print_redoable(place, answer);
+    if (json_array_size(steps) > 0)
+        print_header(width);
+    open = print_open(answer);
+    if (json_array_size(steps) == 0 && !open)
+        puts("There is nothing to undo.");
+    json_array_foreach(steps, i, report)
+    {
+        print_barriers(answer, json_object_get(report, "step_id"),
+                       i == 0 && !open);
+        print_row(report, width);
+    }
+}
+
+/* A folder in which nothing was run yet has an empty history; but not one of
+ * which somebody else's log tells. */
+static bool is_new(const struct cli_place *place, GError **error)
+{
+    const char *dir = place->dir ? place->dir : ".";
+    g_autofree char *above = NULL;
+
+    if (error_code_of(*error) != ERROR_NOTHING_TO_UNDO || place->undo_dir)
+        return false;
+    if (access(dir, R_OK | X_OK) != 0) {
+        g_clear_error(error);
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY, "%s: %s",
+                    dir, g_strerror(errno));
+        return false;
+    }
+    above = cli_lookup_above(dir);
+    return !above;
+}
+
+static int history(const struct cli_place *place, int limit, bool json)
+{
+    g_autoptr(GError) error = NULL;
+    json_t *answer = cli_place_history(place, limit, &error);
+    bool none = !answer && is_new(place, &error);
+
+    if (none)
+        answer = json_pack("{s:[], s:[], s:i, s:i, s:[], s:n, s:n}", "steps",
+                           "barriers", "last_step_id", 0, "redoable", 0,
+                           "redo_steps", "open_step", "unfinished");
+    if (!answer)
+        return cli_place_failed(place, error, NULL, json);
+    if (json)
+        cli_place_print_json(answer);
+    else
+        print_history(place, answer);
+    if (none && !json) /* where the log would be, in case it is elsewhere */
+        cli_options_failed("%s", error->message);
+    json_decref(answer);
+    return CLI_OK;
+}
+
+int cli_history(int argc, char **argv)
+{
+    struct cli_place place = { 0 };
+    gboolean json = FALSE;
+    int limit = 20, exit_code = CLI_USAGE;
+    const GOptionEntry entries[] = {
+        CLI_PLACE_OPTIONS(&place),
+        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON, an error too",
+          NULL },
+        { "limit", 0, 0, G_OPTION_ARG_INT, &limit,
+          "list the newest N (default: 20)", "N" },
+        { NULL },
+    };
+
+    if (cli_options_parse("- list the steps that can be undone, newest first",
+                          entries, false, &argc, &argv)) {
+        if (argc > 1)
+            cli_options_wrong("history: '%s' is one argument too many",
+                              argv[1]);
+        else if (limit < 1 || limit > CLI_MAX_STEPS)
+            cli_options_wrong("history: --limit is a number from 1");
+        else {
+            cli_lookup_place(&place);
+            exit_code = history(&place, limit, json);
+        }
+    }
+    cli_place_clear(&place);
+    return exit_code;
+}

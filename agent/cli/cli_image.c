@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_image - "stepback image build": run the script that builds guest images.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_options.h"
+#include "agent/base/install_paths.h"
+#include "common/host_environ.h"
+
+/* How to reach mirrors, and where the image and temporary files go. */
+static const char *const variables[] = {
+    "HOME",       "TMPDIR",      "XDG_CACHE_HOME", "ALL_PROXY", "FTP_PROXY",
+    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",       "all_proxy", "ftp_proxy",
+    "http_proxy", "https_proxy", "no_proxy",       NULL,
+};
+
+static int build(char **argv)
+{
+    g_autofree char *builder = install_paths_find_image_builder();
+    g_autofree char *shim = install_paths_find_helper("stepback-shim");
+    g_auto(GStrv) env = host_environ_new(variables);
+
+    if (!builder)
+        return cli_options_failed("the image builder is not installed; "
+                                  "STEPBACK_DATADIR can name the folder that "
+                                  "has it as guest/build");
+    if (shim)
+        env = g_environ_setenv(env, "STEPBACK_SHIM", shim, FALSE);
+    env = g_environ_setenv(env, "STEPBACK_BUILD_NAME",
+                           CLI_PROGRAM " image build", TRUE);
+    argv[0] = builder;
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
+    execve(builder, argv, env);
+    return cli_options_failed("cannot run %s: %s", builder, g_strerror(errno));
+}
+
+int cli_image(int argc, char **argv)
+{
+    if (argc >= 2 && strcmp(argv[1], "build") == 0)
+        return build(argv + 1);
+    if (argc == 2 &&
+        (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        puts("Usage: " CLI_PROGRAM " image build [OPTION...]\n\n"
+             "Builds a guest image; '" CLI_PROGRAM
+             " image build --help' lists its options.");
+        return CLI_OK;
+    }
+    return cli_options_wrong("image: try '" CLI_PROGRAM " image build'");
+}

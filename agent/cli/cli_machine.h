@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_machine - the options that say which virtual machine, over which folder:
+ * of the commands that start one.
+ */
+#ifndef AGENT_CLI_CLI_MACHINE_H
+#define AGENT_CLI_CLI_MACHINE_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "agent/cli/cli_place.h"
+
+/* As given: strings are owned, NULL if they were not. */
+struct cli_machine {
+    struct cli_place place;
+    char *image, *accel, *backend, *kernel, *initrd, *network;
+    gint64 memory;
+    gboolean no_network, force_share, allow_suid, allow_devices, host_ids;
+};
+
+void cli_machine_clear(struct cli_machine *machine);
+
+/* The options' entries, as initialisers of an array of GOptionEntry. */
+#define CLI_MACHINE_OPTIONS(machine)                                           \
+    { "directory",                                                             \
+      'C',                                                                     \
+      0,                                                                       \
+      G_OPTION_ARG_FILENAME,                                                   \
+      &(machine)->place.dir,                                                   \
+      "the working folder (default: the current one)",                         \
+      "DIR" },                                                                 \
+        { "image",                                                             \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING,                                                 \
+          &(machine)->image,                                                   \
+          "the guest image: minimal (default), debian",                        \
+          "NAME" },                                                            \
+        { "accel",                                                             \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING,                                                 \
+          &(machine)->accel,                                                   \
+          "auto (default), kvm or tcg, which emulates",                        \
+          "ACCEL" },                                                           \
+        { "backend",                                                           \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING,                                                 \
+          &(machine)->backend,                                                 \
+          "how the guest reaches the folder: virtiofs (default) or 9p",        \
+          "NAME" },                                                            \
+        { "memory",                                                            \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_INT64,                                                  \
+          &(machine)->memory,                                                  \
+          "the guest's memory, from 128 (default: 1024)",                      \
+          "MB" },                                                              \
+        { "kernel",                                                            \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_FILENAME,                                               \
+          &(machine)->kernel,                                                  \
+          "boot this kernel",                                                  \
+          "FILE" },                                                            \
+        { "initrd",                                                            \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_FILENAME,                                               \
+          &(machine)->initrd,                                                  \
+          "with this initramfs",                                               \
+          "FILE" },                                                            \
+        { "undo-dir",                                                          \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_FILENAME,                                               \
+          &(machine)->place.undo_dir,                                          \
+          "keep the undo log there",                                           \
+          "DIR" },                                                             \
+        { "network",                                                           \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_STRING,                                                 \
+          &(machine)->network,                                                 \
+          "open (default), none, or a list: 10.0.0.0/8,1.2.3.4,dns",           \
+          "POLICY" },                                                          \
+        { "force-share",                                                       \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_NONE,                                                   \
+          &(machine)->force_share,                                             \
+          "share a folder with your keys, or with programs of the host",       \
+          NULL },                                                              \
+        { "allow-suid",                                                        \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_NONE,                                                   \
+          &(machine)->allow_suid,                                              \
+          "let the guest make set-user-ID files in the folder",                \
+          NULL },                                                              \
+        { "allow-devices",                                                     \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_NONE,                                                   \
+          &(machine)->allow_devices,                                           \
+          "let the guest make device nodes in the folder",                     \
+          NULL },                                                              \
+        { "host-ids",                                                          \
+          0,                                                                   \
+          0,                                                                   \
+          G_OPTION_ARG_NONE,                                                   \
+          &(machine)->host_ids,                                                \
+          "show the guest the owners that files have here",                    \
+          NULL },                                                              \
+    {                                                                          \
+        "no-network", 0, 0, G_OPTION_ARG_NONE, &(machine)->no_network,         \
+            "as --network=none", NULL                                          \
+    }
+
+/* False: what is wrong with them was printed, as of this command. */
+bool cli_machine_check(const struct cli_machine *machine, const char *command);
+
+/* The payload of session.start that they mean: a new object. */
+json_t *cli_machine_payload(const struct cli_machine *machine);
+
+#endif

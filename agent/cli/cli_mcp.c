@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_mcp - "stepback mcp": an MCP server on stdin and stdout.
+ *
+ * The virtual machine starts with it; who only reads files need not wait for
+ * that. It ends in order when stdin has ended and what came by it is answered,
+ * and by SIGTERM, SIGINT and SIGHUP; a second signal does not wait for the
+ * virtual machine.
+ */
+#include <glib-unix.h>
+#include <glib.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_machine.h"
+#include "agent/cli/cli_options.h"
+#include "agent/cli/cli_streams.h"
+#include "agent/base/log_stream.h"
+#include "agent/mcp/mcp_session.h"
+#include "common/inherited.h"
+#include "common/log.h"
+
+enum { STOP_RETRY_MS = 50, LINGER_MAX_S = 7 * 24 * 3600 };
+
+struct mcp {
+    GMainLoop *loop;
+    struct session *session;
+    struct mcp_session *host;
+    bool ending;
+    bool signalled; /* a second signal does not wait */
+};
+
+struct mcp_options {
+    struct cli_machine machine;
+    char *log_level;
+    gint64 deletes, overwrites, linger;
+};
+
+/* ---- the end ------------------------------------------------------------- */
+
+static gboolean stop(gpointer data);
+
+static void on_stopped(json_t *payload, const GError *error, json_t *data,
+                       void *opaque)
+{
+    struct mcp *mcp = opaque;
+
+    /* Busy: it is being stopped, to be started again. */
+    if (error && error_code_of(error) == ERROR_BUSY)
+        g_timeout_add(STOP_RETRY_MS, stop, mcp);
+    else
+        g_main_loop_quit(mcp->loop);
+}
+
+static gboolean stop(gpointer data)
+{
+    struct mcp *mcp = data;
+
+    session_stop(mcp->session, on_stopped, mcp);
+    return G_SOURCE_REMOVE;
+}
+
+static void end(struct mcp *mcp)
+{
+    if (mcp->ending)
+        return;
+    mcp->ending = true;
+    mcp_session_close(mcp->host);
+    stop(mcp);
+}
+
+static gboolean on_signal(gpointer data)
+{
+    struct mcp *mcp = data;
+
+    if (mcp->signalled)
+        session_kill(mcp->session);
+    mcp->signalled = true;
+    end(mcp);
+    return G_SOURCE_CONTINUE;
+}
+
+static void on_closed(void *opaque)
+{
+    end(opaque);
+}
+
+/* ---- the beginning ------------------------------------------------------- */
+
+/* All parties that listen do so by themselves. */
+static bool on_event(const char *type, json_t *payload, bool droppable,
+                     void *opaque)
+{
+    json_decref(payload);
+    return true;
+}
+
+static const struct session_callbacks callbacks = { .event = on_event };
+
+static void set_rule(json_t *rules, const char *key, gint64 value)
+{
+    if (value > 0)
+        json_object_set_new(rules, key, json_integer(value));
+}
+
+static json_t *build_payload(const struct mcp_options *options)
+{
+    json_t *payload = cli_machine_payload(&options->machine);
+    json_t *rules = json_object();
+
+    set_rule(rules, "delete_threshold", options->deletes);
+    set_rule(rules, "overwrite_file_size_threshold", options->overwrites);
+    if (json_object_size(rules) > 0)
+        json_object_set(payload, "safeguard", rules);
+    json_decref(rules);
+    return payload;
+}
+
+static int serve(const struct mcp_options *options)
+{
+    static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
+    json_t *payload = build_payload(options);
+    g_autoptr(GError) error = NULL;
+    struct mcp mcp = { 0 };
+    struct cli_streams streams;
+    bool open = cli_streams_take(&streams);
+
+    mcp.session = session_new(options->log_level, &callbacks, &mcp);
+    mcp.host = mcp_session_new_own(mcp.session, payload, &error);
+    json_decref(payload);
+    if (!mcp.host || !open) {
+        session_free(mcp.session);
+        mcp_session_free(mcp.host);
+        return cli_options_failed("%s", error ? error->message
+                                              : "stdin and stdout must be "
+                                                "open");
+    }
+    mcp.loop = g_main_loop_new(NULL, FALSE);
+    for (size_t i = 0; i < G_N_ELEMENTS(signals); i++) {
+        if (!inherited_signal_is_ignored(signals[i]))
+            g_unix_signal_add(signals[i], on_signal, &mcp);
+    }
+    mcp_server_set_linger(mcp_session_server(mcp.host),
+                          (unsigned)options->linger);
+    mcp_server_add(mcp_session_server(mcp.host), streams.in, streams.out,
+                   on_closed, &mcp);
+    g_main_loop_run(mcp.loop);
+    session_free(mcp.session);
+    mcp_session_free(mcp.host);
+    cli_streams_give_back(&streams);
+    g_main_loop_unref(mcp.loop);
+    return CLI_OK;
+}
+
+static int parse_and_serve(int argc, char **argv, struct mcp_options *options)
+{
+    const GOptionEntry entries[] = {
+        CLI_MACHINE_OPTIONS(&options->machine),
+        { "ask-deletes", 0, 0, G_OPTION_ARG_INT64, &options->deletes,
+          "ask the client's user before a step deletes so many files", "N" },
+        { "ask-overwrites", 0, 0, G_OPTION_ARG_INT64, &options->overwrites,
+          "ask before it overwrites a file of so many bytes", "BYTES" },
+        { "linger", 0, 0, G_OPTION_ARG_INT64, &options->linger,
+          "finish for so long what was asked before the end of input (600)",
+          "SECONDS" },
+        { "log-level", 0, 0, G_OPTION_ARG_STRING, &options->log_level,
+          "error, warn (default), info, debug or trace", "LEVEL" },
+        { NULL },
+    };
+    enum log_level level;
+
+    if (!cli_options_parse("- serve an MCP client on stdin and stdout", entries,
+                           false, &argc, &argv))
+        return CLI_USAGE;
+    if (argc > 1)
+        return cli_options_wrong("mcp: '%s' is one argument too many", argv[1]);
+    if (!cli_machine_check(&options->machine, "mcp"))
+        return CLI_USAGE;
+    if (options->deletes < 0 || options->overwrites < 0)
+        return cli_options_wrong("mcp: --ask-deletes and --ask-overwrites are "
+                                 "numbers from 0, which asks for nothing");
+    if (options->linger < 0 || options->linger > LINGER_MAX_S)
+        return cli_options_wrong("mcp: --linger is a number of seconds, at "
+                                 "most %d",
+                                 LINGER_MAX_S);
+    if (!options->log_level)
+        options->log_level = g_strdup("warn");
+    if (!log_level_parse(options->log_level, &level))
+        return cli_options_wrong("mcp: --log-level is error, warn, info, debug "
+                                 "or trace");
+    log_set_level(level);
+    cli_options_note_terminal("the Model Context Protocol");
+    log_stream_never_wait();
+    return serve(options);
+}
+
+int cli_mcp(int argc, char **argv)
+{
+    struct mcp_options options = { .linger = MCP_SERVER_LINGER_S };
+    int status = parse_and_serve(argc, argv, &options);
+
+    cli_machine_clear(&options.machine);
+    g_free(options.log_level);
+    return status;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_options - see cli_options.h.
+ */
+#include "agent/cli/cli_options.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/cli/cli.h"
+#include "common/option_flags.h"
+
+/* An empty one would be the current folder. False: it is told. */
+static bool check_names(const char *program, const GOptionEntry *entries)
+{
+    for (; entries->long_name; entries++) {
+        char *const *name = entries->arg_data;
+
+        if (entries->arg != G_OPTION_ARG_FILENAME || !*name || **name)
+            continue;
+        fprintf(stderr, "%s: --%s needs a name, and \"\" is none\n", program,
+                entries->long_name);
+        return false;
+    }
+    return true;
+}
+
+static bool has_negative_number(char **argv)
+{
+    for (char **arg = argv + 1; *arg && strcmp(*arg, "--") != 0; arg++) {
+        if ((*arg)[0] == '-' && g_ascii_isdigit((*arg)[1]))
+            return true;
+    }
+    return false;
+}
+
+bool cli_options_parse_with(const char *summary, const char *details,
+                            const GOptionEntry *entries, bool strict, int *argc,
+                            char ***argv)
+{
+    g_autofree char *program = g_strdup_printf(CLI_PROGRAM " %s", (*argv)[0]);
+    GOptionContext *context = g_option_context_new(summary);
+    g_autoptr(GError) error = NULL;
+    bool has_number = has_negative_number(*argv);
+    gboolean ok;
+
+    /* The usage line names the program by its prgname. */
+    g_set_prgname(program);
+    g_option_context_set_description(context, details);
+    g_option_context_add_main_entries(context, entries, NULL);
+    g_option_context_set_strict_posix(context, strict);
+    ok = option_flags_check(entries, *argv, strict, &error) &&
+         g_option_context_parse(context, argc, argv, &error);
+    g_option_context_free(context);
+    if (!ok) {
+        fprintf(stderr, "%s: %s%s\nTry '%s --help'.\n", program, error->message,
+                has_number ? "; write -- before a number below 0" : "",
+                program);
+        return false;
+    }
+    if (!check_names(program, entries))
+        return false;
+    if (*argc > 1 && strcmp((*argv)[1], "--") == 0) {
+        memmove(&(*argv)[1], &(*argv)[2], (size_t)(*argc - 1) * sizeof(char *));
+        (*argc)--;
+    }
+    return true;
+}
+
+bool cli_options_parse(const char *summary, const GOptionEntry *entries,
+                       bool strict, int *argc, char ***argv)
+{
+    return cli_options_parse_with(summary, NULL, entries, strict, argc, argv);
+}
+
+char *cli_options_printable(const char *text)
+{
+    g_autofree char *valid = g_utf8_make_valid(text, -1);
+    GString *line = g_string_new(NULL);
+
+    for (const char *p = valid; *p; p = g_utf8_next_char(p)) {
+        gunichar c = g_utf8_get_char(p);
+        bool plain = c == '\n' || c == '\t' || g_unichar_isprint(c);
+
+        g_string_append_unichar(line, plain ? c : '?');
+    }
+    return g_string_free(line, FALSE);
+}
+
+G_GNUC_PRINTF(1, 0)
+static void print(const char *format, va_list args)
+{
+    g_autofree char *text = g_strdup_vprintf(format, args);
+    g_autofree char *shown = cli_options_printable(text);
+
+    fflush(stdout); /* in the order in which it happened */
+    fprintf(stderr, CLI_PROGRAM ": %s\n", shown);
+}
+
+int cli_options_wrong(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    print(format, args);
+    va_end(args);
+    return CLI_USAGE;
+}
+
+void cli_options_note_terminal(const char *protocol)
+{
+    if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO))
+        fprintf(stderr,
+                "This speaks %s to the program that starts it. Ctrl-D ends "
+                "it; 'man " CLI_PROGRAM "' tells more.\n",
+                protocol);
+}
+
+int cli_options_failed(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    print(format, args);
+    va_end(args);
+    return CLI_FAILED;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_place - see cli_place.h.
+ */
+#include "agent/cli/cli_place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_lookup.h"
+#include "agent/cli/cli_options.h"
+#include "agent/cli/cli_summary.h"
+#include "agent/client/undo_client.h"
+#include "common/errors.h"
+#include "common/message.h"
+#include "interceptor/interceptor.h"
+
+void cli_place_clear(struct cli_place *place)
+{
+    g_free(place->dir);
+    g_free(place->undo_dir);
+    g_free(place->below);
+}
+
+/* In one line of a terminal, which is cleared at the end. */
+static void tell_progress(json_t *payload)
+{
+    gint64 done = json_integer_value(json_object_get(payload, "done"));
+    gint64 total = json_integer_value(json_object_get(payload, "total"));
+    gint64 step = json_integer_value(json_object_get(payload, "step_id"));
+
+    if (!isatty(STDERR_FILENO))
+        return;
+    if (done < total)
+        fprintf(stderr,
+                "\rstep %" G_GINT64_FORMAT ": %" G_GINT64_FORMAT
+                " of %" G_GINT64_FORMAT "\033[K",
+                step, done, total);
+    else
+        fprintf(stderr, "\r\033[K");
+}
+
+/* Programs that look and then change open a log twice, and some warnings are in
+ * an answer, too. */
+static bool is_news(const char *text)
+{
+    static GHashTable *told;
+
+    if (!told)
+        told = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    return text && g_hash_table_add(told, g_strdup(text));
+}
+
+void cli_place_warn(const char *text)
+{
+    g_autofree char *shown = text ? cli_options_printable(text) : NULL;
+
+    if (is_news(shown))
+        fprintf(stderr, CLI_PROGRAM ": warning: %s\n", shown);
+}
+
+static void tell_recovery(json_t *report)
+{
+    g_autofree char *text = cli_summary_recovery(report);
+
+    if (is_news(text))
+        fprintf(stderr, CLI_PROGRAM ": %s\n", text);
+}
+
+static void tell_unfinished(json_t *report)
+{
+    g_autofree char *text = cli_summary_unfinished(report);
+
+    if (is_news(text))
+        fprintf(stderr, CLI_PROGRAM ": %s\n", text);
+}
+
+static bool has_code(json_t *payload, const char *code)
+{
+    return g_strcmp0(json_string_value(json_object_get(payload, "code")),
+                     code) == 0;
+}
+
+static void on_event(const char *type, json_t *payload)
+{
+    if (strcmp(type, "event.recovery") == 0)
+        tell_recovery(payload);
+    else if (strcmp(type, "event.progress") == 0)
+        tell_progress(payload);
+    else if (strcmp(type, "event.warning") != 0)
+        return;
+    else if (has_code(payload, "step_unfinished"))
+        tell_unfinished(payload);
+    else
+        cli_place_warn(json_string_value(json_object_get(payload, "message")));
+}
+
+static struct undo_client *open_client(const struct cli_place *place,
+                                       enum undo_client_purpose purpose,
+                                       GError **error)
+{
+    g_autofree char *dir = g_canonicalize_filename(
+        place->dir ? place->dir : ".", NULL);
+    g_autofree char *undo_dir = place->undo_dir ? g_canonicalize_filename(
+                                                      place->undo_dir, NULL)
+                                                : NULL;
+
+    ic_set_log(0, CLI_PROGRAM);
+    return undo_client_open(dir, undo_dir, purpose, on_event, error);
+}
+
+json_t *cli_place_ask(const struct cli_place *place, const char *type,
+                      json_t *payload, json_t **ret_data, GError **error)
+{
+    bool discards = strcmp(type, "discard") == 0;
+    struct undo_client *client = open_client(
+        place, discards ? UNDO_CLIENT_DISCARD : UNDO_CLIENT_LOOK, error);
+    json_t *answer;
+
+    if (!client) {
+        json_decref(payload);
+        return NULL;
+    }
+    answer = undo_client_ask(client, type, payload, ret_data, error);
+    undo_client_close(client);
+    return answer;
+}
+
+json_t *cli_place_history(const struct cli_place *place, int limit,
+                          GError **error)
+{
+    struct undo_client *client = open_client(place, UNDO_CLIENT_LOOK, error);
+    json_t *answer, *status, *unfinished;
+
+    if (!client)
+        return NULL;
+    answer = undo_client_ask(client, "history",
+                             json_pack("{s:i}", "limit", limit), NULL, error);
+    if (answer) {
+        status = undo_client_ask(client, "status", NULL, NULL, NULL);
+        unfinished = undo_client_unfinished(client);
+        json_object_set_new(
+            answer, "open_step",
+            status ? json_incref(json_object_get(status, "open_step"))
+                   : json_null());
+        json_object_set_new(answer, "unfinished",
+                            unfinished ? unfinished : json_null());
+        json_decref(status);
+    }
+    undo_client_close(client);
+    return answer;
+}
+
+/* In front of the steps of an answer, or of an error's data; *answer may be
+ * NULL. report is taken. */
+static void add_first(json_t **answer, json_t *report)
+{
+    if (!*answer)
+        *answer = json_pack("{s:[], s:[], s:[]}", "steps", "barriers",
+                            "warnings");
+    json_object_del(report, "undoable"); /* it is undone */
+    json_array_insert_new(json_object_get(*answer, "steps"), 0, report);
+}
+
+static bool is_step(json_t *report, gint64 id)
+{
+    return json_integer_value(json_object_get(report, "step_id")) == id;
+}
+
+json_t *cli_place_extent(const struct cli_extent *extent)
+{
+    return extent->step_id
+               ? json_pack("{s:I, s:b}", "down_to", (json_int_t)extent->step_id,
+                           "force", extent->force)
+               : json_pack("{s:I, s:s, s:b}", "steps",
+                           (json_int_t)extent->steps, "counts", extent->counts,
+                           "force", extent->force);
+}
+
+json_t *cli_place_go(const struct cli_place *place, const char *type,
+                     const struct cli_extent *extent, json_t **ret_data,
+                     GError **error)
+{
+    bool insists = extent->force && strcmp(type, "rollback") == 0;
+    struct undo_client *client = open_client(
+        place, insists ? UNDO_CLIENT_INSIST : UNDO_CLIENT_CHANGE, error);
+    struct cli_extent left = *extent;
+    json_t *first, *answer = NULL;
+    bool done;
+
+    if (!client)
+        return NULL;
+    first = strcmp(type, "redo") == 0 ? undo_client_redone(client)
+                                      : undo_client_recovered(client);
+    left.steps -= first ? 1 : 0;
+    done = extent->step_id ? first && is_step(first, extent->step_id)
+                           : left.steps == 0;
+    if (!done)
+        answer = undo_client_ask(client, type, cli_place_extent(&left),
+                                 ret_data, error);
+    if (first)
+        add_first(answer || done ? &answer : ret_data, first);
+    undo_client_close(client);
+    return answer;
+}
+
+char *cli_place_inside(const char *dir)
+{
+    g_autofree char *logs = g_build_filename(dir, ".stepback", NULL);
+    GDir *list = g_dir_open(logs, 0, NULL);
+    const char *name;
+    char *found = NULL;
+
+    while (list && !found && (name = g_dir_read_name(list))) {
+        g_autofree char *version = g_build_filename(logs, name, "version",
+                                                    NULL);
+
+        if (g_file_test(version, G_FILE_TEST_IS_REGULAR))
+            found = g_build_filename(logs, name, NULL);
+    }
+    g_clear_pointer(&list, g_dir_close);
+    return found;
+}
+
+char *cli_place_quote(const char *word)
+{
+    size_t plain = strspn(word, "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-");
+
+    return *word && word[plain] == '\0' ? g_strdup(word) : g_shell_quote(word);
+}
+
+char *cli_place_command(const struct cli_place *place, const char *command)
+{
+    GString *line = g_string_new(CLI_PROGRAM " ");
+
+    g_string_append(line, command);
+    if (place->dir) {
+        g_autofree char *dir = cli_place_quote(place->dir);
+
+        g_string_append_printf(line, " -C %s", dir);
+    }
+    if (place->undo_dir) {
+        g_autofree char *dir = cli_place_quote(place->undo_dir);
+
+        g_string_append_printf(line, " --undo-dir %s", dir);
+    }
+    return g_string_free(line, FALSE);
+}
+
+/* JSON leaves DEL and the C1 controls as they are, and in them a terminal finds
+ * commands. */
+static void print_escaped(json_t *answer)
+{
+    char *text = json_dumps(answer, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+
+    for (const char *p = text; p && *p; p++) {
+        if (*p == 0x7f)
+            fputs("\\u007f", stdout);
+        else
+            putchar(*p);
+    }
+    free(text);
+}
+
+void cli_place_print_json(json_t *answer)
+{
+    if (isatty(STDOUT_FILENO))
+        print_escaped(answer);
+    else
+        json_dumpf(answer, stdout, JSON_INDENT(2));
+    putchar('\n');
+}
+
+static void print_json_error(const GError *error, json_t *data)
+{
+    json_t *response = message_gerror_with(NULL, error, json_incref(data));
+    json_t *answer = json_pack("{s:s, s:O}", "status", "error", "error",
+                               json_object_get(response, "error"));
+
+    cli_place_print_json(answer);
+    json_decref(answer);
+    json_decref(response);
+}
+
+/* Which log has been asked. There may be others: of a folder above, or at a
+ * place that was not named. A new string, or NULL. */
+static char *name_log(const char *dir)
+{
+    g_autofree char *above = cli_lookup_above(dir);
+    g_autofree char *log = ic_default_undo_dir(dir, NULL);
+
+    if (above)
+        return g_strdup_printf("A folder above it has a log: %s", above);
+    return cli_lookup_has_log(dir)
+               ? g_strdup_printf("That is what the log %s says; one "
+                                 "that is elsewhere is named with "
+                                 "--undo-dir.",
+                                 log)
+               : NULL;
+}
+
+/* What helps against an error, or NULL. A new string. */
+static char *remedy(const struct cli_place *place, const GError *error)
+{
+    g_autofree char *undo = cli_place_command(place, "undo");
+
+    switch (error_code_of(error)) {
+    case ERROR_UNDO_VERSION_MISMATCH:
+        return g_strdup_printf("To forget it: %s --discard", undo);
+    case ERROR_STEP_UNPROTECTED:
+        return g_strdup_printf("The only way out is to forget all steps; the "
+                               "folder stays as it is: %s --discard",
+                               undo);
+    case ERROR_PREIMAGE_MISSING:
+    case ERROR_PREIMAGE_CORRUPT:
+        return g_strdup("To undo what is left of the step, or to pass it by, "
+                        "add --force.");
+    case ERROR_STEP_ACTIVE:
+        return g_strdup("What runs in the folder (stepback run, an agent's or "
+                        "an assistant's session) has a command under way: wait "
+                        "for its end, or stop the command. A step that a "
+                        "client of the control socket has left open is closed "
+                        "there (step.close), or taken back at the next start "
+                        "of the file server.");
+    case ERROR_NOTHING_TO_UNDO:
+    case ERROR_NOTHING_TO_REDO:
+        return place->undo_dir ? NULL : name_log(place->dir ? place->dir : ".");
+    default:
+        return NULL;
+    }
+}
+
+int cli_place_failed(const struct cli_place *place, const GError *error,
+                     json_t *data, bool json)
+{
+    g_autofree char *help = remedy(place, error);
+
+    if (json) {
+        print_json_error(error, data);
+        return CLI_FAILED;
+    }
+    cli_options_failed("%s", error->message);
+    if (help)
+        fprintf(stderr, "%s\n", help);
+    return CLI_FAILED;
+}

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_run - "stepback run": one command in a virtual machine over a folder.
+ *
+ * The same session object as the agent's. Output is written as it comes and
+ * waits for its reader, and with it the command; signals are seen even then,
+ * because the handler only counts and wakes the main loop.
+ */
+#include <errno.h>
+#include <glib-unix.h>
+#include <glib.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_hints.h"
+#include "agent/cli/cli_lookup.h"
+#include "agent/cli/cli_machine.h"
+#include "agent/cli/cli_options.h"
+#include "agent/cli/cli_place.h"
+#include "agent/cli/cli_summary.h"
+#include "agent/vm/machine.h"
+#include "agent/session/session.h"
+#include "common/byte_size.h"
+#include "common/inherited.h"
+#include "common/json_bytes.h"
+#include "common/log.h"
+
+enum {
+    EXIT_INTERRUPTED = 128 + SIGINT,
+    WRITE_CHUNK = 4096, /* PIPE_BUF: after POLLOUT it cannot block */
+    WRITE_POLL_MS = 200,
+};
+
+struct run {
+    const struct cli_machine *machine; /* borrowed */
+    GMainLoop *loop;
+    struct session *session;
+    char *command;
+    const char *cwd; /* in the folder; NULL: the folder itself */
+    gint64 timeout;
+    char *undo_hint;
+    bool chatty;
+    bool output_broken;
+    int seen_interrupts;
+    int exit_code;
+};
+
+static volatile sig_atomic_t interrupts;
+static int wake_fd = -1;
+
+/* ---- signals ------------------------------------------------------------- */
+
+static void on_signal(int number)
+{
+    int saved = errno;
+    static const guint64 one = 1;
+
+    interrupts++;
+    if (write(wake_fd, &one, sizeof(one)) < 0)
+        interrupts++; /* cannot happen; and if it does, hurry */
+    errno = saved;
+}
+
+static void stop(struct run *run);
+
+static gboolean on_wake(int fd, GIOCondition condition, gpointer data)
+{
+    struct run *run = data;
+    guint64 count;
+
+    if (read(fd, &count, sizeof(count)) < 0)
+        return G_SOURCE_CONTINUE;
+    if (run->seen_interrupts > 0 || interrupts > 1) {
+        session_kill(run->session);
+        stop(run);
+    } else if (!session_cancel(run->session)) {
+        run->exit_code = EXIT_INTERRUPTED;
+        stop(run);
+    }
+    run->seen_interrupts = interrupts;
+    return G_SOURCE_CONTINUE;
+}
+
+static bool catch_signals(struct run *run)
+{
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+    struct sigaction action = { .sa_handler = on_signal,
+                                .sa_flags = SA_RESTART };
+
+    wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wake_fd < 0)
+        return false;
+    for (size_t i = 0; i < G_N_ELEMENTS(signals); i++) {
+        if (!inherited_signal_is_ignored(signals[i]))
+            sigaction(signals[i], &action, NULL);
+    }
+    g_unix_fd_add(wake_fd, G_IO_IN, on_wake, run);
+    return true;
+}
+
+/* ---- output -------------------------------------------------------------- */
+
+/* Write all of it, however long the reader takes, unless a signal comes. */
+static bool write_output(struct run *run, int fd, const char *data, size_t len)
+{
+    while (len > 0 && interrupts == run->seen_interrupts) {
+        struct pollfd p = { .fd = fd, .events = POLLOUT };
+        ssize_t n;
+
+        if (poll(&p, 1, WRITE_POLL_MS) <= 0)
+            continue;
+        n = write(fd, data, MIN(len, (size_t)WRITE_CHUNK));
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
+            return false;
+        if (n > 0) {
+            data += n;
+            len -= (size_t)n;
+        }
+    }
+    return true;
+}
+
+static void take_output(struct run *run, json_t *payload)
+{
+    const char *stream = json_string_value(json_object_get(payload, "stream"));
+    int fd = g_strcmp0(stream, "stderr") == 0 ? STDERR_FILENO : STDOUT_FILENO;
+    g_autofree char *data = NULL;
+    size_t len;
+
+    data = json_bytes_get(payload, "data", &len);
+    if (!data || run->output_broken || write_output(run, fd, data, len))
+        return;
+    /* Nobody reads ("| head"): a local command would get SIGPIPE. */
+    run->output_broken = true;
+    run->exit_code = 128 + SIGPIPE;
+    session_cancel(run->session);
+}
+
+static void take_recovery(json_t *payload)
+{
+    g_autofree char *text = cli_summary_recovery(payload);
+
+    fprintf(stderr, CLI_PROGRAM ": %s\n", text);
+}
+
+/* "doctor" says it; at every command it would be a nuisance. */
+static bool is_slow(json_t *payload)
+{
+    return g_strcmp0(json_string_value(json_object_get(payload, "code")),
+                     MACHINE_SLOW) == 0;
+}
+
+static bool on_event(const char *type, json_t *payload, bool droppable,
+                     void *opaque)
+{
+    struct run *run = opaque;
+    const char *text = json_string_value(json_object_get(payload, "message"));
+
+    if (strcmp(type, "event.terminal_output") == 0) {
+        take_output(run, payload);
+    } else if (strcmp(type, "event.step_completed") == 0) {
+        g_autofree char *line = cli_summary_step(payload, run->undo_hint);
+
+        fprintf(stderr, CLI_PROGRAM ": %s\n", line);
+    } else if (strcmp(type, "event.recovery") == 0) {
+        take_recovery(payload);
+    } else if (strcmp(type, "event.warning") == 0 && text &&
+               !log_enabled(LOG_LEVEL_WARN) && !is_slow(payload)) {
+        cli_place_warn(text);
+    }
+    json_decref(payload);
+    return true;
+}
+
+static const struct session_callbacks callbacks = { .event = on_event };
+
+/* ---- the run ------------------------------------------------------------- */
+
+static void on_stopped(json_t *payload, const GError *error, json_t *data,
+                       void *opaque)
+{
+    struct run *run = opaque;
+
+    /* Busy: it is being stopped already, and that answer is yet to come. */
+    if (!error || error_code_of(error) != ERROR_BUSY)
+        g_main_loop_quit(run->loop);
+}
+
+static void stop(struct run *run)
+{
+    session_stop(run->session, on_stopped, run);
+}
+
+static void on_executed(json_t *report, const GError *error, json_t *data,
+                        void *opaque)
+{
+    struct run *run = opaque;
+
+    if (!error && !run->output_broken)
+        run->exit_code = (int)json_integer_value(
+            json_object_get(report, "exit_code"));
+    else if (error && error_code_of(error) == ERROR_TIMEOUT)
+        run->exit_code = CLI_TIMED_OUT;
+    else if (error && error_code_of(error) == ERROR_CANCELLED)
+        run->exit_code = run->output_broken ? 128 + SIGPIPE : EXIT_INTERRUPTED;
+    else if (error)
+        run->exit_code = interrupts > 0 ? EXIT_INTERRUPTED : CLI_RUN_FAILED;
+    if (error && run->exit_code != 128 + SIGPIPE &&
+        run->exit_code != EXIT_INTERRUPTED)
+        cli_options_failed("%s", error->message);
+    if (!error)
+        cli_hints_tell_not_found(run->machine, run->exit_code);
+    stop(run);
+}
+
+static void on_started(json_t *payload, const GError *error, json_t *data,
+                       void *opaque)
+{
+    struct run *run = opaque;
+    const struct session_command command = {
+        .command = run->command,
+        .cwd = run->cwd,
+        .timeout_seconds = (unsigned)run->timeout,
+    };
+
+    if (error) {
+        if (run->exit_code != EXIT_INTERRUPTED) {
+            cli_options_failed("%s", error->message);
+            run->exit_code = CLI_RUN_FAILED;
+        }
+        g_main_loop_quit(run->loop);
+        return;
+    }
+    if (run->chatty)
+        fprintf(
+            stderr, CLI_PROGRAM ": the VM is up after %.1f s\n",
+            (double)json_integer_value(json_object_get(payload, "boot_ms")) /
+                1000);
+    session_execute(run->session, &command, on_executed, run);
+}
+
+/* ---- the command line ---------------------------------------------------- */
+
+struct run_options {
+    struct cli_machine machine;
+    gint64 timeout;
+    char *max_step_size; /* as given, owned; or NULL */
+    int64_t max_step_bytes;
+    gboolean verbose, separate_log;
+};
+
+/* One word is shell text; several are the words of one command. */
+static char *build_command(int count, char **words)
+{
+    GString *command = g_string_new(count == 1 ? words[0] : NULL);
+
+    for (int i = 0; count > 1 && i < count; i++) {
+        g_autofree char *word = cli_place_quote(words[i]);
+
+        g_string_append_printf(command, "%s%s", i ? " " : "", word);
+    }
+    return g_string_free(command, FALSE);
+}
+
+/* Its log tells of this folder's changes as another program's. */
+static void warn_of_log_above(const char *above)
+{
+    g_autofree char *text = g_strdup_printf(
+        "%s, above this folder, has an undo log of its own. What is run here "
+        "is a step of this folder's log, and an edit from outside for that "
+        "one.",
+        above);
+
+    cli_place_warn(text);
+}
+
+/* In a folder below one that has a log, the command is a step of that log. With
+ * -C no more is shared than was named. FALSE: refused, and told. */
+static bool find_place(struct run_options *options)
+{
+    struct cli_place *place = &options->machine.place;
+    const char *dir = place->dir ? place->dir : ".";
+    bool own = place->undo_dir || cli_lookup_has_log(dir);
+    g_autofree char *above = place->undo_dir ? NULL : cli_lookup_above(dir);
+    g_autofree char *word = above ? cli_place_quote(above) : NULL;
+
+    if (own || options->separate_log) {
+        if (above)
+            warn_of_log_above(above);
+        return true;
+    }
+    if (above && place->dir) {
+        cli_options_failed("%s: the undo log of %s covers this folder; add "
+                           "--separate-log for a log of its own, or share all "
+                           "of that folder: -C %s",
+                           dir, above, word);
+        return false;
+    }
+    cli_lookup_place(place);
+    return true;
+}
+
+/* The other way round: the guest sees the logs of folders in this one. */
+static void warn_of_logs_in(const struct run_options *options)
+{
+    const char *dir = options->machine.place.dir;
+    g_autofree char *inside = cli_place_inside(dir ? dir : ".");
+
+    if (inside)
+        fprintf(stderr,
+                CLI_PROGRAM ": warning: %s is the undo log of a folder in this "
+                            "one. The guest can change it, and what is run "
+                            "here is an edit from outside for it.\n",
+                inside);
+}
+
+/* A limit of the log would be one of the step, too. */
+static json_t *make_payload(const struct run_options *options)
+{
+    json_t *payload = cli_machine_payload(&options->machine);
+    json_int_t most = options->max_step_bytes;
+
+    if (most > 0)
+        json_object_set_new(payload, "undo",
+                            json_pack("{s:I, s:i}",
+                                      "max_single_step_size_bytes", most,
+                                      "max_log_size_bytes", -1));
+    return payload;
+}
+
+static int run_command(struct run *run, const struct run_options *options)
+{
+    json_t *payload = make_payload(options);
+    g_autoptr(GError) error = NULL;
+    struct session_config *config = session_config_parse(payload, &error);
+
+    json_decref(payload);
+    if (!config) {
+        cli_options_failed("%s", error->message);
+        return CLI_RUN_FAILED;
+    }
+    if (!catch_signals(run)) {
+        session_config_free(config);
+        cli_options_failed("cannot make an eventfd: %s", g_strerror(errno));
+        return CLI_RUN_FAILED;
+    }
+    warn_of_logs_in(options);
+    cli_hints_watch_input();
+    run->machine = &options->machine;
+    run->loop = g_main_loop_new(NULL, FALSE);
+    run->session = session_new(options->verbose ? "info" : "error", &callbacks,
+                               run);
+    run->undo_hint = cli_place_command(&options->machine.place, "undo");
+    run->chatty = options->verbose || isatty(STDERR_FILENO);
+    run->timeout = options->timeout;
+    run->cwd = options->machine.place.below;
+    if (run->chatty)
+        fprintf(stderr, CLI_PROGRAM ": starting the VM...\n");
+    session_start(run->session, config, on_started, run);
+    g_main_loop_run(run->loop);
+    session_free(run->session);
+    g_main_loop_unref(run->loop);
+    g_free(run->undo_hint);
+    return run->exit_code;
+}
+
+static bool check_options(struct run_options *options)
+{
+    if (options->max_step_size &&
+        !byte_size_parse(options->max_step_size, &options->max_step_bytes)) {
+        cli_options_wrong(
+            "run: --undo-max-step-size is a number of bytes, such "
+            "as 500M or 20G, and not '%s'",
+            options->max_step_size);
+        return false;
+    }
+    if (options->timeout >= 0 && options->timeout <= SESSION_TIMEOUT_MAX_S)
+        return cli_machine_check(&options->machine, "run");
+    cli_options_wrong("run: --timeout is a number of seconds, at most %d",
+                      SESSION_TIMEOUT_MAX_S);
+    return false;
+}
+
+static int parse_and_run(int argc, char **argv, struct run_options *options)
+{
+    const GOptionEntry entries[] = {
+        CLI_MACHINE_OPTIONS(&options->machine),
+        { "timeout", 0, 0, G_OPTION_ARG_INT64, &options->timeout,
+          "stop the command after so many seconds (exit code 124)", "S" },
+        { "undo-max-step-size", 0, 0, G_OPTION_ARG_STRING,
+          &options->max_step_size,
+          "keep so much of what the command overwrites, such as 20G", "SIZE" },
+        { "verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,
+          "say what is done", NULL },
+        { "separate-log", 0, 0, G_OPTION_ARG_NONE, &options->separate_log,
+          "keep a log of this folder alone, although one above has one", NULL },
+        { NULL },
+    };
+    static const char details[] =
+        "One argument after -- is a line for the guest's shell, as in\n"
+        "  stepback run -- 'date && uname -a > log'\n"
+        "Several are one command's words, and no shell reads them.\n\n"
+        "The exit code is the command's; or 124 (--timeout), 125 (stepback "
+        "failed),\n130 (interrupted), 2 (a wrong command line).";
+    struct run run = { 0 };
+    int exit_code;
+
+    if (!cli_options_parse_with("-- CMD [ARG...] - run a command in a virtual "
+                                "machine over a folder",
+                                details, entries, true, &argc, &argv))
+        return CLI_USAGE;
+    if (argc < 2)
+        return cli_options_wrong("run: what is to be run? For example: "
+                                 "stepback run -- ls");
+    if (!find_place(options))
+        return CLI_RUN_FAILED;
+    if (!check_options(options))
+        return CLI_USAGE;
+    log_set_human(CLI_PROGRAM);
+    log_set_level(options->verbose ? LOG_LEVEL_INFO : LOG_LEVEL_NONE);
+    run.command = build_command(argc - 1, argv + 1);
+    if (g_utf8_validate(run.command, -1, NULL))
+        exit_code = run_command(&run, options);
+    else
+        exit_code = cli_options_wrong("run: the command must be UTF-8");
+    g_free(run.command);
+    return exit_code;
+}
+
+int cli_run(int argc, char **argv)
+{
+    struct run_options options = { 0 };
+    int exit_code = parse_and_run(argc, argv, &options);
+
+    cli_machine_clear(&options.machine);
+    g_free(options.max_step_size);
+    return exit_code;
+}

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_undo - "stepback undo" and "stepback redo".
+ */
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_discard.h"
+#include "agent/cli/cli_lookup.h"
+#include "agent/cli/cli_newer.h"
+#include "agent/cli/cli_options.h"
+#include "agent/cli/cli_place.h"
+#include "agent/cli/cli_summary.h"
+#include "common/errors.h"
+#include "common/json_bytes.h"
+
+/* What a command asks for, and how its answer is told. */
+struct verb {
+    const char *name, *request, *done, *passed_by;
+    bool dry; /* nothing was done; the changes are listed */
+};
+
+static const struct verb verb_undo = { "undo", "rollback", "undone",
+                                       "passed by", false };
+static const struct verb verb_redo = { "redo", "redo", "redone", "passed by",
+                                       false };
+static const struct verb verb_preview = { "undo", "preview", "would be undone",
+                                          "would be passed by", true };
+
+/* Names are printed so that none can do anything to a terminal. */
+static void print_change(json_t *change)
+{
+    g_autofree char *path = json_bytes_get(change, "path", NULL);
+    g_autofree char *from = json_bytes_get(change, "from", NULL);
+    g_autofree char *shown = g_strescape(path ? path : "?", NULL);
+    g_autofree char *shown_from = from ? g_strescape(from, NULL) : NULL;
+
+    printf("    %-8s %s%s%s\n",
+           json_string_value(json_object_get(change, "change")), shown,
+           from ? ", from " : "", from ? shown_from : "");
+}
+
+static void print_changes(json_t *report)
+{
+    json_t *change;
+    size_t i;
+
+    json_array_foreach(json_object_get(report, "changes"), i, change)
+        print_change(change);
+    if (json_is_true(json_object_get(report, "truncated")))
+        puts("    and more");
+}
+
+static bool is_not_of_here(json_t *report)
+{
+    return json_is_true(json_object_get(report, "other_folder"));
+}
+
+static void print_step(const struct verb *verb, bool passes, json_t *report)
+{
+    gint64 id = json_integer_value(json_object_get(report, "step_id"));
+    g_autofree char *line = verb->dry ? cli_summary_preview(report)
+                                      : cli_summary_history(report);
+
+    if (is_not_of_here(report) ||
+        json_is_true(json_object_get(report, "damaged")))
+        printf("%s: %" G_GINT64_FORMAT "; what it changed stays\n",
+               verb->dry && !passes ? "cannot be undone" : verb->passed_by, id);
+    else
+        printf("%s: %s\n", verb->done, line);
+}
+
+/* passes: what cannot be undone is passed by. */
+static void print_done(const struct verb *verb, bool passes, json_t *answer)
+{
+    json_t *report;
+    size_t i;
+
+    json_array_foreach(json_object_get(answer, "steps"), i, report)
+    {
+        print_step(verb, passes, report);
+        if (!verb->dry || is_not_of_here(report))
+            continue;
+        if (i > 0)
+            puts("    This is what the step noted. It can be compared with the "
+                 "folder only when\n    the newer steps are undone.");
+        print_changes(report);
+    }
+}
+
+static void print_warnings(json_t *answer)
+{
+    json_t *warning;
+    size_t i;
+
+    json_array_foreach(json_object_get(answer, "warnings"), i, warning)
+        cli_place_warn(json_string_value(warning));
+}
+
+struct request {
+    const struct verb *verb;
+    const struct cli_place *place;
+    struct cli_extent extent;
+    bool json;
+    bool ambient; /* steps of changes outside commands count */
+    bool yes;     /* do not ask about what goes along */
+};
+
+/* How many of the steps that were asked for were done before one failed. */
+static gint64 count_done(const struct request *r, json_t *data)
+{
+    gint64 done = 0;
+    json_t *report;
+    size_t i;
+
+    if (r->verb->dry)
+        return 0;
+    json_array_foreach(json_object_get(data, "steps"), i, report)
+        done += r->extent.step_id || cli_newer_counts(&r->extent, report);
+    return done;
+}
+
+static void print_way_on(const struct request *r, gint64 done, bool force)
+{
+    g_autofree char *command = cli_place_command(r->place, r->verb->name);
+
+    fprintf(stderr, "To go on: %s ", command);
+    if (r->extent.step_id)
+        fprintf(stderr, "--step %" G_GINT64_FORMAT, r->extent.step_id);
+    else
+        fprintf(stderr, "%" G_GINT64_FORMAT "%s", r->extent.steps - done,
+                r->ambient ? " --ambient" : "");
+    fprintf(stderr, "%s\n", force ? " --force" : "");
+}
+
+static void print_part(const struct request *r, gint64 done)
+{
+    if (r->extent.step_id)
+        fprintf(stderr,
+                CLI_PROGRAM ": only the newest %" G_GINT64_FORMAT
+                            " step%s %s\n",
+                done, done == 1 ? "" : "s", r->verb->done);
+    else
+        fprintf(stderr,
+                CLI_PROGRAM ": %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+                            " steps %s\n",
+                done, r->extent.steps, r->verb->done);
+}
+
+/* Nothing but somebody else's edits is in the way: say which, and what to do.
+ */
+static int refused(const struct request *r, json_t *data)
+{
+    gint64 done = count_done(r, data);
+    json_t *barrier;
+    size_t i;
+
+    fflush(stdout);
+    if (done > 0)
+        print_part(r, done);
+    fprintf(stderr,
+            CLI_PROGRAM ": changed from outside since, so that %s stops here:"
+                        "\n",
+            r->verb->name);
+    json_array_foreach(json_object_get(data, "barriers"), i, barrier)
+    {
+        g_autofree char *line = cli_summary_barrier(barrier);
+
+        fprintf(stderr, "%s\n", line);
+    }
+    fprintf(stderr,
+            "To %s it all the same, and lose these changes where they are in "
+            "the way, add --force.\n",
+            r->verb->name);
+    if (done > 0)
+        print_way_on(r, done, true);
+    return CLI_FAILED;
+}
+
+static int failed(const struct request *r, const GError *error, json_t *data)
+{
+    gint64 done = count_done(r, data);
+    int code = error_code_of(error);
+
+    if (r->json)
+        return cli_place_failed(r->place, error, data, true);
+    if (data)
+        print_done(r->verb, r->extent.force && code != ERROR_INVALID_DIRECTORY,
+                   data);
+    if (code == ERROR_UNDO_BARRIER && data)
+        return refused(r, data);
+    cli_place_failed(r->place, error, data, false);
+    if (done > 0 && code != ERROR_NOTHING_TO_UNDO &&
+        code != ERROR_INVALID_DIRECTORY)
+        print_way_on(r, done,
+                     r->extent.force || code == ERROR_PREIMAGE_MISSING ||
+                         code == ERROR_PREIMAGE_CORRUPT);
+    return CLI_FAILED;
+}
+
+static json_t *ask(const struct request *r, json_t **ret_data, GError **error)
+{
+    if (!r->verb->dry)
+        return cli_place_go(r->place, r->verb->request, &r->extent, ret_data,
+                            error);
+    return cli_place_ask(r->place, r->verb->request,
+                         cli_place_extent(&r->extent), ret_data, error);
+}
+
+/* Only undo takes along what the user may not have meant. */
+static bool may_go(const struct request *r)
+{
+    return r->verb != &verb_undo || r->ambient ||
+           cli_newer_may_go(r->place, &r->extent, r->yes, r->json);
+}
+
+static int go(const struct request *r)
+{
+    g_autoptr(GError) error = NULL;
+    json_t *data = NULL, *answer;
+    int exit_code = CLI_OK;
+
+    if (!may_go(r))
+        return CLI_FAILED;
+    answer = ask(r, &data, &error);
+    if (answer && r->json)
+        cli_place_print_json(answer);
+    else if (answer)
+        print_done(r->verb, r->extent.force, answer);
+    else
+        exit_code = failed(r, error, data);
+    fflush(stdout);
+    if (answer) {
+        print_warnings(answer);
+        /* A script must not take that for an exact undo. */
+        if (json_array_size(json_object_get(answer, "not_restored")) > 0)
+            exit_code = CLI_FAILED;
+    }
+    json_decref(answer);
+    json_decref(data);
+    return exit_code;
+}
+
+/* ---- the command lines --------------------------------------------------- */
+
+/* "[N]"; 0 and a message if it is none. */
+static guint64 parse_steps(const char *command, int argc, char **argv)
+{
+    guint64 steps = 1;
+
+    if (argc > 2)
+        cli_options_wrong("%s: '%s' is one argument too many", command,
+                          argv[2]);
+    else if (argc < 2 || g_ascii_string_to_unsigned(
+                             argv[1], 10, 1, CLI_MAX_STEPS, &steps, NULL))
+        return steps;
+    else
+        cli_options_wrong("%s: '%s' is no number of steps, which are counted "
+                          "from the newest",
+                          command, argv[1]);
+    return 0;
+}
+
+/* Options of undo and preview. */
+struct undo_options {
+    struct cli_place place;
+    gboolean force, json, ambient;
+    gint64 step;
+};
+
+#define UNDO_OPTIONS(options)                                                  \
+    { "step",                                                                  \
+      0,                                                                       \
+      0,                                                                       \
+      G_OPTION_ARG_INT64,                                                      \
+      &(options)->step,                                                        \
+      "in place of N: this step, and all that are newer",                      \
+      "ID" },                                                                  \
+    {                                                                          \
+        "ambient", 0, 0, G_OPTION_ARG_NONE, &(options)->ambient,               \
+            "count steps of changes outside commands, too", NULL               \
+    }
+
+/* False and a message if the command line makes no sense. */
+static bool make_request(const char *name, const struct verb *verb,
+                         const struct undo_options *options, int argc,
+                         char **argv, struct request *ret_request)
+{
+    guint64 steps = parse_steps(name, argc, argv);
+
+    if (steps == 0)
+        return false;
+    if (options->step && (argc > 1 || options->ambient)) {
+        cli_options_wrong("%s: --step goes without a number of steps and "
+                          "without --ambient",
+                          name);
+        return false;
+    }
+    *ret_request = (struct request){
+        .verb = verb,
+        .place = &options->place,
+        .extent = { .steps = (gint64)steps,
+                    .step_id = options->step,
+                    .counts = options->ambient ? "changes" : "commands",
+                    .force = options->force },
+        .json = options->json,
+        .ambient = options->ambient,
+    };
+    return true;
+}
+
+int cli_undo(int argc, char **argv)
+{
+    struct undo_options options = { 0 };
+    gboolean forget = FALSE, dry = FALSE, yes = FALSE;
+    int exit_code = CLI_USAGE;
+    struct request request;
+    const GOptionEntry entries[] = {
+        CLI_PLACE_OPTIONS(&options.place),
+        UNDO_OPTIONS(&options),
+        { "force", 0, 0, G_OPTION_ARG_NONE, &options.force,
+          "over changes from outside, and if a step's record is damaged",
+          NULL },
+        { "json", 0, 0, G_OPTION_ARG_NONE, &options.json,
+          "print JSON, an error too", NULL },
+        { "dry-run", 'n', 0, G_OPTION_ARG_NONE, &dry,
+          "change nothing, tell what would change", NULL },
+        { "discard", 0, 0, G_OPTION_ARG_NONE, &forget,
+          "forget all steps in place of undoing one; the folder stays as it is",
+          NULL },
+        { "yes", 'y', 0, G_OPTION_ARG_NONE, &yes,
+          "do not ask: undo what came after the command, too; with --discard: "
+          "forget",
+          NULL },
+        { NULL },
+    };
+
+    if (cli_options_parse("[N] - undo the newest command, or the newest N",
+                          entries, false, &argc, &argv) &&
+        make_request("undo", dry ? &verb_preview : &verb_undo, &options, argc,
+                     argv, &request)) {
+        request.yes = yes;
+        if (forget && (argc > 1 || options.force || dry || options.step ||
+                       options.ambient))
+            cli_options_wrong("undo: --discard undoes no steps");
+        else if (forget) /* of no folder but the one that was named */
+            exit_code = cli_discard(&options.place, yes, options.json);
+        else {
+            cli_lookup_place(&options.place);
+            exit_code = go(&request);
+        }
+    }
+    cli_place_clear(&options.place);
+    return exit_code;
+}
+
+int cli_preview(int argc, char **argv)
+{
+    struct undo_options options = { 0 };
+    int exit_code = CLI_USAGE;
+    struct request request;
+    const GOptionEntry entries[] = {
+        CLI_PLACE_OPTIONS(&options.place),
+        UNDO_OPTIONS(&options),
+        { "force", 0, 0, G_OPTION_ARG_NONE, &options.force,
+          "as undo with --force would do it", NULL },
+        { "json", 0, 0, G_OPTION_ARG_NONE, &options.json,
+          "print JSON, an error too", NULL },
+        { NULL },
+    };
+
+    if (cli_options_parse("[N] - tell what undo would do, and do nothing",
+                          entries, false, &argc, &argv) &&
+        make_request("preview", &verb_preview, &options, argc, argv,
+                     &request)) {
+        cli_lookup_place(&options.place);
+        exit_code = go(&request);
+    }
+    cli_place_clear(&options.place);
+    return exit_code;
+}
+
+int cli_redo(int argc, char **argv)
+{
+    struct undo_options options = { 0 };
+    int exit_code = CLI_USAGE;
+    struct request request;
+    const GOptionEntry entries[] = {
+        CLI_PLACE_OPTIONS(&options.place),
+        { "force", 0, 0, G_OPTION_ARG_NONE, &options.force,
+          "over changes from outside", NULL },
+        { "json", 0, 0, G_OPTION_ARG_NONE, &options.json,
+          "print JSON, an error too", NULL },
+        { NULL },
+    };
+
+    if (cli_options_parse("[N] - bring back what was undone last, or the last "
+                          "N, as long as nothing else has changed",
+                          entries, false, &argc, &argv) &&
+        make_request("redo", &verb_redo, &options, argc, argv, &request)) {
+        request.extent.counts = "changes";
+        cli_lookup_place(&options.place);
+        exit_code = go(&request);
+    }
+    cli_place_clear(&options.place);
+    return exit_code;
+}

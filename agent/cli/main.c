@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stepback - the agent, and the command line for people.
+ */
+#include <config.h>
+
+#include <errno.h>
+#include <locale.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "agent/cli/cli.h"
+#include "agent/cli/cli_options.h"
+#include "common/host_environ.h"
+#include "common/inherited.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} commands[] = {
+    { "run", cli_run, "run a command in a virtual machine over a folder" },
+    { "history", cli_history, "list the steps that can be undone" },
+    { "diff", cli_diff, "show what a step changed in files" },
+    { "preview", cli_preview, "tell what undo would do" },
+    { "undo", cli_undo, "take back the newest steps" },
+    { "redo", cli_redo, "bring back what was undone last" },
+    { "agent", cli_agent, "serve a frontend on stdin and stdout" },
+    { "mcp", cli_mcp, "serve an MCP client on stdin and stdout" },
+    { "image", cli_image, "build a guest image: stepback image build" },
+    { "doctor", cli_doctor, "check that everything needed is there" },
+};
+
+static void print_usage(FILE *out)
+{
+    fprintf(out,
+            "Usage: " CLI_PROGRAM " COMMAND [OPTIONS]\n"
+            "       " CLI_PROGRAM " help [COMMAND] | --help | --version\n\n"
+            "Runs commands in a virtual machine over a folder of yours, and "
+            "takes back what\nthey did to it.\n\nCommands:\n");
+    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+    fprintf(out, "\n'" CLI_PROGRAM " COMMAND --help' lists a command's "
+                 "options.\n\n"
+                 "Exit codes: 0 done; 1 failed or refused; 2 a wrong command "
+                 "line. Those of\n\"run\" are the command's, or 124: its "
+                 "--timeout has passed, 125: " CLI_PROGRAM " itself\nfailed, "
+                 "130: interrupted.\n");
+}
+
+static int run_command(int argc, char **argv)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
+        if (strcmp(argv[0], commands[i].name) == 0)
+            return commands[i].run(argc, argv);
+    }
+    if (argv[0][0] == '-')
+        return cli_options_wrong(
+            "unknown option '%s'; options come after the command: " CLI_PROGRAM
+            " COMMAND [OPTIONS]",
+            argv[0]);
+    return cli_options_wrong(
+        "unknown command '%s'; try '" CLI_PROGRAM " --help'", argv[0]);
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* "help COMMAND" is "COMMAND --help". */
+static int help(int argc, char **argv)
+{
+    char *words[] = { argc > 1 ? argv[1] : NULL, (char *)"--help", NULL };
+
+    if (argc > 2)
+        return cli_options_wrong("help: '%s' is one argument too many",
+                                 argv[2]);
+    if (argc == 2 && !is_help(argv[1]))
+        return run_command(2, words);
+    print_usage(stdout);
+    return CLI_OK;
+}
+
+/* What was printed, or not. A reader that has left ("| head") is no failure to
+ * tell of; it ends a program by SIGPIPE. */
+static int end_output(int status)
+{
+    struct pollfd reader = { .fd = STDOUT_FILENO };
+    bool failed = fflush(stdout) != 0;
+    int number = errno;
+
+    if (!failed && !ferror(stdout))
+        return status;
+    if (poll(&reader, 1, 0) > 0 && (reader.revents & (POLLERR | POLLHUP)))
+        return status == CLI_OK ? 128 + SIGPIPE : status;
+    cli_options_failed("not all of the output could be written%s%s",
+                       failed ? ": " : "", failed ? g_strerror(number) : "");
+    return status == CLI_OK ? CLI_FAILED : status;
+}
+
+static int start(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_usage(stderr);
+        return CLI_USAGE;
+    }
+    if (is_help(argv[1])) {
+        print_usage(stdout);
+        return CLI_OK;
+    }
+    if (strcmp(argv[1], "help") == 0)
+        return help(argc - 1, argv + 1);
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        printf(CLI_PROGRAM " " PACKAGE_VERSION "\n");
+        return CLI_OK;
+    }
+    return run_command(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv)
+{
+    if (!inherited_streams_fill())
+        return CLI_FAILED;
+    host_environ_restrict();
+    setlocale(LC_ALL, "");
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit is EFBIG */
+    return end_output(start(argc, argv));
+}

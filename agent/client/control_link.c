@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * control_link - see control_link.h.
+ */
+#include "agent/client/control_link.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/jsonl.h"
+#include "common/log.h"
+#include "common/message.h"
+
+/* A report names at most 1,000 changes, each with two paths of at most 4 KiB,
+ * in base64 at worst; a history has many reports. */
+enum { MAX_LINE = 64 << 20, MAX_QUEUE = 16 << 20 };
+
+struct pending {
+    control_link_done done;
+    void *opaque;
+};
+
+struct control_link {
+    struct jsonl_channel *channel;
+    const struct control_link_callbacks *callbacks;
+    void *opaque;
+    guint64 last_id;
+    GHashTable *pending; /* request id (owned) -> struct pending (owned) */
+    gboolean closed;
+    guint late;      /* source: what was asked after the end gets its error */
+    gboolean *freed; /* set while a callback runs: tells it that we are gone */
+};
+
+static void answer(struct control_link *link, const char *id, json_t *message)
+{
+    struct pending *pending = id ? g_hash_table_lookup(link->pending, id)
+                                 : NULL;
+    g_autoptr(GError) error = NULL;
+    struct pending copy;
+
+    if (!pending) {
+        log_warn(LOG_CONTROL, "the daemon answered a request never made");
+        return;
+    }
+    copy = *pending;
+    g_hash_table_remove(link->pending, id);
+    if (!copy.done)
+        return;
+    if (message_is_error(message, &error))
+        copy.done(NULL, error, message_error_data(message), copy.opaque);
+    else
+        copy.done(json_object_get(message, "payload"), NULL, NULL, copy.opaque);
+}
+
+static void on_line(struct jsonl_channel *channel, enum jsonl_status status,
+                    json_t *message, const char *text, void *opaque)
+{
+    struct control_link *link = opaque;
+    const char *type;
+
+    if (status != JSONL_OK) {
+        log_warn(LOG_CONTROL, "bad line from the daemon: %s", text);
+        return;
+    }
+    type = json_string_value(json_object_get(message, "type"));
+    if (g_strcmp0(type, "response") == 0)
+        answer(link, json_string_value(json_object_get(message, "request_id")),
+               message);
+    else if (type && g_str_has_prefix(type, "event.") && link->callbacks->event)
+        link->callbacks->event(link, type, json_object_get(message, "payload"),
+                               link->opaque);
+}
+
+/* Give every waiting request its error. A done may free the link: the table
+ * is ours alone by now. */
+static void fail_pending(GHashTable *pending)
+{
+    g_autoptr(GError) error = g_error_new_literal(
+        STEPBACK_ERROR, ERROR_BACKEND_FAILED,
+        "the file system daemon's control connection was "
+        "closed");
+    GHashTableIter iter;
+    struct pending *one;
+
+    g_hash_table_iter_init(&iter, pending);
+    while (g_hash_table_iter_next(&iter, NULL, (gpointer *)&one)) {
+        if (one->done)
+            one->done(NULL, error, NULL, one->opaque);
+    }
+    g_hash_table_destroy(pending);
+}
+
+static GHashTable *pending_table(void)
+{
+    return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+}
+
+/* False: one who waited has freed the link. */
+static bool close_link(struct control_link *link)
+{
+    GHashTable *pending = link->pending;
+    gboolean *outer = link->freed;
+    gboolean freed = FALSE;
+
+    link->closed = TRUE;
+    g_clear_handle_id(&link->late, g_source_remove);
+    link->pending = pending_table();
+    link->freed = &freed;
+    fail_pending(pending);
+    if (!freed)
+        link->freed = outer;
+    else if (outer)
+        *outer = TRUE;
+    return !freed;
+}
+
+static void on_closed(struct jsonl_channel *channel, void *opaque)
+{
+    struct control_link *link = opaque;
+
+    if (close_link(link) && link->callbacks->closed)
+        link->callbacks->closed(link, link->opaque);
+}
+
+static const struct jsonl_callbacks channel_callbacks = {
+    .line = on_line,
+    .closed = on_closed,
+};
+
+static int connect_to(const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    fd_auto int fd = -1;
+
+    if (strlen(path) >= sizeof(address.sun_path))
+        return -ENAMETOOLONG;
+    strcpy(address.sun_path, path);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+        return -errno;
+    return fd_steal(&fd);
+}
+
+struct control_link *
+control_link_new(int fd, const struct control_link_callbacks *callbacks,
+                 void *opaque)
+{
+    struct control_link *link = g_new0(struct control_link, 1);
+
+    link->callbacks = callbacks;
+    link->opaque = opaque;
+    link->pending = pending_table();
+    link->channel = jsonl_channel_new(fd, fd, MAX_LINE, MAX_QUEUE,
+                                      &channel_callbacks, link);
+    return link;
+}
+
+struct control_link *
+control_link_connect(const char *path,
+                     const struct control_link_callbacks *callbacks,
+                     void *opaque, GError **error)
+{
+    int fd = connect_to(path);
+
+    if (fd < 0) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_BACKEND_FAILED,
+                    "cannot connect to %s: %s", path, g_strerror(-fd));
+        return NULL;
+    }
+    return control_link_new(fd, callbacks, opaque);
+}
+
+void control_link_free(struct control_link *link)
+{
+    if (!link)
+        return;
+    if (link->freed)
+        *link->freed = TRUE;
+    link->freed = NULL;
+    /* Whose request has failed may ask again. */
+    do
+        close_link(link);
+    while (g_hash_table_size(link->pending) > 0);
+    g_clear_handle_id(&link->late, g_source_remove);
+    g_hash_table_destroy(link->pending);
+    jsonl_channel_free(link->channel);
+    g_free(link);
+}
+
+void control_link_close(struct control_link *link)
+{
+    if (link)
+        close_link(link);
+}
+
+static gboolean fail_late(gpointer data)
+{
+    struct control_link *link = data;
+
+    link->late = 0;
+    close_link(link);
+    return G_SOURCE_REMOVE;
+}
+
+/* A request without a connection. */
+static gboolean fail_unlinked(gpointer data)
+{
+    fail_pending(data);
+    return G_SOURCE_REMOVE;
+}
+
+void control_link_request(struct control_link *link, const char *type,
+                          json_t *payload, control_link_done done, void *opaque)
+{
+    struct pending *pending = g_new0(struct pending, 1);
+    char *id = g_strdup_printf("%" G_GUINT64_FORMAT,
+                               link ? ++link->last_id : 0);
+
+    pending->done = done;
+    pending->opaque = opaque;
+    if (!link) {
+        GHashTable *late = pending_table();
+
+        json_decref(payload);
+        g_hash_table_insert(late, id, pending);
+        g_idle_add(fail_unlinked, late);
+        return;
+    }
+    g_hash_table_insert(link->pending, id, pending);
+    if (!link->closed) {
+        jsonl_channel_send(link->channel, message_request(type, id, payload),
+                           false);
+        return;
+    }
+    json_decref(payload);
+    if (!link->late)
+        link->late = g_idle_add(fail_late, link);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mcp_execute - the tool execute_command; see mcp_service.h.
+ *
+ * While the command runs the client is told how long it has, with its last line
+ * of output: at most four times a second, at least once a second, so that a
+ * client whose patience is renewed by progress does not give up.
+ */
+#include "agent/mcp/mcp_output.h"
+#include "agent/mcp/mcp_service.h"
+
+#include <string.h>
+
+enum { TICK_MS = 1000, PROGRESS_MS = 250, LINE_MAX_BYTES = 200 };
+
+struct run {
+    struct mcp_output streams[2]; /* stdout, stderr */
+    gint64 started, told;         /* monotonic, us */
+    guint64 bytes;
+    guint timer;
+    char line[LINE_MAX_BYTES + 1]; /* the last one that was not empty */
+};
+
+/* ---- progress ------------------------------------------------------------ */
+
+static void note_line(struct run *run, const char *data, size_t len)
+{
+    size_t from;
+
+    while (len > 0 && strchr("\r\n\t ", data[len - 1]))
+        len--;
+    if (len == 0)
+        return;
+    from = len;
+    while (from > 0 && data[from - 1] != '\n' && len - from < LINE_MAX_BYTES)
+        from--;
+    memcpy(run->line, data + from, len - from);
+    run->line[len - from] = '\0';
+}
+
+/* The first command of "stepback mcp" may have to wait for the machine. */
+static bool is_starting(const struct mcp_job *job)
+{
+    struct mcp_service_state *service = mcp_service_of(job->call);
+    json_t *status = service->host->status(service->host_opaque);
+    const char *state = json_string_value(json_object_get(status, "state"));
+    bool starting = state && strcmp(state, "starting") == 0;
+
+    json_decref(status);
+    return starting;
+}
+
+static char *describe_progress(const struct mcp_job *job)
+{
+    const struct run *run = job->data;
+    g_autofree char *line = g_utf8_make_valid(run->line, -1);
+
+    if (run->bytes == 0 && is_starting(job))
+        return g_strdup("the virtual machine is starting");
+    return g_strdup_printf("%" G_GUINT64_FORMAT " bytes of output%s%s",
+                           run->bytes, *line ? "; " : "", line);
+}
+
+static void tell_progress(struct mcp_job *job)
+{
+    struct run *run = job->data;
+    gint64 now = g_get_monotonic_time();
+    g_autofree char *message = describe_progress(job);
+
+    if (job->cancelled)
+        return;
+    run->told = now;
+    mcp_call_progress(job->call, (double)(now - run->started) / 1e6, -1,
+                      message);
+}
+
+static gboolean on_tick(gpointer data)
+{
+    tell_progress(data);
+    return G_SOURCE_CONTINUE;
+}
+
+static void on_output(bool is_stderr, const char *data, size_t len,
+                      void *opaque)
+{
+    struct mcp_job *job = opaque;
+    struct run *run = job->data;
+
+    mcp_output_add(&run->streams[is_stderr], data, len);
+    run->bytes += len;
+    note_line(run, data, len);
+    if (mcp_call_wants_progress(job->call) &&
+        g_get_monotonic_time() - run->told >= PROGRESS_MS * 1000)
+        tell_progress(job);
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+static void set_output(json_t *result, const struct mcp_output *output,
+                       const char *key, const char *dropped_key)
+{
+    guint64 dropped;
+    g_autofree char *text = mcp_output_text(output, &dropped);
+
+    json_object_set_new(result, key, json_string(text));
+    json_object_set_new(result, dropped_key, json_integer((json_int_t)dropped));
+}
+
+static json_t *describe(const struct run *run, json_t *report)
+{
+    static const char *const keys[] = { "step_id",     "exit_code", "signal",
+                                        "duration_ms", "undoable",  "affected",
+                                        "counts",      "changes",   "truncated",
+                                        "unprotected", "aborted",   "reason" };
+    json_t *all = mcp_service_report(report), *result = json_object();
+
+    for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
+        json_t *value = json_object_get(all, keys[i]);
+
+        if (value)
+            json_object_set(result, keys[i], value);
+    }
+    if (!json_object_get(result, "exit_code"))
+        json_object_set_new(result, "exit_code", json_integer(-1));
+    if (!json_object_get(result, "step_id"))
+        json_object_set_new(result, "step_id", json_integer(0));
+    set_output(result, &run->streams[0], "stdout", "stdout_dropped_bytes");
+    set_output(result, &run->streams[1], "stderr", "stderr_dropped_bytes");
+    json_decref(all);
+    return result;
+}
+
+static void on_done(json_t *report, const GError *error, json_t *data,
+                    void *opaque)
+{
+    struct mcp_job *job = opaque;
+    struct run *run = job->data;
+    json_t *result = describe(run, error ? data : report);
+
+    g_clear_handle_id(&run->timer, g_source_remove);
+    if (error) {
+        g_autofree char *text = mcp_service_advice(job->call, error);
+
+        json_object_set_new(result, "error", json_string(text));
+        mcp_tools_refuse(job->call, result, "%s", text);
+    } else {
+        mcp_tools_finish(job->call, result);
+    }
+    mcp_output_clear(&run->streams[0]);
+    mcp_output_clear(&run->streams[1]);
+    mcp_queue_end(job);
+}
+
+/* ---- the beginning ------------------------------------------------------- */
+
+static void start(struct mcp_job *job)
+{
+    struct mcp_service_state *service = mcp_service_of(job->call);
+    json_t *arguments = job->arguments;
+    const struct mcp_command command = {
+        .command = json_string_value(json_object_get(arguments, "command")),
+        .cwd = json_string_value(json_object_get(arguments, "cwd")),
+        .env = json_object_get(arguments, "env"),
+        .timeout_seconds = (unsigned)json_integer_value(
+            json_object_get(arguments, "timeout_seconds")),
+    };
+    struct run *run = g_new0(struct run, 1);
+
+    job->data = run;
+    run->started = g_get_monotonic_time();
+    run->timer = g_timeout_add(TICK_MS, on_tick, job);
+    service->host->execute(service->host_opaque, &command, on_output, on_done,
+                           job);
+}
+
+static void cancel(struct mcp_job *job)
+{
+    struct mcp_service_state *service = mcp_service_of(job->call);
+
+    service->host->cancel(service->host_opaque);
+}
+
+void mcp_tool_execute(struct mcp_call *call, json_t *arguments)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(json_object_get(arguments, "env"), key, value)
+    {
+        if (!*key || strchr(key, '=')) {
+            mcp_tools_refuse(call, NULL,
+                             "execute_command: the name of a variable in 'env' "
+                             "must not be empty or hold '='");
+            return;
+        }
+    }
+    mcp_queue_add(mcp_service_of(call)->queue, call, arguments, start, cancel);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mcp_folders - see mcp_folders.h.
+ */
+#include "agent/mcp/mcp_folders.h"
+
+#include <string.h>
+
+#include "agent/mcp/mcp_service.h"
+
+struct mcp_folders *mcp_folders_new(struct mcp_service_state *service)
+{
+    struct mcp_folders *folders = g_new0(struct mcp_folders, 1);
+    json_t *status = service->host->status(service->host_opaque);
+    json_t *list = json_object_get(status, "working_directories"), *entry;
+    size_t i;
+
+    folders->count = (unsigned)MAX(json_array_size(list), 1);
+    if (json_array_size(list) > 0)
+        folders->labels = g_new0(char *, folders->count + 1);
+    json_array_foreach(list, i, entry)
+    {
+        const char *label = json_string_value(json_object_get(entry, "label"));
+
+        folders->labels[i] = g_strdup(label ? label : "");
+    }
+    json_decref(status);
+    return folders;
+}
+
+void mcp_folders_free(struct mcp_folders *folders)
+{
+    g_strfreev(folders->labels);
+    g_free(folders);
+}
+
+bool mcp_folders_find(const struct mcp_folders *folders, const char *label,
+                      unsigned *ret_index)
+{
+    for (unsigned i = 0; label && folders->labels && i < folders->count; i++) {
+        if (strcmp(folders->labels[i], label) == 0) {
+            *ret_index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+int mcp_folders_fd(struct mcp_service_state *service, unsigned index,
+                   GError **error)
+{
+    json_t *field = index > 0 ? json_integer((json_int_t)index) : NULL;
+    int fd = service->host->folder_fd(service->host_opaque, field, error);
+
+    json_decref(field);
+    return fd;
+}
+
+/* ---- uris ---------------------------------------------------------------- */
+
+char *mcp_folders_uri(const struct mcp_folders *folders, unsigned index,
+                      const char *path)
+{
+    g_autofree char *escaped = g_uri_escape_bytes((const guint8 *)path,
+                                                  strlen(path), "/");
+    g_autofree char *label = NULL;
+
+    if (index == 0)
+        return g_strconcat(MCP_FILES_URI, escaped, NULL);
+    label = g_uri_escape_string(folders->labels[index], NULL, FALSE);
+    return g_strconcat(MCP_FOLDER_URI, label, "/", escaped, NULL);
+}
+
+/* What was percent-encoded: a new string; NULL: it is empty or broken. */
+static char *unescape(const char *text, gssize len)
+{
+    g_autoptr(GBytes) bytes = g_uri_unescape_bytes(text, len, NULL, NULL);
+    gsize size = 0;
+    const char *data = bytes ? g_bytes_get_data(bytes, &size) : NULL;
+
+    return data && size > 0 && !memchr(data, '\0', size) ? g_strndup(data, size)
+                                                         : NULL;
+}
+
+bool mcp_folders_parse_label(const struct mcp_folders *folders,
+                             const char *text, unsigned *ret_index,
+                             const char **ret_path)
+{
+    const char *slash = strchr(text, '/');
+    g_autofree char *label = slash ? unescape(text, slash - text) : NULL;
+
+    if (!mcp_folders_find(folders, label, ret_index))
+        return false;
+    *ret_path = slash + 1;
+    return true;
+}
+
+bool mcp_folders_parse(const struct mcp_folders *folders, const char *uri,
+                       unsigned *ret_index, char **ret_path)
+{
+    const char *rest = uri + strlen(MCP_FILES_URI);
+
+    *ret_index = 0;
+    if (!g_str_has_prefix(uri, MCP_FILES_URI) &&
+        (!g_str_has_prefix(uri, MCP_FOLDER_URI) ||
+         !mcp_folders_parse_label(folders, uri + strlen(MCP_FOLDER_URI),
+                                  ret_index, &rest)))
+        return false;
+    *ret_path = unescape(rest, -1);
+    return *ret_path != NULL;
+}
+
+bool mcp_folders_is_file(const char *uri)
+{
+    return g_str_has_prefix(uri, MCP_FILES_URI) ||
+           g_str_has_prefix(uri, MCP_FOLDER_URI);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mcp_host - what Stepback's tools need of a session.
+ *
+ * All answers come by a reply_done (reply.h), exactly once, and not before the
+ * call returns. The service asks for one thing at a time, but a frontend may be
+ * busy with the session meanwhile (ERROR_BUSY, ERROR_STEP_ACTIVE).
+ *
+ * directory (borrowed) is the working folder that is meant, as in session.h.
+ */
+#ifndef AGENT_MCP_MCP_HOST_H
+#define AGENT_MCP_MCP_HOST_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "agent/base/reply.h"
+#include "agent/session/undo_extent.h"
+
+enum { MCP_HOST_WRITE_MAX = 8 << 20 }; /* bytes that write_file takes */
+
+struct mcp_command {
+    const char *command, *cwd; /* cwd: NULL for the working folder */
+    json_t *env;               /* object of strings, or NULL */
+    unsigned timeout_seconds;  /* 0: none */
+};
+
+/* Output of the command; is_stderr, or it is stdout. */
+typedef void (*mcp_host_output)(bool is_stderr, const char *data, size_t len,
+                                void *opaque);
+
+struct mcp_host {
+    /* The answer is the step's report. Of an error the data is that, too, if
+     * there was a step. All borrowed for the call. */
+    void (*execute)(void *host, const struct mcp_command *command,
+                    mcp_host_output output, reply_done done, void *opaque);
+    /* Stop the command that execute started; its answer follows. */
+    void (*cancel)(void *host);
+    /* The control protocol's write_file: file is taken. */
+    void (*write_file)(void *host, json_t *directory, json_t *file,
+                       reply_done done, void *opaque);
+    void (*history)(void *host, json_t *directory, unsigned limit,
+                    reply_done done, void *opaque);
+    void (*rollback)(void *host, json_t *directory,
+                     const struct undo_extent *extent, reply_done done,
+                     void *opaque);
+    /* "state", "running_step" and more: a new object. */
+    json_t *(*status)(void *host);
+    /* The folder, borrowed until the next of these calls; -1 and error. */
+    int (*folder_fd)(void *host, json_t *directory, GError **error);
+    /* What the client's user says of a safeguard. */
+    void (*decide)(void *host, const char *safeguard_id, bool allow);
+};
+
+#endif

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mcp_session - see mcp_session.h.
+ *
+ * The service asks for one thing at a time, so at most one operation waits for
+ * a start of the session ("waiting"), or is under way.
+ *
+ * Which of the session's commands is ours: none else can run while ours does,
+ * and one that is refused because another runs is answered without an event.
+ * So the first event.step_started after a command was accepted is about ours.
+ */
+#include "agent/mcp/mcp_session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/json_bytes.h"
+#include "common/log.h"
+
+/* How long a frontend has before an MCP client's word about a safeguard
+ * counts. */
+enum { GRACE_MS = 10000 };
+
+G_STATIC_ASSERT((int)MCP_HOST_WRITE_MAX == (int)SESSION_WRITE_MAX);
+
+/* Something that is asked of the session. */
+struct operation {
+    struct mcp_session *host;
+    void (*run)(struct operation *operation);
+    struct reply reply;
+
+    char *command, *cwd;
+    json_t *env, *directory, *file;
+    unsigned timeout_seconds, count;
+    struct undo_extent extent;
+};
+
+struct mcp_session {
+    struct session *session;
+    struct mcp_service_state *service;
+
+    json_t *payload; /* NULL: a frontend starts the session */
+    int folder_fd;   /* what is read while it does not run, or -1 */
+    bool starting;
+    struct operation *waiting;
+    char *start_error; /* of the last start, or NULL */
+
+    bool executing; /* our command was accepted and is not answered */
+    gint64 step_id; /* of it; 0: not known yet */
+    json_t *report; /* of it, or NULL */
+    mcp_host_output output;
+    void *output_opaque;
+};
+
+/* ---- operations ---------------------------------------------------------- */
+
+static void operation_free(struct operation *operation)
+{
+    g_free(operation->command);
+    g_free(operation->cwd);
+    json_decref(operation->env);
+    json_decref(operation->directory);
+    json_decref(operation->file);
+    g_free(operation);
+}
+
+static struct operation *operation_new(struct mcp_session *host,
+                                       void (*run)(struct operation *),
+                                       json_t *directory, reply_done done,
+                                       void *opaque)
+{
+    struct operation *operation = g_new0(struct operation, 1);
+
+    operation->host = host;
+    operation->run = run;
+    operation->directory = json_incref(directory);
+    operation->reply = (struct reply){ done, opaque };
+    return operation;
+}
+
+static void on_answered(json_t *payload, const GError *error, json_t *data,
+                        void *opaque)
+{
+    struct operation *operation = opaque;
+
+    reply_send(&operation->reply, payload, error, data);
+    operation_free(operation);
+}
+
+/* ---- starting a session of our own --------------------------------------- */
+
+static void start(struct mcp_session *host);
+
+static void start_over(struct mcp_session *host, const GError *error)
+{
+    struct operation *operation = g_steal_pointer(&host->waiting);
+
+    host->starting = false;
+    g_clear_pointer(&host->start_error, g_free);
+    if (error && error_code_of(error) != ERROR_CANCELLED) {
+        host->start_error = g_strdup(error->message);
+        log_warn(LOG_MCP, "the session does not run: %s", error->message);
+    }
+    if (!operation)
+        return;
+    if (error)
+        on_answered(NULL, error, NULL, operation);
+    else
+        operation->run(operation);
+}
+
+static void on_started(json_t *payload, const GError *error, json_t *data,
+                       void *opaque)
+{
+    start_over(opaque, error);
+}
+
+static void on_broken_stopped(json_t *payload, const GError *error,
+                              json_t *data, void *opaque)
+{
+    start(opaque);
+}
+
+static const char *state_of(struct mcp_session *host, json_t **ret_status)
+{
+    *ret_status = session_status(host->session);
+    return json_string_value(json_object_get(*ret_status, "state"));
+}
+
+static void start(struct mcp_session *host)
+{
+    g_autoptr(GError) error = NULL;
+    struct session_config *config;
+    json_t *status;
+    bool broken = strcmp(state_of(host, &status), "error") == 0;
+
+    json_decref(status);
+    host->starting = true;
+    if (broken) {
+        session_stop(host->session, on_broken_stopped, host);
+        return;
+    }
+    config = session_config_parse(host->payload, &error);
+    if (config)
+        session_start(host->session, config, on_started, host);
+    else
+        start_over(host, error);
+}
+
+static void carry_out(struct operation *operation)
+{
+    struct mcp_session *host = operation->host;
+    json_t *status;
+    bool running = strcmp(state_of(host, &status), "running") == 0;
+
+    json_decref(status);
+    if (!host->payload || (running && !host->starting)) {
+        operation->run(operation);
+        return;
+    }
+    host->waiting = operation;
+    if (!host->starting)
+        start(host);
+}
+
+/* ---- commands ------------------------------------------------------------ */
+
+static void on_executed(json_t *report, const GError *error, json_t *data,
+                        void *opaque)
+{
+    struct operation *operation = opaque;
+    struct mcp_session *host = operation->host;
+    json_t *last = g_steal_pointer(&host->report);
+
+    host->executing = false;
+    host->output = NULL;
+    on_answered(report, error, last ? last : data, operation);
+    json_decref(last);
+}
+
+static void run_execute(struct operation *operation)
+{
+    struct mcp_session *host = operation->host;
+    const struct session_command command = {
+        .command = operation->command,
+        .cwd = operation->cwd,
+        .env = operation->env,
+        .timeout_seconds = operation->timeout_seconds,
+    };
+    json_t *status = session_status(host->session);
+
+    /* Else it is about to be refused, and a cancellation not about it. */
+    host->executing = json_is_null(json_object_get(status, "running_step"));
+    host->step_id = 0;
+    json_decref(status);
+    session_execute(host->session, &command, on_executed, operation);
+}
+
+static void host_execute(void *opaque, const struct mcp_command *command,
+                         mcp_host_output output, reply_done done,
+                         void *done_opaque)
+{
+    struct mcp_session *host = opaque;
+    struct operation *operation = operation_new(host, run_execute, NULL, done,
+                                                done_opaque);
+
+    operation->command = g_strdup(command->command);
+    operation->cwd = g_strdup(command->cwd);
+    operation->env = json_incref(command->env);
+    operation->timeout_seconds = command->timeout_seconds;
+    host->output = output;
+    host->output_opaque = done_opaque;
+    carry_out(operation);
+}
+
+static void host_cancel(void *opaque)
+{
+    struct mcp_session *host = opaque;
+    struct operation *operation = g_steal_pointer(&host->waiting);
+    g_autoptr(GError) error = NULL;
+
+    if (host->executing)
+        session_cancel(host->session);
+    if (!operation)
+        return;
+    error = g_error_new_literal(STEPBACK_ERROR, ERROR_CANCELLED,
+                                "the command was cancelled");
+    on_answered(NULL, error, NULL, operation);
+}
+
+/* ---- the folder ---------------------------------------------------------- */
+
+/* While our session does not run, this is the folder that its next start would
+ * find: another one may have been made under the name. */
+static int open_folder(struct mcp_session *host, GError **error)
+{
+    json_t *list = json_object_get(host->payload, "working_directories");
+    const char *path = json_string_value(
+        json_object_get(json_array_get(list, 0), "path"));
+
+    fd_close(&host->folder_fd);
+    host->folder_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (host->folder_fd < 0)
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                    "the working folder %s: %s", path, g_strerror(errno));
+    return host->folder_fd;
+}
+
+/* And while it runs, it is the one that the guest has. */
+static int host_folder_fd(void *opaque, json_t *directory, GError **error)
+{
+    struct mcp_session *host = opaque;
+    json_t *status;
+    bool running = strcmp(state_of(host, &status), "running") == 0;
+
+    json_decref(status);
+    return host->payload && !running && !directory
+               ? open_folder(host, error)
+               : session_folder_fd(host->session, directory, error);
+}
+
+/* ---- the rest of the host ------------------------------------------------ */
+
+static void run_write(struct operation *operation)
+{
+    session_write_file(operation->host->session, operation->directory,
+                       g_steal_pointer(&operation->file), on_answered,
+                       operation);
+}
+
+static void host_write_file(void *opaque, json_t *directory, json_t *file,
+                            reply_done done, void *done_opaque)
+{
+    struct operation *operation = operation_new(opaque, run_write, directory,
+                                                done, done_opaque);
+
+    operation->file = file;
+    carry_out(operation);
+}
+
+static void run_history(struct operation *operation)
+{
+    session_history(operation->host->session, operation->directory,
+                    operation->count, on_answered, operation);
+}
+
+static void host_history(void *opaque, json_t *directory, unsigned limit,
+                         reply_done done, void *done_opaque)
+{
+    struct operation *operation = operation_new(opaque, run_history, directory,
+                                                done, done_opaque);
+
+    operation->count = limit;
+    carry_out(operation);
+}
+
+static void run_rollback(struct operation *operation)
+{
+    session_rollback(operation->host->session, operation->directory,
+                     &operation->extent, on_answered, operation);
+}
+
+static void host_rollback(void *opaque, json_t *directory,
+                          const struct undo_extent *extent, reply_done done,
+                          void *done_opaque)
+{
+    struct operation *operation = operation_new(opaque, run_rollback, directory,
+                                                done, done_opaque);
+
+    operation->extent = *extent;
+    carry_out(operation);
+}
+
+static json_t *host_status(void *opaque)
+{
+    struct mcp_session *host = opaque;
+    json_t *status;
+    bool running = strcmp(state_of(host, &status), "running") == 0;
+
+    if (!running && host->start_error)
+        json_object_set_new(status, "error", json_string(host->start_error));
+    return status;
+}
+
+static void on_decided(json_t *payload, const GError *error, json_t *data,
+                       void *opaque)
+{
+    if (error)
+        log_info(LOG_SAFEGUARD, "the word of an MCP client comes too late: %s",
+                 error->message);
+}
+
+static void host_decide(void *opaque, const char *safeguard_id, bool allow)
+{
+    struct mcp_session *host = opaque;
+
+    session_guard_confirm(host->session, safeguard_id, allow, on_decided, host);
+}
+
+static const struct mcp_host mcp_host = {
+    .execute = host_execute,
+    .cancel = host_cancel,
+    .write_file = host_write_file,
+    .history = host_history,
+    .rollback = host_rollback,
+    .status = host_status,
+    .folder_fd = host_folder_fd,
+    .decide = host_decide,
+};
+
+/* ---- events -------------------------------------------------------------- */
+
+static void take_output(struct mcp_session *host, json_t *payload)
+{
+    const char *stream = json_string_value(json_object_get(payload, "stream"));
+    g_autofree char *data = NULL;
+    size_t len;
+
+    data = json_bytes_get(payload, "data", &len);
+    if (data && host->output)
+        host->output(g_strcmp0(stream, "stderr") == 0, data, len,
+                     host->output_opaque);
+}
+
+static void take_own_event(struct mcp_session *host, const char *type,
+                           json_t *payload)
+{
+    json_int_t id = json_integer_value(json_object_get(payload, "step_id"));
+
+    if (strcmp(type, "event.step_started") == 0) {
+        host->step_id = host->step_id ? host->step_id : id;
+    } else if (id != host->step_id) {
+        return;
+    } else if (strcmp(type, "event.terminal_output") == 0) {
+        take_output(host, payload);
+    } else if (strcmp(type, "event.step_completed") == 0) {
+        json_decref(host->report);
+        host->report = json_incref(payload);
+    }
+}
+
+static bool on_event(const char *type, json_t *payload, bool droppable,
+                     void *opaque)
+{
+    struct mcp_session *host = opaque;
+
+    if (host->executing)
+        take_own_event(host, type, payload);
+    mcp_service_take_event(host->service, type, payload);
+    json_decref(payload);
+    return true;
+}
+
+static void on_folders(void *opaque)
+{
+    struct mcp_session *host = opaque;
+
+    /* A session of our own has the one folder, whether it runs or not. */
+    if (!host->payload)
+        mcp_service_take_folders(host->service);
+}
+
+static const struct session_callbacks callbacks = {
+    .event = on_event,
+    .folders = on_folders,
+};
+
+/* ---- life ---------------------------------------------------------------- */
+
+static struct mcp_session *host_new(struct session *session, unsigned grace_ms)
+{
+    struct mcp_session *host = g_new0(struct mcp_session, 1);
+
+    host->session = session;
+    host->folder_fd = -1;
+    host->service = mcp_service_new(&mcp_host, host, grace_ms);
+    session_listen(session, &callbacks, host);
+    return host;
+}
+
+struct mcp_session *mcp_session_new(struct session *session)
+{
+    return host_new(session, GRACE_MS);
+}
+
+struct mcp_session *mcp_session_new_own(struct session *session,
+                                        json_t *payload, GError **error)
+{
+    struct session_config *config = session_config_parse(payload, error);
+    struct mcp_session *host;
+
+    if (!config)
+        return NULL;
+    host = host_new(session, 0);
+    host->payload = json_incref(payload);
+    host->starting = true;
+    session_start(session, config, on_started, host);
+    return host;
+}
+
+void mcp_session_close(struct mcp_session *host)
+{
+    mcp_service_close(host->service);
+    host_cancel(host);
+}
+
+void mcp_session_free(struct mcp_session *host)
+{
+    if (!host)
+        return;
+    mcp_service_free(host->service);
+    json_decref(host->payload);
+    json_decref(host->report);
+    g_free(host->start_error);
+    fd_close(&host->folder_fd);
+    g_free(host);
+}
+
+struct mcp_server *mcp_session_server(struct mcp_session *host)
+{
+    return mcp_service_server(host->service);
+}

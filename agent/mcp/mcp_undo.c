@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mcp_undo - the tools for the history and for the session; see mcp_service.h.
+ */
+#include "agent/mcp/mcp_service.h"
+
+enum { HISTORY_DEFAULT = 20 };
+
+/* ---- history ------------------------------------------------------------- */
+
+/* Reports without what a model does not need: a new array. */
+static json_t *short_reports(json_t *steps)
+{
+    json_t *list = json_array(), *step;
+    size_t i;
+
+    json_array_foreach(steps, i, step)
+    {
+        json_array_append_new(list, mcp_service_report(step));
+    }
+    return list;
+}
+
+static void on_history(json_t *payload, const GError *error, json_t *data,
+                       void *opaque)
+{
+    struct mcp_job *job = opaque;
+
+    if (error) {
+        mcp_service_refuse(job->call, error);
+    } else {
+        json_t *result = json_copy(payload);
+
+        json_object_set_new(result, "steps",
+                            short_reports(json_object_get(payload, "steps")));
+        mcp_tools_finish(job->call, result);
+    }
+    mcp_queue_end(job);
+}
+
+static void start_history(struct mcp_job *job)
+{
+    struct mcp_service_state *service = mcp_service_of(job->call);
+    json_t *limit = json_object_get(job->arguments, "limit");
+
+    service->host->history(
+        service->host_opaque, json_object_get(job->arguments, "directory"),
+        limit ? (unsigned)json_integer_value(limit) : HISTORY_DEFAULT,
+        on_history, job);
+}
+
+void mcp_tool_history(struct mcp_call *call, json_t *arguments)
+{
+    mcp_queue_add(mcp_service_of(call)->queue, call, arguments, start_history,
+                  NULL);
+}
+
+/* ---- undo ---------------------------------------------------------------- */
+
+/* What was done before an error stopped it is told as well. */
+static json_t *describe_undo(json_t *payload)
+{
+    json_t *result = payload ? json_copy(payload) : json_object();
+
+    json_object_set_new(result, "steps",
+                        short_reports(json_object_get(payload, "steps")));
+    return result;
+}
+
+static void on_undone(json_t *payload, const GError *error, json_t *data,
+                      void *opaque)
+{
+    struct mcp_job *job = opaque;
+    json_t *result = describe_undo(error ? data : payload);
+
+    if (error) {
+        g_autofree char *text = mcp_service_advice(job->call, error);
+
+        mcp_tools_refuse(job->call, result, "%s", text);
+    } else {
+        mcp_tools_finish(job->call, result);
+    }
+    mcp_queue_end(job);
+}
+
+static void start_undo(struct mcp_job *job)
+{
+    struct mcp_service_state *service = mcp_service_of(job->call);
+    json_t *steps = json_object_get(job->arguments, "steps");
+    const struct undo_extent extent = {
+        .steps = steps ? (unsigned)json_integer_value(steps) : 1,
+        .step_id = json_integer_value(
+            json_object_get(job->arguments, "step_id")),
+        .force = json_is_true(json_object_get(job->arguments, "force")),
+    };
+
+    service->host->rollback(service->host_opaque,
+                            json_object_get(job->arguments, "directory"),
+                            &extent, on_undone, job);
+}
+
+void mcp_tool_undo(struct mcp_call *call, json_t *arguments)
+{
+    json_t *id = json_object_get(arguments, "step_id");
+
+    if (json_object_get(arguments, "steps") && id)
+        mcp_tools_refuse(call, NULL,
+                         "undo: give either 'steps' or 'step_id', "
+                         "not both");
+    else if (id && json_integer_value(id) == 0)
+        mcp_tools_refuse(call, NULL,
+                         "undo: no step has the id 0: it is that of a command "
+                         "which was not run");
+    else
+        mcp_queue_add(mcp_service_of(call)->queue, call, arguments, start_undo,
+                      NULL);
+}
+
+/* ---- status -------------------------------------------------------------- */
+
+void mcp_tool_status(struct mcp_call *call, json_t *arguments)
+{
+    struct mcp_service_state *service = mcp_service_of(call);
+
+    mcp_tools_finish(call, service->host->status(service->host_opaque));
+}

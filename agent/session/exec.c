@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * exec - see exec.h.
+ *
+ * States: OPENING (step.open is asked) -> RUNNING (the shim has the command)
+ * -> CLOSING (step.close is asked) -> OVER.
+ *
+ * Two timers: the command's timeout, and how long the guest may take to end a
+ * command that is to be stopped. While the machine is held neither runs.
+ */
+#include "agent/session/exec.h"
+
+#include "common/json_bytes.h"
+#include "common/log.h"
+
+/* The shim kills after 2 s and has 8 more to say so. */
+enum { STUCK_MS = 10000 };
+
+enum state { OPENING, RUNNING, CLOSING, OVER };
+
+struct exec {
+    enum state state;
+    gint64 step_id;
+    char *command;
+    json_t *message; /* for the shim; NULL once sent */
+    unsigned timeout_seconds;
+    const char *output_event;
+    struct step_span *span;
+    struct guest_channel *guest;
+    const struct exec_callbacks *callbacks;
+    void *opaque;
+
+    int exit_code; /* -1: it never ran, or nobody knows */
+    int number;    /* the signal that ended it, or 0 */
+    bool settled;  /* none of its processes is left to change anything */
+    gint64 started;
+    guint64 dropped;
+    guint timer;
+    GSourceFunc timer_func; /* NULL: none runs, nor will when it goes on */
+    gint64 timer_end, timer_left; /* us; the latter while held */
+    bool held;
+    int stop_reason; /* enum error_code, or 0 */
+    char *refusal;   /* why the shim did not take the command, or NULL */
+};
+
+/* ---- timers -------------------------------------------------------------- */
+
+static void stop_timer(struct exec *exec)
+{
+    g_clear_handle_id(&exec->timer, g_source_remove);
+    exec->timer_func = NULL;
+}
+
+static gboolean on_timer(gpointer data)
+{
+    struct exec *exec = data;
+    GSourceFunc func = exec->timer_func;
+
+    exec->timer = 0;
+    exec->timer_func = NULL;
+    return func(exec);
+}
+
+static void run_timer(struct exec *exec, gint64 left_us)
+{
+    exec->timer_end = g_get_monotonic_time() + left_us;
+    exec->timer_left = left_us;
+    if (!exec->held)
+        exec->timer = g_timeout_add((guint)CLAMP(left_us / 1000, 0, G_MAXUINT),
+                                    on_timer, exec);
+}
+
+static void start_timer(struct exec *exec, gint64 ms, GSourceFunc func)
+{
+    stop_timer(exec);
+    exec->timer_func = func;
+    run_timer(exec, ms * 1000);
+}
+
+void exec_hold(struct exec *exec, bool hold)
+{
+    if (exec->held == hold)
+        return;
+    exec->held = hold;
+    if (!exec->timer_func)
+        return;
+    if (hold) {
+        g_clear_handle_id(&exec->timer, g_source_remove);
+        exec->timer_left = exec->timer_end - g_get_monotonic_time();
+    } else {
+        run_timer(exec, exec->timer_left);
+    }
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+static void finish(struct exec *exec, json_t *report, const GError *error)
+{
+    if (exec->state == OVER)
+        return;
+    exec->state = OVER;
+    stop_timer(exec);
+    exec->callbacks->done(exec, report, error, exec->opaque);
+}
+
+/* Without a log that keeps steps: what little there is to say. */
+static json_t *plain_report(const struct exec *exec)
+{
+    gint64 duration = (g_get_monotonic_time() - exec->started) / 1000;
+
+    return json_pack("{s:I, s:s, s:s, s:i, s:I, s:b, s:[], s:i, s:{}, s:[], "
+                     "s:b, s:[]}",
+                     "step_id", (json_int_t)exec->step_id, "type", "command",
+                     "command", exec->command, "exit_code", exec->exit_code,
+                     "duration_ms", (json_int_t)duration, "undoable", 0,
+                     "affected_paths", "affected", 0, "counts", "changes",
+                     "truncated", 0, "directories");
+}
+
+/* A refusal after that may be of the cancel: of an old shim, or out of spite.
+ */
+static GError *stop_error(const struct exec *exec)
+{
+    if (exec->stop_reason == ERROR_TIMEOUT)
+        return g_error_new(STEPBACK_ERROR, ERROR_TIMEOUT,
+                           "the command ran longer than %u s and was stopped",
+                           exec->timeout_seconds);
+    if (exec->stop_reason == ERROR_DENIED)
+        return g_error_new_literal(STEPBACK_ERROR, ERROR_DENIED,
+                                   "a safeguard has denied the step: it was "
+                                   "taken back");
+    if (exec->stop_reason)
+        return g_error_new_literal(STEPBACK_ERROR, exec->stop_reason,
+                                   "the command was cancelled");
+    if (exec->refusal)
+        return g_error_new(STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                           "the guest refused the command: %s", exec->refusal);
+    return NULL;
+}
+
+static void report_end(struct exec *exec, json_t *report)
+{
+    g_autoptr(GError) error = stop_error(exec);
+
+    if (exec->number)
+        json_object_set_new(report, "signal", json_integer(exec->number));
+    json_object_set_new(report, "dropped_output_events",
+                        json_integer((json_int_t)exec->dropped));
+    exec->callbacks->event("event.step_completed", json_deep_copy(report),
+                           false, exec->opaque);
+    finish(exec, error ? NULL : report, error);
+}
+
+static void on_step_closed(json_t *report, const GError *error, void *opaque)
+{
+    struct exec *exec = opaque;
+    json_t *own = report ? json_incref(report) : NULL;
+
+    if (exec->state != CLOSING)
+        return;
+    if (error) {
+        finish(exec, NULL, error);
+        return;
+    }
+    if (!own)
+        own = plain_report(exec);
+    report_end(exec, own);
+    json_decref(own);
+}
+
+static void close_step(struct exec *exec)
+{
+    stop_timer(exec);
+    exec->state = CLOSING;
+    step_span_close(exec->span, exec->exit_code, exec->settled, on_step_closed,
+                    exec);
+}
+
+/* ---- the command --------------------------------------------------------- */
+
+static gboolean on_timeout(gpointer data)
+{
+    struct exec *exec = data;
+
+    exec_cancel(exec, ERROR_TIMEOUT);
+    return G_SOURCE_REMOVE;
+}
+
+static gboolean on_stuck(gpointer data)
+{
+    struct exec *exec = data;
+
+    exec->callbacks->stuck(exec, exec->opaque);
+    return G_SOURCE_REMOVE;
+}
+
+static void run(struct exec *exec)
+{
+    if (exec->stop_reason) { /* cancelled before it began */
+        close_step(exec);
+        return;
+    }
+    exec->state = RUNNING;
+    exec->callbacks->event("event.step_started",
+                           json_pack("{s:I, s:s, s:s}", "step_id",
+                                     (json_int_t)exec->step_id, "type",
+                                     "command", "command", exec->command),
+                           false, exec->opaque);
+    guest_channel_send(exec->guest, g_steal_pointer(&exec->message));
+    if (exec->timeout_seconds > 0)
+        start_timer(exec, (gint64)exec->timeout_seconds * 1000, on_timeout);
+}
+
+static void on_step_opened(json_t *report, const GError *error, void *opaque)
+{
+    struct exec *exec = opaque;
+
+    if (exec->state == OPENING && error)
+        finish(exec, NULL, error);
+    else if (exec->state == OPENING)
+        run(exec);
+}
+
+struct exec *exec_new(const struct exec_request *request,
+                      const struct step_logs *logs, struct guest_channel *guest,
+                      const struct exec_callbacks *callbacks, void *opaque,
+                      GError **error)
+{
+    json_t *message = guest_channel_exec_message(request->step_id,
+                                                 request->command, request->cwd,
+                                                 request->env, request->input);
+    struct exec *exec;
+
+    if (!message) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_TOO_LARGE,
+                            "the command, its environment and its input are "
+                            "longer than 1 MiB");
+        return NULL;
+    }
+    exec = g_new0(struct exec, 1);
+    exec->state = OPENING;
+    exec->step_id = request->step_id;
+    exec->command = g_strdup(request->command);
+    exec->message = message;
+    exec->timeout_seconds = request->timeout_seconds;
+    exec->output_event = request->output_event ? request->output_event
+                                               : "event.terminal_output";
+    exec->span = step_span_new(request->step_id, logs);
+    exec->guest = guest;
+    exec->callbacks = callbacks;
+    exec->opaque = opaque;
+    exec->exit_code = -1;
+    exec->started = g_get_monotonic_time();
+    step_span_open(exec->span, exec->command, on_step_opened, exec);
+    return exec;
+}
+
+void exec_free(struct exec *exec)
+{
+    if (!exec)
+        return;
+    stop_timer(exec);
+    step_span_free(exec->span);
+    json_decref(exec->message);
+    g_free(exec->command);
+    g_free(exec->refusal);
+    g_free(exec);
+}
+
+gint64 exec_step_id(const struct exec *exec)
+{
+    return exec->step_id;
+}
+
+bool exec_is_stopping(const struct exec *exec)
+{
+    return exec->stop_reason != 0;
+}
+
+static void stop_command(struct exec *exec)
+{
+    if (exec->state != RUNNING)
+        return; /* run() sees it */
+    guest_channel_cancel(exec->guest, exec->step_id);
+    start_timer(exec, STUCK_MS, on_stuck);
+}
+
+void exec_cancel(struct exec *exec, enum error_code reason)
+{
+    if (exec->stop_reason || exec->state == CLOSING || exec->state == OVER)
+        return;
+    exec->stop_reason = (int)reason;
+    stop_command(exec);
+}
+
+void exec_deny(struct exec *exec, struct control_link *where)
+{
+    if (exec->state == OVER)
+        return;
+    step_span_deny(exec->span, where);
+    if (exec->stop_reason)
+        return; /* why it was stopped first, counts */
+    exec->stop_reason = ERROR_DENIED;
+    stop_command(exec);
+}
+
+void exec_leave(struct exec *exec)
+{
+    if (exec->state == RUNNING)
+        close_step(exec);
+}
+
+void exec_fail(struct exec *exec, const GError *error)
+{
+    finish(exec, NULL, error);
+}
+
+bool exec_take_output(struct exec *exec, gint64 id, const char *stream,
+                      const char *data, size_t len)
+{
+    json_t *payload;
+
+    if (exec->state != RUNNING || id != exec->step_id)
+        return false;
+    payload = json_pack("{s:I, s:s}", "step_id", (json_int_t)id, "stream",
+                        stream);
+    json_bytes_set(payload, "data", data, len);
+    if (!exec->callbacks->event(exec->output_event, payload, true,
+                                exec->opaque))
+        exec->dropped++;
+    return true;
+}
+
+bool exec_take_completed(struct exec *exec, gint64 id,
+                         const struct guest_end *end)
+{
+    if (exec->state != RUNNING || id != exec->step_id)
+        return false;
+    exec->exit_code = end->exit_code;
+    exec->number = end->signal;
+    exec->settled = !end->has_processes;
+    close_step(exec);
+    return true;
+}
+
+bool exec_take_refused(struct exec *exec, gint64 id, const char *message)
+{
+    if (exec->state != RUNNING || id != exec->step_id)
+        return false;
+    exec->refusal = g_strdup(message);
+    close_step(exec);
+    return true;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * redo_units - see redo_units.h.
+ */
+#include "agent/session/redo_units.h"
+
+#include <string.h>
+
+#include "agent/client/step_merge.h"
+
+static gint64 step_id(json_t *step)
+{
+    return json_integer_value(json_object_get(step, "step_id"));
+}
+
+/* The folders of a merged step: a bit for each, by its place in the session. */
+static unsigned folders_of(const struct session *session, json_t *step)
+{
+    const struct session_config *config = session->config;
+    unsigned set = 0;
+    json_t *part;
+    size_t i;
+
+    json_array_foreach(json_object_get(step, "directories"), i, part)
+    {
+        unsigned index;
+
+        if (session_directory_find(config->directories, config->n_directories,
+                                   json_object_get(part, "directory"), &index,
+                                   NULL))
+            set |= 1u << index;
+    }
+    return set;
+}
+
+/* 0: the session has not taken it back. */
+static unsigned noted(const struct session *session, gint64 id)
+{
+    return GPOINTER_TO_UINT(g_hash_table_lookup(session->undone, &id));
+}
+
+void redo_units_note(struct session *session, json_t *steps, bool undone)
+{
+    json_t *step;
+    size_t i;
+
+    json_array_foreach(steps, i, step)
+    {
+        gint64 id = step_id(step);
+        unsigned folders = folders_of(session, step);
+        unsigned set = undone ? noted(session, id) | folders
+                              : noted(session, id) & ~folders;
+
+        if (id <= 0) /* each log's own */
+            continue;
+        if (set)
+            g_hash_table_insert(session->undone, g_memdup2(&id, sizeof(id)),
+                                GUINT_TO_POINTER(set));
+        else
+            g_hash_table_remove(session->undone, &id);
+    }
+}
+
+static bool is_whole(const struct session *session, json_t *step)
+{
+    unsigned set = noted(session, step_id(step));
+
+    return set == 0 || set == folders_of(session, step);
+}
+
+/* Returns how many count; ret_all: with those that go along. */
+static unsigned count(const struct session_spread *spread, unsigned max,
+                      unsigned *counts, size_t *ret_all)
+{
+    json_t *units = step_merge_lists(spread->redos, spread->n, SIZE_MAX, true,
+                                     NULL);
+    unsigned counted = 0;
+    json_t *step;
+    size_t k;
+
+    memset(counts, 0, sizeof(*counts) * spread->n);
+    json_array_foreach(units, k, step)
+    {
+        unsigned set = folders_of(spread->session, step);
+        bool follows = counted > 0 &&
+                       json_is_true(json_object_get(step, "unchanged"));
+
+        if (!is_whole(spread->session, step) || (!follows && counted == max))
+            break;
+        counted += !follows;
+        for (unsigned i = 0; i < spread->n; i++)
+            counts[i] += set >> spread->folders[i] & 1;
+    }
+    json_decref(units);
+    *ret_all = k;
+    return counted;
+}
+
+unsigned redo_units_count(const struct session_spread *spread, unsigned max,
+                          unsigned *counts)
+{
+    size_t all;
+
+    return count(spread, max, counts, &all);
+}
+
+unsigned redo_units_count_all(const struct session_spread *spread)
+{
+    unsigned counts[SESSION_MAX_DIRECTORIES];
+    size_t all = spread->redoable[0];
+
+    if (spread->n > 1)
+        count(spread, UINT_MAX, counts, &all);
+    return (unsigned)all;
+}
+
+bool redo_units_has_others(const struct session_spread *spread,
+                           const unsigned *counts)
+{
+    for (unsigned i = 0; i < spread->n; i++) {
+        if (spread->redoable[i] > counts[i])
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session - see session.h.
+ *
+ * Stopping with a command under way: the command is cancelled and its step
+ * closed first, so that what it did stays and can be undone; the machine is
+ * stopped after that. A guest that does not let go is not waited for.
+ */
+#include "agent/session/session_parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "common/log.h"
+#include "shim/wire.h"
+
+/* The shim kills a command 2 s after a cancel; then the step is closed. If it
+ * does not, the step is closed without it. */
+enum { STOP_COMMAND_MS = WIRE_CANCEL_GRACE_MS + 3000, STOP_STEP_MS = 5000 };
+
+/* ---- events -------------------------------------------------------------- */
+
+struct listener {
+    const struct session_callbacks *callbacks;
+    void *opaque;
+};
+
+void session_listen(struct session *session,
+                    const struct session_callbacks *callbacks, void *opaque)
+{
+    struct listener listener = { callbacks, opaque };
+
+    g_array_append_val(session->listeners, listener);
+}
+
+void session_unlisten(struct session *session,
+                      const struct session_callbacks *callbacks, void *opaque)
+{
+    for (guint i = 0; i < session->listeners->len; i++) {
+        struct listener *listener = &g_array_index(session->listeners,
+                                                   struct listener, i);
+
+        if (listener->callbacks == callbacks && listener->opaque == opaque) {
+            g_array_remove_index(session->listeners, i);
+            return;
+        }
+    }
+}
+
+/* A listener may go when it is told something, so the list is copied. */
+bool session_send_event(struct session *session, const char *type,
+                        json_t *payload, bool droppable)
+{
+    g_autoptr(GArray) listeners = g_array_copy(session->listeners);
+    bool sent = true;
+
+    for (guint i = 0; i < listeners->len; i++) {
+        const struct listener *to = &g_array_index(listeners, struct listener,
+                                                   i);
+
+        if (!to->callbacks->event(type, json_incref(payload), droppable,
+                                  to->opaque) &&
+            i == 0)
+            sent = false;
+    }
+    json_decref(payload);
+    session->counters.events++;
+    session->counters.dropped_events += !sent;
+    return sent;
+}
+
+static void tell_folders(struct session *session)
+{
+    for (guint i = 0; i < session->listeners->len; i++) {
+        const struct listener *to = &g_array_index(session->listeners,
+                                                   struct listener, i);
+
+        if (to->callbacks->folders)
+            to->callbacks->folders(to->opaque);
+    }
+}
+
+void session_lose_machine(struct session *session, const GError *error)
+{
+    g_autofree char *text = g_utf8_make_valid(error->message, -1);
+    json_t *payload = json_pack("{s:s, s:i, s:s}", "code",
+                                error_code_name(error_code_of(error)), "number",
+                                error_code_of(error), "message", text);
+
+    if (session->state == SESSION_RUNNING)
+        session->state = SESSION_BROKEN;
+    session_send_event(session, "event.error", payload, false);
+    if (session->exec)
+        exec_fail(session->exec, error);
+    machine_stop(session->machine);
+}
+
+void session_command_over(struct session *session)
+{
+    if (session->state != SESSION_STOPPING || !session->stop_timer ||
+        session->exec || session->writes || session->occupied)
+        return;
+    g_clear_handle_id(&session->stop_timer, g_source_remove);
+    machine_stop(session->machine);
+}
+
+static void on_machine_event(const char *type, json_t *payload, void *opaque)
+{
+    session_send_event(opaque, type, payload, false);
+}
+
+/* ---- the machine --------------------------------------------------------- */
+
+/* Who still waits for it is told, as long as it is there. */
+static void free_machine(struct session *session)
+{
+    g_autoptr(GError) error = g_error_new_literal(
+        STEPBACK_ERROR, ERROR_CANCELLED, "the machine was stopped");
+
+    g_clear_handle_id(&session->stop_timer, g_source_remove);
+    if (session->exec)
+        exec_fail(session->exec, error);
+    if (!session->machine)
+        return;
+    backends_close_links(machine_backends(session->machine));
+    session->counters.guest_messages_ignored += machine_complaints(
+        session->machine);
+    g_clear_pointer(&session->machine, machine_free);
+}
+
+static void forget_machine(struct session *session)
+{
+    free_machine(session);
+    g_hash_table_remove_all(session->undone);
+    g_ptr_array_set_size(session->questions, 0);
+    if (session->resetting)
+        session->reset_config = g_steal_pointer(&session->config);
+    g_clear_pointer(&session->config, session_config_free);
+    for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++) {
+        fd_close(&session->folders[i].fd);
+        g_clear_pointer(&session->folders[i].warnings, json_decref);
+    }
+}
+
+static void abandon_start(struct session *session, const GError *error)
+{
+    if (!session->start_error)
+        session->start_error = g_error_copy(error);
+    machine_stop(session->machine);
+}
+
+/* The daemon has taken what the frontend wants of undo and safeguards. */
+static void on_prepared(json_t *answer, const GError *error, json_t *data,
+                        void *opaque)
+{
+    struct session *session = opaque;
+    json_t *payload;
+
+    session->preparations--;
+    if (session->state != SESSION_STARTING)
+        return;
+    if (error) {
+        abandon_start(session, error);
+        return;
+    }
+    if (session->preparations > 0 || session->start_error)
+        return;
+    session->state = SESSION_RUNNING;
+    session->last_step_id = backends_last_step_id(
+        machine_backends(session->machine));
+    payload = session_describe(session);
+    reply_send(&session->starter, payload, NULL, NULL);
+    json_decref(payload);
+    tell_folders(session);
+}
+
+static void prepare(struct session *session, unsigned index, const char *type,
+                    json_t *payload)
+{
+    session->preparations++;
+    control_link_request(
+        backends_link(machine_backends(session->machine), index), type,
+        json_incref(payload), on_prepared, session);
+}
+
+static void on_machine_ready(void *opaque)
+{
+    struct session *session = opaque;
+    const struct session_config *config = session->config;
+
+    for (unsigned i = 0; i < config->n_directories; i++) {
+        bool undo = backends_has_undo(machine_backends(session->machine), i);
+
+        if (undo && config->limits)
+            prepare(session, i, "configure", config->limits);
+        if (undo && config->rules)
+            prepare(session, i, "safeguard.configure", config->rules);
+        prepare(session, i, "status", NULL);
+    }
+}
+
+static void on_machine_failed(const GError *error, void *opaque)
+{
+    struct session *session = opaque;
+
+    if (session->state != SESSION_STARTING) {
+        session_lose_machine(session, error);
+        return;
+    }
+    abandon_start(session, error);
+}
+
+static void on_machine_stopped(void *opaque)
+{
+    struct session *session = opaque;
+    g_autoptr(GError) error = g_steal_pointer(&session->start_error);
+    json_t *payload;
+
+    if (session->state == SESSION_BROKEN) {
+        /* What there was to know of it has been told. */
+        free_machine(session);
+        return;
+    }
+    forget_machine(session);
+    session->state = SESSION_STOPPED;
+    tell_folders(session);
+    if (!error)
+        error = g_error_new_literal(STEPBACK_ERROR, ERROR_CANCELLED,
+                                    "the session was stopped before it ran");
+    reply_send(&session->starter, NULL, error, NULL);
+    payload = json_pack("{s:s}", "state", session_state_name(SESSION_STOPPED));
+    reply_send(&session->stopper, payload, NULL, NULL);
+    json_decref(payload);
+}
+
+static const struct machine_callbacks machine_callbacks = {
+    .ready = on_machine_ready,
+    .failed = on_machine_failed,
+    .stopped = on_machine_stopped,
+    .event = on_machine_event,
+    .folder_event = session_on_folder_event,
+    .output = session_on_output,
+    .completed = session_on_completed,
+    .refused = session_on_refused,
+};
+
+/* ---- start and stop ------------------------------------------------------ */
+
+struct session *session_new(const char *log_level,
+                            const struct session_callbacks *callbacks,
+                            void *opaque)
+{
+    struct session *session = g_new0(struct session, 1);
+
+    session->log_level = g_strdup(log_level);
+    session->undone = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                                            NULL);
+    session->questions = session_guard_new_list();
+    session->listeners = g_array_new(FALSE, FALSE, sizeof(struct listener));
+    session_listen(session, callbacks, opaque);
+    for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++)
+        session->folders[i].fd = -1;
+    return session;
+}
+
+void session_free(struct session *session)
+{
+    g_autoptr(GError) error = g_error_new_literal(
+        STEPBACK_ERROR, ERROR_CANCELLED, "the agent ends");
+
+    if (!session)
+        return;
+    session->state = SESSION_STOPPED;
+    forget_machine(session);
+    reply_send(&session->starter, NULL, error, NULL);
+    reply_send(&session->stopper, NULL, error, NULL);
+    session_config_free(session->reset_config);
+    g_clear_error(&session->start_error);
+    g_hash_table_unref(session->undone);
+    g_ptr_array_unref(session->questions);
+    g_array_unref(session->listeners);
+    g_free(session->log_level);
+    g_free(session);
+}
+
+static gboolean open_folders(struct session *session, GError **error)
+{
+    for (unsigned i = 0; i < session->config->n_directories; i++) {
+        const char *path = session->config->directories[i]->path;
+        int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd < 0) {
+            g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                        "the working folder %s: %s", path, g_strerror(errno));
+            return FALSE;
+        }
+        session->folders[i].fd = fd;
+    }
+    return TRUE;
+}
+
+void session_start(struct session *session, struct session_config *config,
+                   reply_done done, void *opaque)
+{
+    GError *error = NULL;
+
+    if (session->state != SESSION_STOPPED) {
+        session_config_free(config);
+        reply_post_refusal(done, opaque, ERROR_SESSION_ACTIVE,
+                           "there is a session already; stop it first");
+        return;
+    }
+    session->config = config;
+    if (open_folders(session, &error))
+        session->machine = machine_new(config, session->log_level,
+                                       &machine_callbacks, session, &error);
+    if (!session->machine) {
+        forget_machine(session);
+        reply_post_error(done, opaque, error);
+        return;
+    }
+    session->state = SESSION_STARTING;
+    session->starter = (struct reply){ done, opaque };
+}
+
+static gboolean stop_machine(gpointer data)
+{
+    struct session *session = data;
+
+    session->stop_timer = 0;
+    machine_stop(session->machine);
+    return G_SOURCE_REMOVE;
+}
+
+/* The guest does not end its command. With the machine held it changes nothing
+ * any more; so the step can end, and what it did stays and can be undone. */
+static gboolean leave_command(gpointer data)
+{
+    struct session *session = data;
+
+    log_warn(LOG_SESSION, "the command did not end in time; the machine is "
+                          "stopped with it");
+    session->stop_timer = g_timeout_add(STOP_STEP_MS, stop_machine, session);
+    machine_hold(session->machine, true);
+    if (session->exec)
+        exec_leave(session->exec);
+    return G_SOURCE_REMOVE;
+}
+
+static gboolean stop_nothing(gpointer data)
+{
+    struct session *session = data;
+
+    session->stop_timer = 0;
+    on_machine_stopped(session);
+    return G_SOURCE_REMOVE;
+}
+
+void session_stop(struct session *session, reply_done done, void *opaque)
+{
+    if (session->state == SESSION_STOPPED) {
+        reply_post_refusal(done, opaque, ERROR_NO_SESSION,
+                           session_state_refusal(SESSION_STOPPED));
+        return;
+    }
+    if (session->state == SESSION_STOPPING) {
+        reply_post_refusal(done, opaque, ERROR_BUSY,
+                           "the session is being stopped");
+        return;
+    }
+    session->stopper = (struct reply){ done, opaque };
+    if (session->state == SESSION_RUNNING)
+        session_guard_deny_all(session);
+    session->state = SESSION_STOPPING;
+    if (session->exec || session->writes || session->occupied) {
+        session->stop_timer = g_timeout_add(STOP_COMMAND_MS, leave_command,
+                                            session);
+        session_cancel(session);
+    } else if (session->machine) {
+        machine_stop(session->machine);
+    } else {
+        session->stop_timer = g_idle_add(stop_nothing, session);
+    }
+}
+
+static void on_reset_stopped(json_t *payload, const GError *error, json_t *data,
+                             void *opaque)
+{
+    struct session *session = opaque;
+    struct session_config *config = g_steal_pointer(&session->reset_config);
+    struct reply reply = session->resetter;
+
+    session->resetting = false;
+    session->resetter.done = NULL;
+    if (error) {
+        session_config_free(config);
+        reply_send(&reply, NULL, error, NULL);
+        return;
+    }
+    config->wipe = true;
+    session_start(session, config, reply.done, reply.opaque);
+}
+
+void session_reset(struct session *session, struct session_config *config,
+                   reply_done done, void *opaque)
+{
+    bool given = config != NULL;
+
+    if (session->state == SESSION_STOPPED && given) {
+        config->wipe = true;
+        session_start(session, config, done, opaque);
+        return;
+    }
+    session_config_free(config);
+    if (session->state == SESSION_STOPPED) {
+        reply_post_refusal(done, opaque, ERROR_NO_SESSION,
+                           "there is no session; to reset a machine that does "
+                           "not run, say which with the fields of "
+                           "session.start");
+    } else if (given) {
+        reply_post_refusal(done, opaque, ERROR_SESSION_ACTIVE,
+                           "there is a session, which is reset as it is: "
+                           "without the fields of session.start");
+    } else if (session->state != SESSION_RUNNING &&
+               session->state != SESSION_BROKEN) {
+        reply_post_refusal(done, opaque, ERROR_BUSY,
+                           "the session is being started or stopped");
+    } else {
+        session->resetting = true;
+        session->resetter = (struct reply){ done, opaque };
+        session_stop(session, on_reset_stopped, session);
+    }
+}
+
+void session_kill(struct session *session)
+{
+    if (session->machine)
+        machine_kill(session->machine);
+}
+
+/* ---- operations of a running session ------------------------------------- */
+
+void session_get_logs(struct session *session, struct step_logs *ret_logs)
+{
+    const struct session_config *config = session->config;
+    struct backends *backends = machine_backends(session->machine);
+
+    ret_logs->count = 0;
+    for (unsigned i = 0; i < config->n_directories; i++) {
+        if (!backends_has_undo(backends, i))
+            continue;
+        ret_logs->links[ret_logs->count] = backends_link(backends, i);
+        ret_logs->labels[ret_logs->count++] = config->directories[i]->label;
+    }
+}
+
+gboolean session_check_idle(struct session *session, GError **error)
+{
+    if (!session_check_running(session, error))
+        return FALSE;
+    if (session->exec)
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_STEP_ACTIVE,
+                            "a command runs; cancel it or wait for its end");
+    else if (session->occupied)
+        g_set_error(error, STEPBACK_ERROR, ERROR_BUSY, "%s; wait for its end",
+                    session->occupied);
+    else
+        return TRUE;
+    return FALSE;
+}

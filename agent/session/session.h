@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session - the one session of the agent.
+ *
+ * States: stopped -> starting -> running -> stopping -> stopped; a machine
+ * that is lost leads from running to error, which session_stop() leaves. One
+ * command runs at a time.
+ *
+ * Every operation answers exactly once, by its done, never before it returns.
+ * Several parties may use one session at a time (a frontend, an MCP client);
+ * all of them get its events.
+ *
+ * "directory" says which working folder is meant: its index, its label or its
+ * path, as JSON; NULL is the first one.
+ *
+ * Threads: all on the main thread.
+ */
+#ifndef AGENT_SESSION_SESSION_H
+#define AGENT_SESSION_SESSION_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "agent/base/reply.h"
+#include "agent/session/undo_extent.h"
+#include "agent/vm/session_config.h"
+
+struct session;
+
+/* What has been counted since the agent's start. */
+struct session_counters {
+    guint64 requests, refused; /* of all parties, who count them here */
+    guint64 events, dropped_events;
+    guint64 steps;
+    guint64 output_bytes;           /* of commands */
+    guint64 guest_messages_ignored; /* that made no sense */
+};
+
+struct session_callbacks {
+    /* An event for the frontend; payload is taken. droppable: output, of which
+     * a part may be lost. False if it was dropped. */
+    bool (*event)(const char *type, json_t *payload, bool droppable,
+                  void *opaque);
+    /* The session runs now, or does not any more: its folders are others. May
+     * be NULL. */
+    void (*folders)(void *opaque);
+};
+
+enum {
+    SESSION_TIMEOUT_MAX_S = 7 * 24 * 3600, /* of a command */
+    /* Of session_write_file(): bytes of content. */
+    SESSION_WRITE_MAX = 8 << 20,
+    SESSION_WARNINGS = 50,
+};
+
+struct session *session_new(const char *log_level,
+                            const struct session_callbacks *callbacks,
+                            void *opaque);
+
+/* Somebody else who gets all events from now on, until session_unlisten() with
+ * the same arguments. callbacks is borrowed until then. */
+void session_listen(struct session *session,
+                    const struct session_callbacks *callbacks, void *opaque);
+void session_unlisten(struct session *session,
+                      const struct session_callbacks *callbacks, void *opaque);
+
+/* What still runs is killed; operations that wait are answered. */
+void session_free(struct session *session);
+
+/* config is taken. ERROR_SESSION_ACTIVE, and as in machine.h. */
+void session_start(struct session *session, struct session_config *config,
+                   reply_done done, void *opaque);
+
+/* End the session in order; a command that runs is cancelled first. */
+void session_stop(struct session *session, reply_done done, void *opaque);
+
+/* End the session, forget its machine's disk, and start it again as it was; the
+ * answer is session_start()'s. config (taken) is NULL for that; where no
+ * session runs it says which machine is meant. */
+void session_reset(struct session *session, struct session_config *config,
+                   reply_done done, void *opaque);
+
+/* End what runs at once. A session_stop() under way then ends soon. */
+void session_kill(struct session *session);
+
+/* {"state":...}, what is known of the machine, and the counters. A new
+ * reference. */
+json_t *session_status(const struct session *session);
+
+/* Borrowed. */
+struct session_counters *session_counters(struct session *session);
+
+/* A new reference. */
+json_t *session_counters_to_json(const struct session *session);
+
+struct session_command {
+    const char *command, *cwd; /* cwd: NULL for the working folder */
+    json_t *env;               /* object of strings, or NULL */
+    unsigned timeout_seconds;  /* 0: none; up to SESSION_TIMEOUT_MAX_S */
+};
+
+/* Run a command: the answer is its report. All borrowed for the call. */
+void session_execute(struct session *session,
+                     const struct session_command *command, reply_done done,
+                     void *opaque);
+
+/* Cancel the command. False if none runs. */
+bool session_cancel(struct session *session);
+
+/* Run the session's agent_command in the guest with this prompt on its standard
+ * input; what it prints is event.agent_output. The answer is the step's report.
+ * ERROR_INVALID_FIELD if the session has no agent_command. */
+void session_prompt(struct session *session, const char *prompt,
+                    unsigned timeout_seconds, reply_done done, void *opaque);
+
+/* From now on the guest may reach what policy (borrowed) says. The answer has
+ * "network_policy". ERROR_INVALID_FIELD if it has no network card. */
+void session_configure_network(struct session *session,
+                               const struct network_policy *policy,
+                               reply_done done, void *opaque);
+
+/* ---- undo (doc/control-protocol.md has the answers and their data) --------
+ */
+
+void session_rollback(struct session *session, json_t *directory,
+                      const struct undo_extent *extent, reply_done done,
+                      void *opaque);
+void session_redo(struct session *session, json_t *directory,
+                  const struct undo_extent *extent, reply_done done,
+                  void *opaque);
+void session_preview(struct session *session, json_t *directory,
+                     const struct undo_extent *extent, reply_done done,
+                     void *opaque);
+void session_history(struct session *session, json_t *directory, unsigned limit,
+                     reply_done done, void *opaque);
+
+/* What a step changed in a folder's files: the control protocol's "diff".
+ * ERROR_MISSING_FIELD: several folders, and none named. */
+void session_diff(struct session *session, json_t *directory, gint64 step,
+                  unsigned first, reply_done done, void *opaque);
+
+/* limits (taken): the payload of the control protocol's "configure". */
+void session_configure(struct session *session, json_t *directory,
+                       json_t *limits, reply_done done, void *opaque);
+void session_discard(struct session *session, json_t *directory,
+                     reply_done done, void *opaque);
+
+/* Write a file as a step of type "api"; its report is the answer and, as
+ * event.step_completed, goes to all. file (taken): path, content, [encoding],
+ * [mode], [replaces]. ERROR_TOO_LARGE for more than SESSION_WRITE_MAX bytes,
+ * ERROR_READ_ONLY_DIRECTORY. */
+void session_write_file(struct session *session, json_t *directory,
+                        json_t *file, reply_done done, void *opaque);
+
+/* ---- safeguards -----------------------------------------------------------
+ */
+
+/* rules (taken) as in the control protocol. They hold until the session ends.
+ */
+void session_guard_configure(struct session *session, json_t *rules,
+                             reply_done done, void *opaque);
+
+/* id: the safeguard_id of an event.safeguard_triggered. */
+void session_guard_confirm(struct session *session, const char *id, bool allow,
+                           reply_done done, void *opaque);
+
+/* ---- files -----------------------------------------------------------------
+ */
+
+/* What is to be known of a folder: the daemon's "status", and the warnings
+ * about it ("warnings", the newest SESSION_WARNINGS). */
+void session_folder_status(struct session *session, json_t *directory,
+                           reply_done done, void *opaque);
+
+/* An O_PATH fd of the working folder. Borrowed; -1 and error
+ * (ERROR_NO_SESSION, ERROR_INVALID_FIELD) if there is none. */
+int session_folder_fd(struct session *session, json_t *directory,
+                      GError **error);
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_folder - see session.h: what is asked of one working folder.
+ */
+#include "agent/session/session_parts.h"
+
+#include <string.h>
+
+#include "agent/session/name_check.h"
+#include "agent/client/step_merge.h"
+#include "common/errors.h"
+
+struct control_link *session_folder_link(struct session *session,
+                                         unsigned index)
+{
+    return session->machine
+               ? backends_link(machine_backends(session->machine), index)
+               : NULL;
+}
+
+gboolean session_find_folder(struct session *session, json_t *directory,
+                             unsigned *ret_index, GError **error)
+{
+    return session_check_running(session, error) &&
+           session_directory_find(session->config->directories,
+                                  session->config->n_directories, directory,
+                                  ret_index, error);
+}
+
+/* ---- what is to be known of it ------------------------------------------- */
+
+/* Keep the payload (borrowed) of a warning about a folder for fs.status. */
+static void keep_warning(struct session *session, unsigned index,
+                         json_t *payload)
+{
+    struct session_folder *folder = &session->folders[index];
+
+    if (!folder->warnings)
+        folder->warnings = json_array();
+    if (json_array_size(folder->warnings) == SESSION_WARNINGS)
+        json_array_remove(folder->warnings, 0);
+    json_array_append(folder->warnings, payload);
+}
+
+static void tell_warning(struct session *session, unsigned index,
+                         json_t *warning)
+{
+    keep_warning(session, index, warning);
+    session_send_event(session, "event.warning", json_incref(warning), false);
+}
+
+void session_on_folder_event(unsigned index, const char *type, json_t *payload,
+                             void *opaque)
+{
+    struct session *session = opaque;
+    const char *label = session->config->directories[index]->label;
+    json_t *copy;
+
+    if (strcmp(type, "event.history_changed") == 0) {
+        session_undo_take_event(session, index, payload);
+        return;
+    }
+    copy = payload ? json_deep_copy(payload) : json_object();
+    step_merge_label(copy, label);
+    session_guard_take_event(session, index, type, copy);
+    if (strcmp(type, "event.warning") == 0)
+        keep_warning(session, index, copy);
+    session_send_event(session, type, copy, false);
+}
+
+static void check_names(struct session *session, unsigned index, json_t *report)
+{
+    const char *label = session->config->directories[index]->label;
+    json_t *found = name_check(session->folders[index].fd,
+                               json_object_get(report, "changes"), label);
+    json_t *warning;
+    size_t i;
+
+    json_array_foreach(found, i, warning)
+    {
+        json_object_set_new(warning, "directory", json_string(label));
+        json_object_set(warning, "step_id", json_object_get(report, "step_id"));
+        tell_warning(session, index, warning);
+    }
+    json_decref(found);
+}
+
+void session_tell_step(struct session *session, json_t *report)
+{
+    json_t *kept = json_incref(report);
+
+    session_send_event(session, "event.step_completed", report, false);
+    for (unsigned i = 0; session->state == SESSION_RUNNING &&
+                         i < session->config->n_directories;
+         i++)
+        check_names(session, i, kept);
+    json_decref(kept);
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+struct folder_request {
+    struct session *session;
+    struct reply reply;
+    unsigned index;
+};
+
+static struct folder_request *request_new(struct session *session,
+                                          unsigned index, reply_done done,
+                                          void *opaque)
+{
+    struct folder_request *request = g_new0(struct folder_request, 1);
+
+    request->session = session;
+    request->index = index;
+    request->reply = (struct reply){ done, opaque };
+    return request;
+}
+
+int session_folder_fd(struct session *session, json_t *directory,
+                      GError **error)
+{
+    unsigned index;
+
+    return session_find_folder(session, directory, &index, error)
+               ? session->folders[index].fd
+               : -1;
+}
+
+/* The decision that is pending, as its event told it. */
+static void rename_pending(const struct folder_request *request, json_t *answer)
+{
+    json_t *pending = json_object_get(answer, "pending_safeguard");
+    const char *id = json_string_value(
+        json_object_get(pending, "safeguard_id"));
+    g_autofree char *ours = NULL;
+    json_t *copy;
+
+    if (!id)
+        return;
+    ours = session_guard_make_id(request->session, request->index, id);
+    copy = json_copy(pending);
+    json_object_set_new(copy, "safeguard_id", json_string(ours));
+    json_object_set_new(answer, "pending_safeguard", copy);
+}
+
+/* A path that is not UTF-8 is none in the session. */
+static void drop_bytes(json_t *answer, const char *key)
+{
+    if (!json_is_string(json_object_get(answer, key)))
+        json_object_set_new(answer, key, json_null());
+}
+
+static void on_status(json_t *payload, const GError *error, json_t *data,
+                      void *opaque)
+{
+    struct folder_request *request = opaque;
+    struct session *session = request->session;
+    json_t *answer = payload ? json_copy(payload) : NULL;
+
+    if (answer) {
+        json_t *warnings = session->folders[request->index].warnings;
+        const char *label = session->config->directories[request->index]->label;
+
+        rename_pending(request, answer);
+        json_object_del(answer, "share_dev");
+        json_object_del(answer, "share_ino");
+        json_object_del(answer, "mount_dev");
+        drop_bytes(answer, "share");
+        drop_bytes(answer, "undo_dir");
+        json_object_set_new(answer, "directory", json_string(label));
+        json_object_set_new(answer, "warnings",
+                            warnings ? json_copy(warnings) : json_array());
+    }
+    reply_send(&request->reply, answer, error, data);
+    json_decref(answer);
+    g_free(request);
+}
+
+void session_folder_status(struct session *session, json_t *directory,
+                           reply_done done, void *opaque)
+{
+    GError *error = NULL;
+    unsigned index;
+
+    if (!session_find_folder(session, directory, &index, &error)) {
+        reply_post_error(done, opaque, error);
+        return;
+    }
+    control_link_request(session_folder_link(session, index), "status", NULL,
+                         on_status, request_new(session, index, done, opaque));
+}
+
+/* ---- writing a file ------------------------------------------------------ */
+
+static json_t *merged_report(const struct folder_request *request,
+                             json_t *report)
+{
+    json_t *list = json_pack("[o]", json_deep_copy(report));
+    json_t *merged;
+
+    step_merge_label_all(
+        list, request->session->config->directories[request->index]->label);
+    merged = step_merge_reports(list);
+    json_decref(list);
+    return merged;
+}
+
+static void on_written(json_t *payload, const GError *error, json_t *data,
+                       void *opaque)
+{
+    struct folder_request *request = opaque;
+    struct session *session = request->session;
+    json_t *report = payload ? merged_report(request, payload) : NULL;
+
+    session->writes--;
+    if (report)
+        session_tell_step(session, json_deep_copy(report));
+    reply_send(&request->reply, report, error, data);
+    json_decref(report);
+    g_free(request);
+    session_command_over(session);
+}
+
+/* Of what is to be written: how many bytes it is. */
+static size_t content_length(json_t *file)
+{
+    json_t *content = json_object_get(file, "content");
+    size_t len = json_string_length(content);
+    const char *text = json_string_value(content);
+
+    if (!json_object_get(file, "encoding"))
+        return len;
+    for (unsigned i = 0; i < 2 && len > 0 && text[len - 1] == '='; i++)
+        len--;
+    return len / 4 * 3 + len % 4 * 3 / 4;
+}
+
+static gboolean check_file(struct session *session, json_t *directory,
+                           json_t *file, unsigned *ret_index, GError **error)
+{
+    if (!session_check_idle(session, error) ||
+        !session_find_folder(session, directory, ret_index, error))
+        return FALSE;
+    if (session->config->directories[*ret_index]->read_only) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_READ_ONLY_DIRECTORY,
+                    "the working folder %s is read-only",
+                    session->config->directories[*ret_index]->label);
+        return FALSE;
+    }
+    if (content_length(file) > SESSION_WRITE_MAX) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_TOO_LARGE,
+                    "one request writes at most %d bytes", SESSION_WRITE_MAX);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+void session_write_file(struct session *session, json_t *directory,
+                        json_t *file, reply_done done, void *opaque)
+{
+    GError *error = NULL;
+    unsigned index;
+
+    if (!check_file(session, directory, file, &index, &error)) {
+        json_decref(file);
+        reply_post_error(done, opaque, error);
+        return;
+    }
+    session->writes++;
+    session->counters.steps++;
+    json_object_set_new(file, "step_id", json_integer(++session->last_step_id));
+    control_link_request(session_folder_link(session, index), "write_file",
+                         file, on_written,
+                         request_new(session, index, done, opaque));
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_network - see session.h: what the guest may reach.
+ */
+#include "agent/session/session_parts.h"
+
+#include "agent/vm/share_check.h"
+#include "common/errors.h"
+
+struct change {
+    struct session *session;
+    struct network_policy policy;
+    reply_done done;
+    void *opaque;
+};
+
+/* The link's own words are about a file system daemon's. */
+static GError *explain(const GError *error)
+{
+    if (error_code_of(error) != ERROR_BACKEND_FAILED)
+        return g_error_copy(error);
+    return g_error_new_literal(STEPBACK_ERROR, ERROR_BACKEND_FAILED,
+                               "the guest's network is gone; session.reset "
+                               "starts the machine again with one");
+}
+
+/* The session's own from now on: a reset starts with it. */
+static void on_configured(json_t *answer, const GError *error, json_t *data,
+                          void *opaque)
+{
+    struct change *change = opaque;
+    g_autoptr(GError) told = error ? explain(error) : NULL;
+    json_t *payload = NULL;
+
+    if (!error) {
+        if (change->session->config)
+            change->session->config->network = change->policy;
+        payload = json_pack("{s:o}", "network_policy",
+                            network_policy_to_json(&change->policy));
+    }
+    change->done(payload, told, data, change->opaque);
+    json_decref(payload);
+    g_free(change);
+}
+
+void session_configure_network(struct session *session,
+                               const struct network_policy *policy,
+                               reply_done done, void *opaque)
+{
+    GError *error = NULL;
+    struct network *network;
+    struct change *change;
+
+    if (!session_check_running(session, &error)) {
+        reply_post_error(done, opaque, error);
+        return;
+    }
+    network = machine_network(session->machine);
+    if (!network) {
+        reply_post_refusal(done, opaque, ERROR_INVALID_FIELD,
+                           "this session was started without a network card; "
+                           "to begin with nothing allowed, start it with "
+                           "{\"allow\":[]}");
+        return;
+    }
+    if (!share_check_secrets(session->config, policy, &error)) {
+        reply_post_error(done, opaque, error);
+        return;
+    }
+    change = g_new(struct change, 1);
+    *change = (struct change){ session, *policy, done, opaque };
+    network_configure(network, policy, on_configured, change);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_spread - a request to several folders' daemons; for session_undo.c.
+ *
+ * One folder after the other is asked the same, and that is a phase. When all
+ * have answered, or one has refused, its owner goes on: with another phase, or
+ * by session_spread_finish(), which frees it.
+ *
+ * One daemon carries out its requests in their order; between several requests,
+ * nobody else may change what they find (session_spread_occupy()).
+ */
+#ifndef AGENT_SESSION_SESSION_SPREAD_H
+#define AGENT_SESSION_SESSION_SPREAD_H
+
+#include "agent/session/session_parts.h"
+
+struct session_spread;
+
+struct session_spread_owner {
+    /* All have answered. */
+    void (*answered)(struct session_spread *spread);
+    /* The folder next has not; data (borrowed; may be NULL) is its daemon's.
+     * NULL: who waits is told, with the folder's label. */
+    void (*failed)(struct session_spread *spread, const GError *error,
+                   json_t *data);
+};
+
+struct session_spread {
+    struct session *session;
+    struct reply reply;
+    const struct session_spread_owner *owner;
+    const char *type;  /* what is asked of the daemons in the end */
+    const char *phase; /* what is asked of them now */
+    json_t *payload;   /* for all the same; or NULL: by counts and force */
+    unsigned steps;
+    gint64 step_id; /* in place of steps; 0: none */
+    bool force;
+    bool occupies; /* the session */
+
+    unsigned folders[SESSION_MAX_DIRECTORIES];
+    unsigned n;
+    unsigned counts[SESSION_MAX_DIRECTORIES]; /* steps to go, in each */
+    unsigned next;                            /* of the folders: who is asked */
+
+    /* Of what goes back over several folders: the ids of each one's next steps,
+     * as its history had them (NULL: none), and how often that was found out.
+     */
+    json_t *planned[SESSION_MAX_DIRECTORIES];
+    unsigned plans;
+
+    /* The answers of this phase: "steps"; of a history "redo_steps" and
+     * "redoable", too. */
+    json_t *lists[SESSION_MAX_DIRECTORIES], *redos[SESSION_MAX_DIRECTORIES];
+    unsigned redoable[SESSION_MAX_DIRECTORIES];
+    json_t *barriers, *warnings, *not_restored, *last;
+};
+
+/* A request to the folder that is named; else to all that keep steps; else to
+ * the first, whose daemon knows why it keeps none. NULL: it was refused, and
+ * who asked is told. payload is taken. */
+struct session_spread *
+session_spread_new(struct session *session, const char *type,
+                   const struct session_spread_owner *owner, json_t *directory,
+                   json_t *payload, reply_done done, void *opaque);
+
+/* Keep others out until the end: it takes several requests. */
+void session_spread_occupy(struct session_spread *spread);
+
+/* Ask them all: "history" for so many steps, or another type with the payload,
+ * or with counts (those of 0 are passed by) and force. */
+void session_spread_begin(struct session_spread *spread, const char *phase);
+
+const char *session_spread_label(const struct session_spread *spread,
+                                 unsigned i);
+
+/* Who waits is told (all borrowed), and nothing is under way any more. */
+void session_spread_finish(struct session_spread *spread, json_t *payload,
+                           const GError *error, json_t *data);
+
+/* The same before anything was asked: error is taken. */
+void session_spread_refuse(struct session_spread *spread, GError *error);
+
+#endif

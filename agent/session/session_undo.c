@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_undo - see session.h: what is asked of the undo logs.
+ *
+ * A request goes to one folder's daemon, or to all that keep steps, one after
+ * the other (session_spread.h). What goes back over several folders is planned
+ * first: their histories say which of each log's steps are the newest ones of
+ * all, and a preview in each says whether somebody else's edits are in the way.
+ * So either all go back or, as far as can be known before, none.
+ *
+ */
+#include "agent/session/session_spread.h"
+
+#include <string.h>
+
+#include "agent/session/redo_units.h"
+#include "agent/session/session_plan.h"
+#include "agent/client/step_merge.h"
+#include "common/errors.h"
+
+static bool is_type(const struct session_spread *spread, const char *type)
+{
+    return strcmp(spread->type, type) == 0;
+}
+
+/* ---- redo ---------------------------------------------------------------- */
+
+/* How many each folder can. A new reference. */
+static json_t *describe_redoable(const struct session_spread *spread)
+{
+    json_t *all = json_object();
+
+    for (unsigned i = 0; i < spread->n; i++)
+        json_object_set_new(all, session_spread_label(spread, i),
+                            json_integer(spread->redoable[i]));
+    return all;
+}
+
+static GError *plan_redo(struct session_spread *spread)
+{
+    unsigned units = redo_units_count(spread, spread->steps, spread->counts);
+
+    if (units == spread->steps)
+        return NULL;
+    if (!redo_units_has_others(spread, spread->counts))
+        return session_plan_too_few(ERROR_NOTHING_TO_REDO, units, spread->steps,
+                                    "bring back");
+    return g_error_new(STEPBACK_ERROR, ERROR_NOTHING_TO_REDO,
+                       "%u steps can be brought back in all folders, not %u. "
+                       "Of the next, something has changed since in one of its "
+                       "folders: name a directory to bring back its part alone",
+                       units, spread->steps);
+}
+
+static void begin_redo(struct session_spread *spread)
+{
+    g_autoptr(GError) error = plan_redo(spread);
+    json_t *data;
+
+    if (!error) {
+        session_spread_begin(spread, "redo");
+        return;
+    }
+    data = json_pack("{s:o, s:[]}", "redoable", describe_redoable(spread),
+                     "steps");
+    session_spread_finish(spread, NULL, error, data);
+    json_decref(data);
+}
+
+/* ---- planning ------------------------------------------------------------ */
+
+static void begin_preview(struct session_spread *spread)
+{
+    g_autoptr(GError) error = session_plan_make(spread);
+
+    if (error)
+        session_spread_finish(spread, NULL, error, NULL);
+    else
+        session_spread_begin(spread, "preview");
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+/* The guest's kernel may remember names and sizes that are no more. */
+static void notify_guest(struct session *session, json_t *steps)
+{
+    json_t *oldest = json_array_get(steps, json_array_size(steps) - 1);
+
+    if (session->state == SESSION_RUNNING && oldest)
+        guest_channel_rollback_notify(
+            machine_guest(session->machine),
+            json_integer_value(json_object_get(oldest, "step_id")));
+}
+
+/* truncated: these are not all steps. A new object. */
+static json_t *history_event(const char *operation, json_t *steps,
+                             bool truncated)
+{
+    json_t *payload = json_pack("{s:s, s:O}", "operation", operation, "steps",
+                                steps);
+
+    if (truncated)
+        json_object_set_new(payload, "truncated", json_true());
+    return payload;
+}
+
+/* Others than the one who asked look at the history, too. */
+static void tell_history(struct session *session, const char *operation,
+                         json_t *steps)
+{
+    session_send_event(session, "event.history_changed",
+                       history_event(operation, steps, false), false);
+}
+
+static void note_moved(struct session *session, const char *operation,
+                       json_t *steps)
+{
+    notify_guest(session, steps);
+    redo_units_note(session, steps, strcmp(operation, "rollback") == 0);
+}
+
+static void note_discarded(struct session *session, unsigned index)
+{
+    backends_set_undo(machine_backends(session->machine), index);
+}
+
+/* ---- what others do ------------------------------------------------------ */
+
+/* They do it any number of times while the frontend does not read. So where
+ * there is no room for what they did, it waits there just once that they did
+ * something: what the frontend asks after that is answered later still. */
+static void tell_history_of_others(struct session *session,
+                                   const char *operation, json_t *steps,
+                                   bool truncated)
+{
+    bool sent = session_send_event(session, "event.history_changed",
+                                   history_event(operation, steps, truncated),
+                                   true);
+    json_t *none = json_array();
+
+    if (!sent && !session->history_missed)
+        session_send_event(session, "event.history_changed",
+                           history_event(operation, none, true), false);
+    session->history_missed = !sent;
+    json_decref(none);
+}
+
+void session_undo_take_event(struct session *session, unsigned index,
+                             json_t *payload)
+{
+    const char *operation = json_string_value(
+        json_object_get(payload, "operation"));
+    json_t *list = json_deep_copy(json_object_get(payload, "steps"));
+    json_t *steps;
+
+    if (!operation)
+        operation = "";
+    step_merge_label_all(list, session->config->directories[index]->label);
+    steps = step_merge_lists(&list, 1, SIZE_MAX, false, NULL);
+    tell_history_of_others(session, operation, steps,
+                           json_is_true(json_object_get(payload, "truncated")));
+    if (strcmp(operation, "discard") == 0)
+        note_discarded(session, index);
+    else
+        note_moved(session, operation, steps);
+    json_decref(steps);
+    json_decref(list);
+}
+
+/* The steps of all answers to the last question. */
+static json_t *merge_steps(struct session_spread *spread, size_t limit)
+{
+    return step_merge_lists(spread->lists, spread->n, limit,
+                            is_type(spread, "redo"), NULL);
+}
+
+/* The newest first. */
+static int compare_barriers(const void *a, const void *b)
+{
+    json_t *const *x = a, *const *y = b;
+
+    return g_strcmp0(json_string_value(json_object_get(*y, "timestamp")),
+                     json_string_value(json_object_get(*x, "timestamp")));
+}
+
+static json_t *sort_barriers(json_t *list)
+{
+    size_t count = json_array_size(list);
+    g_autofree json_t **all = g_new(json_t *, count + 1);
+    json_t *sorted = json_array();
+
+    for (size_t i = 0; i < count; i++)
+        all[i] = json_array_get(list, i);
+    qsort(all, count, sizeof(*all), compare_barriers);
+    for (size_t i = 0; i < count; i++)
+        json_array_append(sorted, all[i]);
+    return sorted;
+}
+
+static void finish_history(struct session_spread *spread)
+{
+    struct session *session = spread->session;
+    json_t *payload = json_pack("{s:o, s:o, s:I}", "steps",
+                                merge_steps(spread, spread->steps), "barriers",
+                                sort_barriers(spread->barriers), "last_step_id",
+                                (json_int_t)session->last_step_id);
+
+    json_object_set_new(payload, "redoable",
+                        json_integer(redo_units_count_all(spread)));
+    json_object_set_new(payload, "redoable_by_directory",
+                        describe_redoable(spread));
+    session_spread_finish(spread, payload, NULL, NULL);
+    json_decref(payload);
+}
+
+static void finish_steps(struct session_spread *spread, json_t *steps)
+{
+    if (json_array_size(steps) > 0)
+        tell_history(spread->session, spread->type, steps);
+    note_moved(spread->session, spread->type, steps);
+}
+
+static void finish_moved(struct session_spread *spread)
+{
+    json_t *payload = json_pack("{s:o, s:O, s:O, s:O}", "steps",
+                                merge_steps(spread, SIZE_MAX), "barriers",
+                                spread->barriers, "warnings", spread->warnings,
+                                "not_restored", spread->not_restored);
+
+    if (!is_type(spread, "preview"))
+        finish_steps(spread, json_object_get(payload, "steps"));
+    session_spread_finish(spread, payload, NULL, NULL);
+    json_decref(payload);
+}
+
+static void finish_plain(struct session_spread *spread)
+{
+    if (is_type(spread, "discard")) {
+        json_t *none = json_array();
+
+        note_discarded(spread->session, spread->folders[0]);
+        tell_history(spread->session, "discard", none);
+        json_decref(none);
+    }
+    session_spread_finish(spread, spread->last, NULL, NULL);
+}
+
+/* Whether its answer has the steps that it went over. */
+static bool has_steps(const char *type)
+{
+    return strcmp(type, "rollback") == 0 || strcmp(type, "redo") == 0 ||
+           strcmp(type, "preview") == 0;
+}
+
+/* The daemon did not answer: it may have begun. A new error. */
+static GError *describe_unanswered(const GError *error, const char *label)
+{
+    return g_error_new(error->domain, error->code,
+                       "%s; how far it got in '%s' is not known. The undo log "
+                       "goes on with that when the folder is served again: "
+                       "start a session and ask undo.history",
+                       error->message, label);
+}
+
+/* data (borrowed; may be NULL): the daemon's. */
+static void fail(struct session_spread *spread, const GError *error,
+                 json_t *data)
+{
+    g_autoptr(GError) unanswered = NULL;
+    json_t *all = data ? json_deep_copy(data) : json_object();
+    const char *label = session_spread_label(spread, spread->next);
+    bool moves = !is_type(spread, "preview") && has_steps(spread->type);
+
+    json_object_set_new(all, "directory", json_string(label));
+    step_merge_label_all(json_object_get(all, "barriers"), label);
+    if (moves && strcmp(spread->phase, spread->type) == 0) {
+        /* It may have stopped after some steps. */
+        json_t *steps = json_incref(json_object_get(all, "steps"));
+
+        if (error->code == ERROR_BACKEND_FAILED)
+            unanswered = describe_unanswered(error, label);
+        step_merge_label_all(steps, label);
+        spread->lists[spread->next] = steps;
+        json_object_set_new(all, "steps", merge_steps(spread, SIZE_MAX));
+        finish_steps(spread, json_object_get(all, "steps"));
+    } else if (has_steps(spread->type)) {
+        json_object_set_new(all, "steps", json_array());
+    }
+    session_spread_finish(spread, NULL, unanswered ? unanswered : error, all);
+    json_decref(all);
+}
+
+/* All have answered. */
+static void on_answered(struct session_spread *spread)
+{
+    bool goes_back = is_type(spread, "rollback") || is_type(spread, "preview");
+    bool planning = strcmp(spread->phase, "history") == 0;
+
+    if (planning && goes_back)
+        begin_preview(spread);
+    else if (planning && is_type(spread, "redo"))
+        begin_redo(spread);
+    else if (strcmp(spread->phase, "preview") == 0 &&
+             !session_plan_holds(spread))
+        session_spread_begin(spread, "history");
+    else if (strcmp(spread->phase, spread->type) != 0)
+        session_spread_begin(spread, spread->type);
+    else if (is_type(spread, "history"))
+        finish_history(spread);
+    else if (goes_back || is_type(spread, "redo"))
+        finish_moved(spread);
+    else
+        finish_plain(spread);
+}
+
+static const struct session_spread_owner owner = { .answered = on_answered,
+                                                   .failed = fail };
+
+/* ---- operations ---------------------------------------------------------- */
+
+static struct session_spread *ask(struct session *session, const char *type,
+                                  json_t *directory, json_t *payload,
+                                  reply_done done, void *opaque)
+{
+    return session_spread_new(session, type, &owner, directory, payload, done,
+                              opaque);
+}
+
+/* Of several folders' steps it is not known yet which are the newest. */
+static void move(struct session_spread *spread,
+                 const struct undo_extent *extent)
+{
+    bool counted = spread && spread->n == 1 && extent->step_id == 0;
+
+    if (!spread)
+        return;
+    if (extent->step_id < 0 && spread->n > 1) {
+        session_spread_refuse(
+            spread, g_error_new_literal(
+                        STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                        "each folder has its own steps with ids below 0: name "
+                        "the directory, too"));
+        return;
+    }
+    spread->steps = extent->steps;
+    spread->step_id = extent->step_id;
+    spread->force = extent->force;
+    if (counted)
+        spread->counts[0] = extent->steps;
+    if (!counted)
+        session_spread_occupy(spread);
+    session_spread_begin(spread, counted ? spread->type : "history");
+}
+
+void session_rollback(struct session *session, json_t *directory,
+                      const struct undo_extent *extent, reply_done done,
+                      void *opaque)
+{
+    move(ask(session, "rollback", directory, NULL, done, opaque), extent);
+}
+
+void session_preview(struct session *session, json_t *directory,
+                     const struct undo_extent *extent, reply_done done,
+                     void *opaque)
+{
+    move(ask(session, "preview", directory, NULL, done, opaque), extent);
+}
+
+void session_redo(struct session *session, json_t *directory,
+                  const struct undo_extent *extent, reply_done done,
+                  void *opaque)
+{
+    move(ask(session, "redo", directory, NULL, done, opaque), extent);
+}
+
+void session_history(struct session *session, json_t *directory, unsigned limit,
+                     reply_done done, void *opaque)
+{
+    struct session_spread *spread = ask(session, "history", directory, NULL,
+                                        done, opaque);
+
+    if (!spread)
+        return;
+    spread->steps = limit;
+    session_spread_begin(spread, "history");
+}
+
+void session_configure(struct session *session, json_t *directory,
+                       json_t *limits, reply_done done, void *opaque)
+{
+    struct session_spread *spread = ask(session, "configure", directory, limits,
+                                        done, opaque);
+
+    if (spread)
+        session_spread_begin(spread, "configure");
+}
+
+/* What is about one folder; why: what the question would be. */
+static void ask_one(struct session_spread *spread, bool named, const char *why)
+{
+    if (!spread)
+        return;
+    if (named || spread->session->config->n_directories == 1) {
+        session_spread_begin(spread, spread->type);
+        return;
+    }
+    session_spread_refuse(
+        spread, g_error_new(STEPBACK_ERROR, ERROR_MISSING_FIELD,
+                            "the field 'directory' is missing: there are "
+                            "several working folders, so say %s",
+                            why));
+}
+
+void session_discard(struct session *session, json_t *directory,
+                     reply_done done, void *opaque)
+{
+    ask_one(ask(session, "discard", directory, json_object(), done, opaque),
+            directory != NULL, "whose history is to be forgotten");
+}
+
+void session_diff(struct session *session, json_t *directory, gint64 step,
+                  unsigned first, reply_done done, void *opaque)
+{
+    json_t *payload = json_pack("{s:I, s:I}", "step_id", (json_int_t)step,
+                                "first", (json_int_t)first);
+
+    ask_one(ask(session, "diff", directory, payload, done, opaque),
+            directory != NULL, "which one's files");
+}
+
+void session_guard_configure(struct session *session, json_t *rules,
+                             reply_done done, void *opaque)
+{
+    struct session_spread *spread = ask(session, "safeguard.configure", NULL,
+                                        rules, done, opaque);
+
+    if (spread)
+        session_spread_begin(spread, "safeguard.configure");
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * step_span - see step_span.h.
+ *
+ * A request to a daemon cannot be taken back; so each holds a reference.
+ */
+#include "agent/session/step_span.h"
+
+#include <stdbool.h>
+
+#include "agent/client/step_merge.h"
+#include "common/errors.h"
+#include "common/log.h"
+
+enum {
+    /* A step.close that waits for a safeguard's decision is asked again. */
+    RETRY_MS = 100,
+    /* How long a step may be kept open by changes that come after its command:
+     * without processes of the command these are others', and the time is a
+     * margin, as long as the time without changes that ends a step anyway. */
+    LATE_MS = 2000,
+    SETTLED_MS = 100,
+};
+
+struct step_span {
+    int refs;
+    gint64 step_id;
+    struct step_logs logs;
+    bool open[SESSION_MAX_DIRECTORIES];
+    bool denied[SESSION_MAX_DIRECTORIES]; /* there, by a safeguard */
+    bool any_denied;
+
+    int exit_code;
+    bool settled;
+    unsigned waiting; /* answers */
+    json_t *reports[SESSION_MAX_DIRECTORIES];
+    GError *error; /* the first one */
+    bool failing;  /* the open has failed: what was opened is closed */
+    step_span_done done;
+    void *opaque;
+};
+
+/* One log's part in what is asked. */
+struct part {
+    struct step_span *span;
+    unsigned index;
+};
+
+static void span_unref(struct step_span *span)
+{
+    if (--span->refs > 0)
+        return;
+    for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++)
+        json_decref(span->reports[i]);
+    g_clear_error(&span->error);
+    g_free(span);
+}
+
+struct step_span *step_span_new(gint64 step_id, const struct step_logs *logs)
+{
+    struct step_span *span = g_new0(struct step_span, 1);
+
+    span->refs = 1;
+    span->step_id = step_id;
+    span->logs = *logs;
+    return span;
+}
+
+void step_span_free(struct step_span *span)
+{
+    if (!span)
+        return;
+    span->done = NULL;
+    span_unref(span);
+}
+
+static void finish(struct step_span *span)
+{
+    step_span_done done = span->done;
+    json_t *report = NULL, *parts = json_array();
+
+    span->done = NULL;
+    for (unsigned i = 0; i < span->logs.count; i++) {
+        if (span->reports[i])
+            json_array_append(parts, span->reports[i]);
+    }
+    if (!span->error && json_array_size(parts) > 0)
+        report = step_merge_reports(parts);
+    json_decref(parts);
+    if (done)
+        done(report, span->error, span->opaque);
+    json_decref(report);
+}
+
+static void ask(struct step_span *span, unsigned index, const char *type,
+                json_t *payload, control_link_done done)
+{
+    struct part *part = g_new(struct part, 1);
+
+    part->span = span;
+    part->index = index;
+    span->refs++;
+    span->waiting++;
+    control_link_request(span->logs.links[index], type, payload, done, part);
+}
+
+/* No log: the answer still comes from the main loop. */
+static gboolean finish_plain(gpointer data)
+{
+    struct step_span *span = data;
+
+    finish(span);
+    span_unref(span);
+    return G_SOURCE_REMOVE;
+}
+
+static void expect(struct step_span *span, step_span_done done, void *opaque)
+{
+    span->done = done;
+    span->opaque = opaque;
+    if (span->logs.count > 0)
+        return;
+    span->refs++;
+    g_idle_add(finish_plain, span);
+}
+
+static void keep_error(struct step_span *span, const GError *error)
+{
+    if (!span->error)
+        span->error = g_error_copy(error);
+}
+
+/* ---- open ---------------------------------------------------------------- */
+
+static void on_closed_again(json_t *payload, const GError *error, json_t *data,
+                            void *opaque)
+{
+    struct part *part = opaque;
+    struct step_span *span = part->span;
+
+    if (error)
+        log_warn(LOG_UNDO, "a step that did not begin: %s", error->message);
+    if (--span->waiting == 0)
+        finish(span);
+    span_unref(span);
+    g_free(part);
+}
+
+/* It is open in some logs and not in others. Nothing has run in it. */
+static void close_again(struct step_span *span)
+{
+    for (unsigned i = 0; i < span->logs.count; i++) {
+        if (span->open[i])
+            ask(span, i, "step.close",
+                json_pack("{s:I, s:i}", "step_id", (json_int_t)span->step_id,
+                          "quiet_ms", 0),
+                on_closed_again);
+    }
+    if (span->waiting == 0)
+        finish(span);
+}
+
+static void on_opened(json_t *payload, const GError *error, json_t *data,
+                      void *opaque)
+{
+    struct part *part = opaque;
+    struct step_span *span = part->span;
+
+    span->open[part->index] = error == NULL;
+    if (error)
+        keep_error(span, error);
+    if (--span->waiting == 0) {
+        if (span->error)
+            close_again(span);
+        else
+            finish(span);
+    }
+    span_unref(span);
+    g_free(part);
+}
+
+void step_span_open(struct step_span *span, const char *command,
+                    step_span_done done, void *opaque)
+{
+    expect(span, done, opaque);
+    for (unsigned i = 0; i < span->logs.count; i++)
+        ask(span, i, "step.open",
+            json_pack("{s:I, s:s, s:s}", "step_id", (json_int_t)span->step_id,
+                      "type", "command", "command", command),
+            on_opened);
+}
+
+/* ---- close --------------------------------------------------------------- */
+
+static void close_one(struct step_span *span, unsigned index);
+
+static gboolean close_later(gpointer data)
+{
+    struct part *part = data;
+    struct step_span *span = part->span;
+
+    span->waiting--;
+    if (span->done)
+        close_one(span, part->index);
+    span_unref(span);
+    g_free(part);
+    return G_SOURCE_REMOVE;
+}
+
+static void on_closed(json_t *payload, const GError *error, json_t *data,
+                      void *opaque)
+{
+    struct part *part = opaque;
+    struct step_span *span = part->span;
+
+    /* What still wrote after the command's end has met a safeguard. */
+    if (error && error_code_of(error) == ERROR_BUSY && span->done) {
+        g_timeout_add(RETRY_MS, close_later, part);
+        return;
+    }
+    if (error) {
+        keep_error(span, error);
+    } else if (json_object_get(payload, "step_id")) {
+        json_t *report = json_deep_copy(payload);
+
+        step_merge_label(report, span->logs.labels[part->index]);
+        span->reports[part->index] = report;
+    }
+    if (--span->waiting == 0)
+        finish(span);
+    span_unref(span);
+    g_free(part);
+}
+
+static void close_one(struct step_span *span, unsigned index)
+{
+    if (span->any_denied && !span->denied[index])
+        ask(span, index, "step.abort",
+            json_pack("{s:I}", "step_id", (json_int_t)span->step_id),
+            on_closed);
+    else
+        ask(span, index, "step.close",
+            json_pack("{s:I, s:i, s:i}", "step_id", (json_int_t)span->step_id,
+                      "exit_code", span->exit_code, "max_ms",
+                      span->settled ? SETTLED_MS : LATE_MS),
+            on_closed);
+}
+
+void step_span_close(struct step_span *span, int exit_code, bool settled,
+                     step_span_done done, void *opaque)
+{
+    span->exit_code = exit_code;
+    span->settled = settled;
+    expect(span, done, opaque);
+    for (unsigned i = 0; i < span->logs.count; i++)
+        close_one(span, i);
+}
+
+void step_span_deny(struct step_span *span, struct control_link *where)
+{
+    span->any_denied = true;
+    for (unsigned i = 0; i < span->logs.count; i++)
+        span->denied[i] = span->denied[i] || span->logs.links[i] == where;
+}

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stdio_ops - see stdio_ops.h.
+ */
+#include <config.h>
+
+#include "agent/stdio/stdio_ops.h"
+
+#include <string.h>
+
+#include "agent/session/fs_view.h"
+#include "agent/vm/session_config.h"
+#include "common/errors.h"
+#include "common/message.h"
+
+enum {
+    LIST_DEFAULT = 1000,
+    LIST_MAX = 100000,
+    HISTORY_DEFAULT = 50,
+    HISTORY_MAX = 1000,
+    ROLLBACK_MAX = 1000000,
+};
+
+/* What an operation needs to answer. */
+struct call {
+    struct session *session;
+    reply_done done;
+    void *opaque;
+};
+
+/* payload is taken. */
+static void answer(const struct call *call, json_t *payload)
+{
+    call->done(payload, NULL, NULL, call->opaque);
+    json_decref(payload);
+}
+
+/* Each of the functions below answers its call now or later and returns TRUE;
+ * or it returns FALSE and error. */
+
+/* ---- the session --------------------------------------------------------- */
+
+static gboolean start_session(const struct call *call, json_t *payload,
+                              GError **error)
+{
+    struct session_config *config = session_config_parse(payload, error);
+
+    if (!config)
+        return FALSE;
+    session_start(call->session, config, call->done, call->opaque);
+    return TRUE;
+}
+
+static gboolean stop_session(const struct call *call, json_t *payload,
+                             GError **error)
+{
+    session_stop(call->session, call->done, call->opaque);
+    return TRUE;
+}
+
+static gboolean reset_session(const struct call *call, json_t *payload,
+                              GError **error)
+{
+    struct session_config *config = NULL;
+
+    if (json_object_size(payload) > 0) {
+        config = session_config_parse(payload, error);
+        if (!config)
+            return FALSE;
+    }
+    session_reset(call->session, config, call->done, call->opaque);
+    return TRUE;
+}
+
+static gboolean tell_status(const struct call *call, json_t *payload,
+                            GError **error)
+{
+    answer(call, session_status(call->session));
+    return TRUE;
+}
+
+static gboolean configure_network(const struct call *call, json_t *payload,
+                                  GError **error)
+{
+    json_t *wanted = json_object_get(payload, "network_policy");
+    g_autofree struct network_policy *policy = NULL;
+
+    if (!wanted) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_MISSING_FIELD,
+                            "the field 'network_policy' is missing");
+        return FALSE;
+    }
+    policy = g_new(struct network_policy, 1);
+    if (!network_policy_parse(wanted, policy, error))
+        return FALSE;
+    session_configure_network(call->session, policy, call->done, call->opaque);
+    return TRUE;
+}
+
+/* ---- commands ------------------------------------------------------------ */
+
+static gboolean get_timeout(json_t *payload, unsigned *ret_seconds,
+                            GError **error)
+{
+    gint64 timeout = 0;
+
+    if (!message_get_optional_int(payload, "timeout_seconds", 1,
+                                  SESSION_TIMEOUT_MAX_S, &timeout, error))
+        return FALSE;
+    *ret_seconds = (unsigned)timeout;
+    return TRUE;
+}
+
+static gboolean get_env(json_t *payload, json_t **ret_env, GError **error)
+{
+    json_t *env = json_object_get(payload, "env");
+    const char *key;
+    json_t *value;
+    bool ok = !env || json_is_object(env);
+
+    json_object_foreach(env, key, value)
+    {
+        ok = ok && *key && !strchr(key, '=') && json_is_string(value);
+    }
+    if (!ok) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "the field 'env' must be an object whose members "
+                            "are strings, with names that are not empty and "
+                            "have no '='");
+        return FALSE;
+    }
+    *ret_env = env;
+    return TRUE;
+}
+
+static gboolean execute(const struct call *call, json_t *payload,
+                        GError **error)
+{
+    struct session_command command = { 0 };
+
+    if (!message_get_string(payload, "command", &command.command, error) ||
+        !message_get_optional_string(payload, "cwd", &command.cwd, error) ||
+        !get_timeout(payload, &command.timeout_seconds, error) ||
+        !get_env(payload, &command.env, error))
+        return FALSE;
+    session_execute(call->session, &command, call->done, call->opaque);
+    return TRUE;
+}
+
+static gboolean prompt(const struct call *call, json_t *payload, GError **error)
+{
+    unsigned timeout;
+    const char *text;
+
+    if (!message_get_string(payload, "prompt", &text, error) ||
+        !get_timeout(payload, &timeout, error))
+        return FALSE;
+    session_prompt(call->session, text, timeout, call->done, call->opaque);
+    return TRUE;
+}
+
+static gboolean cancel(const struct call *call, json_t *payload, GError **error)
+{
+    bool cancelled = session_cancel(call->session);
+
+    answer(call, json_pack("{s:b}", "cancelled", cancelled));
+    return TRUE;
+}
+
+/* ---- undo ---------------------------------------------------------------- */
+
+static json_t *get_directory(json_t *payload)
+{
+    return json_object_get(payload, "directory");
+}
+
+typedef void go_back(struct session *session, json_t *directory,
+                     const struct undo_extent *extent, reply_done done,
+                     void *opaque);
+
+static gboolean get_extent(json_t *payload, struct undo_extent *ret_extent,
+                           GError **error)
+{
+    gboolean force = FALSE;
+    gint64 steps = 1, id = 0;
+
+    if (!message_get_optional_int(payload, "steps", 1, ROLLBACK_MAX, &steps,
+                                  error) ||
+        !message_get_optional_int(payload, "step_id", G_MININT64, G_MAXINT64,
+                                  &id, error) ||
+        !message_get_optional_bool(payload, "force", &force, error))
+        return FALSE;
+    if (json_object_get(payload, "step_id") &&
+        (json_object_get(payload, "steps") || id == 0)) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            id == 0 ? "no step has the id 0"
+                                    : "give either 'steps' or 'step_id', not "
+                                      "both");
+        return FALSE;
+    }
+    *ret_extent = (struct undo_extent){ (unsigned)steps, id, force };
+    return TRUE;
+}
+
+static gboolean go(const struct call *call, json_t *payload, go_back *way,
+                   GError **error)
+{
+    struct undo_extent extent;
+
+    if (!get_extent(payload, &extent, error))
+        return FALSE;
+    if (way == session_redo && extent.step_id != 0) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "what is brought back is counted: give 'steps'");
+        return FALSE;
+    }
+    way(call->session, get_directory(payload), &extent, call->done,
+        call->opaque);
+    return TRUE;
+}
+
+static gboolean rollback(const struct call *call, json_t *payload,
+                         GError **error)
+{
+    return go(call, payload, session_rollback, error);
+}
+
+static gboolean redo(const struct call *call, json_t *payload, GError **error)
+{
+    return go(call, payload, session_redo, error);
+}
+
+static gboolean preview(const struct call *call, json_t *payload,
+                        GError **error)
+{
+    return go(call, payload, session_preview, error);
+}
+
+static gboolean history(const struct call *call, json_t *payload,
+                        GError **error)
+{
+    gint64 limit = HISTORY_DEFAULT;
+
+    if (!message_get_optional_int(payload, "limit", 1, HISTORY_MAX, &limit,
+                                  error))
+        return FALSE;
+    session_history(call->session, get_directory(payload), (unsigned)limit,
+                    call->done, call->opaque);
+    return TRUE;
+}
+
+/* The payload for the undo engine, which checks it: without what is ours. */
+static json_t *engine_payload(json_t *payload)
+{
+    json_t *copy = payload ? json_copy(payload) : json_object();
+
+    json_object_del(copy, "directory");
+    return copy;
+}
+
+static gboolean configure_undo(const struct call *call, json_t *payload,
+                               GError **error)
+{
+    json_t *limits = engine_payload(payload);
+
+    if (!session_config_check_limits(limits, error)) {
+        json_decref(limits);
+        return FALSE;
+    }
+    session_configure(call->session, get_directory(payload), limits, call->done,
+                      call->opaque);
+    return TRUE;
+}
+
+static gboolean diff(const struct call *call, json_t *payload, GError **error)
+{
+    gint64 step, first = 0;
+
+    if (!message_get_int(payload, "step_id", G_MININT64, G_MAXINT64, &step,
+                         error) ||
+        !message_get_optional_int(payload, "first", 0, G_MAXINT32, &first,
+                                  error))
+        return FALSE;
+    session_diff(call->session, get_directory(payload), step, (unsigned)first,
+                 call->done, call->opaque);
+    return TRUE;
+}
+
+static gboolean discard(const struct call *call, json_t *payload,
+                        GError **error)
+{
+    session_discard(call->session, get_directory(payload), call->done,
+                    call->opaque);
+    return TRUE;
+}
+
+/* ---- safeguards ---------------------------------------------------------- */
+
+static gboolean configure_guard(const struct call *call, json_t *payload,
+                                GError **error)
+{
+    if (!session_config_check_rules(payload, error))
+        return FALSE;
+    session_guard_configure(call->session,
+                            payload ? json_copy(payload) : json_object(),
+                            call->done, call->opaque);
+    return TRUE;
+}
+
+static gboolean confirm_guard(const struct call *call, json_t *payload,
+                              GError **error)
+{
+    const char *id, *action;
+    bool allow;
+
+    if (!message_get_string(payload, "safeguard_id", &id, error) ||
+        !message_get_string(payload, "action", &action, error))
+        return FALSE;
+    allow = strcmp(action, "allow") == 0;
+    if (!allow && strcmp(action, "deny") != 0) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "the field 'action' must be allow or deny");
+        return FALSE;
+    }
+    session_guard_confirm(call->session, id, allow, call->done, call->opaque);
+    return TRUE;
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+static gboolean list(const struct call *call, json_t *payload, GError **error)
+{
+    gint64 limit = LIST_DEFAULT;
+    const char *path = "";
+    json_t *result;
+    int fd;
+
+    if (!message_get_optional_string(payload, "path", &path, error) ||
+        !message_get_optional_int(payload, "limit", 1, LIST_MAX, &limit, error))
+        return FALSE;
+    fd = session_folder_fd(call->session, get_directory(payload), error);
+    result = fd < 0 ? NULL : fs_view_list(fd, path, (unsigned)limit, error);
+    if (result)
+        answer(call, result);
+    return result != NULL;
+}
+
+static gboolean read_file(const struct call *call, json_t *payload,
+                          GError **error)
+{
+    gint64 offset = 0, length = -1;
+    const char *path;
+    json_t *result;
+    int fd;
+
+    if (!message_get_string(payload, "path", &path, error) ||
+        !message_get_optional_int(payload, "offset", 0, G_MAXINT64 / 2, &offset,
+                                  error) ||
+        !message_get_optional_int(payload, "length", 0, G_MAXINT64 / 2, &length,
+                                  error))
+        return FALSE;
+    fd = session_folder_fd(call->session, get_directory(payload), error);
+    result = fd < 0 ? NULL : fs_view_read(fd, path, offset, length, error);
+    if (result)
+        answer(call, result);
+    return result != NULL;
+}
+
+static gboolean tell_folder(const struct call *call, json_t *payload,
+                            GError **error)
+{
+    session_folder_status(call->session, get_directory(payload), call->done,
+                          call->opaque);
+    return TRUE;
+}
+
+/* ---- the table ----------------------------------------------------------- */
+
+static gboolean hello(const struct call *call, json_t *payload, GError **error);
+
+enum { FIELDS_MAX = 5 };
+
+static const struct operation {
+    const char *type;
+    gboolean (*carry_out)(const struct call *call, json_t *payload,
+                          GError **error);
+    /* All that are known; "" if there is none. Without: it looks at them by
+     * itself, or a newer frontend may say more in it. */
+    const char *fields[FIELDS_MAX];
+} operations[] = {
+    { "protocol.hello", hello, { NULL } },
+    { "session.start", start_session, { NULL } },
+    { "session.stop", stop_session, { "" } },
+    { "session.reset", reset_session, { NULL } },
+    { "session.status", tell_status, { "" } },
+    { "session.configure_network", configure_network, { "network_policy" } },
+    { "agent.execute",
+      execute,
+      { "command", "cwd", "env", "timeout_seconds" } },
+    { "agent.prompt", prompt, { "prompt", "timeout_seconds" } },
+    { "agent.cancel", cancel, { "" } },
+    { "undo.rollback", rollback, { "steps", "step_id", "force", "directory" } },
+    { "undo.redo", redo, { "steps", "step_id", "force", "directory" } },
+    { "undo.preview", preview, { "steps", "step_id", "force", "directory" } },
+    { "undo.history", history, { "limit", "directory" } },
+    { "undo.configure", configure_undo, { NULL } },
+    { "undo.diff", diff, { "step_id", "first", "directory" } },
+    { "undo.discard", discard, { "directory" } },
+    { "safeguard.configure", configure_guard, { NULL } },
+    { "safeguard.confirm", confirm_guard, { "safeguard_id", "action" } },
+    { "fs.list", list, { "path", "limit", "directory" } },
+    { "fs.read", read_file, { "path", "offset", "length", "directory" } },
+    { "fs.status", tell_folder, { "directory" } },
+};
+
+static gboolean hello(const struct call *call, json_t *payload, GError **error)
+{
+    json_t *names;
+    gint64 version;
+
+    if (!message_get_int(payload, "protocol_version", 0, G_MAXINT32, &version,
+                         error))
+        return FALSE;
+    if (version != STDIO_API_PROTOCOL_VERSION) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_UNSUPPORTED_PROTOCOL_VERSION,
+                    "protocol version %d is spoken here, not %" G_GINT64_FORMAT,
+                    STDIO_API_PROTOCOL_VERSION, version);
+        return FALSE;
+    }
+    names = json_array();
+    for (size_t i = 0; i < G_N_ELEMENTS(operations); i++)
+        json_array_append_new(names, json_string(operations[i].type));
+    answer(call, json_pack("{s:i, s:s, s:o}", "protocol_version",
+                           STDIO_API_PROTOCOL_VERSION, "agent_version",
+                           PACKAGE_VERSION, "operations", names));
+    return TRUE;
+}
+
+static void set_unknown(const char *type, GError **error)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+
+    g_string_printf(text, "unknown operation '%.100s'; known are", type);
+    for (size_t i = 0; i < G_N_ELEMENTS(operations); i++)
+        g_string_append_printf(text, "%s %s", i ? "," : "", operations[i].type);
+    g_set_error_literal(error, STEPBACK_ERROR, ERROR_UNKNOWN_OPERATION,
+                        text->str);
+}
+
+/* A misspelt field would be one that was left out: no time limit, or all
+ * folders in place of one. */
+static gboolean check_fields(const struct operation *operation, json_t *payload,
+                             GError **error)
+{
+    return !operation->fields[0] ||
+           message_check_known(payload, operation->fields, error);
+}
+
+gboolean stdio_ops_carry_out(struct session *session, const char *type,
+                             json_t *payload, reply_done done, void *opaque,
+                             GError **error)
+{
+    const struct call call = { session, done, opaque };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(operations); i++) {
+        const struct operation *operation = &operations[i];
+
+        if (strcmp(type, operation->type) == 0)
+            return check_fields(operation, payload, error) &&
+                   operation->carry_out(&call, payload, error);
+    }
+    set_unknown(type, error);
+    return FALSE;
+}

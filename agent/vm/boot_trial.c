@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * boot_trial - see boot_trial.h.
+ */
+#include "agent/vm/boot_trial.h"
+
+#include "common/errors.h"
+
+/* Words after "--" are the first program's (kernel-parameters.txt). */
+#define FLOOR_APPEND "rdinit=/bin/busybox -- poweroff -f"
+
+struct trial {
+    GMainLoop *loop;
+    struct machine *machine;
+    GError *error; /* what "failed" said */
+};
+
+static void on_ready(void *opaque)
+{
+    struct trial *trial = opaque;
+
+    machine_stop(trial->machine);
+}
+
+static void on_failed(const GError *error, void *opaque)
+{
+    struct trial *trial = opaque;
+
+    trial->error = g_error_copy(error);
+    machine_stop(trial->machine);
+}
+
+static void on_stopped(void *opaque)
+{
+    struct trial *trial = opaque;
+
+    g_main_loop_quit(trial->loop);
+}
+
+static void on_event(const char *type, json_t *payload, void *opaque)
+{
+    json_decref(payload);
+}
+
+static void on_folder_event(unsigned index, const char *type, json_t *payload,
+                            void *opaque)
+{
+}
+
+/* No command runs. */
+static void on_output(gint64 id, const char *stream, const char *data,
+                      size_t len, void *opaque)
+{
+}
+
+static void on_completed(gint64 id, const struct guest_end *end, void *opaque)
+{
+}
+
+static void on_refused(gint64 id, const char *message, void *opaque)
+{
+}
+
+static const struct machine_callbacks callbacks = {
+    .ready = on_ready,
+    .failed = on_failed,
+    .stopped = on_stopped,
+    .event = on_event,
+    .folder_event = on_folder_event,
+    .output = on_output,
+    .completed = on_completed,
+    .refused = on_refused,
+};
+
+gboolean boot_trial_run(const struct session_config *config,
+                        struct boot_trial *ret_trial, GError **error)
+{
+    struct trial trial = { .loop = g_main_loop_new(NULL, FALSE) };
+
+    trial.machine = machine_new(config, "error", &callbacks, &trial, error);
+    if (!trial.machine) {
+        g_main_loop_unref(trial.loop);
+        return FALSE;
+    }
+    g_main_loop_run(trial.loop);
+    ret_trial->times = *machine_times(trial.machine);
+    ret_trial->accel = machine_accel(trial.machine);
+    machine_free(trial.machine);
+    g_main_loop_unref(trial.loop);
+    if (!trial.error)
+        return TRUE;
+    g_propagate_error(error, trial.error);
+    return FALSE;
+}
+
+/* It ends before the shim could speak, which is a failure for the machine. */
+gboolean boot_trial_run_floor(struct session_config *config,
+                              struct boot_trial *ret_trial, GError **error)
+{
+    struct boot_trial trial = { 0 };
+    g_autoptr(GError) cause = NULL;
+    gboolean ran;
+
+    config->kernel_append = g_strdup(FLOOR_APPEND);
+    ran = boot_trial_run(config, &trial, &cause);
+    g_clear_pointer(&config->kernel_append, g_free);
+    if (!ran && trial.times.ended > 0 && trial.times.hello == 0) {
+        *ret_trial = trial;
+        return TRUE;
+    }
+    if (cause)
+        g_propagate_error(error, g_steal_pointer(&cause));
+    else
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INTERNAL,
+                            "the guest did not power off at once");
+    return FALSE;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * guest_channel - see guest_channel.h.
+ */
+#include "agent/vm/guest_channel.h"
+
+#include <string.h>
+
+#include "common/errors.h"
+#include "common/json_bytes.h"
+#include "common/jsonl.h"
+#include "common/log.h"
+#include "common/message.h"
+#include "shim/wire.h"
+
+/* A guest that babbles must not fill the host's log. */
+enum { MAX_COMPLAINTS = 50, MAX_QUEUE = 16 << 20 };
+
+struct guest_channel {
+    struct jsonl_channel *channel;
+    const struct guest_channel_callbacks *callbacks;
+    void *opaque;
+    guint64 complaints;
+};
+
+void guest_channel_complain(struct guest_channel *channel, const char *format,
+                            ...)
+{
+    g_autofree char *text = NULL;
+    va_list args;
+
+    if (++channel->complaints > MAX_COMPLAINTS)
+        return;
+    va_start(args, format);
+    text = g_strdup_vprintf(format, args);
+    va_end(args);
+    log_warn(LOG_CONTROL, "message from the guest ignored: %s%s", text,
+             channel->complaints == MAX_COMPLAINTS
+                 ? " (further ones are not logged)"
+                 : "");
+}
+
+guint64 guest_channel_complaints(const struct guest_channel *channel)
+{
+    return channel->complaints;
+}
+
+static gboolean take_hello(struct guest_channel *channel, json_t *message,
+                           GError **error)
+{
+    struct guest_hello hello = { .shim_version = "", .kernel = "" };
+
+    if (!message_get_int(message, "version", 0, G_MAXINT32, &hello.version,
+                         error) ||
+        !message_get_optional_string(message, "shim_version",
+                                     &hello.shim_version, error) ||
+        !message_get_optional_string(message, "kernel", &hello.kernel, error) ||
+        !message_get_optional_int(message, "takes_input", 0, 1,
+                                  &hello.takes_input, error) ||
+        !message_get_optional_int(message, "init_ms", 0, G_MAXINT32,
+                                  &hello.init_ms, error) ||
+        !message_get_optional_int(message, "shim_ms", 0, G_MAXINT32,
+                                  &hello.shim_ms, error) ||
+        !message_get_optional_int(message, "uptime_ms", 0, G_MAXINT32,
+                                  &hello.uptime_ms, error))
+        return FALSE;
+    channel->callbacks->hello(&hello, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_mounted(struct guest_channel *channel, json_t *message,
+                             GError **error)
+{
+    const char *tag, *status, *text = "the guest gave no reason";
+
+    if (!message_get_string(message, "tag", &tag, error) ||
+        !message_get_string(message, "status", &status, error) ||
+        !message_get_optional_string(message, "message", &text, error))
+        return FALSE;
+    if (strcmp(status, WIRE_STATUS_OK) == 0)
+        text = NULL;
+    channel->callbacks->mounted(tag, text, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_unmounted(struct guest_channel *channel, json_t *message,
+                               GError **error)
+{
+    const char *tag, *text = "the guest gave no reason";
+
+    if (!message_get_string(message, "tag", &tag, error) ||
+        !message_get_optional_string(message, "message", &text, error))
+        return FALSE;
+    channel->callbacks->unmounted(tag, text, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_output(struct guest_channel *channel, json_t *message,
+                            GError **error)
+{
+    g_autofree char *data = NULL;
+    const char *stream;
+    gint64 id;
+    size_t len;
+
+    if (!message_get_int(message, "id", 1, G_MAXINT64, &id, error) ||
+        !message_get_string(message, "stream", &stream, error))
+        return FALSE;
+    data = json_bytes_get(message, "data", &len);
+    if (!data || (strcmp(stream, WIRE_STDOUT) != 0 &&
+                  strcmp(stream, WIRE_STDERR) != 0)) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "output without a stream or data");
+        return FALSE;
+    }
+    channel->callbacks->output(id, stream, data, len, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_completed(struct guest_channel *channel, json_t *message,
+                               GError **error)
+{
+    gint64 id, exit_code, number = 0, processes = 1;
+    struct guest_end end;
+
+    if (!message_get_int(message, "id", 1, G_MAXINT64, &id, error) ||
+        !message_get_int(message, "exit_code", 0, 255, &exit_code, error) ||
+        !message_get_optional_int(message, "signal", 0, 127, &number, error) ||
+        !message_get_optional_int(message, "processes", 0, 1, &processes,
+                                  error))
+        return FALSE;
+    end = (struct guest_end){ (int)exit_code, (int)number, processes != 0 };
+    channel->callbacks->completed(id, &end, channel->opaque);
+    return TRUE;
+}
+
+static gboolean take_error(struct guest_channel *channel, json_t *message,
+                           GError **error)
+{
+    const char *text = "the guest gave no reason";
+    gint64 id = 0;
+
+    if (!message_get_optional_int(message, "id", 1, G_MAXINT64, &id, error) ||
+        !message_get_optional_string(message, "message", &text, error))
+        return FALSE;
+    if (id)
+        channel->callbacks->refused(id, text, channel->opaque);
+    else
+        guest_channel_complain(channel, "error: %s", text);
+    return TRUE;
+}
+
+/* Nothing waits for it. */
+static gboolean take_note(struct guest_channel *channel, json_t *message,
+                          GError **error)
+{
+    return TRUE;
+}
+
+static const struct {
+    const char *type;
+    gboolean (*take)(struct guest_channel *channel, json_t *message,
+                     GError **error);
+} messages[] = {
+    { WIRE_OUTPUT, take_output },
+    { WIRE_STEP_STARTED, take_note },
+    { WIRE_STEP_COMPLETED, take_completed },
+    { WIRE_HELLO, take_hello },
+    { WIRE_MOUNTED, take_mounted },
+    { WIRE_UNMOUNTED, take_unmounted },
+    { WIRE_ROLLBACK_NOTED, take_note },
+    { WIRE_ERROR, take_error },
+};
+
+static void on_line(struct jsonl_channel *jsonl, enum jsonl_status status,
+                    json_t *message, const char *text, void *opaque)
+{
+    struct guest_channel *channel = opaque;
+    g_autoptr(GError) error = NULL;
+    const char *type;
+
+    if (status != JSONL_OK) {
+        guest_channel_complain(channel, "%s", text);
+        return;
+    }
+    type = json_string_value(json_object_get(message, "type"));
+    for (size_t i = 0; type && i < G_N_ELEMENTS(messages); i++) {
+        if (strcmp(type, messages[i].type) != 0)
+            continue;
+        /* A callback that freed the channel has returned TRUE. */
+        if (!messages[i].take(channel, message, &error))
+            guest_channel_complain(channel, "%s", error->message);
+        return;
+    }
+    guest_channel_complain(channel, "unknown type '%.40s'", type ? type : "");
+}
+
+static void on_closed(struct jsonl_channel *jsonl, void *opaque)
+{
+    struct guest_channel *channel = opaque;
+
+    channel->callbacks->closed(channel->opaque);
+}
+
+static const struct jsonl_callbacks callbacks = {
+    .line = on_line,
+    .closed = on_closed,
+};
+
+struct guest_channel *
+guest_channel_new(int fd, const struct guest_channel_callbacks *cbs,
+                  void *opaque)
+{
+    struct guest_channel *channel = g_new0(struct guest_channel, 1);
+
+    channel->callbacks = cbs;
+    channel->opaque = opaque;
+    channel->channel = jsonl_channel_new(fd, fd, WIRE_MAX_LINE, MAX_QUEUE,
+                                         &callbacks, channel);
+    return channel;
+}
+
+void guest_channel_free(struct guest_channel *channel)
+{
+    if (!channel)
+        return;
+    jsonl_channel_free(channel->channel);
+    g_free(channel);
+}
+
+json_t *guest_channel_exec_message(gint64 id, const char *command,
+                                   const char *cwd, json_t *env,
+                                   const char *input)
+{
+    json_t *message = json_pack("{s:s, s:I, s:s, s:s, s:I}", "type", WIRE_EXEC,
+                                "id", (json_int_t)id, "command", command, "cwd",
+                                cwd, "time_us", (json_int_t)g_get_real_time());
+
+    if (env)
+        json_object_set(message, "env", env);
+    if (input)
+        json_object_set_new(message, "input", json_string(input));
+    if (json_dumpb(message, NULL, 0, JSON_COMPACT) <= WIRE_MAX_LINE)
+        return message;
+    json_decref(message);
+    return NULL;
+}
+
+void guest_channel_send(struct guest_channel *channel, json_t *message)
+{
+    jsonl_channel_send(channel->channel, message, false);
+}
+
+void guest_channel_mount(struct guest_channel *channel, const char *tag,
+                         const char *path, const char *fstype, bool read_only)
+{
+    guest_channel_send(channel,
+                       json_pack("{s:s, s:s, s:s, s:s, s:b}", "type",
+                                 WIRE_MOUNT, "tag", tag, "path", path, "fstype",
+                                 fstype, "read_only", read_only));
+}
+
+void guest_channel_cancel(struct guest_channel *channel, gint64 id)
+{
+    guest_channel_send(channel, json_pack("{s:s, s:I}", "type", WIRE_CANCEL,
+                                          "id", (json_int_t)id));
+}
+
+void guest_channel_rollback_notify(struct guest_channel *channel,
+                                   gint64 step_id)
+{
+    /* Droppable: a frontend may roll back any number of times while the guest
+     * does not read. */
+    jsonl_channel_send(channel->channel,
+                       json_pack("{s:s, s:I}", "type", WIRE_ROLLBACK_NOTIFY,
+                                 "step_id", (json_int_t)step_id),
+                       true);
+}
+
+void guest_channel_shutdown(struct guest_channel *channel)
+{
+    guest_channel_send(channel, json_pack("{s:s}", "type", WIRE_SHUTDOWN));
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * guest_image - see guest_image.h.
+ */
+#include "agent/vm/guest_image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/message.h"
+
+enum { MAX_IMAGE_JSON = 64 << 10 };
+
+char *guest_image_dir(const char *name, GError **error)
+{
+    size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz"
+                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+
+    if (len == 0 || name[len] != '\0' || name[0] == '.') {
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "the field 'image' must be the name of an image, such as "
+                    "%s: letters, digits, dots and dashes",
+                    GUEST_IMAGE_DEFAULT);
+        return NULL;
+    }
+    return g_build_filename(g_get_user_cache_dir(), "stepback", "guest", name,
+                            NULL);
+}
+
+static gboolean check_readable(const char *what, const char *path,
+                               GError **error)
+{
+    if (!path || access(path, R_OK) == 0)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "the guest's %s %s cannot be read: %s", what, path,
+                g_strerror(errno));
+    return FALSE;
+}
+
+/* dir/name if it exists, else NULL. */
+static char *find_file(const char *dir, const char *name)
+{
+    g_autofree char *path = g_build_filename(dir, name, NULL);
+
+    return access(path, F_OK) == 0 ? g_steal_pointer(&path) : NULL;
+}
+
+static gboolean read_append(struct guest_image *image, const char *dir,
+                            GError **error)
+{
+    g_autofree char *path = g_build_filename(dir, "image.json", NULL);
+    g_autofree char *text = NULL;
+    const char *append = "";
+    json_t *json;
+    size_t len;
+    gboolean ok;
+    int rc = fd_read_file(AT_FDCWD, path, MAX_IMAGE_JSON, &text, &len);
+
+    if (rc == -ENOENT)
+        return TRUE;
+    json = rc == 0 ? json_loadb(text, len, 0, NULL) : NULL;
+    ok = json_is_object(json) &&
+         message_get_optional_string(json, "append", &append, NULL);
+    if (ok) {
+        g_free(image->append);
+        image->append = g_strdup(append);
+    } else {
+        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                    "%s is damaged; build the image again with: stepback "
+                    "image build",
+                    path);
+    }
+    json_decref(json);
+    return ok;
+}
+
+static void set_no_image(const char *name, const char *dir, GError **error)
+{
+    const char *how = "; build it with: stepback image build";
+
+    if (strcmp(name, "debian") == 0)
+        how = "; build it with: stepback image build --flavour=debian";
+    else if (strcmp(name, GUEST_IMAGE_DEFAULT) != 0)
+        how = ": there are minimal and debian, and what was built there with: "
+              "stepback image build --output=DIR";
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "there is no guest image '%s' in %s%s", name, dir, how);
+}
+
+static gboolean read_image(struct guest_image *image, const char *name,
+                           GError **error)
+{
+    g_autofree char *dir = guest_image_dir(name, error);
+
+    if (!dir)
+        return FALSE;
+    if (!image->kernel)
+        image->kernel = find_file(dir, "vmlinuz");
+    if (!image->kernel) {
+        set_no_image(name, dir, error);
+        return FALSE;
+    }
+    if (!image->initrd)
+        image->initrd = find_file(dir, "initrd");
+    if (!image->rootfs)
+        image->rootfs = find_file(dir, "rootfs.ext4");
+    return read_append(image, dir, error);
+}
+
+struct guest_image *guest_image_find(const char *name, const char *kernel,
+                                     const char *initrd, const char *disk,
+                                     GError **error)
+{
+    struct guest_image *image = g_new0(struct guest_image, 1);
+
+    image->kernel = g_strdup(kernel);
+    image->initrd = g_strdup(initrd);
+    image->rootfs = g_strdup(disk);
+    image->append = g_strdup("");
+    if (((kernel && initrd) || read_image(image, name, error)) &&
+        check_readable("kernel", image->kernel, error) &&
+        check_readable("initrd", image->initrd, error) &&
+        check_readable("disk", image->rootfs, error))
+        return image;
+    guest_image_free(image);
+    return NULL;
+}
+
+void guest_image_free(struct guest_image *image)
+{
+    if (!image)
+        return;
+    g_free(image->kernel);
+    g_free(image->initrd);
+    g_free(image->rootfs);
+    g_free(image->append);
+    g_free(image);
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * machine - see machine.h.
+ *
+ * Stages: BACKEND (the daemons start) -> BOOTING (QEMU runs) -> MOUNTING (the
+ * shim said hello) -> RUNNING. A start that does not succeed leads from BOOTING
+ * to RESTARTING, and from there to BACKEND (machine_boot.c). Any stage leads
+ * to FAILED, and from everywhere machine_stop() leads to STOPPING.
+ *
+ * What the guest says is machine_guest.c's.
+ *
+ * The order of ends: QEMU first, then its network, then the daemons, which
+ * close their logs.
+ */
+#include "agent/vm/machine_parts.h"
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+
+/* QEMU's end makes the daemon end, and a guest's that reboots closes the port.
+ * So the daemon's clean end, and the port's, are looked into only if QEMU is
+ * still there after this. On a busy host a process that gives
+ * back a guest's memory takes its time between closing files and its end. */
+enum { BLAME_MS = 2000 };
+
+/* ---- ends ---------------------------------------------------------------- */
+
+void machine_clear_timers(struct machine *machine)
+{
+    g_clear_handle_id(&machine->boot_timer, g_source_remove);
+    g_clear_handle_id(&machine->watchdog, g_source_remove);
+    g_clear_handle_id(&machine->blame_timer, g_source_remove);
+    g_clear_handle_id(&machine->restart_source, g_source_remove);
+}
+
+void machine_fail(struct machine *machine, const GError *error)
+{
+    if (machine->stage == FAILED || machine->stage == STOPPING)
+        return;
+    machine->stage = FAILED;
+    machine_clear_timers(machine);
+    log_warn(LOG_SESSION, "%s", error->message);
+    machine->callbacks->failed(error, machine->opaque);
+}
+
+void machine_fail_with(struct machine *machine, enum error_code code,
+                       const char *text)
+{
+    g_autoptr(GError) error = g_error_new_literal(STEPBACK_ERROR, code, text);
+
+    machine_fail(machine, error);
+}
+
+void machine_warn(struct machine *machine, const char *code, const char *text)
+{
+    g_autofree char *valid = g_utf8_make_valid(text, -1); /* it names folders */
+
+    log_warn(LOG_SESSION, "%s", valid);
+    machine->callbacks->event(
+        "event.warning",
+        json_pack("{s:s, s:s*}", "message", valid, "code", code),
+        machine->opaque);
+}
+
+static gboolean tell_stopped(gpointer data)
+{
+    struct machine *machine = data;
+
+    machine->stopped_source = 0;
+    machine->callbacks->stopped(machine->opaque);
+    return G_SOURCE_REMOVE;
+}
+
+/* From the main loop, where the callback may free everything. */
+static void stop_further(struct machine *machine)
+{
+    if (machine->vm_runs)
+        return;
+    if (machine->network && network_runs(machine->network))
+        network_stop(machine->network);
+    else if (backends_run(machine->backends))
+        backends_stop(machine->backends);
+    else if (!machine->stopped_source)
+        machine->stopped_source = g_idle_add(tell_stopped, machine);
+}
+
+/* ---- QEMU ---------------------------------------------------------------- */
+
+static void on_vm_exited(struct vm *vm, void *opaque)
+{
+    struct machine *machine = opaque;
+    g_autofree char *end = vm_describe_end(vm);
+    g_autofree char *console = vm_console_tail(vm, VM_CONSOLE_MESSAGE);
+    enum stage stage = machine->stage;
+
+    machine->vm_runs = false;
+    machine->times.ended = g_get_monotonic_time();
+    if (stage == STOPPING) {
+        stop_further(machine);
+    } else if (stage == RESTARTING) {
+        machine_boot_continue(machine);
+    } else if (stage != BOOTING || !machine_boot_ended(machine)) {
+        bool kvm = stage == BOOTING && machine->accel == ACCEL_KVM;
+        g_autofree char *text = g_strdup_printf(
+            "%s%s%s%s%s", end,
+            stage == RUNNING ? "" : ", before the guest was up",
+            kvm ? "; it was to use KVM, and 'auto' would go on with TCG" : "",
+            *console ? "; its console ends with:\n" : "", console);
+
+        machine_fail_with(machine,
+                          stage == RUNNING ? ERROR_CONTROL_DISCONNECTED
+                                           : ERROR_VM_LAUNCH_FAILED,
+                          text);
+    }
+}
+
+static gboolean blame_port(gpointer data)
+{
+    struct machine *machine = data;
+
+    machine->blame_timer = 0;
+    machine_fail_with(machine, ERROR_CONTROL_DISCONNECTED,
+                      "the guest has closed the control channel");
+    return G_SOURCE_REMOVE;
+}
+
+static void on_port_closed(struct vm *vm, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if ((machine->stage == RUNNING || machine->stage == MOUNTING) &&
+        !machine->blame_timer)
+        machine->blame_timer = g_timeout_add(BLAME_MS, blame_port, machine);
+}
+
+static void on_folder_reconnected(struct vm *vm, unsigned index,
+                                  const char *error, void *opaque)
+{
+    machine_folder_reconnected(opaque, index, error);
+}
+
+static const struct vm_callbacks vm_callbacks = {
+    .exited = on_vm_exited,
+    .port_closed = on_port_closed,
+    .folder_reconnected = on_folder_reconnected,
+};
+
+/* ---- the network --------------------------------------------------------- */
+
+static void on_network_warning(json_t *payload, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if (machine->stage == STOPPING || machine->stage == FAILED)
+        json_decref(payload);
+    else
+        machine->callbacks->event("event.warning", payload, machine->opaque);
+}
+
+/* Commands and undo do not need it. */
+static void on_network_ended(const GError *error, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if (machine->stage == STOPPING)
+        stop_further(machine);
+    else if (!machine->vm_runs || !error)
+        return;
+    else if (machine->stage == RUNNING)
+        machine_warn(machine, "network_lost", error->message);
+    else if (machine->stage != RESTARTING)
+        machine_fail(machine, error);
+}
+
+static const struct network_callbacks network_callbacks = {
+    .warning = on_network_warning,
+    .ended = on_network_ended,
+};
+
+/* ret_fd: for QEMU, or -1. */
+static gboolean start_network(struct machine *machine, int *ret_fd,
+                              GError **error)
+{
+    const struct network_policy *policy = &machine->config->network;
+
+    *ret_fd = -1;
+    if (policy->kind == NETWORK_DISABLED)
+        return TRUE;
+    machine->network = network_new(machine->launch->net, policy,
+                                   machine->log_level, &network_callbacks,
+                                   machine, ret_fd, error);
+    return machine->network != NULL;
+}
+
+static void start_vm(struct machine *machine)
+{
+    struct vm_config config = {
+        .qemu = machine->launch->qemu,
+        .image = machine->launch->image,
+        .accel = machine->accel,
+        .memory_mb = machine->config->memory_mb,
+        .cpus = machine->config->cpus,
+        .disk = vm_disk_path(machine->launch->disk),
+        .backend = machine->config->backend,
+        .n_fs = machine->config->n_directories,
+        .console_path = machine->launch->console,
+        .append = machine->config->kernel_append,
+    };
+    g_autoptr(GError) error = NULL;
+
+    for (unsigned i = 0; i < config.n_fs; i++) {
+        config.fs_sockets[i] = machine->launch->fs_sockets[i];
+        config.fs_tags[i] = machine->config->directories[i]->tag;
+    }
+    machine->stage = BOOTING;
+    machine->times.launched = g_get_monotonic_time();
+    if (start_network(machine, &config.network_fd, &error))
+        machine->vm = vm_new(&config, &machine_guest_callbacks, &vm_callbacks,
+                             machine, &error);
+    fd_close(&config.network_fd);
+    machine->vm_runs = machine->vm != NULL;
+    if (!machine->vm)
+        machine_fail(machine, error);
+    else
+        machine_boot_watch(machine);
+}
+
+/* ---- the daemons --------------------------------------------------------- */
+
+static void on_backends_ready(void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if (machine->stage == BACKEND)
+        start_vm(machine);
+}
+
+static void on_backend_event(unsigned index, const char *type, json_t *payload,
+                             void *opaque)
+{
+    struct machine *machine = opaque;
+
+    machine->callbacks->folder_event(index, type, payload, machine->opaque);
+}
+
+static gboolean blame_backend(gpointer data)
+{
+    struct machine *machine = data;
+
+    machine->blame_timer = 0;
+    machine_fail_with(machine, ERROR_BACKEND_FAILED,
+                      "the file system daemon has ended while QEMU runs");
+    return G_SOURCE_REMOVE;
+}
+
+static void on_backend_ended(const GError *error, bool clean, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if (machine->stage == STOPPING)
+        stop_further(machine);
+    else if (machine->stage == RESTARTING)
+        machine_boot_continue(machine);
+    else if (!clean || !machine->vm_runs || machine->stage == FAILED)
+        machine_fail(machine, error);
+    else if (!machine->blame_timer)
+        machine->blame_timer = g_timeout_add(BLAME_MS, blame_backend, machine);
+}
+
+static const struct backends_callbacks backends_callbacks = {
+    .ready = on_backends_ready,
+    .event = on_backend_event,
+    .ended = on_backend_ended,
+};
+
+gboolean machine_start_backends(struct machine *machine, GError **error)
+{
+    machine->stage = BACKEND;
+    machine->backends = backends_new(machine->config, machine->launch,
+                                     machine->log_level, &backends_callbacks,
+                                     machine, error);
+    return machine->backends != NULL;
+}
+
+/* ---- set-up -------------------------------------------------------------- */
+
+struct machine *machine_new(const struct session_config *config,
+                            const char *log_level,
+                            const struct machine_callbacks *callbacks,
+                            void *opaque, GError **error)
+{
+    struct machine *machine = g_new0(struct machine, 1);
+    g_autofree char *slow = NULL;
+
+    machine->config = config;
+    machine->log_level = g_strdup(log_level);
+    machine->callbacks = callbacks;
+    machine->opaque = opaque;
+    machine->times.started = g_get_monotonic_time();
+    machine->launch = launch_new(config, error);
+    if (!machine->launch || !machine_start_backends(machine, error)) {
+        machine_free(machine);
+        return NULL;
+    }
+    if (runtime_dir_note(machine->launch->dir))
+        machine_warn(machine, "runtime_dir",
+                     runtime_dir_note(machine->launch->dir));
+    machine->accel = accel_choose(config->accel, &slow);
+    if (slow)
+        machine_warn(machine, MACHINE_SLOW, slow);
+    machine_boot_begin(machine);
+    return machine;
+}
+
+void machine_free(struct machine *machine)
+{
+    if (!machine)
+        return;
+    machine_clear_timers(machine);
+    g_clear_handle_id(&machine->stopped_source, g_source_remove);
+    vm_free(machine->vm);
+    network_free(machine->network);
+    backends_free(machine->backends);
+    launch_free(machine->launch);
+    g_free(machine->log_level);
+    g_free(machine);
+}
+
+void machine_stop(struct machine *machine)
+{
+    bool by_guest = machine->stage == RUNNING && !machine_is_held(machine);
+
+    if (machine->stage == STOPPING)
+        return;
+    machine_clear_timers(machine);
+    machine->stage = STOPPING;
+    if (machine->vm_runs)
+        vm_stop(machine->vm, by_guest);
+    stop_further(machine);
+}
+
+void machine_kill(struct machine *machine)
+{
+    machine_stop(machine);
+    if (machine->vm_runs)
+        vm_kill(machine->vm);
+    if (backends_run(machine->backends))
+        backends_kill(machine->backends);
+}
+
+void machine_hold(struct machine *machine, bool hold)
+{
+    if (machine->vm_runs)
+        vm_hold(machine->vm, hold);
+}
+
+bool machine_is_held(const struct machine *machine)
+{
+    return machine->vm_runs && vm_is_held(machine->vm);
+}
+
+struct backends *machine_backends(struct machine *machine)
+{
+    return machine->backends;
+}
+
+struct guest_channel *machine_guest(struct machine *machine)
+{
+    return vm_guest(machine->vm);
+}
+
+guint64 machine_complaints(const struct machine *machine)
+{
+    return machine->vm ? guest_channel_complaints(vm_guest(machine->vm)) : 0;
+}
+
+struct network *machine_network(struct machine *machine)
+{
+    return machine->network;
+}
+
+bool machine_takes_input(const struct machine *machine)
+{
+    return machine->takes_input;
+}
+
+const char *machine_disk(const struct machine *machine)
+{
+    return vm_disk_path(machine->launch->disk);
+}
+
+enum accel machine_accel(const struct machine *machine)
+{
+    return machine->accel;
+}
+
+gint64 machine_boot_ms(const struct machine *machine)
+{
+    return (machine->times.ready - machine->times.started) / 1000;
+}
+
+const struct machine_times *machine_times(const struct machine *machine)
+{
+    return &machine->times;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * machine_boot - see machine_parts.h: a start that does not succeed, and the
+ * one after it.
+ *
+ * KVM may be there and yet not run a guest: the next start is with TCG. With
+ * TCG about one kernel in a hundred crashes or hangs while it patches its own
+ * code (text_poke_early): it is started again once. QEMU and the daemons, which
+ * end with their front-end, are ended first. Each start has the whole boot
+ * timeout.
+ */
+#include "agent/vm/machine_parts.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+
+enum {
+    LOOK_MS = 500,
+    HANG_PART = 3, /* of the boot timeout: a guest that is not up then hangs */
+};
+
+/* Linux prints this before it reboots, or, if it has not parsed "panic=-1" yet,
+ * before it halts. */
+#define PANIC_TEXT "Kernel panic - not syncing"
+
+static gboolean on_boot_timeout(gpointer data)
+{
+    struct machine *machine = data;
+    g_autofree char *console = machine->vm ? vm_console_tail(machine->vm,
+                                                             VM_CONSOLE_MESSAGE)
+                                           : g_strdup("");
+    g_autofree char *text = g_strdup_printf(
+        "the guest was not up after %u s%s%s", machine->config->boot_timeout_s,
+        *console ? "; its console ends with:\n" : "", console);
+
+    machine->boot_timer = 0;
+    machine_fail_with(machine, ERROR_VM_BOOT_TIMEOUT, text);
+    return G_SOURCE_REMOVE;
+}
+
+void machine_boot_begin(struct machine *machine)
+{
+    g_clear_handle_id(&machine->boot_timer, g_source_remove);
+    machine->boot_timer = g_timeout_add_seconds(machine->config->boot_timeout_s,
+                                                on_boot_timeout, machine);
+}
+
+/* ---- from one start to the next ------------------------------------------ */
+
+static void start_again(struct machine *machine, const char *reason)
+{
+    g_autofree char *console = vm_console_tail(machine->vm, VM_CONSOLE_TRACE);
+    bool kvm = machine->accel == ACCEL_KVM;
+    g_autofree char *text =
+        kvm ? g_strdup("the guest does not come up with KVM; it is started "
+                       "again with TCG, which is slow")
+            : g_strdup_printf("the guest's kernel %s; it is started again once",
+                              reason);
+
+    machine_clear_timers(machine); /* also the one that blames a daemon */
+    machine->stage = RESTARTING;
+    if (kvm)
+        machine->accel = ACCEL_TCG;
+    else
+        machine->started_again = true;
+    machine_warn(machine, NULL, text);
+    if (*console)
+        log_warn(LOG_SESSION, "the console of that start ends with:\n%s",
+                 console);
+    if (machine->vm_runs)
+        vm_kill(machine->vm);
+    machine_boot_continue(machine);
+}
+
+static gboolean restart(gpointer data)
+{
+    struct machine *machine = data;
+    g_autoptr(GError) error = NULL;
+
+    machine->restart_source = 0;
+    unlink(machine->launch->console); /* a panic there is of the last start */
+    g_clear_pointer(&machine->vm, vm_free);
+    g_clear_pointer(&machine->network, network_free);
+    g_clear_pointer(&machine->backends, backends_free);
+    machine_boot_begin(machine);
+    if (!machine_start_backends(machine, &error))
+        machine_fail(machine, error);
+    return G_SOURCE_REMOVE;
+}
+
+void machine_boot_continue(struct machine *machine)
+{
+    if (machine->vm_runs)
+        return;
+    if (backends_run(machine->backends)) {
+        backends_stop(machine->backends);
+        return;
+    }
+    /* Not inside a callback of what is freed here. */
+    if (!machine->restart_source)
+        machine->restart_source = g_idle_add(restart, machine);
+}
+
+bool machine_boot_ended(struct machine *machine)
+{
+    if (machine->accel == ACCEL_KVM) {
+        if (machine->config->accel != ACCEL_AUTO)
+            return false;
+    } else if (machine->started_again || !vm_was_reset(machine->vm)) {
+        return false;
+    }
+    start_again(machine, "crashed as it started");
+    return true;
+}
+
+/* ---- a start that hangs -------------------------------------------------- */
+
+static gboolean on_look(gpointer data)
+{
+    struct machine *machine = data;
+    gint64 limit = machine->config->boot_timeout_s * G_TIME_SPAN_SECOND /
+                   HANG_PART;
+    bool late = g_get_monotonic_time() - machine->times.launched >= limit;
+    g_autofree char *console = vm_console_tail(machine->vm, VM_CONSOLE_TRACE);
+
+    if (!late && !strstr(console, PANIC_TEXT))
+        return G_SOURCE_CONTINUE;
+    machine->watchdog = 0;
+    start_again(machine,
+                late ? "takes too long to start" : "crashed as it started");
+    return G_SOURCE_REMOVE;
+}
+
+void machine_boot_watch(struct machine *machine)
+{
+    if (machine->accel == ACCEL_KVM || !machine->started_again)
+        machine->watchdog = g_timeout_add(LOOK_MS, on_look, machine);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * machine_guest - see machine_parts.h: what the guest says, and the folders
+ * that it mounts.
+ */
+#include "agent/vm/machine_parts.h"
+
+#include <string.h>
+
+#include "common/log.h"
+#include "shim/wire.h"
+
+/* A folder's connection may break so often in this time; who breaks it more
+ * often does so on purpose. */
+enum { LOSSES_MAX = 16, LOSSES_S = 60 };
+
+/* ---- folders ------------------------------------------------------------- */
+
+static void mount_folder(struct machine *machine, unsigned index)
+{
+    const struct session_config *config = machine->config;
+    const struct session_directory *directory = config->directories[index];
+
+    guest_channel_mount(
+        vm_guest(machine->vm), directory->tag, directory->guest_path,
+        backend_kind_name(config->backend), directory->read_only);
+}
+
+/* One after the other: what the guest answers is then for the last one. */
+static void mount_next(struct machine *machine)
+{
+    mount_folder(machine, machine->mounted);
+}
+
+/* The folder with this tag, or config->n_directories. */
+static unsigned find_folder(const struct machine *machine, const char *tag)
+{
+    const struct session_config *config = machine->config;
+    unsigned i = 0;
+
+    while (i < config->n_directories &&
+           strcmp(tag, config->directories[i]->tag) != 0)
+        i++;
+    return i;
+}
+
+static void fail_to_mount(struct machine *machine, unsigned index,
+                          enum error_code code, const char *reason)
+{
+    g_autofree char *text = g_strdup_printf(
+        "the guest could not mount the working folder %s: %.300s",
+        machine->config->directories[index]->path, reason);
+
+    machine_fail_with(machine, code, text);
+}
+
+static void on_hello(const struct guest_hello *hello, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    if (machine->stage != BOOTING) {
+        guest_channel_complain(vm_guest(machine->vm), "hello out of place");
+        return;
+    }
+    if (hello->version != WIRE_VERSION) {
+        g_autofree char *text = g_strdup_printf(
+            "the guest's shim speaks version %" G_GINT64_FORMAT
+            " of the protocol and not %d; build the image again with: "
+            "stepback image build",
+            hello->version, WIRE_VERSION);
+
+        machine_fail_with(machine, ERROR_VM_LAUNCH_FAILED, text);
+        return;
+    }
+    log_info(LOG_SESSION, "the guest is up: shim %.40s, kernel %.80s",
+             hello->shim_version, hello->kernel);
+    machine->takes_input = hello->takes_input != 0;
+    machine->times.hello = g_get_monotonic_time();
+    machine->times.init_ms = hello->init_ms;
+    machine->times.shim_ms = hello->shim_ms;
+    machine->times.uptime_ms = hello->uptime_ms;
+    machine->stage = MOUNTING;
+    machine->mounted = 0;
+    g_clear_handle_id(&machine->watchdog, g_source_remove);
+    mount_next(machine);
+}
+
+static void on_mounted(const char *tag, const char *error, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    unsigned index = find_folder(machine, tag);
+
+    if (index < machine->config->n_directories && machine->lost[index] &&
+        (machine->stage == RUNNING || machine->stage == MOUNTING)) {
+        machine->lost[index] = false;
+        if (error)
+            fail_to_mount(machine, index, ERROR_BACKEND_FAILED, error);
+        return;
+    }
+    if (machine->stage != MOUNTING || index != machine->mounted) {
+        guest_channel_complain(vm_guest(machine->vm), "mounted out of place");
+        return;
+    }
+    if (error) {
+        fail_to_mount(machine, index, ERROR_VM_LAUNCH_FAILED, error);
+        return;
+    }
+    if (++machine->mounted < machine->config->n_directories) {
+        mount_next(machine);
+        return;
+    }
+    machine->stage = RUNNING;
+    machine->times.ready = g_get_monotonic_time();
+    machine_clear_timers(machine);
+    machine->callbacks->ready(machine->opaque);
+}
+
+/* Whether a folder's connection breaks too often. */
+static bool is_hopeless(struct machine *machine)
+{
+    gint64 now = g_get_monotonic_time();
+
+    if (now - machine->first_loss > LOSSES_S * G_TIME_SPAN_SECOND) {
+        machine->first_loss = now;
+        machine->losses = 0;
+    }
+    return ++machine->losses > LOSSES_MAX;
+}
+
+/* Its pump was killed, or the daemon did not like what came from it. The old
+ * connection may end within a message, so it gets a new one first. If the
+ * daemon has ended, that is told by itself. */
+static void on_unmounted(const char *tag, const char *reason, void *opaque)
+{
+    struct machine *machine = opaque;
+    const struct session_config *config = machine->config;
+    unsigned index = find_folder(machine, tag);
+    g_autofree char *text = NULL;
+
+    if (machine->stage != RUNNING && machine->stage != MOUNTING)
+        return;
+    if (config->backend != BACKEND_9P || index == config->n_directories ||
+        machine->lost[index]) {
+        guest_channel_complain(vm_guest(machine->vm), "unmounted out of place");
+        return;
+    }
+    if (is_hopeless(machine)) {
+        fail_to_mount(machine, index, ERROR_BACKEND_FAILED,
+                      "its connection breaks again and again");
+        return;
+    }
+    machine->lost[index] = true;
+    text = g_strdup_printf("the guest has lost its connection to the working "
+                           "folder %s (%.300s); it is mounted again",
+                           config->directories[index]->path, reason);
+    machine_warn(machine, MACHINE_RECONNECTS, text);
+    vm_reconnect_folder(machine->vm, index, machine->launch->fs_sockets[index]);
+}
+
+void machine_folder_reconnected(struct machine *machine, unsigned index,
+                                const char *error)
+{
+    if ((machine->stage != RUNNING && machine->stage != MOUNTING) ||
+        !machine->lost[index])
+        return;
+    if (error)
+        fail_to_mount(machine, index, ERROR_BACKEND_FAILED, error);
+    else
+        mount_folder(machine, index);
+}
+
+/* ---- commands ------------------------------------------------------------ */
+
+static void on_output(gint64 id, const char *stream, const char *data,
+                      size_t len, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    machine->callbacks->output(id, stream, data, len, machine->opaque);
+}
+
+static void on_completed(gint64 id, const struct guest_end *end, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    machine->callbacks->completed(id, end, machine->opaque);
+}
+
+static void on_refused(gint64 id, const char *message, void *opaque)
+{
+    struct machine *machine = opaque;
+
+    machine->callbacks->refused(id, message, machine->opaque);
+}
+
+/* QEMU is ending: on_vm_exited() comes with the reason. */
+static void on_guest_closed(void *opaque)
+{
+}
+
+const struct guest_channel_callbacks machine_guest_callbacks = {
+    .hello = on_hello,
+    .mounted = on_mounted,
+    .unmounted = on_unmounted,
+    .output = on_output,
+    .completed = on_completed,
+    .refused = on_refused,
+    .closed = on_guest_closed,
+};

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * machine_parts - what the files of machine.h share; for them alone.
+ */
+#ifndef AGENT_VM_MACHINE_PARTS_H
+#define AGENT_VM_MACHINE_PARTS_H
+
+#include "agent/vm/machine.h"
+
+#include "agent/vm/backends.h"
+#include "agent/vm/launch.h"
+#include "agent/vm/network.h"
+#include "agent/vm/vm.h"
+#include "common/errors.h"
+
+enum stage {
+    BACKEND,
+    BOOTING,
+    MOUNTING,
+    RUNNING,
+    RESTARTING,
+    FAILED,
+    STOPPING,
+};
+
+struct machine {
+    enum stage stage;
+    const struct session_config *config;
+    char *log_level;
+    const struct machine_callbacks *callbacks;
+    void *opaque;
+
+    struct launch *launch;
+    enum accel accel;
+    bool started_again; /* with TCG */
+
+    /* Both objects outlive their processes, because commands hold pointers
+     * into them; these flags tell that the process is there. */
+    struct backends *backends;
+    struct vm *vm;
+    struct network *network;
+    bool vm_runs;
+    unsigned mounted;                   /* folders that the guest has mounted */
+    bool takes_input;                   /* the guest's commands */
+    bool lost[SESSION_MAX_DIRECTORIES]; /* to be mounted again */
+    unsigned losses;                    /* since first_loss, monotonic, us */
+    gint64 first_loss;
+    struct machine_times times;
+    guint boot_timer, watchdog, blame_timer, restart_source, stopped_source;
+};
+
+/* "failed", once, with this error (borrowed). */
+void machine_fail(struct machine *machine, const GError *error);
+void machine_fail_with(struct machine *machine, enum error_code code,
+                       const char *text);
+
+/* event.warning; code (may be NULL): which one it is. */
+void machine_warn(struct machine *machine, const char *code, const char *text);
+
+void machine_clear_timers(struct machine *machine);
+
+gboolean machine_start_backends(struct machine *machine, GError **error);
+
+/* The boot timeout begins. */
+void machine_boot_begin(struct machine *machine);
+/* QEMU runs: see to it that a guest that hangs is started again. */
+void machine_boot_watch(struct machine *machine);
+/* QEMU has ended before the guest was up. True: the guest is started again. */
+bool machine_boot_ended(struct machine *machine);
+/* While RESTARTING: QEMU or a daemon has ended. */
+void machine_boot_continue(struct machine *machine);
+
+/* What the guest says, for a machine as opaque. */
+extern const struct guest_channel_callbacks machine_guest_callbacks;
+
+/* A lost folder's port has a new connection; or, with an error, has none. */
+void machine_folder_reconnected(struct machine *machine, unsigned index,
+                                const char *error);
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_directory - see session_directory.h.
+ *
+ * One folder is /mnt/working in the guest. Several are /mnt/working/0 and so
+ * on, and the first one is still where commands begin.
+ */
+#include "agent/vm/session_directory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/message.h"
+#include "common/real_path.h"
+#include "interceptor/interceptor.h"
+#include "shim/wire.h"
+
+#define TAG "working"
+
+static gboolean invalid(GError **error, const char *key, const char *problem)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD, "the field '%s' %s",
+                key, problem);
+    return FALSE;
+}
+
+static gboolean invalid_directory(const char *path, const char *problem,
+                                  GError **error)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                "the working folder %s: %s", path, problem);
+    return FALSE;
+}
+
+static gboolean resolve(struct session_directory *directory, const char *path,
+                        GError **error)
+{
+    char *resolved;
+    struct stat st;
+
+    if (!g_path_is_absolute(path))
+        return invalid(error, "path", "must be an absolute path");
+    resolved = realpath(path, NULL);
+    if (!resolved || stat(resolved, &st) < 0) {
+        free(resolved);
+        return invalid_directory(path, g_strerror(errno), error);
+    }
+    directory->path = g_strdup(resolved);
+    free(resolved);
+    if (!S_ISDIR(st.st_mode))
+        return invalid_directory(path, "it is not a folder", error);
+    if (access(directory->path, R_OK | X_OK) < 0)
+        return invalid_directory(path, g_strerror(errno), error);
+    return TRUE;
+}
+
+/* Where the log is: as asked, or the default place. */
+static gboolean place_log(struct session_directory *directory,
+                          const char *undo_dir, GError **error)
+{
+    g_autofree char *place = NULL;
+
+    if (undo_dir && !g_path_is_absolute(undo_dir))
+        return invalid(error, "undo_dir", "must be an absolute path");
+    if (directory->read_only)
+        return TRUE;
+    place = undo_dir ? g_strdup(undo_dir)
+                     : ic_default_undo_dir(directory->path, error);
+    if (!place)
+        return FALSE;
+    /* No link on the way can be turned elsewhere then. */
+    directory->undo_dir = real_path_of(place);
+    return TRUE;
+}
+
+static gboolean parse_one(struct session_directory *directory, json_t *entry,
+                          GError **error)
+{
+    static const char *const fields[] = { "path", "label", "access", "undo_dir",
+                                          NULL };
+    const char *path, *label = NULL, *access_mode = "read_write";
+    const char *undo_dir = NULL;
+
+    if (!json_is_object(entry))
+        return invalid(error, "working_directories",
+                       "must be a list of objects that have a 'path'");
+    if (!message_check_known(entry, fields, error) ||
+        !message_get_string(entry, "path", &path, error) ||
+        !message_get_optional_string(entry, "label", &label, error) ||
+        !message_get_optional_string(entry, "access", &access_mode, error) ||
+        !message_get_optional_string(entry, "undo_dir", &undo_dir, error))
+        return FALSE;
+    directory->read_only = strcmp(access_mode, "read_only") == 0;
+    if (!directory->read_only && strcmp(access_mode, "read_write") != 0)
+        return invalid(error, "access", "must be read_write or read_only");
+    if (label && !*label)
+        return invalid(error, "label", "must not be empty");
+    directory->label = g_strdup(label);
+    return resolve(directory, path, error) &&
+           place_log(directory, undo_dir, error);
+}
+
+/* ---- all of them --------------------------------------------------------- */
+
+static bool has_label(struct session_directory *const *directories,
+                      unsigned count, const char *label)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (g_strcmp0(directories[i]->label, label) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Labels that were given are unique; the others are made so. */
+static gboolean label_all(struct session_directory **directories,
+                          unsigned count, GError **error)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (directories[i]->label &&
+            has_label(directories, i, directories[i]->label))
+            return invalid(error, "label", "must be another for each folder");
+    }
+    for (unsigned i = 0; i < count; i++) {
+        g_autofree char *base = g_path_get_basename(directories[i]->path);
+        g_autofree char *name = g_utf8_validate(base, -1, NULL) ? g_strdup(base)
+                                                                : g_strdup(TAG);
+        g_autofree char *label = g_strdup(name);
+
+        if (directories[i]->label)
+            continue;
+        for (unsigned n = 2; has_label(directories, count, label); n++) {
+            g_free(label);
+            label = g_strdup_printf("%s-%u", name, n);
+        }
+        directories[i]->label = g_steal_pointer(&label);
+    }
+    return TRUE;
+}
+
+/* The daemon checks it as well; but other programs run by then. */
+static gboolean check_own_log(const struct session_directory *directory,
+                              GError **error)
+{
+    const char *log = directory->undo_dir;
+    g_autofree char *problem = NULL;
+
+    if (log && real_path_is_beneath(log, directory->path))
+        problem = g_strdup_printf("its undo log, %s, must lie outside the "
+                                  "shared folder, as the guest could change "
+                                  "it there; choose another place "
+                                  "(\"undo_dir\", or --undo-dir)",
+                                  log);
+    else if (log && real_path_is_beneath(directory->path, log))
+        problem = g_strdup_printf("it lies in its own undo log, %s; choose "
+                                  "another place for that "
+                                  "(\"undo_dir\", or --undo-dir)",
+                                  log);
+    return !problem || invalid_directory(directory->path, problem, error);
+}
+
+static gboolean check_apart(const struct session_directory *one,
+                            const struct session_directory *other,
+                            GError **error)
+{
+    if (real_path_is_beneath(one->path, other->path))
+        return invalid_directory(
+            one->path, "it is, or lies in, another working folder", error);
+    if (one->undo_dir && real_path_is_beneath(one->undo_dir, other->path))
+        return invalid_directory(
+            one->path, "its undo log would lie in another working folder",
+            error);
+    if (one->undo_dir && real_path_is_beneath(other->path, one->undo_dir))
+        return invalid_directory(
+            other->path, "it lies in another working folder's undo log", error);
+    if (one->undo_dir && other->undo_dir &&
+        real_path_is_beneath(one->undo_dir, other->undo_dir))
+        return invalid_directory(
+            one->path, "its undo log is, or lies in, another folder's", error);
+    return TRUE;
+}
+
+gboolean
+session_directory_check_apart(struct session_directory *const *directories,
+                              unsigned count, GError **error)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (!check_own_log(directories[i], error))
+            return FALSE;
+        for (unsigned j = 0; j < count; j++) {
+            if (i != j && !check_apart(directories[i], directories[j], error))
+                return FALSE;
+        }
+    }
+    return TRUE;
+}
+
+static void place_all(struct session_directory **directories, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        directories[i]->tag = count == 1 ? g_strdup(TAG)
+                                         : g_strdup_printf(TAG "%u", i);
+        directories[i]->guest_path = count == 1
+                                         ? g_strdup(WIRE_DEFAULT_CWD)
+                                         : g_strdup_printf("%s/%u",
+                                                           WIRE_DEFAULT_CWD, i);
+    }
+}
+
+gboolean session_directory_parse_all(json_t *payload,
+                                     struct session_directory **directories,
+                                     unsigned *ret_count, GError **error)
+{
+    json_t *list = json_object_get(payload, "working_directories");
+
+    *ret_count = 0;
+    if (!list) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_MISSING_FIELD,
+                            "the field 'working_directories' is missing");
+        return FALSE;
+    }
+    if (!json_is_array(list) || json_array_size(list) == 0)
+        return invalid(
+            error, "working_directories",
+            "must be a list with a folder, as [{\"path\":\"/a/b\"}]");
+    if (json_array_size(list) > SESSION_MAX_DIRECTORIES) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_TOO_MANY_DIRECTORIES,
+                    "a session has at most %d working folders, not %zu",
+                    SESSION_MAX_DIRECTORIES, json_array_size(list));
+        return FALSE;
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        directories[(*ret_count)++] = g_new0(struct session_directory, 1);
+        if (!parse_one(directories[i], json_array_get(list, i), error))
+            return FALSE;
+    }
+    place_all(directories, *ret_count);
+    return label_all(directories, *ret_count, error);
+}
+
+void session_directory_free(struct session_directory *directory)
+{
+    g_free(directory->path);
+    g_free(directory->label);
+    g_free(directory->undo_dir);
+    g_free(directory->tag);
+    g_free(directory->guest_path);
+    g_free(directory);
+}
+
+gboolean session_directory_find(struct session_directory *const *directories,
+                                unsigned count, json_t *field,
+                                unsigned *ret_index, GError **error)
+{
+    const char *name = json_string_value(field);
+
+    *ret_index = 0;
+    if (!field)
+        return TRUE;
+    for (unsigned i = 0; i < count; i++) {
+        if (json_is_integer(field)
+                ? json_integer_value(field) == (json_int_t)i
+                : g_strcmp0(name, directories[i]->label) == 0 ||
+                      g_strcmp0(name, directories[i]->path) == 0) {
+            *ret_index = i;
+            return TRUE;
+        }
+    }
+    return invalid(error, "directory",
+                   "must be the index, the label or the path of a working "
+                   "folder");
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * vm - see vm.h.
+ *
+ * The connections are socket pairs made before QEMU is: nothing has to be
+ * waited for, no address can be too long, and QEMU's end shows as end of
+ * file.
+ *
+ * The guest can write to its serial console without end. The file is looked
+ * at every few seconds and cut when it is too long; QEMU appends, so its next
+ * write goes to the new end.
+ */
+#include "agent/vm/vm.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/base/child.h"
+#include "agent/base/child_log.h"
+#include "agent/vm/qmp.h"
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+
+enum {
+    GUEST_STOP_MS = 2000,
+    QEMU_STOP_MS = 1000,
+    TERM_GRACE_MS = 500,
+    CONSOLE_CHECK_S = 5,
+    CONSOLE_MAX = 4 << 20,
+};
+
+struct vm {
+    struct child *qemu;
+    struct qmp *qmp;
+    struct guest_channel *guest;
+    char *console_path;
+    guint console_timer;
+    char *last_error; /* QEMU's last line of stderr, or NULL */
+    bool hung_up;     /* QEMU's monitor */
+    bool ended;       /* QEMU */
+    const struct vm_callbacks *callbacks;
+    void *opaque;
+};
+
+static void on_line(struct child *child, const char *line, void *opaque)
+{
+    struct vm *vm = opaque;
+
+    child_log_line("qemu", LOG_SESSION, line, &vm->last_error);
+}
+
+/* Why it has ended is in what the monitor said last. */
+static void tell_end(struct vm *vm)
+{
+    if (vm->ended && vm->hung_up)
+        vm->callbacks->exited(vm, vm->opaque);
+}
+
+static void on_exited(struct child *child, void *opaque)
+{
+    struct vm *vm = opaque;
+
+    vm->ended = true;
+    tell_end(vm);
+}
+
+static void on_hung_up(void *opaque)
+{
+    struct vm *vm = opaque;
+
+    vm->hung_up = true;
+    tell_end(vm);
+}
+
+static const struct child_callbacks child_callbacks = {
+    .line = on_line,
+    .exited = on_exited,
+};
+
+static void on_port_closed(void *opaque)
+{
+    struct vm *vm = opaque;
+
+    vm->callbacks->port_closed(vm, vm->opaque);
+}
+
+static void on_reconnected(const char *chardev, const char *error, void *opaque)
+{
+    struct vm *vm = opaque;
+
+    for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++) {
+        g_autofree char *id = vm_command_folder_id(i);
+
+        if (strcmp(chardev, id) == 0) {
+            vm->callbacks->folder_reconnected(vm, i, error, vm->opaque);
+            return;
+        }
+    }
+}
+
+static const struct qmp_callbacks qmp_callbacks = {
+    .port_closed = on_port_closed,
+    .reconnected = on_reconnected,
+    .closed = on_hung_up,
+};
+
+static gboolean check_console(gpointer data)
+{
+    struct vm *vm = data;
+    fd_auto int fd = open(vm->console_path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > CONSOLE_MAX &&
+        ftruncate(fd, 0) == 0)
+        log_warn(LOG_SESSION,
+                 "the guest's console was longer than %d bytes; "
+                 "what it said is dropped",
+                 CONSOLE_MAX);
+    return G_SOURCE_CONTINUE;
+}
+
+static bool make_pair(int pair[2], GError **error)
+{
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0)
+        return true;
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "cannot make a socket pair: %s", g_strerror(errno));
+    return false;
+}
+
+struct vm *vm_new(const struct vm_config *config,
+                  const struct guest_channel_callbacks *guest_callbacks,
+                  const struct vm_callbacks *callbacks, void *opaque,
+                  GError **error)
+{
+    int control[2] = { -1, -1 }, monitor[2] = { -1, -1 };
+    struct vm *vm = g_new0(struct vm, 1);
+
+    vm->callbacks = callbacks;
+    vm->opaque = opaque;
+    vm->console_path = g_strdup(config->console_path);
+    if (make_pair(control, error) && make_pair(monitor, error)) {
+        g_auto(GStrv) argv = vm_command_build(config, control[1], monitor[1]);
+        int fds[] = { control[1], monitor[1], config->network_fd };
+
+        vm->qemu = child_spawn((const char *const *)argv, fds,
+                               config->network_fd < 0 ? 2 : 3, &child_callbacks,
+                               vm, error);
+    }
+    fd_close(&control[1]);
+    fd_close(&monitor[1]);
+    if (!vm->qemu) {
+        fd_close(&control[0]);
+        fd_close(&monitor[0]);
+        vm_free(vm);
+        return NULL;
+    }
+    vm->guest = guest_channel_new(control[0], guest_callbacks, opaque);
+    vm->qmp = qmp_new(monitor[0], &qmp_callbacks, vm);
+    vm->console_timer = g_timeout_add_seconds(CONSOLE_CHECK_S, check_console,
+                                              vm);
+    return vm;
+}
+
+void vm_free(struct vm *vm)
+{
+    if (!vm)
+        return;
+    g_clear_handle_id(&vm->console_timer, g_source_remove);
+    child_free(vm->qemu);
+    qmp_free(vm->qmp);
+    guest_channel_free(vm->guest);
+    g_free(vm->console_path);
+    g_free(vm->last_error);
+    g_free(vm);
+}
+
+struct guest_channel *vm_guest(struct vm *vm)
+{
+    return vm->guest;
+}
+
+void vm_stop(struct vm *vm, bool by_guest)
+{
+    if (by_guest)
+        guest_channel_shutdown(vm->guest);
+    else
+        qmp_quit(vm->qmp);
+    child_expect_exit(vm->qemu, by_guest ? GUEST_STOP_MS : QEMU_STOP_MS,
+                      TERM_GRACE_MS);
+}
+
+void vm_kill(struct vm *vm)
+{
+    child_kill(vm->qemu);
+}
+
+void vm_hold(struct vm *vm, bool hold)
+{
+    qmp_hold(vm->qmp, hold);
+}
+
+bool vm_is_held(const struct vm *vm)
+{
+    return qmp_is_held(vm->qmp);
+}
+
+void vm_reconnect_folder(struct vm *vm, unsigned index, const char *fs_socket)
+{
+    g_autofree char *id = vm_command_folder_id(index);
+
+    qmp_reconnect(vm->qmp, id, fs_socket);
+}
+
+char *vm_describe_end(const struct vm *vm)
+{
+    static const char *const by_guest[] = {
+        [QMP_GUEST_RESET] = "the guest rebooted, or its kernel crashed, which "
+                            "ended the machine",
+        [QMP_GUEST_STOPPED] = "the guest switched itself off",
+    };
+    const char *reason = by_guest[qmp_guest_end(vm->qmp)];
+    g_autofree char *end = child_describe_exit(vm->qemu);
+
+    if (reason && child_exited_cleanly(vm->qemu))
+        return g_strdup(reason);
+    return g_strdup_printf("QEMU %s%s%s", end, vm->last_error ? ": " : "",
+                           vm->last_error ? vm->last_error : "");
+}
+
+bool vm_was_reset(const struct vm *vm)
+{
+    return qmp_guest_end(vm->qmp) == QMP_GUEST_RESET &&
+           child_exited_cleanly(vm->qemu);
+}
+
+char *vm_console_tail(const struct vm *vm, enum vm_console bytes)
+{
+    fd_auto int fd = open(vm->console_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    char buffer[VM_CONSOLE_TRACE];
+    off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
+    ssize_t n = 0;
+    char *text;
+
+    if (size > 0)
+        n = pread(fd, buffer, bytes, MAX(size - (off_t)bytes, 0));
+    text = g_utf8_make_valid(buffer, MAX(n, 0));
+    /* Terminal control sequences are no text for a message. */
+    for (char *p = text; *p; p++) {
+        if (g_ascii_iscntrl(*p) && *p != '\n')
+            *p = ' ';
+    }
+    return g_strstrip(text);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * vm_command - see vm_command.h.
+ */
+#include "agent/vm/vm_command.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/host_program.h"
+#include "shim/wire.h"
+
+/* The daemon's request queue; QEMU's own default of 128 makes the guest wait.
+ */
+#define FS_QUEUE_SIZE "1024"
+
+char *vm_command_find_qemu(GError **error)
+{
+    const char *given = g_getenv("STEPBACK_QEMU");
+    char *path = NULL;
+
+    if (!given)
+        path = host_program_find(VM_QEMU);
+    else if (g_path_is_absolute(given) &&
+             g_file_test(given, G_FILE_TEST_IS_REGULAR) &&
+             access(given, X_OK) == 0)
+        path = g_strdup(given);
+    if (!path && given)
+        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                    "STEPBACK_QEMU names %s, which is not the absolute path "
+                    "of a program",
+                    given);
+    else if (!path)
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                            "QEMU (" VM_QEMU ") is not installed; install it "
+                            "with: apt-get install " VM_QEMU_PACKAGE);
+    return path;
+}
+
+static void add(GPtrArray *argv, const char *word)
+{
+    g_ptr_array_add(argv, g_strdup(word));
+}
+
+static void add2(GPtrArray *argv, const char *option, char *value)
+{
+    add(argv, option);
+    g_ptr_array_add(argv, value);
+}
+
+/* A value inside QEMU's comma-separated lists: commas are doubled. */
+static char *quote(const char *value)
+{
+    g_auto(GStrv) parts = g_strsplit(value, ",", -1);
+
+    return g_strjoinv(",,", parts);
+}
+
+/* Emulated processors wait for each other all the time, and on a busy host for
+ * its scheduler too: removing a tree on two takes longer than on one, and on a
+ * busy host four times as long. */
+static unsigned choose_cpus(const struct vm_config *config)
+{
+    if (config->cpus)
+        return config->cpus;
+    return config->accel == ACCEL_KVM ? 2 : 1;
+}
+
+static void add_machine(GPtrArray *argv, const struct vm_config *config)
+{
+    if (config->backend == BACKEND_VIRTIOFS) {
+        /* The daemon maps the guest's memory: so it is a shared memfd. */
+        add2(argv, "-machine", g_strdup("q35,memory-backend=mem"));
+        add2(argv, "-object",
+             g_strdup_printf("memory-backend-memfd,id=mem,size=%uM,share=on",
+                             config->memory_mb));
+    } else {
+        add2(argv, "-machine", g_strdup("q35"));
+    }
+    add2(argv, "-m", g_strdup_printf("%uM", config->memory_mb));
+    add2(argv, "-smp", g_strdup_printf("%u", choose_cpus(config)));
+    add2(argv, "-accel", g_strdup(accel_name(config->accel)));
+    add2(argv, "-cpu", g_strdup(config->accel == ACCEL_KVM ? "host" : "max"));
+    add(argv, "-nodefaults");
+    add(argv, "-no-user-config");
+    add(argv, "-no-reboot");
+    add2(argv, "-display", g_strdup("none"));
+}
+
+static void add_kernel(GPtrArray *argv, const struct vm_config *config)
+{
+    const struct guest_image *image = config->image;
+
+    add2(argv, "-kernel", g_strdup(image->kernel));
+    if (image->initrd)
+        add2(argv, "-initrd", g_strdup(image->initrd));
+    add2(argv, "-append",
+         g_strdup_printf(
+             "console=ttyS0 panic=-1 quiet "
+             "stepback.backend=%s%s%s%s%s%s",
+             backend_kind_name(config->backend), *image->append ? " " : "",
+             image->append, config->disk ? " stepback.root=rw" : "",
+             config->append ? " " : "", config->append ? config->append : ""));
+}
+
+static void add_rootfs(GPtrArray *argv, const struct vm_config *config)
+{
+    g_autofree char *rootfs = quote(config->image->rootfs);
+    g_autofree char *disk = config->disk ? quote(config->disk) : NULL;
+
+    if (disk)
+        add2(argv, "-drive",
+             g_strdup_printf("if=none,id=root,format=qcow2,discard=unmap,"
+                             "file=%s",
+                             disk));
+    else
+        add2(argv, "-drive",
+             g_strdup_printf("if=none,id=root,format=raw,read-only=on,file=%s",
+                             rootfs));
+    add2(argv, "-device",
+         g_strdup("virtio-blk-pci,drive=root,serial=stepback-root"));
+}
+
+char *vm_command_folder_id(unsigned index)
+{
+    return g_strdup_printf("fs%u", index);
+}
+
+static void add_folder(GPtrArray *argv, const struct vm_config *config,
+                       unsigned index)
+{
+    g_autofree char *path = quote(config->fs_sockets[index]);
+    g_autofree char *id = vm_command_folder_id(index);
+    const char *tag = config->fs_tags[index];
+
+    if (config->backend == BACKEND_VIRTIOFS) {
+        add2(argv, "-chardev",
+             g_strdup_printf("socket,id=%s,path=%s", id, path));
+        add2(argv, "-device",
+             g_strdup_printf("vhost-user-fs-pci,queue-size=" FS_QUEUE_SIZE
+                             ",chardev=%s,tag=%s",
+                             id, tag));
+    } else {
+        /* One port carries one mount (doc/design.md, 7). */
+        add2(argv, "-chardev",
+             g_strdup_printf("socket,id=%s,path=%s,server=off,reconnect=1", id,
+                             path));
+        add2(argv, "-device",
+             g_strdup_printf("virtserialport,chardev=%s,"
+                             "name=" WIRE_9P_PORT_PREFIX "%s",
+                             id, tag));
+    }
+}
+
+static void add_channels(GPtrArray *argv, const struct vm_config *config,
+                         int control_fd, int qmp_fd)
+{
+    g_autofree char *console = quote(config->console_path);
+
+    add2(argv, "-chardev",
+         g_strdup_printf("socket,id=control,fd=%d", control_fd));
+    add2(argv, "-device", g_strdup("virtio-serial-pci"));
+    /* QEMU tells when a port is closed in the guest, if that has an id. */
+    add2(argv, "-device",
+         g_strdup("virtserialport,id=control,chardev=control,"
+                  "name=" WIRE_PORT_NAME));
+    for (unsigned i = 0; i < config->n_fs; i++)
+        add_folder(argv, config, i);
+    add2(argv, "-chardev", g_strdup_printf("socket,id=qmp,fd=%d", qmp_fd));
+    add2(argv, "-mon", g_strdup("chardev=qmp,mode=control"));
+    /* Appending: the file is cut when it grows (see vm.c). */
+    add2(argv, "-chardev",
+         g_strdup_printf("file,id=console,path=%s,append=on", console));
+    add2(argv, "-serial", g_strdup("chardev:console"));
+}
+
+char **vm_command_build(const struct vm_config *config, int control_fd,
+                        int qmp_fd)
+{
+    GPtrArray *argv = g_ptr_array_new();
+
+    add(argv, config->qemu);
+    add_machine(argv, config);
+    add_kernel(argv, config);
+    if (config->image->rootfs)
+        add_rootfs(argv, config);
+    add_channels(argv, config, control_fd, qmp_fd);
+    if (config->network_fd >= 0) {
+        add2(argv, "-netdev",
+             g_strdup_printf("stream,id=net0,server=off,addr.type=fd,"
+                             "addr.str=%d",
+                             config->network_fd));
+        add2(argv, "-device", g_strdup("virtio-net-pci,netdev=net0,romfile="));
+    }
+    g_ptr_array_add(argv, NULL);
+    return (char **)g_ptr_array_free(argv, FALSE);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ambient - see ambient.h.
+ */
+#include "interceptor/engine/ambient.h"
+
+#include <errno.h>
+
+#include "common/fd.h"
+#include "common/log.h"
+#include "interceptor/sys/clock.h"
+#include "interceptor/engine/limits.h"
+#include "interceptor/engine/steps.h"
+#include "interceptor/sys/sys.h"
+#include "interceptor/report/verify.h"
+
+enum {
+    MOST_CHANGES = 10000, /* of a step that goes on */
+    SPLIT_PART = 8,       /* of the limit: with less, a split gains nothing */
+};
+
+bool ambient_is_open(const struct ic *ic)
+{
+    return ic->wal.step && ic->wal.step->type == IC_STEP_AMBIENT;
+}
+
+/* ---- going on ------------------------------------------------------------ */
+
+static bool may_go_on(const struct ic *ic, const struct ic_step_info *info)
+{
+    const struct wal *wal = &ic->wal;
+
+    return ambient_is_open(ic) && wal->step->knows_created &&
+           !wal->step->unprotected && info->affected <= MOST_CHANGES &&
+           wal->step->records <= MOST_CHANGES &&
+           capture_copied(wal) <= wal->limit / 2;
+}
+
+void ambient_put_down(struct ic *ic, const struct ic_step_info *info,
+                      int64_t size)
+{
+    struct ambient_rest *rest = &ic->ambient_rest;
+
+    ambient_forget(ic);
+    rest->whole = false;
+    if (!may_go_on(ic, info)) {
+        if (ic->wal.pack)
+            packer_add(ic->packer, ic->wal.blobs, ic->wal.sync);
+        capture_clear(&ic->wal);
+        return;
+    }
+    rest->wal = ic->wal;
+    rest->size = size;
+    ic->wal = (struct wal){ .dir = -1, .blobs = -1 };
+}
+
+void ambient_forget(struct ic *ic)
+{
+    struct wal *wal = &ic->ambient_rest.wal;
+
+    if (!wal->step)
+        return;
+    if (wal->pack && ic->log && undo_log_has(ic->log, wal->step->id))
+        packer_add(ic->packer, wal->blobs, wal->sync);
+    capture_clear(wal);
+}
+
+/* Is it as the step left it, as far as the step's record tells? */
+static bool is_as_left(struct ic *ic, int64_t id)
+{
+    fd_auto int dir = undo_log_open_step(ic->log, id);
+    g_autoptr(step_auto) step = NULL;
+    g_autoptr(GPtrArray) edited = NULL;
+
+    if (dir < 0 || step_load(dir, undo_log_alias, ic->log, &step) < 0 ||
+        step->damaged)
+        return false;
+    edited = verify_step(ic->log, step, ic->root->fd);
+    return edited && edited->len == 0;
+}
+
+/* Nothing took a place in the log's order since: no step, no edit from outside,
+ * no rollback. */
+static bool is_newest(struct ic *ic, const struct step *step,
+                      struct undo_log_entry *ret_entry)
+{
+    size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+
+    if (count == 0 || entries[count - 1].id != step->id ||
+        entries[count - 1].seq != step->seq ||
+        undo_log_last_seq(ic->log) != step->seq)
+        return false;
+    *ret_entry = entries[count - 1];
+    return true;
+}
+
+/* Of the step's record, what the commit added goes. */
+static int reopen(struct ic *ic, const struct undo_log_entry *entry)
+{
+    struct ambient_rest *rest = &ic->ambient_rest;
+    int rc = undo_log_reopen(ic->log, entry->id), back;
+
+    if (rc < 0)
+        return rc;
+    durable_forget(ic);
+    rc = journal_truncate(rest->wal.step->journal, rest->size);
+    if (rc == 0)
+        return 0;
+    back = undo_log_commit(ic->log, entry);
+    return back < 0 ? back : rc;
+}
+
+int ambient_resume(struct ic *ic)
+{
+    struct wal *wal = &ic->ambient_rest.wal;
+    struct undo_log_entry entry;
+
+    if (!wal->step)
+        return 0;
+    if (ic->broken || !is_newest(ic, wal->step, &entry) ||
+        !is_as_left(ic, entry.id) || reopen(ic, &entry) < 0) {
+        ambient_forget(ic);
+        return 0;
+    }
+    ic->wal = *wal;
+    *wal = (struct wal){ .dir = -1, .blobs = -1 };
+    ic->wal.limit = limits_of_step(ic);
+    ic->wal.sync = atomic_load(&ic->durable.power);
+    g_ptr_array_set_size(ic->unkept, 0);
+    atomic_store(&ic->epoch, ic->wal.epoch);
+    return 1;
+}
+
+/* ---- ending -------------------------------------------------------------- */
+
+gboolean ambient_close_locked(struct ic *ic, GError **error)
+{
+    return !ambient_is_open(ic) || steps_commit_locked(ic, -1, NULL, error);
+}
+
+void ambient_close_quiet(struct ic *ic)
+{
+    g_autoptr(GError) error = NULL;
+
+    pthread_rwlock_wrlock(&ic->gate);
+    if (clock_ms() - atomic_load(&ic->last_change_ms) >=
+            (int64_t)ic->ambient_ms &&
+        !ambient_close_locked(ic, &error))
+        log_error(LOG_UNDO, "%s", error->message);
+    pthread_rwlock_unlock(&ic->gate);
+}
+
+bool ambient_can_split(const struct ic *ic)
+{
+    return ambient_is_open(ic) && !ic->ambient_rest.whole &&
+           ic->wal.before > ic->wal.limit / SPLIT_PART;
+}
+
+/* 0: there is no step. */
+static int64_t newest_seq(struct ic *ic)
+{
+    size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+
+    return count > 0 ? entries[count - 1].seq : 0;
+}
+
+bool ambient_split(struct ic *ic, ssize_t rc)
+{
+    g_autoptr(GError) error = NULL;
+
+    if (rc != -EXFULL)
+        return false;
+    pthread_rwlock_wrlock(&ic->gate);
+    if (ambient_can_split(ic)) {
+        int64_t seq = newest_seq(ic);
+
+        if (!ambient_close_locked(ic, &error))
+            log_warn(LOG_UNDO, "%s", error->message);
+        /* It held nothing but what this change wants: it would again. */
+        ic->ambient_rest.whole = newest_seq(ic) == seq;
+    }
+    ambient_forget(ic);
+    pthread_rwlock_unlock(&ic->gate);
+    return true;
+}

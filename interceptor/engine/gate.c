@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * gate - see engine.h: what each change passes before it begins.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "interceptor/sys/clock.h"
+#include "interceptor/engine/engine.h"
+#include "interceptor/engine/ambient.h"
+#include "interceptor/engine/limits.h"
+#include "interceptor/engine/redo.h"
+#include "interceptor/engine/steps.h"
+
+void engine_init_gate(struct ic *ic)
+{
+    pthread_rwlockattr_t attr;
+
+    pthread_rwlockattr_init(&attr);
+    pthread_rwlockattr_setkind_np(&attr,
+                                  PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&ic->gate, &attr);
+    pthread_rwlockattr_destroy(&attr);
+}
+
+/* Read-lock the gate when nothing but a rollback stands against changes. */
+static int pass_gate(struct ic *ic)
+{
+    for (;;) {
+        int rc = parking_holds(&ic->parking) ? parking_pass(&ic->parking) : 0;
+
+        if (rc < 0)
+            return rc;
+        pthread_rwlock_rdlock(&ic->gate);
+        /* Who asks for a decision drains the gate before it says so: whoever
+         * gets in after that sees the hold here. */
+        if (!(parking_holds(&ic->parking) & ~(unsigned)PARKING_ROLLBACK))
+            return 0;
+        pthread_rwlock_unlock(&ic->gate);
+    }
+}
+
+static void note_change(struct ic *ic)
+{
+    int64_t now = clock_ms();
+
+    /* Stored only when it moves, so that writers do not share the line. */
+    if (atomic_load_explicit(&ic->last_change_ms, memory_order_relaxed) != now)
+        atomic_store_explicit(&ic->last_change_ms, now, memory_order_relaxed);
+}
+
+bool engine_is_mounted(const struct ic *ic, const struct ic_inode *inode)
+{
+    return ic->undo_dir && (inode->dev != ic->dev || inode->other_mount);
+}
+
+/* The client sees no more than the error. */
+static void tell_mounted(struct ic *ic)
+{
+    if (!atomic_exchange(&ic->told_mounted, true))
+        events_warn(ic->events,
+                    "a change was refused as on a read-only file system: the "
+                    "undo log is for one file system, so what is mounted below "
+                    "%s, subvolumes of btrfs there, and on overlayfs without "
+                    "xino=on the files of a lower layer can only be read",
+                    ic->share);
+}
+
+int engine_enter(struct ic *ic, struct ic_inode *inode)
+{
+    int rc;
+
+    if (ic->read_only)
+        return -EROFS;
+    /* The log cannot take its inodes; those of another filesystem have numbers
+     * that mean nothing here. */
+    if (engine_is_mounted(ic, inode)) {
+        tell_mounted(ic);
+        return -EROFS;
+    }
+    rc = pass_gate(ic);
+    /* A change that is refused shows, too, that a command is not at rest. */
+    note_change(ic);
+    if (rc < 0)
+        return rc;
+    rc = ic->broken ? ic->broken : inode_check(inode);
+    if (rc < 0)
+        pthread_rwlock_unlock(&ic->gate);
+    return rc;
+}
+
+void engine_leave(struct ic *ic)
+{
+    if (atomic_load_explicit(&ic->notes_leave, memory_order_relaxed))
+        atomic_store(&ic->last_leave_ms, clock_ms());
+    pthread_rwlock_unlock(&ic->gate);
+}
+
+bool engine_captures(struct ic *ic)
+{
+    return ic->log &&
+           !atomic_load_explicit(&ic->wal.unprotected, memory_order_acquire);
+}
+
+int engine_need_step(struct ic *ic)
+{
+    int rc;
+
+    if (!engine_captures(ic))
+        return 0;
+    rc = redo_drop_all(ic);
+    if (rc < 0)
+        return rc;
+    if (ic->wal.step)
+        return limits_check_step(ic);
+    rc = ambient_resume(ic);
+    if (rc != 0)
+        return MIN(rc, 0);
+    return steps_begin(ic, undo_log_least_id(ic->log) - 1, IC_STEP_AMBIENT,
+                       NULL);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * grants - see grants.h.
+ */
+#include "interceptor/engine/grants.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "interceptor/engine/engine.h"
+#include "interceptor/sys/sys.h"
+
+static int refuse_suid(struct ic *ic)
+{
+    if (!atomic_exchange(&ic->grants.told_suid, true))
+        events_warn(ic->events,
+                    "%s: a set-user-ID or set-group-ID bit, or a capability, "
+                    "of a file was refused, as it would give rights on this "
+                    "host to other users; --allow-suid allows them",
+                    ic->share);
+    return -EPERM;
+}
+
+static int refuse_device(struct ic *ic)
+{
+    if (!atomic_exchange(&ic->grants.told_device, true))
+        events_warn(ic->events,
+                    "%s: a device node was refused, as it would give rights on "
+                    "this host to other users; --allow-devices allows them",
+                    ic->share);
+    return -EPERM;
+}
+
+int grants_check_mode(struct ic *ic, mode_t mode)
+{
+    return S_ISREG(mode) && mode & (S_ISUID | S_ISGID) && !ic->grants.suid
+               ? refuse_suid(ic)
+               : 0;
+}
+
+int grants_check_node(struct ic *ic, mode_t mode, dev_t rdev)
+{
+    if (S_ISBLK(mode) || (S_ISCHR(mode) && rdev != 0))
+        return ic->grants.devices ? 0 : refuse_device(ic);
+    return grants_check_mode(ic, mode);
+}
+
+int grants_check_xattr(struct ic *ic, const char *name)
+{
+    return strcmp(name, "security.capability") == 0 && !ic->grants.suid
+               ? refuse_suid(ic)
+               : 0;
+}
+
+int grants_check_write(struct ic *ic, const struct ic_inode *inode)
+{
+    struct stat st;
+
+    /* Of who is not root the kernel takes the bits with the first write. */
+    if (ic->grants.suid || !ic->switch_ids || !S_ISREG(inode->type) ||
+        sys_stat_fd(inode->fd, &st) < 0)
+        return 0;
+    return grants_check_mode(ic, st.st_mode);
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * limits - see limits.h.
+ */
+#include "interceptor/engine/limits.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/statvfs.h>
+
+#include "common/errors.h"
+#include "common/json_bytes.h"
+#include "common/log.h"
+#include "interceptor/engine/ambient.h"
+#include "interceptor/engine/steps.h"
+
+static const struct ic_limits defaults = {
+    .max_log_size = INT64_C(1) << 30,
+    .max_single_step_size = INT64_C(200) << 20,
+    .max_step_count = 100,
+};
+
+enum {
+    MIN_FREE_PERCENT = 5,
+    /* Steps that hold less than this part of what is missing stay. */
+    WORTH_IT = 64,
+    /* Of what is free beyond min_free, the part that a step may take. */
+    FREE_PART = 4,
+};
+
+/* A step's limit is not raised by less. */
+#define LEAST_MORE (INT64_C(16) << 20)
+
+#define MIN_FREE_MOST (INT64_C(10) << 30)
+
+/* A disk is full when it has less than this, or than a part of it. */
+#define FULL_BYTES        (INT64_C(64) << 20)
+#define NEARLY_FULL_BYTES (INT64_C(1) << 30)
+enum { FULL_PART = 16 };
+
+/* To be freed at once for a change that found the disk full. */
+#define ROOM_BYTES (INT64_C(1) << 20)
+
+/* ---- setting ------------------------------------------------------------- */
+
+static int64_t choose(int64_t wanted, int64_t now, int64_t fallback)
+{
+    return wanted ? wanted : now ? now : fallback;
+}
+
+gboolean limits_set(struct ic *ic, const struct ic_limits *wanted,
+                    GError **error)
+{
+    struct ic_limits *limits = &ic->limits;
+
+    if (wanted->max_log_size < -1 || wanted->max_single_step_size < -1 ||
+        wanted->max_step_count < -1 || wanted->min_free < -1) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "a limit is a number of bytes or steps above 0, or "
+                            "-1 for none");
+        return FALSE;
+    }
+    if (wanted->max_log_size || wanted->max_single_step_size)
+        ic->default_limits = false;
+    limits->max_log_size = choose(wanted->max_log_size, limits->max_log_size,
+                                  defaults.max_log_size);
+    limits->max_single_step_size = choose(wanted->max_single_step_size,
+                                          limits->max_single_step_size,
+                                          defaults.max_single_step_size);
+    limits->max_step_count = choose(wanted->max_step_count,
+                                    limits->max_step_count,
+                                    defaults.max_step_count);
+    /* Its default depends on the filesystem. */
+    limits->min_free = choose(wanted->min_free, limits->min_free, 0);
+    return TRUE;
+}
+
+static int64_t min_free(const struct ic *ic, int64_t total)
+{
+    if (ic->limits.min_free)
+        return ic->limits.min_free;
+    return MIN(total / 100 * MIN_FREE_PERCENT, MIN_FREE_MOST);
+}
+
+/* ---- a step -------------------------------------------------------------- */
+
+/* A step that alone is too much for the log would push out all others and then
+ * itself; so the log's limit is one of the step, too. */
+int64_t limits_of_step(const struct ic *ic)
+{
+    int64_t step = ic->limits.max_single_step_size;
+    int64_t log = ic->limits.max_log_size;
+
+    if (step < 0 || log < 0)
+        return MAX(step, log) < 0 ? INT64_MAX : MAX(step, log);
+    return MIN(step, log);
+}
+
+/* What may be charged to the free disk in place of a limit, beside the excess
+ * that already is. */
+static int64_t free_share(struct ic *ic, int64_t excess)
+{
+    int64_t available, total;
+
+    if (!ic->default_limits || !ic->log ||
+        undo_log_free_bytes(ic->log, &available, &total) < 0)
+        return 0;
+    return MAX(0, (available + excess - min_free(ic, total)) / FREE_PART);
+}
+
+int64_t limits_of_redo(struct ic *ic)
+{
+    int64_t most = ic->limits.max_single_step_size;
+
+    return most < 0 ? most : most + free_share(ic, 0);
+}
+
+/* Let the open step copy more. False: it may not. */
+static bool extend(struct ic *ic)
+{
+    int64_t base = limits_of_step(ic);
+    int64_t excess = MAX(0, capture_copied(&ic->wal) - base);
+    int64_t share = base == INT64_MAX ? 0 : free_share(ic, excess);
+
+    if (base + share < ic->wal.limit + LEAST_MORE)
+        return false;
+    ic->wal.limit = base + share;
+    log_info(LOG_UNDO,
+             "step %" PRId64 " may copy up to %" PRId64
+             " bytes, since the disk has room",
+             ic->wal.step->id, (int64_t)ic->wal.limit);
+    return true;
+}
+
+int limits_check_step(struct ic *ic)
+{
+    ic->wal.before = capture_copied(&ic->wal);
+    if (ic->wal.before <= ic->wal.limit)
+        return 0;
+    if (!ambient_can_split(ic) && extend(ic))
+        return 0;
+    return limits_unprotect(ic, 0, 0);
+}
+
+/* "64.0 KiB". A new string; g_format_size() has no-break spaces. */
+static char *format_size(int64_t bytes)
+{
+    static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+    double size = (double)bytes;
+    size_t unit = 0;
+
+    while (size >= 1024 && unit + 1 < G_N_ELEMENTS(units)) {
+        size /= 1024;
+        unit++;
+    }
+    return g_strdup_printf("%.*f %s", unit > 0, size, units[unit]);
+}
+
+/* ino: of the file that was too much; 0: it was the record of the step. */
+static void tell_unprotected(struct ic *ic, int64_t bytes, uint64_t ino,
+                             int64_t size)
+{
+    struct step *step = ic->wal.step;
+    struct step_inode *inode = ino ? step_find_inode(step, ino) : NULL;
+    g_autofree char *path = inode ? step_path_before(step, inode, NULL) : NULL;
+    g_autofree char *shown = path ? g_utf8_make_valid(path, -1) : NULL;
+    g_autofree char *limit = format_size(ic->wal.limit);
+    g_autofree char *file = format_size(size);
+    g_autofree char *text = g_strdup_printf(
+        "step %" PRId64 " exceeded the limit of %s%s%s%s%s%s: it and older "
+        "steps cannot be undone; newer ones can",
+        step->id, limit, shown ? " at " : "", shown ? shown : "",
+        shown ? " (" : "", shown ? file : "", shown ? ")" : "");
+    json_t *payload = json_pack(
+        "{s:s, s:s, s:I, s:I, s:I}", "message", text, "code",
+        "step_unprotected", "step_id", (json_int_t)step->id, "bytes",
+        (json_int_t)bytes, "limit", (json_int_t)ic->wal.limit);
+
+    if (path) {
+        json_object_set_new(payload, "path", json_bytes_path(path));
+        json_object_set_new(payload, "size", json_integer(size));
+    }
+    log_warn(LOG_UNDO, "%s", text);
+    events_send(ic->events, "event.warning", payload);
+}
+
+int limits_unprotect(struct ic *ic, uint64_t ino, int64_t size)
+{
+    int64_t bytes = capture_copied(&ic->wal);
+    int rc;
+
+    if (atomic_load(&ic->wal.unprotected))
+        return 0;
+    if (ambient_can_split(ic) || extend(ic))
+        return -EXFULL;
+    rc = step_record_unprotected(ic->wal.step, bytes);
+    if (rc == 0)
+        rc = durable_check_now(ic);
+    if (rc < 0)
+        return rc;
+    atomic_store(&ic->wal.unprotected, true);
+    tell_unprotected(ic, bytes, ino, size);
+    return 0;
+}
+
+int limits_unprotect_unlocked(struct ic *ic, uint64_t ino, int64_t size)
+{
+    int rc;
+
+    pthread_mutex_lock(&ic->names);
+    rc = limits_unprotect(ic, ino, size);
+    pthread_mutex_unlock(&ic->names);
+    return rc;
+}
+
+/* ---- forgetting ---------------------------------------------------------- */
+
+/* Why, and which. */
+struct eviction {
+    const char *reason;
+    json_t *ids;
+    int64_t bytes;
+};
+
+static bool evict(struct ic *ic, struct eviction *eviction, const char *reason)
+{
+    struct undo_log_entry entry;
+    int rc = undo_log_evict(ic->log, &entry);
+
+    if (rc < 0) {
+        if (rc != -ENOENT)
+            log_warn(LOG_UNDO, "forgetting the oldest step: %s",
+                     g_strerror(-rc));
+        return false;
+    }
+    if (!eviction->ids)
+        eviction->ids = json_array();
+    json_array_append_new(eviction->ids, json_integer(entry.id));
+    eviction->reason = reason;
+    eviction->bytes += entry.copied + entry.moved;
+    return true;
+}
+
+static void tell(struct ic *ic, struct eviction *eviction)
+{
+    size_t count = json_array_size(eviction->ids);
+    g_autofree char *text = NULL;
+
+    if (count == 0)
+        return;
+    text = g_strdup_printf(
+        "the undo log is over its limits (%s): the oldest %zu %s forgotten and "
+        "can no longer be undone",
+        eviction->reason, count, count == 1 ? "step was" : "steps were");
+    log_warn(LOG_UNDO, "%s", text);
+    events_send(ic->events, "event.warning",
+                json_pack("{s:s, s:s, s:s, s:o, s:I}", "message", text, "code",
+                          "steps_evicted", "reason", eviction->reason,
+                          "step_ids", eviction->ids, "bytes",
+                          (json_int_t)eviction->bytes));
+}
+
+/* Bytes that all steps copied, of each no more than what is not charged to the
+ * free disk; *ret_held: all of it, with what they moved, but for the newest. */
+static int64_t sum(struct ic *ic, int64_t *ret_held)
+{
+    size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+    int64_t most = ic->default_limits ? limits_of_step(ic) : INT64_MAX;
+    int64_t copied = 0;
+
+    *ret_held = 0;
+    for (size_t i = 0; i < count; i++) {
+        copied += MIN(entries[i].copied, most);
+        if (i + 1 < count)
+            *ret_held += entries[i].copied + entries[i].moved;
+    }
+    return copied;
+}
+
+static void measure_all(struct ic *ic)
+{
+    size_t count;
+
+    undo_log_entries(ic->log, &count);
+    for (size_t i = 0; i < count; i++)
+        undo_log_measure(ic->log, i);
+}
+
+static size_t count_steps(struct ic *ic)
+{
+    size_t count;
+
+    undo_log_entries(ic->log, &count);
+    return count;
+}
+
+/* Commands and ambient steps are counted by themselves, lest a background
+ * program push commands out. */
+static bool are_too_many(struct ic *ic, int64_t most)
+{
+    size_t count;
+    const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
+    int64_t ambient = 0;
+
+    for (size_t i = 0; i < count; i++)
+        ambient += entries[i].id < 0;
+    return most >= 0 && MAX(ambient, (int64_t)count - ambient) > most;
+}
+
+static void apply_size(struct ic *ic, struct eviction *eviction)
+{
+    int64_t most = ic->limits.max_log_size, held;
+
+    if (most < 0 || sum(ic, &held) <= most)
+        return;
+    measure_all(ic); /* what was compressed meanwhile is smaller */
+    while (sum(ic, &held) > most && evict(ic, eviction, "max_log_size"))
+        ;
+}
+
+static void apply_free(struct ic *ic, struct eviction *eviction)
+{
+    int64_t available, total, held;
+
+    if (ic->limits.min_free < 0)
+        return;
+    while (count_steps(ic) > 1 &&
+           undo_log_free_bytes(ic->log, &available, &total) == 0) {
+        int64_t missing = min_free(ic, total) - available;
+
+        sum(ic, &held);
+        if (missing <= 0 || held < missing / WORTH_IT ||
+            !evict(ic, eviction, "min_free"))
+            break;
+    }
+}
+
+void limits_apply_locked(struct ic *ic)
+{
+    int64_t most = ic->limits.max_step_count;
+    struct eviction eviction = { 0 };
+
+    while (are_too_many(ic, most) && evict(ic, &eviction, "max_step_count"))
+        ;
+    apply_size(ic, &eviction);
+    apply_free(ic, &eviction);
+    tell(ic, &eviction);
+    if (!ic->broken)
+        undo_log_maybe_compact(ic->log);
+}
+
+/* ---- a full disk --------------------------------------------------------- */
+
+static int free_bytes(struct ic *ic, int64_t *ret_available, int64_t *ret_total)
+{
+    struct statvfs st;
+
+    if (ic->log)
+        return undo_log_free_bytes(ic->log, ret_available, ret_total);
+    if (fstatvfs(ic->root->fd, &st) != 0)
+        return -errno;
+    *ret_available = (int64_t)(st.f_bavail * st.f_frsize);
+    *ret_total = (int64_t)(st.f_blocks * st.f_frsize);
+    return 0;
+}
+
+/* Not so if a quota of something else is used up, or if one change alone asks
+ * for more than there can be: then nothing would be won. */
+static bool is_full(struct ic *ic, ssize_t rc)
+{
+    int64_t available, total;
+
+    if (rc == -EDQUOT)
+        return true;
+    return free_bytes(ic, &available, &total) == 0 &&
+           available < MIN(FULL_BYTES, total / FULL_PART);
+}
+
+bool limits_is_nearly_full(struct ic *ic)
+{
+    int64_t available, total;
+
+    return free_bytes(ic, &available, &total) == 0 &&
+           available < MIN(NEARLY_FULL_BYTES, total / FULL_PART);
+}
+
+/* Never the newest step, nor steps that hold too little to make a difference:
+ * they would be gone, and the disk still full. */
+bool limits_make_room_locked(struct ic *ic, ssize_t rc)
+{
+    struct eviction eviction = { 0 };
+    int64_t freed = 0, held;
+
+    if ((rc != -ENOSPC && rc != -EDQUOT) || !ic->log || !is_full(ic, rc))
+        return false;
+    if (steps_drop_kept_locked(ic))
+        freed = ROOM_BYTES;
+    sum(ic, &held);
+    while (held >= ROOM_BYTES && freed + eviction.bytes < ROOM_BYTES &&
+           count_steps(ic) > 1 && evict(ic, &eviction, "disk_full"))
+        ;
+    freed += eviction.bytes;
+    tell(ic, &eviction);
+    if (freed > 0)
+        undo_log_drain_trash(ic->log);
+    return freed > 0;
+}
+
+bool limits_make_room(struct ic *ic, ssize_t rc)
+{
+    bool again;
+
+    if (durable_again(ic, rc) || ambient_split(ic, rc))
+        return true;
+    if (rc != -ENOSPC && rc != -EDQUOT)
+        return false;
+    if (!ic->undo_dir)
+        return is_full(ic, rc) && inode_table_wait_freed(ic->inodes);
+    pthread_rwlock_wrlock(&ic->gate);
+    again = limits_make_room_locked(ic, rc);
+    pthread_rwlock_unlock(&ic->gate);
+    return again;
+}
+
+bool limits_make_room_to_remove(struct ic *ic, ssize_t rc)
+{
+    bool again;
+
+    if (limits_make_room(ic, rc))
+        return true;
+    if (rc != -ENOSPC && rc != -EDQUOT)
+        return false;
+    pthread_rwlock_wrlock(&ic->gate);
+    again = ic->log && is_full(ic, rc) && undo_log_release_reserve(ic->log);
+    pthread_rwlock_unlock(&ic->gate);
+    return again;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * rollback_keep - what a rollback keeps of other processes' work, and where.
+ *
+ * A forced rollback, and one that asks no one (an aborted or interrupted step),
+ * puts aside or overwrites what other processes have put in the place of the
+ * step's files. That goes to the redo, if there will be one; else to the step's
+ * own blobs/, and the step's folder to damaged/.
+ */
+#ifndef INTERCEPTOR_ENGINE_ROLLBACK_KEEP_H
+#define INTERCEPTOR_ENGINE_ROLLBACK_KEEP_H
+
+#include "interceptor/engine/redo.h"
+#include "interceptor/restore/restore.h"
+
+struct rollback_keep {
+    bool precious; /* what is put aside may be another process's */
+    bool marked;   /* an earlier try knew of such edits */
+    int keep;      /* the blobs/ for it where no caller forced it; -1: none */
+};
+
+/* Before restore_run(): tell the restore what to keep. flags: RESTORE_*,
+ * ROLLBACK_*; blobs: of the step (borrowed). 0 or -errno. */
+int rollback_keep_prepare(struct ic *ic, const struct step *step, int dir,
+                          unsigned flags, struct restore *restore,
+                          const struct redo_target *target, int blobs,
+                          struct rollback_keep *keep);
+
+/* Return whether the redo's folder has what must be kept while there can be no
+ * redo: it goes to damaged/ with the step's. */
+bool rollback_keeps_redo(const struct rollback_keep *keep, unsigned flags,
+                         const struct restore *restore,
+                         const struct redo_target *target);
+
+/* Return whether the log alone holds what another process wrote, or an inode
+ * that was not put back: lines of the record are missing then, or its folder is
+ * lost (restore_lost.h). What cannot be looked at may be that. */
+bool rollback_has_rest(struct step *step, int blobs);
+
+/* Put the step's folder aside: removing it would destroy the only copy of
+ * something. restore: NULL if an earlier process restored it; result (may be
+ * NULL): for warnings. 0 or -errno. */
+int rollback_keep_rest(struct ic *ic, const struct step *step,
+                       const struct restore *restore,
+                       struct ic_rollback_result *result);
+
+#endif

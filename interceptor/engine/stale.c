@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stale - see stale.h.
+ */
+#include "interceptor/engine/stale.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "common/fd.h"
+#include "interceptor/engine/engine.h"
+#include "interceptor/sys/sys.h"
+
+static void clear_item(gpointer data)
+{
+    struct ic_stale *item = data;
+
+    g_free((char *)item->name);
+}
+
+static GArray *new_list(void)
+{
+    GArray *list = g_array_new(FALSE, FALSE, sizeof(struct ic_stale));
+
+    g_array_set_clear_func(list, clear_item);
+    return list;
+}
+
+void stale_init(struct stale *stale)
+{
+    pthread_rwlock_init(&stale->lock, NULL);
+    stale->list = new_list();
+}
+
+void stale_clear(struct stale *stale)
+{
+    g_array_unref(stale->list);
+    pthread_rwlock_destroy(&stale->lock);
+}
+
+void ic_set_stale(struct ic *ic,
+                  void (*tell)(const struct ic_stale *list, size_t n, bool wait,
+                               void *opaque),
+                  void *opaque)
+{
+    pthread_rwlock_wrlock(&ic->stale.lock);
+    ic->stale.tell = tell;
+    ic->stale.opaque = opaque;
+    pthread_rwlock_unlock(&ic->stale.lock);
+}
+
+bool stale_is_wanted(struct ic *ic)
+{
+    bool wanted;
+
+    pthread_rwlock_rdlock(&ic->stale.lock);
+    wanted = ic->stale.tell != NULL;
+    pthread_rwlock_unlock(&ic->stale.lock);
+    return wanted;
+}
+
+static void tell(struct ic *ic, const GArray *list, bool wait)
+{
+    struct stale *stale = &ic->stale;
+
+    pthread_rwlock_rdlock(&stale->lock);
+    if (stale->tell && list->len > 0)
+        stale->tell((const struct ic_stale *)(const void *)list->data,
+                    list->len, wait, stale->opaque);
+    pthread_rwlock_unlock(&stale->lock);
+}
+
+/* ---- what a rollback changed --------------------------------------------- */
+
+static void mark_entry(struct ic *ic, const struct survey_entry *entry)
+{
+    struct ic_inode *inode = inode_table_find(ic->inodes, ic->dev,
+                                              entry->st.st_ino);
+
+    if (inode)
+        inode_note_suspect(inode);
+    ic_inode_unhold(inode);
+}
+
+static void mark_entries(struct ic *ic, const GPtrArray *entries)
+{
+    for (guint i = 0; i < entries->len; i++)
+        mark_entry(ic, g_ptr_array_index(entries, i));
+}
+
+/* All that the step's names led to before, and what was below it: it may have
+ * been put aside. */
+static void mark_removed(struct ic *ic, const struct survey *survey)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, survey->bindings);
+    while (g_hash_table_iter_next(&iter, NULL, &value))
+        mark_entry(ic, value);
+    mark_entries(ic, survey->created);
+    mark_entries(ic, survey->foreign);
+}
+
+static struct ic_inode *find_now(struct ic *ic, const struct step_inode *inode)
+{
+    return inode_table_find(ic->inodes, ic->dev,
+                            inode->flags & STEP_RETIRED ? inode->now
+                                                        : inode->ino);
+}
+
+static uint64_t tag_now(struct ic *ic, const struct step_inode *step_inode)
+{
+    struct ic_inode *inode = find_now(ic, step_inode);
+    uint64_t tag = inode ? ic_inode_tag(inode) : 0;
+
+    ic_inode_unhold(inode);
+    return tag;
+}
+
+/* The inode that the name led to before, if it is in the share no more. */
+static uint64_t removed_tag(struct ic *ic, const struct survey_entry *entry)
+{
+    struct ic_inode *inode = entry && !S_ISDIR(entry->st.st_mode)
+                                 ? inode_table_find(ic->inodes, ic->dev,
+                                                    entry->st.st_ino)
+                                 : NULL;
+    uint64_t tag = inode && inode_is_gone(inode) ? ic_inode_tag(inode) : 0;
+
+    ic_inode_unhold(inode);
+    return tag;
+}
+
+static void add_names(struct ic *ic, const struct step *step,
+                      const struct survey *survey)
+{
+    GHashTableIter iter;
+    gpointer key;
+
+    g_hash_table_iter_init(&iter, step->bindings);
+    while (g_hash_table_iter_next(&iter, &key, NULL)) {
+        const struct step_binding *binding = key;
+        struct ic_stale item = { .dir = tag_now(ic, binding->dir) };
+
+        if (item.dir == 0)
+            continue;
+        item.name = g_strdup(binding->name);
+        item.inode = survey ? removed_tag(ic, g_hash_table_lookup(
+                                                  survey->bindings, binding))
+                            : 0;
+        item.removed = item.inode != 0;
+        g_array_append_val(ic->stale.list, item);
+    }
+}
+
+static void add_inode(struct ic *ic, const struct step_inode *inode)
+{
+    struct ic_stale item = { 0 };
+
+    if (inode->flags & (STEP_DATA | STEP_META))
+        item.inode = tag_now(ic, inode);
+    if (item.inode != 0)
+        g_array_append_val(ic->stale.list, item);
+}
+
+static void add_inodes(struct ic *ic, const struct step *step)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value))
+        add_inode(ic, value);
+    for (guint i = 0; i < step->retired->len; i++)
+        add_inode(ic, g_ptr_array_index(step->retired, i));
+}
+
+void stale_gather(struct ic *ic, const struct step *step,
+                  const struct survey *survey)
+{
+    if (survey)
+        mark_removed(ic, survey);
+    if (!stale_is_wanted(ic))
+        return;
+    add_names(ic, step, survey);
+    add_inodes(ic, step);
+}
+
+GArray *stale_take(struct ic *ic)
+{
+    GArray *list = ic->stale.list;
+
+    if (list->len == 0)
+        return NULL;
+    ic->stale.list = new_list();
+    return list;
+}
+
+void stale_tell(struct ic *ic, GArray *list)
+{
+    if (!list)
+        return;
+    tell(ic, list, true);
+    g_array_unref(list);
+}
+
+/* ---- what other processes changed ---------------------------------------- */
+
+/* Open the folder of a path, and tell its last part. An fd or -errno. */
+static int open_folder(struct ic *ic, const char *path, const char **ret_name)
+{
+    enum { FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW };
+    fd_auto int at = sys_openat(ic->root->fd, ".", FLAGS, 0);
+    const char *slash;
+
+    for (; at >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
+        g_autofree char *name = g_strndup(path, (size_t)(slash - path));
+        int next = sys_openat(at, name, FLAGS, 0);
+
+        fd_close(&at);
+        at = next;
+    }
+    *ret_name = path;
+    return fd_steal(&at);
+}
+
+static struct ic_inode *find_known(struct ic *ic, const struct stat *st)
+{
+    return st->st_dev == ic->dev
+               ? inode_table_find(ic->inodes, st->st_dev, st->st_ino)
+               : NULL;
+}
+
+/* What the name leads to now, or what it led to when it was last seen. */
+static void fill_inode(struct ic *ic, const struct ic_inode *dir, int dirfd,
+                       struct ic_stale *item)
+{
+    struct ic_inode *inode;
+    struct stat st;
+
+    if (sys_stat_name(dirfd, item->name, &st) == 0) {
+        inode = find_known(ic, &st);
+    } else {
+        inode = inode_table_find_at(ic->inodes, dir, item->name);
+        item->removed = inode && inode_is_gone(inode) && !S_ISDIR(inode->type);
+        if (!item->removed)
+            g_clear_pointer(&inode, ic_inode_unhold);
+    }
+    item->inode = inode ? ic_inode_tag(inode) : 0;
+    ic_inode_unhold(inode);
+}
+
+static void add_path(struct ic *ic, const char *path, GArray *list)
+{
+    struct ic_stale item = { .inode = ic_inode_tag(ic->root) };
+    fd_auto int fd = -1;
+    struct ic_inode *dir;
+    const char *name;
+    struct stat st;
+
+    if (strcmp(path, ".") == 0) {
+        g_array_append_val(list, item);
+        return;
+    }
+    fd = open_folder(ic, path, &name);
+    dir = fd >= 0 && sys_stat_fd(fd, &st) == 0 ? find_known(ic, &st) : NULL;
+    item.dir = dir ? ic_inode_tag(dir) : 0;
+    if (item.dir != 0) {
+        item.name = g_strdup(name);
+        fill_inode(ic, dir, fd, &item);
+        g_array_append_val(list, item);
+    }
+    ic_inode_unhold(dir);
+}
+
+void stale_tell_paths(struct ic *ic, GPtrArray *paths, bool wait)
+{
+    g_autoptr(GArray) list = new_list();
+
+    for (guint i = 0; i < paths->len; i++)
+        add_path(ic, g_ptr_array_index(paths, i), list);
+    tell(ic, list, wait);
+}
+
+void stale_tell_path(struct ic *ic, const char *path)
+{
+    g_autoptr(GPtrArray) paths = g_ptr_array_new();
+
+    if (!stale_is_wanted(ic))
+        return;
+    g_ptr_array_add(paths, (char *)path);
+    stale_tell_paths(ic, paths, true);
+}

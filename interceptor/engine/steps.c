@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * steps - see steps.h.
+ *
+ * All functions named *_locked need the gate write-locked.
+ */
+#include "interceptor/engine/steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "interceptor/engine/ambient.h"
+#include "interceptor/sys/clock.h"
+#include "interceptor/engine/configure.h"
+#include "interceptor/engine/limits.h"
+#include "interceptor/report/net_effect.h"
+#include "interceptor/engine/outside_note.h"
+#include "interceptor/log/post_state.h"
+#include "interceptor/report/post_survey.h"
+#include "interceptor/report/report.h"
+#include "interceptor/sys/sys.h"
+#include "interceptor/report/verify.h"
+
+gboolean steps_fail(GError **error, int code, const char *what, int rc)
+{
+    g_set_error(error, STEPBACK_ERROR, code, "%s: %s", what, g_strerror(-rc));
+    return FALSE;
+}
+
+static bool is_full(int rc)
+{
+    return rc == -ENOSPC || rc == -EDQUOT;
+}
+
+/* ---- the open step ------------------------------------------------------- */
+
+static int begin(struct ic *ic, int64_t id, enum ic_step_type type,
+                 const char *command)
+{
+    struct wal *wal = &ic->wal;
+    int rc = undo_log_create_wal(ic->log, &wal->dir);
+
+    if (rc < 0)
+        return rc;
+    wal->step = step_new(id, undo_log_next_seq(ic->log), type, command,
+                         ic->root->ino);
+    g_ptr_array_set_size(ic->unkept, 0);
+    folder_mark_copy(&wal->step->folder, &ic->folder);
+    wal->step->knows_created = true;
+    wal->inodes = ic->inodes;
+    wal->root = ic->root->fd;
+    wal->held = ic->held;
+    wal->epoch = ++ic->last_epoch;
+    wal->limit = limits_of_step(ic);
+    wal->sync = atomic_load(&ic->durable.power);
+    wal->blobs = sys_openat(wal->dir, STEP_BLOBS, O_RDONLY | O_DIRECTORY, 0);
+    rc = wal->blobs < 0 ? wal->blobs
+                        : step_create_manifest(wal->step, wal->dir);
+    if (rc < 0) {
+        capture_clear(wal);
+        undo_log_remove_begun(ic->log);
+        return rc;
+    }
+    atomic_store(&ic->epoch, wal->epoch);
+    return 0;
+}
+
+int steps_begin(struct ic *ic, int64_t id, enum ic_step_type type,
+                const char *command)
+{
+    int rc = begin(ic, id, type, command);
+
+    /* On a full disk, of what is kept for bad times: a step that removes things
+     * is the way out. */
+    if (is_full(rc)) {
+        undo_log_release_reserve(ic->log);
+        rc = begin(ic, id, type, command);
+    }
+    undo_log_take_reserve(ic->log); /* what of it there can be */
+    return rc;
+}
+
+/* Nothing was changed: the step leaves no trace but its id. */
+static gboolean drop_empty_locked(struct ic *ic, GError **error)
+{
+    int64_t id = ic->wal.step->id, seq = ic->wal.step->seq;
+    int rc;
+
+    if (ic->wal.step->records > 0)
+        verify_note_undone(ic->log, ic->wal.step, ic->root->fd, ic->wal.blobs);
+    journal_trim(ic->wal.step->journal); /* a full disk may need that room */
+    rc = undo_log_discard_wal(ic->log, id, seq, false);
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    capture_clear(&ic->wal);
+    return TRUE;
+}
+
+/* *ret_survey is NULL if what the step changed cannot be told. */
+static struct ic_step_info *make_info(struct ic *ic, int exit_code,
+                                      bool *ret_nothing,
+                                      struct survey **ret_survey)
+{
+    struct step *step = ic->wal.step;
+    g_autoptr(survey_auto) survey = NULL;
+    struct ic_step_info *info;
+    int rc = survey_make(step, ic->root->fd, true, &survey);
+
+    *ret_nothing = step->records == 0;
+    if (rc == 0) {
+        info = report_make(step, survey, ic->wal.blobs, false);
+        *ret_nothing |= !step->unprotected &&
+                        report_is_nothing(step, survey, info);
+        info->undoable = !*ret_nothing && !step->unprotected;
+        info->unchanged = info->undoable &&
+                          net_effect_is_none(step, survey, ic->wal.blobs,
+                                             ic->root->fd);
+    } else {
+        log_warn(LOG_UNDO,
+                 "step %" G_GINT64_FORMAT ": cannot tell what it changed: %s",
+                 step->id, g_strerror(-rc));
+        info = report_from_step(step);
+    }
+    info->exit_code = exit_code;
+    info->ended_us = g_get_real_time();
+    *ret_survey = g_steal_pointer(&survey);
+    return info;
+}
+
+bool steps_drop_kept_locked(struct ic *ic)
+{
+    struct wal *wal = &ic->wal;
+    int rc;
+
+    if (!wal->step || !wal->step->unprotected || wal->blobs < 0)
+        return false;
+    capture_close_blobs(wal);
+    rc = undo_log_drop_blobs(ic->log, wal->moved);
+    if (rc < 0) /* they go with the step */
+        log_warn(LOG_UNDO, "undo log: %s", g_strerror(-rc));
+    wal->moved = 0;
+    return rc == 0;
+}
+
+/* All of how the step leaves the tree, or nothing of it. */
+static int write_post(struct step *step, const struct survey *survey,
+                      json_t *end)
+{
+    int64_t size = journal_size(step->journal);
+    size_t count;
+    int rc = post_survey_write(step, survey, &count);
+
+    if (rc == 0)
+        json_object_set_new(end, "post", json_integer((json_int_t)count));
+    else
+        journal_truncate(step->journal, size);
+    return rc;
+}
+
+/* On a full disk the end goes without the list of what was changed, before it
+ * could not be written at all. */
+static int append_end(struct step *step, json_t *end)
+{
+    int rc = journal_append(step->journal, json_incref(end));
+
+    if (is_full(rc)) {
+        json_object_set_new(end, "changes", json_array());
+        rc = journal_append(step->journal, json_incref(end));
+    }
+    json_decref(end);
+    return rc;
+}
+
+/* How the step leaves the tree, then its end. A step whose state cannot be
+ * noted is committed all the same: it is undone unseen then. */
+static int write_end(struct ic *ic, const struct survey *survey,
+                     const struct ic_step_info *info, int64_t moved)
+{
+    struct step *step = ic->wal.step;
+    json_t *end = report_to_end_record(info);
+    int rc;
+
+    json_object_set_new(end, "moved", json_integer((json_int_t)moved));
+    if (!step->unprotected) {
+        rc = survey ? write_post(step, survey, end) : -ENODATA;
+        if (is_full(rc) && undo_log_release_reserve(ic->log))
+            rc = write_post(step, survey, end);
+        if (rc < 0)
+            log_warn(LOG_UNDO,
+                     "step %" G_GINT64_FORMAT
+                     ": its end cannot be noted, edits from outside will not "
+                     "be noticed: %s",
+                     step->id, g_strerror(-rc));
+    }
+    return append_end(step, end);
+}
+
+/* The end record, and the rename that commits. */
+static int write_commit(struct ic *ic, const struct survey *survey,
+                        const struct ic_step_info *info)
+{
+    struct step *step = ic->wal.step;
+    struct undo_log_entry entry = {
+        .id = step->id,
+        .seq = step->seq,
+        .moved = ic->wal.moved,
+        .unprotected = step->unprotected,
+        .unchanged = info->unchanged,
+    };
+    int rc = capture_seal(&ic->wal);
+
+    if (rc == 0)
+        rc = durable_sync_share(ic);
+    if (rc == 0)
+        rc = write_end(ic, survey, info, entry.moved);
+    if (rc == 0)
+        journal_trim(step->journal);
+    if (rc == 0)
+        rc = durable_sync_step(ic);
+    return rc < 0 ? rc : undo_log_commit(ic->log, &entry);
+}
+
+/* The log cannot be used: the step has an id, and that is all. */
+static void begin_unkept(struct ic *ic, int64_t id, enum ic_step_type type,
+                         const char *command)
+{
+    ic->wal.step = step_new(id, 0, type, command, ic->root->ino);
+    ic->last_id = id;
+}
+
+static void close_unkept(struct ic *ic, int exit_code,
+                         struct ic_step_info **ret_info)
+{
+    struct ic_step_info *info = report_from_step(ic->wal.step);
+
+    info->undoable = false;
+    info->exit_code = exit_code;
+    info->ended_us = g_get_real_time();
+    capture_clear(&ic->wal);
+    if (ret_info)
+        *ret_info = info;
+    else
+        ic_step_info_free(info);
+}
+
+static bool may_try_again(struct ic *ic, int rc)
+{
+    return (is_full(rc) && undo_log_release_reserve(ic->log)) ||
+           limits_make_room_locked(ic, rc);
+}
+
+gboolean steps_commit_locked(struct ic *ic, int exit_code,
+                             struct ic_step_info **ret_info, GError **error)
+{
+    int64_t id = ic->wal.step->id;
+    g_autoptr(survey_auto) survey = NULL;
+    struct ic_step_info *info;
+    gboolean ok = TRUE;
+    int64_t size = 0;
+    bool nothing;
+    int rc;
+
+    if (!ic->log) {
+        close_unkept(ic, exit_code, ret_info);
+        return TRUE;
+    }
+    info = make_info(ic, exit_code, &nothing, &survey);
+    if (survey)
+        outside_note_foreign(ic, survey, false);
+    atomic_store(&ic->epoch, 0);
+    steps_drop_kept_locked(ic);
+    if (nothing) {
+        ok = drop_empty_locked(ic, error);
+    } else {
+        size = journal_size(ic->wal.step->journal);
+        do
+            rc = write_commit(ic, survey, info);
+        while (may_try_again(ic, rc));
+        if (rc < 0) {
+            durable_forget(ic);
+            ok = steps_fail(error, ERROR_IO_ERROR, "committing the step", rc);
+        } else {
+            log_info(LOG_UNDO,
+                     "step %" G_GINT64_FORMAT " committed: %zu path%s", id,
+                     info->affected, info->affected == 1 ? "" : "s");
+            ambient_put_down(ic, info, size);
+            limits_apply_locked(ic);
+        }
+    }
+    undo_log_take_reserve(ic->log); /* if it was needed */
+    /* Still open, and so still undone if we end here. */
+    if (!ok)
+        atomic_store(&ic->epoch, ic->wal.epoch);
+    if (ok && ret_info)
+        *ret_info = info;
+    else
+        ic_step_info_free(info);
+    return ok;
+}
+
+void steps_close_at_exit(struct ic *ic)
+{
+    g_autoptr(GError) error = NULL;
+
+    if (ic->wal.step && !ambient_close_locked(ic, &error))
+        log_error(LOG_UNDO, "%s", error->message);
+    capture_clear(&ic->wal);
+    ambient_forget(ic);
+}
+
+/* ---- open and close ------------------------------------------------------ */
+
+gboolean steps_check_log(struct ic *ic, GError **error)
+{
+    if (ic->log)
+        return TRUE;
+    if (ic->closed_log) {
+        configure_set_version_error(ic, error);
+        return FALSE;
+    }
+    g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
+                "%s is served without an undo log", ic->share);
+    return FALSE;
+}
+
+gboolean steps_check_open(struct ic *ic, int64_t id, GError **error)
+{
+    if (ic->wal.step && !ambient_is_open(ic) && ic->wal.step->id == id)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                "step %" G_GINT64_FORMAT " is not open", id);
+    return FALSE;
+}
+
+gboolean steps_check_finished(struct ic *ic, GError **error)
+{
+    fd_auto int dir = ic->broken ? undo_log_open_wal(ic->log) : -1;
+    g_autoptr(step_auto) step = NULL;
+
+    if (!ic->broken)
+        return TRUE;
+    if (dir >= 0 && step_load_summary(dir, &step) == 0 &&
+        !folder_check(ic, step, true, error))
+        return FALSE;
+    g_set_error_literal(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                        "a step or a rollback did not come to its end; roll "
+                        "back (again) to finish it, or discard the undo log to "
+                        "give it up");
+    return FALSE;
+}
+
+gboolean steps_check_none(struct ic *ic, GError **error)
+{
+    if (!safeguard_check_none(ic, error))
+        return FALSE;
+    if (!ic->wal.step || ambient_is_open(ic))
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_STEP_ACTIVE,
+                "step %" G_GINT64_FORMAT " is open; wait until it is complete",
+                ic->wal.step->id);
+    return FALSE;
+}
+
+int64_t steps_last_id(struct ic *ic)
+{
+    return MAX(ic->log ? undo_log_last_id(ic->log) : 0, ic->last_id);
+}
+
+static gboolean open_locked(struct ic *ic, int64_t id, enum ic_step_type type,
+                            const char *command, GError **error)
+{
+    int rc;
+
+    if (!steps_check_none(ic, error))
+        return FALSE;
+    if (type != IC_STEP_COMMAND && type != IC_STEP_API) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "a step is of a command or of the API; ambient "
+                            "ones open by themselves");
+        return FALSE;
+    }
+    if (id <= steps_last_id(ic)) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "step ids rise: %" G_GINT64_FORMAT
+                    " was used already, the next is %" G_GINT64_FORMAT,
+                    id, steps_last_id(ic) + 1);
+        return FALSE;
+    }
+    if (id > STEP_MAX_NUMBER) { /* it could not be read back */
+        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                    "a step's id is at most %" G_GINT64_FORMAT,
+                    (gint64)STEP_MAX_NUMBER);
+        return FALSE;
+    }
+    if (!steps_check_finished(ic, error))
+        return FALSE;
+    if (!ic->log) {
+        begin_unkept(ic, id, type, command);
+        return TRUE;
+    }
+    if (!ambient_close_locked(ic, error))
+        return FALSE;
+    ambient_forget(ic);
+    do
+        rc = steps_begin(ic, id, type, command);
+    while (limits_make_room_locked(ic, rc));
+    return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "opening a step", rc);
+}
+
+gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
+                      const char *command, GError **error)
+{
+    gboolean ok;
+
+    watch_sync(ic->watch); /* what was before the step belongs before it */
+    pthread_rwlock_wrlock(&ic->gate);
+    ok = (ic->closed_log || steps_check_log(ic, error)) &&
+         open_locked(ic, id, type, command, error);
+    pthread_rwlock_unlock(&ic->gate);
+    return ok;
+}
+
+/* Late writes arrive after a command has ended (a flush on close, a child that
+ * is still exiting): wait until there were none for a while. */
+static void wait_quiet(struct ic *ic, unsigned quiet_ms, unsigned max_ms)
+{
+    int64_t start = clock_ms(), now = start;
+
+    while (now - start < (int64_t)max_ms) {
+        int64_t idle = now - MAX(atomic_load(&ic->last_change_ms), start);
+        int64_t left = (int64_t)quiet_ms - idle;
+
+        if (left <= 0)
+            return;
+        g_usleep((gulong)MIN(left, start + (int64_t)max_ms - now) * 1000);
+        now = clock_ms();
+    }
+}
+
+/* With the gate locked: can step id be closed? */
+static gboolean check_closable(struct ic *ic, int64_t id, GError **error)
+{
+    if (id > 0 && safeguard_denied_step(ic) == id)
+        return TRUE;
+    return steps_check_open(ic, id, error) &&
+           safeguard_check_decided(ic, error);
+}
+
+static gboolean close_locked(struct ic *ic, int64_t id, int exit_code,
+                             struct ic_step_info **ret_info, GError **error)
+{
+    if (!check_closable(ic, id, error))
+        return FALSE;
+    if (safeguard_denied_step(ic) == 0)
+        return steps_commit_locked(ic, exit_code, ret_info, error);
+    if (!safeguard_close_denied_locked(ic, ret_info, error))
+        return FALSE;
+    if (ret_info)
+        (*ret_info)->exit_code = exit_code;
+    return TRUE;
+}
+
+gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
+                       unsigned quiet_ms, unsigned max_ms,
+                       struct ic_step_info **ret_info, GError **error)
+{
+    GArray *stale;
+    gboolean ok;
+
+    pthread_rwlock_rdlock(&ic->gate);
+    ok = (ic->closed_log || steps_check_log(ic, error)) &&
+         check_closable(ic, id, error);
+    pthread_rwlock_unlock(&ic->gate);
+    if (!ok)
+        return FALSE;
+    wait_quiet(ic, quiet_ms, max_ms);
+    pthread_rwlock_wrlock(&ic->gate);
+    ok = close_locked(ic, id, exit_code, ret_info, error);
+    stale = stale_take(ic); /* of a denied step */
+    pthread_rwlock_unlock(&ic->gate);
+    stale_tell(ic, stale);
+    return ok;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * held - see held.h.
+ */
+#include "interceptor/inode/held.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <stdlib.h>
+
+#include "common/fd.h"
+#include "interceptor/inode/inode.h"
+#include "interceptor/log/step.h"
+#include "interceptor/sys/sys.h"
+#include "interceptor/sys/tree_walk.h"
+
+struct held_links {
+    pthread_mutex_t lock;
+    dev_t share_dev;
+    GHashTable *counts; /* owned uint64_t ino -> count */
+    struct inode_table *table;
+};
+
+struct held_links *held_links_new(dev_t share_dev)
+{
+    struct held_links *held = g_new0(struct held_links, 1);
+
+    pthread_mutex_init(&held->lock, NULL);
+    held->share_dev = share_dev;
+    held->counts = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                                         NULL);
+    return held;
+}
+
+void held_links_free(struct held_links *held)
+{
+    if (!held)
+        return;
+    g_hash_table_unref(held->counts);
+    pthread_mutex_destroy(&held->lock);
+    g_free(held);
+}
+
+void held_links_set_table(struct held_links *held, struct inode_table *table)
+{
+    held->table = table;
+}
+
+static int count_locked(struct held_links *held, uint64_t ino)
+{
+    return GPOINTER_TO_INT(g_hash_table_lookup(held->counts, &ino));
+}
+
+unsigned held_links_count(dev_t dev, ino_t ino, void *opaque)
+{
+    struct held_links *held = opaque;
+    int count;
+
+    if (dev != held->share_dev)
+        return 0;
+    pthread_mutex_lock(&held->lock);
+    count = count_locked(held, ino);
+    pthread_mutex_unlock(&held->lock);
+    return (unsigned)count;
+}
+
+void held_links_change(struct held_links *held, uint64_t ino, int delta)
+{
+    struct ic_inode *inode;
+    int count;
+
+    pthread_mutex_lock(&held->lock);
+    count = MAX(count_locked(held, ino) + delta, 0);
+    if (count > 0)
+        g_hash_table_insert(held->counts, g_memdup2(&ino, sizeof(ino)),
+                            GINT_TO_POINTER(count));
+    else
+        g_hash_table_remove(held->counts, &ino);
+    pthread_mutex_unlock(&held->lock);
+
+    inode = held->table ? inode_table_find(held->table, held->share_dev, ino)
+                        : NULL;
+    if (inode) {
+        atomic_store(&inode->log_links, (unsigned)count);
+        ic_inode_unhold(inode);
+    }
+}
+
+static int collect_entry(int dirfd, const struct dirent *entry, void *opaque)
+{
+    GArray *inos = opaque;
+    uint64_t ino;
+    struct stat st;
+    int rc = sys_stat_name(dirfd, entry->d_name, &st);
+
+    if (rc < 0)
+        return rc == -ENOENT ? TREE_SKIP : rc;
+    if (S_ISDIR(st.st_mode))
+        return TREE_ENTER;
+    ino = st.st_ino;
+    g_array_append_val(inos, ino);
+    return TREE_SKIP;
+}
+
+/* Given up is all or nothing: what could not be looked at stays and is given up
+ * another time, and a count that is one too high would hide the next file that
+ * gets this number. */
+int held_links_change_kept(struct held_links *held, int blobs, uint64_t ino,
+                           int delta)
+{
+    g_autoptr(GArray) inos = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    fd_auto int fd = blobs < 0
+                         ? -ENOENT
+                         : sys_openat(blobs, step_inode_blob(ino).text,
+                                      O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+    int rc = 0;
+
+    if (fd < 0 && fd != -ENOTDIR && fd != -ENOENT && fd != -ELOOP)
+        return fd;
+    g_array_append_val(inos, ino);
+    if (fd >= 0)
+        rc = tree_walk(fd, collect_entry, NULL, inos);
+    for (guint i = 0; (rc == 0 || delta > 0) && i < inos->len; i++)
+        held_links_change(held, g_array_index(inos, uint64_t, i), delta);
+    return rc;
+}
+
+struct change_all {
+    struct held_links *held;
+    int delta, rc;
+};
+
+static int change_kept(int blobs, const struct dirent *entry, void *opaque)
+{
+    struct change_all *all = opaque;
+    int rc = 0;
+
+    if (entry->d_name[0] == 'i')
+        rc = held_links_change_kept(all->held, blobs,
+                                    strtoull(entry->d_name + 1, NULL, 10),
+                                    all->delta);
+    all->rc = all->rc < 0 ? all->rc : rc;
+    return 0;
+}
+
+int held_links_change_all(struct held_links *held, int blobs, int delta)
+{
+    struct change_all all = { held, delta, 0 };
+    int rc = sys_dir_each(blobs, ".", change_kept, &all);
+
+    return rc < 0 ? rc : all.rc;
+}

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * inode - see inode.h: references, holds, the table. Which of them are open is
+ * in inode_ring.c.
+ */
+#include "interceptor/inode/inode_parts.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "interceptor/sys/sys.h"
+
+/* Tries to have a shard before waiting. */
+#define SPINS 200u
+
+/* ---- the table ----------------------------------------------------------- */
+
+static uint64_t mix(dev_t dev, ino_t ino)
+{
+    return ((uint64_t)ino ^ ((uint64_t)dev << 32)) * 0x9e3779b97f4a7c15ull;
+}
+
+static guint inode_hash(gconstpointer key)
+{
+    const struct ic_inode *inode = key;
+
+    return (guint)(mix(inode->dev, inode->ino) >> 16);
+}
+
+static gboolean inode_equal(gconstpointer a, gconstpointer b)
+{
+    const struct ic_inode *x = a, *y = b;
+
+    return x->ino == y->ino && x->dev == y->dev &&
+           x->other_mount == y->other_mount;
+}
+
+struct inode_shard *inode_shard_of(struct inode_table *table, dev_t dev,
+                                   ino_t ino)
+{
+    return &table->shards[(mix(dev, ino) >> 58) % INODE_SHARDS];
+}
+
+/* To spin is shorter than to sleep. Those that only look hold each other up in
+ * no way. */
+void inode_shard_lock(struct inode_shard *shard)
+{
+    for (unsigned i = 0; i < SPINS; i++) {
+        if (pthread_rwlock_trywrlock(&shard->lock) == 0)
+            return;
+    }
+    pthread_rwlock_wrlock(&shard->lock);
+}
+
+struct inode_table *inode_table_new(unsigned (*log_links)(dev_t dev, ino_t ino,
+                                                          void *opaque),
+                                    void *opaque)
+{
+    struct inode_table *table = g_aligned_alloc0(1, sizeof(*table), 64);
+
+    for (unsigned i = 0; i < INODE_SHARDS; i++) {
+        pthread_rwlock_init(&table->shards[i].lock, NULL);
+        table->shards[i].inodes = g_hash_table_new(inode_hash, inode_equal);
+        table->shards[i].ring = g_ptr_array_new();
+    }
+    table->places = inode_places_new();
+    table->limits.max_open = UINT_MAX;
+    table->limits.mount_fd = -1;
+    table->log_links = log_links;
+    table->opaque = opaque;
+    return table;
+}
+
+void inode_table_set_limits(struct inode_table *table,
+                            const struct inode_table_limits *limits)
+{
+    table->limits = *limits;
+}
+
+const struct inode_table_limits *
+inode_table_limits(const struct inode_table *table)
+{
+    return &table->limits;
+}
+
+void inode_table_free(struct inode_table *table)
+{
+    if (!table)
+        return;
+    for (unsigned i = 0; i < INODE_SHARDS; i++) {
+        g_ptr_array_unref(table->shards[i].ring);
+        g_hash_table_unref(table->shards[i].inodes);
+        pthread_rwlock_destroy(&table->shards[i].lock);
+    }
+    closer_free(table->closer);
+    fd_close(&table->limits.mount_fd);
+    inode_places_free(table->places);
+    g_aligned_free(table);
+}
+
+_Atomic uint64_t *inode_table_places(struct inode_table *table)
+{
+    return table->places;
+}
+
+bool inode_table_is_crowded(const struct inode_table *table)
+{
+    return atomic_load_explicit(&table->crowded, memory_order_relaxed) ||
+           atomic_load(&table->n_lazy) > 0;
+}
+
+void inode_table_free_later(struct inode_table *table)
+{
+    table->closer = closer_new();
+}
+
+bool inode_table_wait_freed(struct inode_table *table)
+{
+    return table->closer && closer_wait(table->closer);
+}
+
+int64_t inode_table_freeing(struct inode_table *table)
+{
+    return table->closer ? closer_bytes(table->closer) : 0;
+}
+
+void inode_table_begin_move(struct inode_table *table)
+{
+    atomic_fetch_add(&table->n_moving, 1);
+}
+
+void inode_table_end_move(struct inode_table *table)
+{
+    atomic_fetch_add(&table->n_moved, 1);
+    atomic_fetch_sub(&table->n_moving, 1);
+}
+
+unsigned inode_table_n_moved(struct inode_table *table)
+{
+    return atomic_load(&table->n_moved);
+}
+
+bool inode_table_is_quiet(struct inode_table *table, unsigned n_moved)
+{
+    return atomic_load(&table->n_moving) == 0 &&
+           atomic_load(&table->n_moved) == n_moved;
+}
+
+bool inode_table_is_moving_alone(struct inode_table *table, unsigned n_moved)
+{
+    return atomic_load(&table->n_moving) == 1 &&
+           atomic_load(&table->n_moved) == n_moved;
+}
+
+/* ---- inodes -------------------------------------------------------------- */
+
+int inode_table_stat(const struct inode_table *table, int fd,
+                     struct stat *ret_stat, uint64_t *ret_mount)
+{
+    *ret_mount = 0;
+    return table->mount ? sys_stat_mounted(fd, ret_stat, ret_mount)
+                        : sys_stat_fd(fd, ret_stat);
+}
+
+bool inode_table_is_other_mount(const struct inode_table *table, int fd,
+                                uint64_t mount)
+{
+    if (table->mount == 0)
+        return false;
+    if (mount == 0)
+        mount = sys_mount_of_fd(fd);
+    return mount != 0 && mount != table->mount;
+}
+
+void inode_table_set_mount(struct inode_table *table, int dirfd)
+{
+    table->mount = sys_mount_of_fd(dirfd);
+}
+
+struct ic_inode *inode_new(struct inode_table *table, const struct stat *st,
+                           bool other_mount)
+{
+    struct ic_inode *inode = g_new(struct ic_inode, 1);
+
+    *inode = (struct ic_inode){
+        .table = table,
+        .dev = st->st_dev,
+        .ino = st->st_ino,
+        .type = st->st_mode & S_IFMT,
+        .other_mount = other_mount,
+        .fd = -1,
+        .ring_index = INODE_NOT_IN_RING,
+    };
+    pthread_mutex_init(&inode->lock, NULL);
+    return inode;
+}
+
+struct ic_inode *inode_find_locked(struct inode_shard *shard, dev_t dev,
+                                   ino_t ino, bool other_mount)
+{
+    struct ic_inode key = { .dev = dev,
+                            .ino = ino,
+                            .other_mount = other_mount };
+
+    return g_hash_table_lookup(shard->inodes, &key);
+}
+
+/* What the log has of it must not change between the question and the moment
+ * when it can be told. */
+void inode_add_locked(struct inode_table *table, struct inode_shard *shard,
+                      struct ic_inode *inode)
+{
+    if (table->log_links)
+        inode->log_links = table->log_links(inode->dev, inode->ino,
+                                            table->opaque);
+    inode->in_table = true;
+    g_hash_table_add(shard->inodes, inode);
+}
+
+static void forget_locked(struct inode_shard *shard, struct ic_inode *inode)
+{
+    inode_ring_remove(shard, inode);
+    if (inode->in_table)
+        g_hash_table_remove(shard->inodes, inode);
+    inode->in_table = false;
+}
+
+/* A closed inode, held, has the number that the fd's has: are they one? If not,
+ * the number was given away again. */
+static bool take_closed(struct inode_shard *shard, struct ic_inode *inode,
+                        int *inout_fd)
+{
+    bool same = inode_try_use(inode) || inode_adopt(inode, inout_fd, 0) == 0;
+
+    if (!same) {
+        inode_shard_lock(shard);
+        forget_locked(shard, inode);
+        pthread_rwlock_unlock(&shard->lock);
+    }
+    ic_inode_unhold(inode);
+    return same;
+}
+
+/* With the shard locked: a reference, or where it is closed, a hold. */
+static void take_found(struct ic_inode *inode, bool *ret_closed)
+{
+    *ret_closed = !inode_try_use(inode);
+    if (*ret_closed)
+        ic_inode_hold(inode);
+}
+
+/* One that is known, as most are; or NULL. */
+static struct ic_inode *find_known(struct inode_shard *shard,
+                                   const struct stat *st, bool other_mount,
+                                   bool *ret_closed)
+{
+    struct ic_inode *inode;
+
+    pthread_rwlock_rdlock(&shard->lock);
+    inode = inode_find_locked(shard, st->st_dev, st->st_ino, other_mount);
+    if (inode)
+        take_found(inode, ret_closed);
+    pthread_rwlock_unlock(&shard->lock);
+    return inode;
+}
+
+static struct ic_inode *find_or_add(struct inode_table *table,
+                                    struct inode_shard *shard, int *inout_fd,
+                                    const struct stat *st, bool other_mount,
+                                    bool *ret_closed, bool *ret_added)
+{
+    struct ic_inode *inode;
+
+    inode_shard_lock(shard);
+    inode = inode_find_locked(shard, st->st_dev, st->st_ino, other_mount);
+    *ret_added = !inode;
+    if (inode) {
+        take_found(inode, ret_closed);
+    } else {
+        inode = inode_new(table, st, other_mount);
+        inode->fd = fd_steal(inout_fd);
+        inode->opened = inode_clock();
+        inode->counts = INODE_REFERENCE;
+        *ret_closed = false;
+        inode_add_locked(table, shard, inode);
+        inode_ring_insert(table, shard, inode);
+    }
+    pthread_rwlock_unlock(&shard->lock);
+    return inode;
+}
+
+/* May what was found there (known: what it would be on the share's mount) be
+ * behind another mount? What is known to be there is not asked again. */
+static bool is_behind_mount(const struct inode_table *table, int fd,
+                            uint64_t mount, const struct ic_inode *known,
+                            const struct ic_inode *parent, const char *name)
+{
+    return !(mount == 0 && known && inode_is_at(known, parent, name)) &&
+           inode_table_is_other_mount(table, fd, mount);
+}
+
+static void give_back_found(struct ic_inode *inode, bool closed)
+{
+    if (inode && closed)
+        ic_inode_unhold(inode);
+    else if (inode)
+        ic_inode_unref(inode);
+}
+
+struct ic_inode *inode_table_take(struct inode_table *table, int fd,
+                                  const struct stat *st, uint64_t mount,
+                                  struct ic_inode *parent, const char *name)
+{
+    struct inode_shard *shard = inode_shard_of(table, st->st_dev, st->st_ino);
+    bool other = parent ? parent->other_mount
+                        : inode_table_is_other_mount(table, fd, mount);
+    struct ic_inode *inode;
+    bool closed = false, added;
+
+    do {
+        added = false;
+        inode = find_known(shard, st, other, &closed);
+        if (parent && !other &&
+            is_behind_mount(table, fd, mount, inode, parent, name)) {
+            give_back_found(inode, closed);
+            other = true;
+            inode = find_known(shard, st, other, &closed);
+        }
+        if (!inode)
+            inode = find_or_add(table, shard, &fd, st, other, &closed, &added);
+    } while (closed && !take_closed(shard, inode, &fd));
+    fd_close(&fd);
+    if (parent)
+        inode_see_place(inode, parent, name);
+    if (added)
+        inode_ring_shorten(table, shard);
+    return inode;
+}
+
+struct ic_inode *inode_table_find_open(struct inode_table *table,
+                                       const struct stat *st, bool other_mount)
+{
+    struct inode_shard *shard = inode_shard_of(table, st->st_dev, st->st_ino);
+    bool closed;
+    struct ic_inode *inode = find_known(shard, st, other_mount, &closed);
+
+    if (!inode || !closed)
+        return inode;
+    ic_inode_unhold(inode);
+    return NULL;
+}
+
+struct ic_inode *inode_table_find(struct inode_table *table, dev_t dev,
+                                  ino_t ino)
+{
+    struct inode_shard *shard = inode_shard_of(table, dev, ino);
+    struct ic_inode *inode;
+
+    pthread_rwlock_rdlock(&shard->lock);
+    inode = inode_find_locked(shard, dev, ino, false);
+    if (inode)
+        ic_inode_hold(inode);
+    pthread_rwlock_unlock(&shard->lock);
+    return inode;
+}
+
+/* ---- references and holds ------------------------------------------------ */
+
+struct ic_inode *ic_inode_ref(struct ic_inode *inode)
+{
+    atomic_fetch_add_explicit(&inode->counts, INODE_REFERENCE,
+                              memory_order_relaxed);
+    return inode;
+}
+
+struct ic_inode *ic_inode_hold(struct ic_inode *inode)
+{
+    atomic_fetch_add_explicit(&inode->counts, INODE_HOLD, memory_order_relaxed);
+    return inode;
+}
+
+bool inode_ref_open(struct ic_inode *inode)
+{
+    uint64_t counts = atomic_load_explicit(&inode->counts,
+                                           memory_order_relaxed);
+
+    do {
+        if (counts & INODE_CLOSED)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(
+        &inode->counts, &counts, counts + INODE_REFERENCE, memory_order_acquire,
+        memory_order_relaxed));
+    return true;
+}
+
+bool inode_try_use(struct ic_inode *inode)
+{
+    if (!inode_ref_open(inode))
+        return false;
+    if (!atomic_load_explicit(&inode->used, memory_order_relaxed))
+        atomic_store_explicit(&inode->used, true, memory_order_relaxed);
+    return true;
+}
+
+/* Drop one reference or hold. True if it was the last of all: the inode is out
+ * of the table and the caller's. The lock is taken only when that may be. */
+static bool drop(struct ic_inode *inode, uint64_t one)
+{
+    struct inode_shard *shard = inode_shard_of(inode->table, inode->dev,
+                                               inode->ino);
+    uint64_t counts = atomic_load_explicit(&inode->counts,
+                                           memory_order_relaxed);
+    bool last;
+
+    while ((counts & ~INODE_CLOSED) != one) {
+        if (atomic_compare_exchange_weak(&inode->counts, &counts, counts - one))
+            return false;
+    }
+    inode_shard_lock(shard);
+    counts = atomic_fetch_sub(&inode->counts, one);
+    last = (counts & ~INODE_CLOSED) == one;
+    if (last)
+        forget_locked(shard, inode);
+    pthread_rwlock_unlock(&shard->lock);
+    return last;
+}
+
+void inode_note_size(struct ic_inode *inode, off_t size)
+{
+    if (size >= INODE_MUCH_DATA && inode->table->closer &&
+        !atomic_load_explicit(&inode->has_much, memory_order_relaxed))
+        atomic_store_explicit(&inode->has_much, true, memory_order_relaxed);
+}
+
+/* If the fd is the file's last, and it has much to free, how much; else 0. Not
+ * of another filesystem, nor where fds are short: nobody would wait for it. */
+static int64_t takes_long_to_close(const struct ic_inode *inode)
+{
+    const struct inode_table_limits *limits = &inode->table->limits;
+    struct stat st;
+
+    if (inode->fd < 0 || inode->dev != limits->dev ||
+        !atomic_load_explicit(&inode->has_much, memory_order_relaxed) ||
+        (limits->is_reserved_fd && limits->is_reserved_fd(inode->fd)) ||
+        sys_stat_fd(inode->fd, &st) < 0 || st.st_nlink > 0 ||
+        st.st_blocks * 512 < INODE_MUCH_DATA)
+        return 0;
+    return st.st_blocks * 512;
+}
+
+static void give_back(struct ic_inode *inode, uint64_t one)
+{
+    /* A deep path is a long chain of parents: no recursion. */
+    while (inode && drop(inode, one)) {
+        struct ic_inode *parent = inode->parent;
+        int64_t much = takes_long_to_close(inode);
+
+        inode_leave_place(inode);
+        inode_end_lazy(inode);
+        if (much > 0)
+            closer_take(inode->table->closer, fd_steal(&inode->fd), much);
+        fd_close(&inode->fd);
+        pthread_mutex_destroy(&inode->lock);
+        g_free(inode->handle);
+        g_free(inode->name);
+        g_free(inode);
+        inode = parent;
+        one = INODE_HOLD;
+    }
+}
+
+void ic_inode_unref(struct ic_inode *inode)
+{
+    give_back(inode, INODE_REFERENCE);
+}
+
+void ic_inode_unhold(struct ic_inode *inode)
+{
+    give_back(inode, INODE_HOLD);
+}
+
+int ic_inode_fd(const struct ic_inode *inode)
+{
+    return inode->fd;
+}
+
+dev_t ic_inode_dev(const struct ic_inode *inode)
+{
+    return inode->dev;
+}
+
+ino_t ic_inode_ino(const struct ic_inode *inode)
+{
+    return inode->ino;
+}
+
+mode_t ic_inode_type(const struct ic_inode *inode)
+{
+    return inode->type;
+}
+
+uint64_t ic_inode_tag(const struct ic_inode *inode)
+{
+    return atomic_load_explicit(&inode->tag, memory_order_acquire);
+}
+
+bool ic_inode_change_tag(struct ic_inode *inode, uint64_t from, uint64_t to)
+{
+    return atomic_compare_exchange_strong(&inode->tag, &from, to);
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * inode_fds - see inode.h: closing the fds of inodes, and opening them again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/fd.h"
+#include "interceptor/inode/inode_parts.h"
+#include "interceptor/sys/sys.h"
+
+/* Of closed folders above one another; places may also lead in a circle. */
+#define MAX_DEPTH 65536u
+
+/* ---- prints -------------------------------------------------------------- */
+
+struct print {
+    uint64_t hash; /* 0: nothing is known but the number */
+    union {
+        struct file_handle handle;
+        char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
+    };
+    bool has_handle;
+};
+
+/* At once, where there are no more. */
+#define RELEASE_FOR_VICTIM 64u
+
+#define FIRST_HASH 0xcbf29ce484222325ull
+
+static uint64_t hash_bytes(const void *data, size_t len, uint64_t hash)
+{
+    const unsigned char *bytes = data;
+
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ bytes[i]) * 0x100000001b3ull;
+    return hash;
+}
+
+uint64_t inode_print_of_birth(int64_t seconds, uint32_t nanoseconds)
+{
+    uint64_t hash = hash_bytes(&seconds, sizeof(seconds), FIRST_HASH);
+
+    return hash_bytes(&nanoseconds, sizeof(nanoseconds), hash);
+}
+
+static uint64_t read_birth(int fd)
+{
+    struct statx sx;
+
+    return statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &sx) == 0 &&
+                   sx.stx_mask & STATX_BTIME
+               ? inode_print_of_birth(sx.stx_btime.tv_sec, sx.stx_btime.tv_nsec)
+               : 0;
+}
+
+static void read_print(const struct ic_inode *inode, int fd,
+                       struct print *ret_print)
+{
+    const struct inode_table_limits *limits = inode_table_limits(inode->table);
+    uint64_t hash = FIRST_HASH;
+    int mount;
+
+    *ret_print = (struct print){ .handle.handle_bytes = MAX_HANDLE_SZ };
+    if (limits->has_handles && inode->dev == limits->dev &&
+        name_to_handle_at(fd, "", &ret_print->handle, &mount, AT_EMPTY_PATH) ==
+            0) {
+        ret_print->has_handle = true;
+        hash = hash_bytes(&ret_print->handle.handle_type, sizeof(int), hash);
+        ret_print->hash = hash_bytes(ret_print->handle.f_handle,
+                                     ret_print->handle.handle_bytes, hash);
+    } else if (limits->has_births) {
+        ret_print->hash = read_birth(fd);
+    }
+}
+
+/* Is the fd, with that birth (0: not known), of this closed inode? With
+ * inode->lock held. */
+static bool has_print(const struct ic_inode *inode, int fd, uint64_t birth)
+{
+    struct print print;
+
+    if (inode->is_print_of_birth)
+        return (birth ? birth : read_birth(fd)) == inode->print;
+    read_print(inode, fd, &print);
+    return print.hash == inode->print;
+}
+
+static struct file_handle *copy_handle(const struct print *print)
+{
+    return g_memdup2(&print->handle,
+                     sizeof(print->handle) + print->handle.handle_bytes);
+}
+
+/* ---- closing ------------------------------------------------------------- */
+
+/* Is it where it was last seen, as far as that can be told without opening
+ * others? With inode->lock held. */
+static bool is_in_place(struct ic_inode *inode)
+{
+    struct ic_inode *parent = inode->parent;
+    struct stat st;
+    int rc;
+
+    if (!parent)
+        return false;
+    if (!inode_try_use(parent))
+        return true;
+    rc = sys_stat_name(parent->fd, inode->name, &st);
+    /* The hold in inode->parent remains: this is never the last. */
+    ic_inode_unref(parent);
+    return rc == 0 && st.st_ino == inode->ino && st.st_dev == inode->dev;
+}
+
+static bool is_reserved(const struct ic_inode *inode, int fd)
+{
+    const struct inode_table_limits *limits = inode_table_limits(inode->table);
+
+    return limits->is_reserved_fd && limits->is_reserved_fd(fd);
+}
+
+/* Can it be opened again, or is it to be lost? What is removed can not; but
+ * nothing of a client's, whatever it did to its names, is to keep one of the
+ * last fds. */
+static bool may_close(struct ic_inode *inode, const struct print *print)
+{
+    const struct inode_table_limits *limits = inode_table_limits(inode->table);
+    struct stat st;
+
+    if (sys_stat_fd(inode->fd, &st) < 0)
+        return false;
+    if (is_reserved(inode, inode->fd))
+        return true;
+    if (inode_has_no_name(inode, &st))
+        return false;
+    return (print->has_handle && limits->handles != IC_FILE_HANDLES_NEVER) ||
+           is_in_place(inode);
+}
+
+static bool close_locked(struct ic_inode *inode)
+{
+    const struct inode_table_limits *limits = inode_table_limits(inode->table);
+    struct print print;
+
+    read_print(inode, inode->fd, &print);
+    if (!may_close(inode, &print))
+        return false;
+    inode->print = print.hash;
+    if (print.has_handle && limits->handles != IC_FILE_HANDLES_NEVER)
+        inode->handle = copy_handle(&print);
+    fd_close(&inode->fd);
+    return true;
+}
+
+bool inode_close(struct ic_inode *inode)
+{
+    bool closed = false;
+
+    pthread_mutex_lock(&inode->lock);
+    /* Somebody may have wanted it meanwhile. */
+    if (atomic_load(&inode->counts) & INODE_CLOSED) {
+        closed = inode->fd < 0 || close_locked(inode);
+        if (!closed)
+            atomic_fetch_and(&inode->counts, ~INODE_CLOSED);
+    }
+    pthread_mutex_unlock(&inode->lock);
+    ic_inode_unhold(inode);
+    return closed;
+}
+
+/* ---- opening ------------------------------------------------------------- */
+
+static void take_fd(struct ic_inode *inode, int fd)
+{
+    inode->fd = fd;
+    inode->opened = inode_clock();
+    /* The server watches its numbers, and has not seen this one. */
+    is_reserved(inode, fd);
+}
+
+/* With inode->lock held and an fd there: a reference. */
+static void open_locked(struct ic_inode *inode)
+{
+    g_clear_pointer(&inode->handle, g_free);
+    inode_end_lazy(inode);
+    atomic_fetch_add(&inode->counts, INODE_REFERENCE);
+    atomic_fetch_and(&inode->counts, ~INODE_CLOSED);
+}
+
+int inode_adopt(struct ic_inode *inode, int *inout_fd, uint64_t birth)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&inode->lock);
+    if (!inode_try_use(inode)) {
+        if (inode->fd < 0 && !has_print(inode, *inout_fd, birth))
+            rc = -ESTALE;
+        else if (inode->fd < 0)
+            take_fd(inode, fd_steal(inout_fd));
+        if (rc == 0)
+            open_locked(inode);
+    }
+    pthread_mutex_unlock(&inode->lock);
+    if (rc == 0)
+        inode_ring_add(inode);
+    return rc;
+}
+
+/* What is needed to tell whether it is the inode. *ret_birth is 0 if that is
+ * not asked. */
+static int stat_found(const struct ic_inode *inode, int fd,
+                      struct stat *ret_stat, uint64_t *ret_mount,
+                      uint64_t *ret_birth)
+{
+    struct sys_born born;
+    int rc;
+
+    *ret_birth = 0;
+    /* Without the lock it is a hint: inode_adopt() asks what is missing. */
+    if (!inode->is_print_of_birth)
+        return inode_table_stat(inode->table, fd, ret_stat, ret_mount);
+    rc = sys_stat_born(fd, "", &born);
+    if (rc < 0)
+        return rc == -EOPNOTSUPP ? -ESTALE : rc; /* the inode had a birth */
+    *ret_stat = born.st;
+    *ret_mount = born.mount;
+    *ret_birth = inode_print_of_birth(born.born.tv_sec,
+                                      (uint32_t)born.born.tv_nsec);
+    return 0;
+}
+
+static int adopt_found(struct ic_inode *inode, int found)
+{
+    struct inode_table *table = inode->table;
+    fd_auto int fd = found;
+    uint64_t mount, birth;
+    struct stat st;
+    int rc = stat_found(inode, fd, &st, &mount, &birth);
+
+    if (rc == 0 &&
+        (st.st_ino != inode->ino || st.st_dev != inode->dev ||
+         inode_table_is_other_mount(table, fd, mount) != inode->other_mount))
+        rc = -ESTALE;
+    return rc < 0 ? rc : inode_adopt(inode, &fd, birth);
+}
+
+/* Not of the file: nothing is said about it. */
+static bool is_shortage(int rc)
+{
+    return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
+}
+
+static int open_by_handle(struct ic_inode *inode)
+{
+    g_autofree struct file_handle *handle = NULL;
+    int fd;
+
+    pthread_mutex_lock(&inode->lock);
+    if (inode->handle)
+        handle = g_memdup2(inode->handle,
+                           sizeof(*handle) + inode->handle->handle_bytes);
+    pthread_mutex_unlock(&inode->lock);
+    if (!handle)
+        return -ESTALE;
+    fd = sys_open_handle(inode_table_limits(inode->table)->mount_fd, handle,
+                         O_PATH | O_NOFOLLOW);
+    if (fd < 0)
+        return is_shortage(fd) ? fd : -ESTALE;
+    return adopt_found(inode, fd);
+}
+
+/* By name, which gives a path that Landlock and others can follow upwards; the
+ * handle knows files that others have renamed. parent is in use. */
+static int open_by_name(struct ic_inode *inode, struct ic_inode *parent,
+                        const char *name)
+{
+    int fd = sys_openat(parent->fd, name, O_PATH | O_NOFOLLOW, 0);
+    int rc = fd < 0 ? fd : adopt_found(inode, fd), by_handle;
+
+    if (rc == 0 || is_shortage(rc))
+        return rc;
+    by_handle = open_by_handle(inode);
+    /* What forbids it (EACCES ...) does not say that it is lost. */
+    return by_handle == -ESTALE && rc != -ENOENT && rc != -ENOTDIR ? rc
+                                                                   : by_handle;
+}
+
+/* 0 and a reference; 1: its parent (a new hold) must be opened first; or
+ * -errno. */
+static int open_one(struct ic_inode *inode, struct ic_inode **ret_parent)
+{
+    struct ic_inode *parent = NULL;
+    char name[NAME_MAX + 1];
+    bool is_open;
+    int rc;
+
+    if (inode_try_use(inode))
+        return 0;
+    pthread_mutex_lock(&inode->lock);
+    /* About to be closed, or another thread was quicker. */
+    is_open = inode_try_use(inode);
+    if (!is_open && inode->fd >= 0) {
+        open_locked(inode);
+        is_open = true;
+    }
+    if (!is_open && inode->parent) {
+        parent = ic_inode_hold(inode->parent);
+        g_strlcpy(name, inode->name, sizeof(name));
+    }
+    pthread_mutex_unlock(&inode->lock);
+    if (is_open) {
+        inode_ring_add(inode);
+        return 0;
+    }
+    if (!parent)
+        return open_by_handle(inode);
+    if (!inode_try_use(parent)) {
+        *ret_parent = parent;
+        return 1;
+    }
+    rc = open_by_name(inode, parent, name);
+    ic_inode_unref(parent);
+    ic_inode_unhold(parent);
+    return rc;
+}
+
+static void unhold(gpointer inode)
+{
+    ic_inode_unhold(inode);
+}
+
+/* From the nearest that is open, downwards. */
+static int open_chain(struct ic_inode *inode)
+{
+    g_autoptr(GPtrArray) chain = g_ptr_array_new_with_free_func(unhold);
+    unsigned left = MAX_DEPTH;
+    int rc = 0;
+
+    g_ptr_array_add(chain, ic_inode_hold(inode));
+    while (chain->len > 0 && left-- > 0) {
+        struct ic_inode *at = g_ptr_array_index(chain, chain->len - 1);
+        struct ic_inode *parent;
+
+        rc = open_one(at, &parent);
+        if (rc > 0) {
+            g_ptr_array_add(chain, parent);
+            continue;
+        }
+        /* The path is lost; the handle may be not. */
+        if (rc == -ESTALE && at != inode)
+            return open_by_handle(inode);
+        if (rc < 0 || at == inode)
+            return rc;
+        /* It was used just now, so it will be open in the next turn. */
+        ic_inode_unref(at);
+        g_ptr_array_set_size(chain, (int)chain->len - 1);
+    }
+    return -ESTALE;
+}
+
+int inode_use(struct ic_inode *inode)
+{
+    return inode_try_use(inode) ? 0 : open_chain(inode);
+}
+
+/* ---- what the door removes ----------------------------------------------- */
+
+/* Room below the reserve is made for it, as it will never be closed. */
+static int open_victim(struct inode_table *table, const struct ic_inode *dir,
+                       const char *name)
+{
+    const struct inode_table_limits *limits = inode_table_limits(table);
+    int fd = sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0);
+
+    if (fd != -EMFILE &&
+        (fd < 0 || !limits->is_reserved_fd || !limits->is_reserved_fd(fd)))
+        return fd;
+    fd_close(&fd);
+    if (inode_table_release(table, RELEASE_FOR_VICTIM) == 0)
+        return -EMFILE;
+    fd = sys_openat(dir->fd, name, O_PATH | O_NOFOLLOW, 0);
+    if (fd >= 0 && limits->is_reserved_fd && limits->is_reserved_fd(fd)) {
+        fd_close(&fd);
+        fd = -EMFILE;
+    }
+    return fd;
+}
+
+/* Has it one user, who is about to remove it, and would that free little?
+ * certain: and names have not been moved, by others than that, since it was
+ * looked up. */
+static bool has_one_user(struct ic_inode *inode, bool *ret_certain)
+{
+    bool has;
+
+    *ret_certain = false;
+    if (!inode->is_print_of_birth)
+        return false;
+    pthread_mutex_lock(&inode->lock);
+    has = inode->is_print_of_birth && inode->looked_up &&
+          !atomic_load_explicit(&inode->has_much, memory_order_relaxed);
+    if (has)
+        *ret_certain = inode_table_is_moving_alone(inode->table,
+                                                   inode->looked_up_at);
+    pthread_mutex_unlock(&inode->lock);
+    return has;
+}
+
+/* What the name leads to; a hold. */
+static struct ic_inode *find_victim(struct inode_table *table,
+                                    const struct ic_inode *dir,
+                                    const char *name, bool *ret_has_one_user)
+{
+    struct ic_inode *inode = inode_table_find_at(table, dir, name);
+    bool certain = false;
+    struct stat st;
+
+    *ret_has_one_user = inode && has_one_user(inode, &certain);
+    if (!inode_table_is_crowded(table) || certain)
+        return inode;
+    ic_inode_unhold(inode);
+    inode = sys_stat_name(dir->fd, name, &st) == 0
+                ? inode_table_find(table, st.st_dev, st.st_ino)
+                : NULL;
+    *ret_has_one_user = inode && has_one_user(inode, &certain);
+    return inode;
+}
+
+struct inode_victim inode_table_hold_name(struct inode_table *table,
+                                          const struct ic_inode *dir,
+                                          const char *name)
+{
+    struct inode_victim victim = { 0 };
+    bool has_one_user;
+    struct ic_inode *inode = find_victim(table, dir, name, &has_one_user);
+    int rc;
+
+    if (!inode || has_one_user) {
+        victim.inode = inode;
+        return victim;
+    }
+    if (inode_try_use(inode)) {
+        rc = 0;
+        /* It may be closed all the same then: see may_close(). */
+        if (is_reserved(inode, inode->fd))
+            inode_table_release(table, RELEASE_FOR_VICTIM);
+    } else {
+        rc = open_victim(table, dir, name);
+        if (rc >= 0)
+            rc = adopt_found(inode, rc);
+    }
+    ic_inode_unhold(inode);
+    if (rc == 0)
+        victim = (struct inode_victim){ .inode = inode, .is_open = true };
+    return victim;
+}
+
+void inode_victim_clear(struct inode_victim *victim)
+{
+    if (victim->is_open)
+        ic_inode_unref(victim->inode);
+    else
+        ic_inode_unhold(victim->inode);
+    *victim = (struct inode_victim){ 0 };
+}
+
+void inode_note_removed(struct inode_victim *victim, const struct ic_inode *dir,
+                        const char *name)
+{
+    if (victim->inode)
+        inode_clear_place(victim->inode, dir, name);
+    inode_victim_clear(victim);
+}

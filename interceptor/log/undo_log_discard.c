@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * undo_log_discard - forgetting everything (undo_log.h).
+ */
+#include "interceptor/log/undo_log_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#include "common/fd.h"
+#include "common/log.h"
+#include "interceptor/log/own.h"
+#include "interceptor/sys/sys.h"
+
+/* What a log consists of, in the order in which it goes. */
+static const char *const parts[] = {
+    "redo",      "steps",   "wal",     "history.jsonl", "history.jsonl.tmp",
+    "own.jsonl", "reserve", "damaged", "spare"
+};
+
+/* What else there may be. */
+static const char *const kept[] = {
+    "version",    "version.tmp",      "ids",          "ids.tmp", "lock",
+    "lost+found", UNDO_LOG_DISCARDED, UNDO_LOG_MARKER
+};
+
+/* The inverse of a step of which all is restored. */
+#define UNDONE "undone"
+
+static bool is_in(const char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int check_name(int fd, const struct dirent *entry, void *opaque)
+{
+    const char *name = entry->d_name;
+
+    return is_in(parts, G_N_ELEMENTS(parts), name) ||
+                   is_in(kept, G_N_ELEMENTS(kept), name)
+               ? 0
+               : -EEXIST;
+}
+
+int undo_log_check_names(struct undo_log *log)
+{
+    return sys_dir_each(log->dir, ".", check_name, NULL);
+}
+
+/* Into discarded/, under fresh names: what a discard that was killed has put
+ * there stays. */
+static int move_parts(struct undo_log *log)
+{
+    fd_auto int to = undo_log_open_subdir(log->dir, UNDO_LOG_DISCARDED);
+    int rc = to < 0 ? to : 0;
+
+    for (size_t i = 0; rc == 0 && i < G_N_ELEMENTS(parts); i++) {
+        rc = sys_rename_noreplace(log->dir, parts[i], to, parts[i]);
+        for (int n = 0; rc == -EEXIST && n < INT16_MAX; n++) {
+            g_autofree char *fresh = g_strdup_printf("%s.%d", parts[i], n);
+
+            rc = sys_rename_noreplace(log->dir, parts[i], to, fresh);
+        }
+        if (rc == -ENOENT)
+            rc = 0;
+    }
+    return rc;
+}
+
+static int discard_other(struct undo_log *log)
+{
+    int64_t last_id = log->last_id;
+    bool damaged = false;
+    int rc = undo_log_check_names(log);
+
+    if (rc == 0)
+        rc = move_parts(log);
+    if (rc == 0)
+        rc = undo_log_write_version(log);
+    if (rc == 0)
+        rc = undo_log_open_parts(log, &damaged);
+    if (rc == 0)
+        rc = undo_log_append_history(log, "used", last_id, log->last_seq);
+    if (rc < 0) {
+        undo_log_close_parts(log);
+        return rc;
+    }
+    undo_log_use(log, last_id, 0);
+    g_clear_pointer(&log->other_version, g_free);
+    return 0;
+}
+
+int undo_log_discard(struct undo_log *log)
+{
+    int rc;
+
+    if (log->other_version)
+        return discard_other(log);
+    rc = undo_log_drop_redos(log);
+    while (rc == 0)
+        rc = undo_log_evict(log, NULL);
+    if (rc == -ENOENT)
+        rc = undo_log_move_to_trash(log, log->dir, "damaged", 0);
+    if (rc == -ENOENT)
+        rc = 0;
+    if (rc < 0)
+        return rc;
+    own_forget(log->own);
+    g_ptr_array_set_size(log->barriers, 0);
+    rc = undo_log_compact_history(log);
+    if (rc == -ENOSPC || rc == -EDQUOT) {
+        /* It is longer than it need be, and nothing else. */
+        log_warn(LOG_UNDO, "history of the undo log: %s", g_strerror(-rc));
+        rc = 0;
+    }
+    return rc;
+}
+
+static int move_into_step(struct undo_log *log, const char *name)
+{
+    fd_auto int wal = undo_log_open_wal(log);
+
+    return wal < 0 ? wal : undo_log_move_inverse(log, wal, name);
+}
+
+int undo_log_set_undone(struct undo_log *log)
+{
+    return move_into_step(log, UNDONE);
+}
+
+int undo_log_is_undone(int dir)
+{
+    struct stat st;
+    int rc = sys_stat_name(dir, UNDONE, &st);
+
+    return rc == -ENOENT ? 0 : rc < 0 ? rc : 1;
+}
+
+int undo_log_set_aside_whole(struct undo_log *log, int64_t id, int64_t seq,
+                             struct undo_log_name *ret_name)
+{
+    int rc = move_into_step(log, "inverse");
+
+    return rc < 0 ? rc : undo_log_set_aside(log, id, seq, ret_name);
+}
+
+int undo_log_give_up(struct undo_log *log, int64_t id, int64_t seq)
+{
+    int rc = move_into_step(log, "inverse");
+    struct undo_log_name name;
+
+    if (rc == 0)
+        rc = undo_log_discard(log);
+    if (rc == 0)
+        rc = undo_log_set_aside(log, id, seq, &name);
+    return rc;
+}

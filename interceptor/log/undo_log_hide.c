@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * undo_log_hide - keep an undo log out of the git repository around it.
+ *
+ * A log at its default place, .stepback/NAME beside the shared folder, may lie
+ * in a git repository. Two things keep git's hands off it:
+ *
+ * - .stepback/.gitignore hides all logs from "git status" and "git add".
+ * - "git clean -x" removes what is ignored, but no repository below the one
+ * that it cleans, unless it is given -f twice. So a log has a folder .git, with
+ * as much in it as makes git believe in a repository, and no more. Its format
+ *   version is one that no git knows, so git refuses to work in it.
+ *
+ * A log at another place has neither: without a .gitignore above it, "git add"
+ * would fail over a repository without a commit.
+ *
+ * A failure is not told: the log works as well without this.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "interceptor/interceptor.h"
+#include "interceptor/sys/sys.h"
+#include "interceptor/log/undo_log_parts.h"
+
+#define HIDE_EVERYTHING "# The undo logs of stepback(1).\n*\n"
+
+static const struct {
+    const char *name, *text;
+} marker[] = {
+    { "config", "# A marker that makes \"git clean\" spare this undo log.\n"
+                "[core]\n\trepositoryformatversion = 9999\n" },
+    { "HEAD", "ref: refs/heads/none\n" }, /* last: with it, git believes */
+};
+
+/* All of it is there, or nothing. What is there stays. */
+static int write_new(int dirfd, const char *name, const char *text)
+{
+    g_autofree char *fresh = g_strconcat(name, ".tmp", NULL);
+    fd_auto int fd = -1;
+    struct stat st;
+    int rc = sys_stat_name(dirfd, name, &st);
+
+    if (rc != -ENOENT)
+        return rc;
+    fd = sys_openat(dirfd, fresh,
+                    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK,
+                    0600);
+    rc = fd < 0 ? fd : sys_write_all(fd, text, strlen(text));
+    return rc < 0 ? rc
+                  : sys_renameat2(dirfd, fresh, dirfd, name, RENAME_NOREPLACE);
+}
+
+/* The caller's own folder: into another user's nothing is written. */
+static int open_own(int dirfd, const char *name)
+{
+    fd_auto int fd = sys_openat(dirfd, name, UNDO_LOG_DIR_FLAGS, 0);
+    struct stat st;
+    int rc = fd < 0 ? fd : sys_stat_fd(fd, &st);
+
+    if (rc == 0 && st.st_uid != geteuid())
+        rc = -EPERM;
+    return rc < 0 ? rc : fd_steal(&fd);
+}
+
+static int make_folder(int dirfd, const char *name)
+{
+    int rc = sys_mkdirat(dirfd, name, 0700);
+
+    return rc == -EEXIST ? 0 : rc;
+}
+
+static int write_marker(int log)
+{
+    fd_auto int git = -1;
+    int rc = make_folder(log, UNDO_LOG_MARKER);
+
+    git = rc < 0 ? rc : open_own(log, UNDO_LOG_MARKER);
+    if (git < 0)
+        return git;
+    rc = make_folder(git, "objects");
+    if (rc == 0)
+        rc = make_folder(git, "refs");
+    for (size_t i = 0; rc == 0 && i < G_N_ELEMENTS(marker); i++)
+        rc = write_new(git, marker[i].name, marker[i].text);
+    return rc;
+}
+
+static bool is_hidden(int log)
+{
+    struct stat st;
+
+    return sys_stat_name(log, UNDO_LOG_MARKER "/HEAD", &st) == 0;
+}
+
+void ic_hide_undo_dir(const char *path)
+{
+    g_autofree char *parent = g_path_get_dirname(path);
+    g_autofree char *name = g_path_get_basename(parent);
+    fd_auto int above = -1, log = -1;
+
+    if (strcmp(name, ".stepback") != 0)
+        return;
+    above = open_own(AT_FDCWD, parent);
+    log = open_own(AT_FDCWD, path);
+    if (above < 0 || log < 0)
+        return;
+    if (write_new(above, ".gitignore", HIDE_EVERYTHING) == 0 && !is_hidden(log))
+        write_marker(log);
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * undo_log_open - opening and closing a log (undo_log.h).
+ */
+#include "interceptor/log/undo_log_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "interceptor/log/own.h"
+#include "interceptor/sys/project.h"
+#include "interceptor/log/step.h"
+#include "interceptor/sys/sys.h"
+
+enum { MAX_LOCK_FILE = 64 << 10 };
+
+static bool fail(GError **error, int code, const char *path, int rc,
+                 const char *what)
+{
+    g_set_error(error, STEPBACK_ERROR, code, "%s: %s: %s", path, what,
+                g_strerror(-rc));
+    return false;
+}
+
+int undo_log_open_subdir(int dirfd, const char *name)
+{
+    int rc = sys_mkdirat(dirfd, name, 0700);
+    int fd;
+
+    if (rc < 0 && rc != -EEXIST)
+        return rc;
+    fd = sys_openat(dirfd, name, UNDO_LOG_DIR_FLAGS, 0);
+    if (fd >= 0)
+        project_stop(fd);
+    return fd;
+}
+
+/* What the process that has the lock has noted; 0: nothing. */
+static int64_t read_owner(struct undo_log *log, const char *key)
+{
+    g_autofree char *text = NULL;
+    json_t *note = NULL;
+    int64_t value;
+    size_t len;
+
+    if (fd_read_file(log->dir, "lock", MAX_LOCK_FILE, &text, &len) == 0)
+        note = json_loadb(text, len, 0, NULL);
+    value = json_integer_value(json_object_get(note, key));
+    json_decref(note);
+    return value;
+}
+
+/* Before the lock file is written. A busy machine may have held it up. */
+static void note_owner_gone(struct undo_log *log)
+{
+    enum { HELD_UP_MS = 1000, MAX_BEAT_MS = 3600 * 1000 };
+    int64_t beat_ms = read_owner(log, "beat_ms");
+    struct stat st;
+
+    log->owner_gone = log->owner_seen = INT64_MAX;
+    log->owner_beat = beat_ms;
+    if (beat_ms > 0 && beat_ms <= MAX_BEAT_MS &&
+        sys_stat_fd(log->lock, &st) == 0)
+        log->owner_seen = sys_time_us(&st.st_mtim);
+    if (log->owner_seen < INT64_MAX)
+        log->owner_gone = log->owner_seen + (2 * beat_ms + HELD_UP_MS) * 1000;
+}
+
+void undo_log_beat(struct undo_log *log)
+{
+    /* Until a former owner's step is done, the time is that one's. */
+    if (log->owner_gone == INT64_MAX)
+        sys_touch_fd(log->lock);
+}
+
+int64_t undo_log_owner_gone(const struct undo_log *log)
+{
+    return log->owner_gone;
+}
+
+int64_t undo_log_owner_doubt(const struct undo_log *log)
+{
+    /* The watcher, too, may not have come to tell of an edit. */
+    enum { BEFORE_US = 2000000 };
+
+    return log->owner_gone == INT64_MAX ? INT64_MAX
+                                        : log->owner_seen - BEFORE_US;
+}
+
+/* Whom to ask is good to know; a full disk must not keep what is in the log
+ * from being taken back. */
+static void note_owner(struct undo_log *log, const char *socket,
+                       int64_t beat_ms)
+{
+    json_t *note = json_pack("{s:i, s:s*, s:I}", "pid", (int)getpid(), "socket",
+                             socket, "beat_ms", (json_int_t)beat_ms);
+    char *text = json_dumps(note, JSON_COMPACT);
+    int rc = sys_ftruncate(log->lock, 0);
+
+    if (rc == 0 && text)
+        rc = sys_pwrite_all(log->lock, text, strlen(text), 0);
+    free(text);
+    json_decref(note);
+    if (rc < 0)
+        log_warn(LOG_UNDO, "the undo log: cannot note who owns it: %s",
+                 g_strerror(-rc));
+}
+
+/* Until what is unfinished is done, this says when its owner was alive. */
+static void note_heir(struct undo_log *log, const char *socket)
+{
+    struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+    struct stat st;
+    int rc = sys_stat_fd(log->lock, &st);
+
+    note_owner(log, socket, log->owner_beat);
+    times[1] = st.st_mtim;
+    if (rc == 0)
+        sys_utimens_fd(log->lock, times);
+}
+
+void undo_log_take_over(struct undo_log *log, const char *socket,
+                        unsigned beat_ms)
+{
+    note_owner(log, socket, beat_ms);
+    log->owner_gone = INT64_MAX;
+}
+
+static bool take_lock(struct undo_log *log, const char *path, GError **error)
+{
+    log->lock = sys_openat(log->dir, "lock", O_RDWR | O_CREAT | O_NOFOLLOW,
+                           0600);
+    if (log->lock < 0)
+        return fail(error, ERROR_IO_ERROR, path, log->lock, "lock");
+    if (flock(log->lock, LOCK_EX | LOCK_NB) < 0) {
+        g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
+                    "the undo log %s is in use by process %d; wait for its end",
+                    path, (int)read_owner(log, "pid"));
+        return false;
+    }
+    note_owner_gone(log);
+    return true;
+}
+
+int undo_log_write_text(struct undo_log *log, const char *name,
+                        const char *text)
+{
+    g_autofree char *fresh = g_strconcat(name, ".tmp", NULL);
+    fd_auto int fd = sys_openat(
+        log->dir, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
+    int rc = fd < 0 ? fd : sys_write_all(fd, text, strlen(text));
+
+    atomic_store(&log->on_disk, false);
+    return rc < 0 ? rc : sys_renameat2(log->dir, fresh, log->dir, name, 0);
+}
+
+int undo_log_write_version(struct undo_log *log)
+{
+    g_autofree char *text = g_strdup_printf("%d\n", UNDO_LOG_FORMAT);
+
+    return undo_log_write_text(log, "version", text);
+}
+
+static bool check_version(struct undo_log *log, const char *path,
+                          GError **error)
+{
+    g_autofree char *found = NULL;
+    g_autofree char *wanted = g_strdup_printf("%d\n", UNDO_LOG_FORMAT);
+    int rc = fd_read_file(log->dir, "version", 64, &found, NULL);
+
+    if (rc == 0 && strcmp(found, wanted) == 0)
+        return true;
+    if (rc == -ENOENT) {
+        rc = undo_log_write_version(log);
+        return rc == 0 || fail(error, ERROR_IO_ERROR, path, rc, "version");
+    }
+    if (rc < 0 && rc != -EFBIG)
+        return fail(error, ERROR_IO_ERROR, path, rc, "version");
+    log->other_version = found ? g_utf8_make_valid(g_strstrip(found), -1)
+                               : g_strdup("?");
+    return true;
+}
+
+/* A folder of somebody else's files does not become a log. */
+static bool check_new(struct undo_log *log, const char *path, GError **error)
+{
+    struct stat st;
+    int rc = sys_stat_name(log->dir, "version", &st);
+
+    if (rc == -ENOENT)
+        rc = undo_log_check_names(log);
+    if (rc == 0)
+        return true;
+    if (rc != -EEXIST)
+        return fail(error, ERROR_IO_ERROR, path, rc, "undo log");
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+                "%s: this folder holds files that belong to no undo log; "
+                "choose one that is empty or does not exist",
+                path);
+    return false;
+}
+
+const char *undo_log_other_version(const struct undo_log *log)
+{
+    return log->other_version;
+}
+
+/* What the first and the last line of a step's manifest say of it. */
+static int read_entry(struct undo_log *log, struct undo_log_entry *entry)
+{
+    fd_auto int dir = undo_log_open_step(log, entry->id);
+    g_autoptr(step_auto) step = NULL;
+    int rc = dir < 0 ? dir : step_load_summary(dir, &step);
+
+    if (rc < 0)
+        return rc;
+    if (step->id != entry->id)
+        return -EBADMSG;
+    entry->seq = step->seq;
+    entry->unprotected = step->unprotected;
+    entry->unchanged = step_is_unchanged(step);
+    entry->moved = json_integer_value(json_object_get(step->end, "moved"));
+    entry->moved = CLAMP(entry->moved, 0, STEP_MAX_NUMBER);
+    /* What was cut off with it may have been more. */
+    return step->end ? 0 : -ENODATA;
+}
+
+/* A step whose record cannot be read keeps its place: what is older must not
+ * be undone as if it had not been. The history knows its seq, mostly; else it
+ * is the newest. */
+static void take_damaged(struct undo_log *log, struct undo_log_entry *entry)
+{
+    const int64_t *seq = g_hash_table_lookup(log->seqs, &entry->id);
+
+    entry->damaged = true;
+    entry->seq = seq && *seq > 0 && *seq <= STEP_MAX_NUMBER
+                     ? *seq
+                     : undo_log_next_seq(log);
+}
+
+bool undo_log_is_damage(int rc)
+{
+    return rc == -EBADMSG || rc == -ENODATA || rc == -ENOENT ||
+           rc == -ENOTDIR || rc == -ELOOP || rc == -EFBIG;
+}
+
+static int take_step(int fd, const struct dirent *entry, void *opaque)
+{
+    struct undo_log *log = opaque;
+    const char *name = entry->d_name;
+    struct undo_log_entry found = { .id = g_ascii_strtoll(name, NULL, 10) };
+    int rc;
+
+    if (name[0] == '.')
+        return 0;
+    if (strcmp(undo_log_name(found.id).text, name) != 0 ||
+        found.id < -STEP_MAX_NUMBER || found.id > STEP_MAX_NUMBER) {
+        log_warn(LOG_UNDO, "steps/%s in the undo log is none of its steps",
+                 name);
+        return 0;
+    }
+    rc = read_entry(log, &found);
+    /* Not readable now, that is all: another start may do better. */
+    if (rc < 0 && !undo_log_is_damage(rc))
+        return rc;
+    if (rc < 0) {
+        log_warn(LOG_UNDO, "steps/%s in the undo log is not readable: %s", name,
+                 g_strerror(-rc));
+        take_damaged(log, &found);
+    }
+    g_array_append_val(log->entries, found);
+    undo_log_use(log, found.id, found.seq);
+    return 0;
+}
+
+static int find_steps(struct undo_log *log)
+{
+    int rc = sys_dir_each(log->steps, ".", take_step, log);
+
+    if (rc < 0)
+        return rc;
+    undo_log_sort(log);
+    for (guint i = 0; i < log->entries->len; i++)
+        undo_log_measure(log, i);
+    return 0;
+}
+
+int undo_log_open_parts(struct undo_log *log, bool *ret_damaged)
+{
+    struct stat st;
+    int rc;
+
+    log->wal = undo_log_open_subdir(log->dir, "wal");
+    if (log->wal < 0)
+        return log->wal;
+    log->steps = undo_log_open_subdir(log->dir, "steps");
+    if (log->steps < 0)
+        return log->steps;
+    log->own = own_new(log->dir);
+    rc = undo_log_open_history(log, ret_damaged);
+    if (rc == 0)
+        rc = find_steps(log);
+    if (rc == 0)
+        rc = undo_log_find_redos(log);
+    if (rc == 0)
+        rc = sys_stat_fd(log->dir, &st);
+    if (rc < 0)
+        return rc;
+    log->dev = st.st_dev;
+    undo_log_drop_links(log);
+    return undo_log_trash_discarded(log);
+}
+
+void undo_log_close_parts(struct undo_log *log)
+{
+    undo_log_close_history(log);
+    g_clear_pointer(&log->own, own_free);
+    g_array_set_size(log->entries, 0);
+    g_array_set_size(log->redos, 0);
+    fd_close(&log->steps);
+    fd_close(&log->wal);
+}
+
+static bool open_parts(struct undo_log *log, const char *path, GError **error)
+{
+    bool damaged = false;
+    int rc = log->other_version ? 0 : undo_log_open_parts(log, &damaged);
+
+    if (rc < 0)
+        return fail(error, ERROR_IO_ERROR, path, rc, "undo log");
+    if (damaged)
+        log_warn(LOG_UNDO, "%s: the history has damaged lines", path);
+    return true;
+}
+
+static bool has_unfinished(struct undo_log *log)
+{
+    struct stat st;
+
+    return sys_stat_name(log->wal, "in_progress", &st) == 0;
+}
+
+/* The log's folder, which is made if it is not there. */
+static int open_dir(const char *path, GError **error)
+{
+    int rc = sys_make_path(path, 0700);
+
+    if (rc < 0) {
+        fail(error, ERROR_INVALID_DIRECTORY, path, rc,
+             "cannot make the undo log's folder");
+        return rc;
+    }
+    rc = sys_openat(AT_FDCWD, path, UNDO_LOG_DIR_FLAGS, 0);
+    if (rc < 0)
+        fail(error, ERROR_INVALID_DIRECTORY, path, rc,
+             rc == -EACCES ? "cannot open the undo log's folder, which is for "
+                             "the user who made it"
+                           : "cannot open the undo log's folder");
+    return rc;
+}
+
+struct undo_log *undo_log_open(const char *path, const char *socket, bool look,
+                               GError **error)
+{
+    struct undo_log *log = g_new0(struct undo_log, 1);
+
+    log->wal = log->steps = log->lock = -1;
+    log->trash = undo_log_trash_new();
+    log->entries = g_array_new(FALSE, FALSE, sizeof(struct undo_log_entry));
+    log->redos = g_array_new(FALSE, FALSE, sizeof(int64_t));
+    log->dir = open_dir(path, error);
+    if (log->dir < 0) {
+        undo_log_close(log);
+        return NULL;
+    }
+    project_stop(log->dir); /* nor what is made in it */
+    if (check_new(log, path, error) && take_lock(log, path, error) &&
+        check_version(log, path, error) && open_parts(log, path, error)) {
+        ic_hide_undo_dir(path);
+        if (!has_unfinished(log))
+            note_owner(log, socket, 0);
+        else if (!look)
+            note_heir(log, socket);
+        return log;
+    }
+    undo_log_close(log);
+    return NULL;
+}
+
+void undo_log_close(struct undo_log *log)
+{
+    if (!log)
+        return;
+    undo_log_trash_free(log->trash);
+    undo_log_close_parts(log);
+    g_array_unref(log->entries);
+    g_array_unref(log->redos);
+    g_free(log->other_version);
+    fd_close(&log->dir);
+    fd_close(&log->lock); /* last: the lock ends here */
+    g_free(log);
+}

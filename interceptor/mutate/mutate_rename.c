@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mutate_rename - the one door: renames. See mutate.c.
+ *
+ * Where a rename replaces a file, the file gets a link in the log first, so
+ * that the name is never missing; a directory cannot be linked, so source and
+ * target are exchanged and the old directory is then moved away. Where there is
+ * nothing to replace, the rename may not replace (RENAME_NOREPLACE): what
+ * others put there meanwhile would be lost.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/fd.h"
+#include "interceptor/engine/limits.h"
+#include "interceptor/mutate/mutate.h"
+#include "interceptor/sys/rights.h"
+#include "interceptor/sys/sys.h"
+
+struct rename_end {
+    struct ic_inode *dir;
+    const char *name;
+    bool exists;
+    struct stat st;
+};
+
+static int look(struct ic *ic, struct rename_end *end)
+{
+    int rc = sys_stat_name(end->dir->fd, end->name, &end->st);
+
+    end->exists = rc == 0;
+    if (rc == 0 && ic->log && end->st.st_dev != ic->dev)
+        return -EBUSY;
+    return rc == -ENOENT ? 0 : rc;
+}
+
+/* What rename(2) would say of a target that exists; the ways in which the
+ * target is kept would not. */
+static int check_replaceable(const struct rename_end *from,
+                             const struct rename_end *to)
+{
+    int empty;
+
+    if (S_ISDIR(to->st.st_mode) && !S_ISDIR(from->st.st_mode))
+        return -EISDIR;
+    if (!S_ISDIR(to->st.st_mode))
+        return S_ISDIR(from->st.st_mode) ? -ENOTDIR : 0;
+    empty = sys_dir_is_empty(to->dir->fd, to->name);
+    return empty < 0 ? empty : empty ? 0 : -ENOTEMPTY;
+}
+
+/* A link of the target in the log, then the rename that replaces it. */
+static int replace_linked(struct ic *ic, const struct rename_end *from,
+                          const struct rename_end *to)
+{
+    struct step_name kept = step_inode_blob(to->st.st_ino);
+    struct stat st;
+    int rc = sys_linkat(to->dir->fd, to->name, ic->wal.blobs, kept.text);
+
+    if (rc < 0)
+        return rc;
+    rc = sys_stat_name(ic->wal.blobs, kept.text, &st);
+    if (rc == 0 && st.st_ino != to->st.st_ino)
+        rc = -EAGAIN;
+    if (rc == 0)
+        rc = sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name, 0);
+    if (rc == 0)
+        capture_note_kept(&ic->wal, &to->st);
+    else
+        sys_unlinkat(ic->wal.blobs, kept.text, 0);
+    return rc;
+}
+
+/* Is the directory that, or below it? */
+static bool is_below(struct ic *ic, const struct ic_inode *dir, ino_t above)
+{
+    struct stat st = { .st_ino = dir->ino };
+    fd_auto int fd = -1;
+
+    while (st.st_ino != above && st.st_ino != ic->root->ino) {
+        ino_t last = st.st_ino;
+        int up = sys_openat(fd < 0 ? dir->fd : fd, "..",
+                            O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+
+        fd_close(&fd);
+        fd = up;
+        if (fd < 0 || sys_stat_fd(fd, &st) < 0 || st.st_ino == last)
+            return false;
+    }
+    return st.st_ino == above;
+}
+
+/* An exchange gives its directories another "..", and on XFS, unlike a rename,
+ * that changes their mtime. */
+static int capture_exchanged(struct ic *ic, const struct rename_end *end)
+{
+    int rc = S_ISDIR(end->st.st_mode)
+                 ? capture_meta_at(&ic->wal, end->dir, end->name, &end->st)
+                 : 0;
+
+    /* Made by others in a directory that the step made: it was nowhere. */
+    return rc == -ESTALE ? 0 : rc;
+}
+
+/* Will it be an exchange, asked for or to keep a directory, between parents? */
+static bool is_exchange(struct ic *ic, const struct rename_end *from,
+                        const struct rename_end *to, unsigned flags)
+{
+    if (!to->exists || from->dir == to->dir)
+        return false;
+    return flags & RENAME_EXCHANGE ||
+           (S_ISDIR(to->st.st_mode) && !capture_may_go(&ic->wal, &to->st));
+}
+
+/* A rename was asked for, and that would have left the mtime alone. The name is
+ * a directory's, which had been moved; whatever else it is now, others put it
+ * there. */
+static void set_mtime_back(const struct rename_end *from,
+                           const struct rename_end *to)
+{
+    const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+                                       from->st.st_mtim };
+    fd_auto int fd = -1;
+    struct stat st;
+
+    if (from->dir == to->dir)
+        return;
+    fd = sys_openat(to->dir->fd, to->name, O_PATH | O_DIRECTORY | O_NOFOLLOW,
+                    0);
+    if (fd >= 0 && sys_stat_fd(fd, &st) == 0 && st.st_ino == from->st.st_ino &&
+        (st.st_mtim.tv_sec != times[1].tv_sec ||
+         st.st_mtim.tv_nsec != times[1].tv_nsec))
+        sys_utimens_fd(fd, times);
+}
+
+/* Exchange, then move the old target away. If it cannot be moved it is put
+ * back, and must be copied. EINVAL: this filesystem does not exchange; but a
+ * directory that would go below itself must not be taken for that, for the
+ * target would be copied and stay. */
+static int replace_exchanged(struct ic *ic, const struct rename_end *from,
+                             const struct rename_end *to)
+{
+    int rc = sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
+                           RENAME_EXCHANGE);
+
+    if (rc < 0)
+        return rc == -EINVAL && !is_below(ic, to->dir, from->st.st_ino) ? -EXDEV
+                                                                        : rc;
+    rc = mutate_move_into_log(ic, from->dir, from->name, &to->st);
+    if (rc < 0)
+        sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
+                      RENAME_EXCHANGE);
+    return rc;
+}
+
+static int replace(struct ic *ic, const struct rename_end *from,
+                   const struct rename_end *to)
+{
+    int rc = -EXDEV;
+
+    if (!capture_may_go(&ic->wal, &to->st)) {
+        bool is_dir = S_ISDIR(to->st.st_mode);
+
+        if (!is_dir)
+            rc = replace_linked(ic, from, to);
+        /* EPERM: fs.protected_hardlinks, or no links on this filesystem. */
+        if (is_dir || rc == -EPERM || rc == -EMLINK || rc == -EOPNOTSUPP)
+            rc = replace_exchanged(ic, from, to);
+        if (rc != -EXDEV)
+            return rc;
+        rc = capture_copy(&ic->wal, to->dir, to->name, &to->st);
+        if (rc == -EXFULL)
+            rc = limits_unprotect(ic, to->st.st_ino, to->st.st_size);
+        if (rc == 0)
+            rc = durable_check_now(ic);
+        if (rc < 0)
+            return rc;
+    }
+    rc = sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name, 0);
+    if (rc == 0)
+        capture_note_gone(&ic->wal, &to->st);
+    return rc;
+}
+
+static void set_place(struct ic *ic, const struct stat *st,
+                      const struct rename_end *end)
+{
+    struct ic_inode *inode = inode_table_find(ic->inodes, st->st_dev,
+                                              st->st_ino);
+
+    if (inode) {
+        inode_set_place(inode, end->dir, end->name);
+        ic_inode_unhold(inode);
+    }
+}
+
+/* The rename of what replaces nothing. -EAGAIN: somebody was there first. */
+static int rename_free(struct ic *ic, const struct rename_end *from,
+                       const struct rename_end *to, unsigned flags)
+{
+    int rc;
+
+    if (flags != 0 || !engine_captures(ic))
+        return sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
+                             flags);
+    rc = sys_rename_noreplace(from->dir->fd, from->name, to->dir->fd, to->name);
+    return rc == -EEXIST ? -EAGAIN : rc;
+}
+
+static int rename_captured(struct ic *ic, const struct rename_end *from,
+                           const struct rename_end *to, unsigned flags)
+{
+    int rc = 0;
+
+    if (engine_captures(ic)) {
+        rc = capture_rename(&ic->wal, from->dir, from->name, &from->st);
+        if (rc == 0 && flags & RENAME_EXCHANGE)
+            rc = capture_rename(&ic->wal, to->dir, to->name, &to->st);
+        if (rc == 0)
+            rc = capture_binding(&ic->wal, from->dir, from->name, &from->st);
+        if (rc == 0)
+            rc = capture_binding(&ic->wal, to->dir, to->name,
+                                 to->exists ? &to->st : NULL);
+        if (rc == 0 && is_exchange(ic, from, to, flags)) {
+            rc = capture_exchanged(ic, from);
+            if (rc == 0)
+                rc = capture_exchanged(ic, to);
+        }
+        if (rc == 0)
+            rc = durable_check(ic);
+        if (rc < 0)
+            return rc;
+        if (to->exists && !(flags & RENAME_EXCHANGE)) {
+            rc = replace(ic, from, to);
+            if (rc == 0 && S_ISDIR(from->st.st_mode))
+                set_mtime_back(from, to);
+            return rc;
+        }
+    }
+    return rename_free(ic, from, to, flags);
+}
+
+static void set_places(struct ic *ic, const struct rename_end *from,
+                       const struct rename_end *to, unsigned flags)
+{
+    set_place(ic, &from->st, to);
+    if (flags & RENAME_EXCHANGE)
+        set_place(ic, &to->st, from);
+}
+
+/* What was last seen there: a hint, and of its stat no more than what it is. */
+static bool find_seen(struct ic *ic, struct rename_end *end)
+{
+    struct ic_inode *inode = inode_table_find_at(ic->inodes, end->dir,
+                                                 end->name);
+
+    end->exists = inode != NULL;
+    if (!inode)
+        return false;
+    end->st.st_ino = inode->ino;
+    end->st.st_dev = inode->dev;
+    end->st.st_mode = inode->type;
+    ic_inode_unhold(inode);
+    return true;
+}
+
+/* What moves, to note where it is then. Where inodes are closed, that must be
+ * certain, and it is asked again of those that will be (inode_fds.c). */
+static int find_moved(struct ic *ic, struct rename_end *end)
+{
+    return !inode_table_is_crowded(ic->inodes) && find_seen(ic, end)
+               ? 0
+               : look(ic, end);
+}
+
+static int rename_unkept(struct ic *ic, struct rename_end *from,
+                         struct rename_end *to, unsigned flags)
+{
+    int rc = find_moved(ic, from);
+
+    if (rc == 0 && flags & RENAME_EXCHANGE)
+        rc = find_moved(ic, to);
+    if (rc == 0)
+        rc = sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
+                           flags);
+    if (rc == 0)
+        set_places(ic, from, to, flags);
+    return rc;
+}
+
+static bool is_one_name(const struct rename_end *a, const struct rename_end *b)
+{
+    return a->dir == b->dir && strcmp(a->name, b->name) == 0;
+}
+
+/* A name that has been recorded is looked at only if something is there. */
+static int look_at_target(struct ic *ic, struct rename_end *to, unsigned flags,
+                          bool again)
+{
+    to->exists = false;
+    return flags == 0 && !again && engine_captures(ic) &&
+                   capture_has_binding(&ic->wal, to->dir, to->name)
+               ? 0
+               : look(ic, to);
+}
+
+/* Is nothing left to be recorded, nor to be asked? Both names have been, and
+ * what moves is no directory, that we might be unable to put aside. */
+static bool is_recorded(struct ic *ic, struct rename_end *from,
+                        struct rename_end *to, unsigned flags)
+{
+    return flags == 0 && engine_captures(ic) &&
+           !inode_table_is_crowded(ic->inodes) && rights_override_mode() &&
+           capture_has_binding(&ic->wal, from->dir, from->name) &&
+           capture_has_binding(&ic->wal, to->dir, to->name) &&
+           find_seen(ic, from) && !S_ISDIR(from->st.st_mode);
+}
+
+/* Such a rename needs no look at what it moves: it fails by itself if nothing
+ * is there, or if something is in the way (-EAGAIN). */
+static int rename_recorded(struct ic *ic, const struct rename_end *from,
+                           const struct rename_end *to)
+{
+    int rc = durable_check(ic);
+
+    if (rc == 0)
+        rc = rename_free(ic, from, to, 0);
+    if (rc == 0)
+        set_places(ic, from, to, 0);
+    return rc;
+}
+
+static int rename_once(struct ic *ic, struct rename_end *from,
+                       struct rename_end *to, unsigned flags, bool again)
+{
+    int rc;
+
+    if (!ic->undo_dir)
+        return rename_unkept(ic, from, to, flags);
+    if (!again && is_recorded(ic, from, to, flags))
+        return rename_recorded(ic, from, to);
+    rc = look(ic, from);
+    if (rc == 0)
+        rc = look_at_target(ic, to, flags, again);
+    if (rc < 0)
+        return rc;
+    if (!from->exists || (flags & RENAME_EXCHANGE && !to->exists))
+        return -ENOENT;
+    if (to->exists && flags & RENAME_NOREPLACE)
+        return -EEXIST;
+    if (to->exists && from->st.st_ino == to->st.st_ino &&
+        from->st.st_dev == to->st.st_dev)
+        return is_one_name(from, to) || !S_ISDIR(to->st.st_mode)
+                   ? 0 /* two links of one inode: nothing happens (rename(2)) */
+                   : -EBUSY; /* a directory has one: a bind mount is the other
+                              */
+    if (to->exists && !(flags & RENAME_EXCHANGE)) {
+        rc = check_replaceable(from, to);
+        if (rc == 0)
+            rc = safeguard_check_rename(ic, from->dir, from->name, to->dir,
+                                        to->name, &to->st);
+        if (rc < 0)
+            return rc;
+    }
+    rc = rename_captured(ic, from, to, flags);
+    if (rc == 0)
+        set_places(ic, from, to, flags);
+    return rc;
+}
+
+/* Two names of one inode: nothing was removed. */
+static bool is_renamed(const struct ic_inode *victim,
+                       const struct rename_end *from)
+{
+    return victim && victim->ino == from->st.st_ino &&
+           victim->dev == from->st.st_dev;
+}
+
+static int rename_begun(struct ic *ic, struct rename_end *from,
+                        struct rename_end *to, unsigned flags)
+{
+    struct inode_victim victim;
+    int rc = inode_check(to->dir); /* before a step begins, as that ends redo */
+
+    if (rc == 0)
+        rc = mutate_begin(ic, from->dir, from->name);
+    if (rc < 0)
+        return rc;
+    rc = inode_check(to->dir);
+    if (rc == 0 && mutate_is_removed(to->dir))
+        rc = -ENOENT;
+    if (rc < 0)
+        return mutate_finish(ic, rc);
+    victim = mutate_hold_name(ic, to->dir,
+                              flags & RENAME_EXCHANGE ? NULL : to->name);
+    for (int i = 0; i < MUTATE_RACE_TRIES; i++) {
+        rc = rename_once(ic, from, to, flags, i > 0);
+        if (rc != -EAGAIN)
+            break;
+    }
+    if (is_renamed(victim.inode, from))
+        inode_victim_clear(&victim);
+    mutate_let_go(ic, &victim, rc, to->dir, to->name);
+    return mutate_finish(ic, rc == -EAGAIN ? -EBUSY : rc);
+}
+
+int ic_renameat2(struct ic *ic, struct ic_inode *old_dir, const char *old_name,
+                 struct ic_inode *new_dir, const char *new_name, unsigned flags)
+{
+    struct rename_end from = { .dir = old_dir, .name = old_name };
+    struct rename_end to = { .dir = new_dir, .name = new_name };
+    uint64_t seq;
+    int rc;
+
+    if (flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE) ||
+        flags == (RENAME_NOREPLACE | RENAME_EXCHANGE) ||
+        !engine_is_name(new_name))
+        return -EINVAL;
+    if (engine_is_mounted(ic, new_dir))
+        return -EXDEV;
+    do {
+        seq = parking_seq(&ic->parking);
+        rc = rename_begun(ic, &from, &to, flags);
+    } while (parking_again(&ic->parking, seq, &rc) || limits_make_room(ic, rc));
+    return rc;
+}

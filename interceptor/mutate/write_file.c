@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * write_file - ic_write_file(): a file is written as a step of its own.
+ *
+ * It goes through the same door as a client's changes, name by name, so that
+ * nothing of the path is followed that a client could have made of it. If it
+ * fails after its step has begun, the step is taken back.
+ */
+#include "interceptor/mutate/write_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "interceptor/engine/engine.h"
+#include "interceptor/report/report.h"
+#include "interceptor/sys/sys.h"
+
+enum { DEFAULT_MODE = 0644 };
+
+void write_file_target_clear(struct write_file_target *target)
+{
+    ic_inode_unref(target->dir);
+    ic_inode_unref(target->file);
+    g_free(target->name);
+}
+
+gboolean write_file_fail(GError **error, int code, const char *path,
+                         const char *what)
+{
+    g_autofree char *shown = g_utf8_make_valid(path, -1);
+
+    g_set_error(error, STEPBACK_ERROR, code, "%s: %s", shown, what);
+    return FALSE;
+}
+
+gboolean write_file_fail_errno(GError **error, const char *path, int rc)
+{
+    int code = ERROR_IO_ERROR;
+
+    switch (-rc) {
+    case ENOENT:
+    case ENOTDIR:
+        code = ERROR_NOT_FOUND;
+        break;
+    case EROFS:
+        code = ERROR_READ_ONLY_DIRECTORY;
+        break;
+    case EFBIG:
+        code = ERROR_TOO_LARGE;
+        break;
+    case EPERM: /* a safeguard's decision, for what else is there? */
+        code = ERROR_DENIED;
+        break;
+    case EINVAL:
+    case ENAMETOOLONG:
+        code = ERROR_INVALID_FIELD;
+        break;
+    default:
+        break;
+    }
+    return write_file_fail(error, code, path, g_strerror(-rc));
+}
+
+/* ---- the way there ------------------------------------------------------- */
+
+static gboolean check_path(const char *path, char **parts, GError **error)
+{
+    if (path[0] == '/')
+        return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
+                               "a path is relative to the folder");
+    for (; *parts; parts++) {
+        if (strcmp(*parts, "..") == 0)
+            return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
+                                   "a path must not have .. in it");
+        if (!engine_is_name(*parts))
+            return write_file_fail(error, ERROR_INVALID_FIELD, path,
+                                   "this is no path of a file");
+    }
+    return TRUE;
+}
+
+/* One step down. A symlink could lead anywhere. */
+static gboolean enter(struct ic *ic, const char *path, const char *name,
+                      struct ic_inode **dir, GError **error)
+{
+    struct ic_inode *next;
+    int rc = ic_lookup(ic, *dir, name, &next, NULL);
+    mode_t type;
+
+    if (rc < 0)
+        return write_file_fail_errno(error, path, rc);
+    ic_inode_unref(*dir);
+    *dir = next;
+    type = ic_inode_type(next);
+    if (S_ISLNK(type))
+        return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
+                               "it leads through a symbolic link");
+    return S_ISDIR(type) ? TRUE : write_file_fail_errno(error, path, -ENOTDIR);
+}
+
+static gboolean find_file(struct ic *ic, const char *path,
+                          struct write_file_target *target, GError **error)
+{
+    int rc = ic_lookup(ic, target->dir, target->name, &target->file, NULL);
+    mode_t type;
+
+    if (rc == -ENOENT)
+        return TRUE;
+    if (rc < 0)
+        return write_file_fail_errno(error, path, rc);
+    type = ic_inode_type(target->file);
+    if (S_ISLNK(type))
+        return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
+                               "it is a symbolic link");
+    return S_ISREG(type) || write_file_fail(error, ERROR_INVALID_FIELD, path,
+                                            "it is not a file");
+}
+
+gboolean write_file_find(struct ic *ic, const char *path,
+                         struct write_file_target *target, GError **error)
+{
+    g_auto(GStrv) parts = g_strsplit(path, "/", -1);
+    guint count = g_strv_length(parts);
+
+    if (count == 0)
+        return write_file_fail(error, ERROR_INVALID_FIELD, path,
+                               "the path is empty");
+    if (!check_path(path, parts, error))
+        return FALSE;
+    target->dir = ic_inode_ref(ic_root(ic));
+    for (guint i = 0; i + 1 < count; i++) {
+        if (!enter(ic, path, parts[i], &target->dir, error))
+            return FALSE;
+    }
+    target->name = g_strdup(parts[count - 1]);
+    return find_file(ic, path, target, error);
+}
+
+/* ---- writing ------------------------------------------------------------- */
+
+/* As the folder's owner: a file of root's in somebody's project would be in
+ * the way. */
+static int make_file(struct ic *ic, struct write_file_target *target,
+                     const struct ic_file_write *request, int *ret_fd)
+{
+    struct ic_cred cred = { 0 };
+    struct stat st;
+    int rc = ic_stat(ic, target->dir, &st);
+
+    if (rc < 0)
+        return rc;
+    cred.uid = st.st_uid;
+    cred.gid = st.st_gid;
+    return ic_create(ic, &cred, target->dir, target->name, O_WRONLY | O_EXCL,
+                     request->set_mode ? request->mode : DEFAULT_MODE,
+                     &target->file, NULL, ret_fd);
+}
+
+static int open_file(struct ic *ic, struct write_file_target *target,
+                     const struct ic_file_write *request, int *ret_fd)
+{
+    struct ic_setattr attr = { .valid = IC_SET_MODE, .mode = request->mode };
+    int rc;
+
+    if (!target->file)
+        return make_file(ic, target, request, ret_fd);
+    rc = ic_open(ic, target->file, O_WRONLY | O_TRUNC, ret_fd);
+    if (rc == 0 && request->set_mode)
+        rc = ic_setattr(ic, target->file, -1, &attr, NULL);
+    return rc;
+}
+
+static int write_all(struct ic *ic, struct ic_inode *file, int fd,
+                     const char *data, size_t len)
+{
+    off_t offset = 0;
+
+    while (len > 0) {
+        struct iovec iov = { (void *)data, MIN(len, (size_t)1 << 30) };
+        ssize_t n = ic_pwritev(ic, file, fd, &iov, 1, offset, 0, false);
+
+        if (n <= 0)
+            return n < 0 ? (int)n : -EIO;
+        data += n;
+        len -= (size_t)n;
+        offset += n;
+    }
+    return 0;
+}
+
+static int write_target(struct ic *ic, struct write_file_target *target,
+                        const struct ic_file_write *request)
+{
+    fd_auto int fd = -1;
+    int rc = open_file(ic, target, request, &fd);
+
+    return rc < 0
+               ? rc
+               : write_all(ic, target->file, fd, request->data, request->len);
+}
+
+/* ---- the step ------------------------------------------------------------ */
+
+/* Served without an undo log: the write is all there is. */
+static gboolean run_plain(struct ic *ic, const struct ic_file_write *request,
+                          struct write_file_target *target,
+                          struct ic_step_info **ret_info, GError **error)
+{
+    g_autoptr(step_auto) step = step_new(MAX(request->step_id, 0), 0,
+                                         IC_STEP_API, NULL, ic->root->ino);
+    int rc = write_target(ic, target, request);
+
+    if (rc < 0)
+        return write_file_fail_errno(error, request->path, rc);
+    if (ret_info) {
+        *ret_info = report_from_step(step);
+        (*ret_info)->undoable = false;
+        (*ret_info)->exit_code = 0;
+    }
+    return TRUE;
+}
+
+/* What a client did meanwhile belongs to the step, too, and may be held or have
+ * been denied: the write is lost with it. */
+static gboolean close_step(struct ic *ic, int64_t id, const char *path,
+                           struct ic_step_info **ret_info, GError **error)
+{
+    struct ic_step_info *info;
+
+    if (!ic_step_close(ic, id, 0, 0, 0, &info, error)) {
+        ic_step_abort(ic, id, NULL);
+        return FALSE;
+    }
+    if (info->denied) {
+        ic_step_info_free(info);
+        return write_file_fail_errno(error, path, -EPERM);
+    }
+    if (ret_info)
+        *ret_info = info;
+    else
+        ic_step_info_free(info);
+    return TRUE;
+}
+
+char *write_file_command(const struct ic_file_write *request)
+{
+    return request->command ? g_strdup(request->command)
+                            : g_strdup_printf("write_file %s", request->path);
+}
+
+static gboolean run(struct ic *ic, const struct ic_file_write *request,
+                    struct write_file_target *target,
+                    struct ic_step_info **ret_info, GError **error)
+{
+    g_autofree char *command = write_file_command(request);
+    int64_t id = request->step_id;
+    int rc;
+
+    if (!ic->undo_dir)
+        return run_plain(ic, request, target, ret_info, error);
+    if (id == 0)
+        id = ic_last_step_id(ic) + 1;
+    if (!ic_step_open(ic, id, IC_STEP_API, command, error))
+        return FALSE;
+    rc = write_target(ic, target, request);
+    if (rc < 0) {
+        g_autoptr(GError) cause = NULL;
+
+        if (ic_step_abort(ic, id, &cause))
+            return write_file_fail_errno(error, request->path, rc);
+        g_propagate_error(error, g_steal_pointer(&cause));
+        return FALSE;
+    }
+    return close_step(ic, id, request->path, ret_info, error);
+}
+
+gboolean ic_write_file(struct ic *ic, const struct ic_file_write *request,
+                       struct ic_step_info **ret_info, GError **error)
+{
+    struct write_file_target target = { 0 };
+    gboolean ok;
+    bool waited;
+
+    if (request->set_mode && request->mode > 07777)
+        return write_file_fail(error, ERROR_INVALID_FIELD, request->path,
+                               "a mode is a number from 0 to 07777");
+    if (ic->read_only)
+        return write_file_fail_errno(error, request->path, -EROFS);
+    if (request->set_mode && grants_check_mode(ic, S_IFREG | request->mode) < 0)
+        return write_file_fail(error, ERROR_INVALID_FIELD, request->path,
+                               "set-user-ID and set-group-ID bits are refused; "
+                               "start the file server with --allow-suid");
+    waited = parking_thread_waits(true);
+    ok = write_file_find(ic, request->path, &target, error) &&
+         run(ic, request, &target, ret_info, error);
+    if (ok)
+        stale_tell_path(ic, request->path);
+    parking_thread_waits(waited);
+    write_file_target_clear(&target);
+    return ok;
+}

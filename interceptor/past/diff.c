@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * diff - what a step changed, as it was before and after (ic_diff()).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "common/errors.h"
+#include "interceptor/engine/ambient.h"
+#include "interceptor/past/diff_paths.h"
+#include "interceptor/past/past_content.h"
+#include "interceptor/report/report.h"
+#include "interceptor/engine/rollback.h"
+#include "interceptor/engine/steps.h"
+#include "interceptor/sys/sys.h"
+
+/* An answer, with all its bytes in base64, must fit a line of the control
+ * protocol. */
+enum {
+    MAX_FILE = 2 << 20,
+    MAX_PART = 4 << 20, /* a part ends at the file with which it is more */
+    MAX_BYTES = MAX_PART + 2 * MAX_FILE,
+    MAX_FILES = 400,   /* of which each has an fd meanwhile */
+    ENTRY_BYTES = 256, /* of an entry's JSON, beside its path and content */
+};
+
+static void version_clear(struct ic_version *version)
+{
+    g_free(version->data);
+}
+
+static void file_diff_free(gpointer data)
+{
+    struct ic_file_diff *diff = data;
+
+    version_clear(&diff->before);
+    version_clear(&diff->after);
+    g_free(diff->path);
+    g_free(diff->from);
+    g_free(diff);
+}
+
+struct differ {
+    struct past past;
+    GPtrArray *files; /* owned past_file */
+    GPtrArray *diffs; /* owned ic_file_diff */
+    GArray *wants;    /* of struct wish: whose version a file is */
+    int64_t bytes;    /* of the answer, about */
+};
+
+struct wish {
+    struct ic_version *version;
+    struct past_file *file;
+};
+
+static void free_file(gpointer file)
+{
+    past_file_free(file);
+}
+
+static void differ_init(struct differ *d)
+{
+    d->past.steps = NULL;
+    d->bytes = 0;
+    d->files = g_ptr_array_new_with_free_func(free_file);
+    d->diffs = g_ptr_array_new_with_free_func(file_diff_free);
+    d->wants = g_array_new(FALSE, FALSE, sizeof(struct wish));
+}
+
+static void differ_clear(struct differ *d)
+{
+    g_array_unref(d->wants);
+    g_ptr_array_unref(d->files);
+    g_ptr_array_unref(d->diffs);
+    past_clear(&d->past);
+}
+
+/* A version that cannot be found is left out, and nothing else is. */
+static void want(struct differ *d, const char *path, unsigned level,
+                 bool mode_only, struct ic_version *version)
+{
+    struct wish wish = { .version = version };
+    struct past_node node;
+    int64_t size;
+
+    d->bytes += (int64_t)strlen(path);
+    if (past_resolve(&d->past, path, level, &node) < 0) {
+        version->left_out = true;
+        return;
+    }
+    if (past_stat(&d->past, &node, level, &version->mode, &size) < 0)
+        version->left_out = true;
+    if (mode_only || version->left_out) {
+        past_node_clear(&node);
+        return;
+    }
+    d->bytes += CLAMP(size, 0, MAX_FILE);
+    wish.file = past_file_new(&node, level);
+    g_ptr_array_add(d->files, wish.file);
+    g_array_append_val(d->wants, wish);
+}
+
+static void add_file(struct differ *d, const struct diff_path *told)
+{
+    struct ic_file_diff *diff = g_new0(struct ic_file_diff, 1);
+
+    diff->type = told->type;
+    diff->path = g_strdup(told->path);
+    diff->from = g_strdup(told->from);
+    g_ptr_array_add(d->diffs, diff);
+    if (told->type != IC_CREATED)
+        want(d, told->from ? told->from : told->path, 0, told->mode_only,
+             &diff->before);
+    if (told->type != IC_DELETED)
+        want(d, told->path, 1, told->mode_only, &diff->after);
+    diff->after.left_out |= told->cut;
+    d->bytes += ENTRY_BYTES;
+}
+
+/* The changes from first on, as many as fit. */
+static void add_part(struct differ *d, const GPtrArray *paths, unsigned first,
+                     unsigned *ret_next)
+{
+    unsigned i = first;
+
+    while (i < paths->len && d->bytes < MAX_PART && d->files->len < MAX_FILES)
+        add_file(d, g_ptr_array_index(paths, i++));
+    *ret_next = i < paths->len ? i : 0;
+}
+
+static void take_versions(struct differ *d)
+{
+    for (guint i = 0; i < d->wants->len; i++) {
+        struct wish *wish = &g_array_index(d->wants, struct wish, i);
+
+        wish->version->mode = wish->file->mode;
+        wish->version->data = g_steal_pointer(&wish->file->bytes);
+        wish->version->len = wish->file->len;
+        wish->version->left_out = wish->file->left_out;
+    }
+}
+
+static gboolean read_failed(int rc, GError **error)
+{
+    return steps_fail(error,
+                      rc == -EBADMSG  ? ERROR_PREIMAGE_CORRUPT
+                      : rc == -ENOENT ? ERROR_PREIMAGE_MISSING
+                                      : ERROR_IO_ERROR,
+                      "the content that the undo log has kept", rc);
+}
+
+static gboolean diff_locked(struct ic *ic, struct differ *d, int64_t id,
+                            unsigned first, unsigned *ret_next, size_t *ret_cut,
+                            GError **error)
+{
+    g_autoptr(GPtrArray) paths = NULL;
+    struct ic_step_info *info;
+    int rc;
+
+    if (!steps_check_none(ic, error) || !ambient_close_locked(ic, error) ||
+        !steps_check_finished(ic, error) || !past_open(ic, id, &d->past, error))
+        return FALSE;
+    info = report_from_step(g_ptr_array_index(d->past.steps, 0));
+    *ret_cut = info->affected - MIN(info->affected, info->changes->len);
+    rc = diff_paths_find(&d->past, info->changes, &paths);
+    ic_step_info_free(info);
+    if (rc < 0)
+        return steps_fail(error, ERROR_IO_ERROR, "the folder", rc);
+    add_part(d, paths, first, ret_next);
+    rc = past_content_read(&d->past, d->files, MAX_FILE, MAX_BYTES);
+    if (rc < 0)
+        return read_failed(rc, error);
+    take_versions(d);
+    return TRUE;
+}
+
+gboolean ic_diff(struct ic *ic, int64_t id, unsigned first,
+                 GPtrArray **ret_diffs, unsigned *ret_next, size_t *ret_cut,
+                 GError **error)
+{
+    struct differ d;
+    unsigned next = 0;
+    size_t cut = 0;
+    gboolean ok;
+
+    differ_init(&d);
+    rollback_lock_gate(ic);
+    ok = steps_check_log(ic, error) &&
+         diff_locked(ic, &d, id, first, &next, &cut, error);
+    rollback_unlock_gate(ic);
+    if (ok) {
+        *ret_diffs = g_ptr_array_ref(d.diffs);
+        *ret_next = next;
+        *ret_cut = cut;
+    }
+    differ_clear(&d);
+    return ok;
+}

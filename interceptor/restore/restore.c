@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * restore - see restore.h: the order of the parts, and the check.
+ */
+#include "interceptor/restore/restore.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "interceptor/log/post_state.h"
+#include "interceptor/restore/progress.h"
+#include "interceptor/restore/restore_busy.h"
+#include "interceptor/restore/restore_content.h"
+#include "interceptor/restore/restore_lost.h"
+#include "interceptor/restore/restore_names.h"
+#include "interceptor/restore/restore_state.h"
+#include "interceptor/report/survey.h"
+#include "interceptor/sys/sys.h"
+
+static gboolean fail(GError **error, int code, const char *what, int rc)
+{
+    g_set_error(error, STEPBACK_ERROR, code, "undo: %s: %s", what,
+                g_strerror(-rc));
+    return FALSE;
+}
+
+/* ---- check --------------------------------------------------------------- */
+
+/* What has content in the record is a file; if something else has its number by
+ * now, that is not what the record means, and is left alone. */
+static gboolean check_types(struct restore *r, GError **error)
+{
+    GHashTableIter iter;
+    gpointer key, value;
+
+    g_hash_table_iter_init(&iter, r->survey->inodes);
+    while (g_hash_table_iter_next(&iter, &key, &value)) {
+        struct step_inode *inode = key;
+        const struct survey_entry *entry = value;
+
+        if (!(inode->flags & STEP_DATA) || S_ISREG(entry->st.st_mode))
+            continue;
+        if (!r->damaged_too && !r->edited_too)
+            return fail(error, ERROR_PREIMAGE_CORRUPT, entry->name, -ESTALE);
+        inode->flags &= ~(unsigned)(STEP_DATA | STEP_META);
+    }
+    return TRUE;
+}
+
+/* Every inode that lost a name is in the tree, in the log, or can be made. */
+static gboolean check_inodes(struct restore *r, GError **error)
+{
+    GHashTableIter iter;
+    gpointer key;
+    int rc;
+
+    /* Begun already, after this check: what is put aside, and what is in the
+     * directories that are, is not looked at here. */
+    if (r->staging >= 0)
+        return TRUE;
+    rc = survey_make(r->step, r->root, false, &r->survey);
+    if (rc < 0) {
+        /* Something cannot be read, say: attaching will find out. */
+        log_debug(LOG_UNDO, "undo: survey: %s", g_strerror(-rc));
+        return TRUE;
+    }
+    if (!check_types(r, error))
+        return FALSE;
+    g_hash_table_iter_init(&iter, r->step->bindings);
+    while (g_hash_table_iter_next(&iter, &key, NULL)) {
+        const struct step_binding *binding = key;
+        struct step_inode *before = binding->before;
+
+        if (!before || step_is_vacant(binding) ||
+            g_hash_table_contains(r->survey->inodes, before))
+            continue;
+        rc = restore_can_find(r, before);
+        if (rc < 0)
+            return fail(error, ERROR_IO_ERROR, binding->name, rc);
+        if (rc > 0)
+            continue;
+        g_autofree char *path = step_path_before(r->step, binding->dir,
+                                                 binding->name);
+        g_set_error(error, STEPBACK_ERROR, ERROR_PREIMAGE_MISSING,
+                    "undo: the log has no copy of '%s'",
+                    path ? path : binding->name);
+        return FALSE;
+    }
+    return TRUE;
+}
+
+/* ---- staging ------------------------------------------------------------- */
+
+/* Can names be moved between the two? One filesystem is not enough: not
+ * between two mounts of it (rename(2), EXDEV). */
+static bool is_same_mount(int a, int b)
+{
+    struct statx x, y;
+
+    if (statx(a, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &x) < 0 ||
+        statx(b, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &y) < 0)
+        return false;
+    return x.stx_dev_major == y.stx_dev_major &&
+           x.stx_dev_minor == y.stx_dev_minor &&
+           (!(x.stx_mask & y.stx_mask & STATX_MNT_ID) ||
+            x.stx_mnt_id == y.stx_mnt_id);
+}
+
+/* The manifest of a step that is being taken back can still be added to. */
+int restore_open_journal(struct restore *r)
+{
+    return r->step->journal || r->step->dry
+               ? 0
+               : journal_open(r->dir, STEP_MANIFEST, &r->step->journal);
+}
+
+/* The root's mtime changes when a folder is made in it. */
+static int record_root(struct restore *r)
+{
+    struct meta *meta;
+    int rc;
+
+    if (r->step->root->flags & STEP_META)
+        return 0;
+    rc = meta_read(r->root, &meta);
+    return rc < 0 ? rc : step_record_meta(r->step, r->step->root, meta);
+}
+
+/* A name that nobody else has: what has it later is ours to remove. */
+static int name_staging(struct restore *r)
+{
+    g_autofree char *unique = g_uuid_string_random();
+    g_autofree char *name = g_strdup_printf(".stepback-%s", unique);
+    struct stat st;
+    int rc = restore_open_journal(r);
+
+    if (rc == 0)
+        rc = record_root(r);
+    if (rc == 0 && sys_stat_name(r->root, name, &st) == 0)
+        rc = -EEXIST;
+    return rc < 0 ? rc : step_record_staging(r->step, name);
+}
+
+static void find_staging_place(struct restore *r)
+{
+    r->staging_dir = is_same_mount(r->dir, r->root) ? r->dir : r->root;
+    r->staging_name = r->staging_dir == r->dir ? STEP_STAGING
+                                               : r->step->staging;
+}
+
+/* What an interrupted rollback has put aside already; -1 if there is none. */
+static int open_old_staging(struct restore *r)
+{
+    find_staging_place(r);
+    if (r->staging_name)
+        r->staging = sys_openat(r->staging_dir, r->staging_name,
+                                O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    return r->staging >= 0 || !r->staging_name || r->staging == -ENOENT
+               ? 0
+               : r->staging;
+}
+
+static bool is_full(int rc)
+{
+    return rc == -ENOSPC || rc == -EDQUOT;
+}
+
+static int open_staging(struct restore *r)
+{
+    int rc = 0;
+
+    if (r->staging >= 0)
+        return 0;
+    if (!r->staging_name)
+        rc = name_staging(r);
+    find_staging_place(r);
+    if (rc == 0)
+        rc = sys_mkdirat(r->staging_dir, r->staging_name, 0700);
+    if (is_full(rc) && r->staging_dir == r->dir &&
+        undo_log_give_spare(r->log, r->dir, r->staging_name) == 0)
+        rc = 0;
+    if (rc < 0 && rc != -EEXIST)
+        return rc;
+    r->staging = sys_openat(r->staging_dir, r->staging_name,
+                            O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    return r->staging < 0 ? r->staging : 0;
+}
+
+/* There is no room for a staging folder. Some comes from what the step created;
+ * and if nothing has to be moved, there need not be one. */
+static int do_without_staging(struct restore *r)
+{
+    int rc = restore_detach(r);
+
+    if (rc == 0)
+        rc = open_staging(r);
+    return is_full(rc) && !r->wants_staging ? 0 : rc;
+}
+
+static int keep_inode(struct restore *r, const char *staged, uint64_t ino,
+                      int keep)
+{
+    struct step_name name = step_inode_blob(ino);
+    int rc = restore_rename(r, r->staging, staged, keep, name.text);
+    struct stat st;
+
+    /* A link of it is there already. */
+    if (rc == -EEXIST && sys_stat_name(keep, name.text, &st) == 0 &&
+        st.st_ino == ino && !S_ISDIR(st.st_mode))
+        return sys_unlinkat(r->staging, staged, 0);
+    return rc < 0 ? rc : held_links_change_kept(r->held, keep, ino, 1);
+}
+
+static int keep_one(struct restore *r, const char *staged, uint64_t ino,
+                    int keep)
+{
+    /* A folder from which everything was removed as the step's own. */
+    if (r->foreign_since > 0 && r->foreign_since < INT64_MAX &&
+        sys_unlinkat(r->staging, staged, AT_REMOVEDIR) == 0)
+        return 0;
+    return keep_inode(r, staged, ino, keep);
+}
+
+/* It was there before the step, and has no place to go back to: it stays in the
+ * step's own log, where nobody removes it. */
+static bool is_homeless(struct restore *r, uint64_t ino)
+{
+    const struct step_inode *inode = step_find_inode(r->step, ino);
+
+    return inode && inode->flags & STEP_LOST && restore_can_keep(r);
+}
+
+/* What is left in staging was created by the step, or is a link too many, or is
+ * lost. */
+static int keep_staged(int staging, const struct dirent *entry, void *opaque)
+{
+    struct restore *r = opaque;
+    uint64_t ino = strtoull(entry->d_name, NULL, 10);
+
+    if (ino > 0 && r->keep >= 0)
+        return keep_one(r, entry->d_name, ino, r->keep);
+    if (ino > 0 && is_homeless(r, ino))
+        return keep_one(r, entry->d_name, ino, r->blobs);
+    return 0;
+}
+
+/* All names are back. What is left goes before content is put back, which may
+ * need its room. */
+static int close_staging(struct restore *r)
+{
+    int rc = 0;
+
+    if (r->staging < 0)
+        return 0;
+    if (r->keep >= 0 || r->any_lost)
+        rc = sys_dir_each(r->staging, ".", keep_staged, r);
+    fd_close(&r->staging);
+    return rc < 0 ? rc : sys_remove_tree(r->staging_dir, r->staging_name);
+}
+
+/* What others have taken away does not stop a rollback that is to go on in
+ * any case. */
+static gboolean drop_lost(struct restore *r, GError **error)
+{
+    int rc = r->edited_too && r->staging < 0 ? restore_find_lost(r) : 0;
+
+    /* A folder that the step has closed to its owner, who is not root: nobody
+     * has taken away what cannot be looked at. It is opened when the turn of
+     * what is in it comes (restore_relax()). */
+    if (rc == 0 || rc == -EACCES)
+        rc = restore_drop_lost(r);
+    return rc == 0 || fail(error, ERROR_IO_ERROR, "undo log", rc);
+}
+
+/* ---- all of it ----------------------------------------------------------- */
+
+static gboolean run_fail(struct restore *r, GError **error, const char *what,
+                         int rc)
+{
+    r->rc = rc;
+    return fail(error, ERROR_IO_ERROR,
+                r->trouble->len > 0 ? r->trouble->str : what, rc);
+}
+
+static void count_work(struct restore *r)
+{
+    struct step *step = r->step;
+    GHashTableIter iter;
+    gpointer value;
+
+    if (!r->progress)
+        return;
+    r->progress->total = g_hash_table_size(step->bindings);
+    g_hash_table_iter_init(&iter, step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        unsigned flags = ((const struct step_inode *)value)->flags;
+
+        r->progress->total += (flags & STEP_META ? 1 : 0) +
+                              (flags & STEP_DATA ? 1 : 0);
+    }
+}
+
+/* The engine's timer waits meanwhile. */
+static void tell_alive(struct restore *r)
+{
+    enum { EVERY_US = 500000 };
+    int64_t now_us = g_get_monotonic_time();
+
+    if (now_us < r->next_beat_us)
+        return;
+    r->next_beat_us = now_us + EVERY_US;
+    undo_log_beat(r->log);
+}
+
+void restore_note_progress(struct restore *r)
+{
+    tell_alive(r);
+    if (r->progress)
+        progress_step(r->progress);
+}
+
+gboolean restore_run(struct restore *r, GError **error)
+{
+    int rc = open_staging(r);
+
+    tell_alive(r);
+    count_work(r);
+    if (is_full(rc) && r->keep < 0)
+        rc = do_without_staging(r);
+    if (rc < 0)
+        return run_fail(r, error, "staging folder", rc);
+    rc = r->staging < 0 ? 0 : restore_detach(r);
+    if (rc < 0)
+        return run_fail(r, error, "putting aside what is new", rc);
+    rc = restore_attach(r);
+    if (rc < 0)
+        return run_fail(r, error, "putting names back", rc);
+    rc = close_staging(r);
+    if (rc == 0)
+        rc = restore_content(r);
+    if (rc == 0)
+        rc = restore_metadata(r);
+    return rc == 0 || run_fail(r, error, "putting content back", rc);
+}
+
+struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
+                            int root, struct held_links *held, unsigned flags,
+                            GError **error)
+{
+    int blobs = sys_openat(dirfd, STEP_BLOBS,
+                           O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
+    struct restore *r;
+    int rc;
+
+    if (blobs < 0) {
+        fail(error,
+             blobs == -ENOENT                       ? ERROR_PREIMAGE_MISSING
+             : blobs == -ELOOP || blobs == -ENOTDIR ? ERROR_PREIMAGE_CORRUPT
+                                                    : ERROR_IO_ERROR,
+             "blobs", blobs);
+        return NULL;
+    }
+    r = g_new0(struct restore, 1);
+    *r = (struct restore){
+        .step = step,
+        .log = log,
+        .held = held,
+        .dir = dirfd,
+        .blobs = blobs,
+        .root = root,
+        .staging = -1,
+        .keep = -1,
+        .edited_since = INT64_MAX,
+        .foreign_since = INT64_MAX,
+        .damaged_too = flags & RESTORE_DAMAGED,
+        .edited_too = flags & RESTORE_EDITED,
+        .forced = flags & RESTORE_FORCED && post_state_is_complete(step),
+        .lost = g_ptr_array_new_with_free_func(g_free),
+        .orphans = g_ptr_array_new_with_free_func(g_free),
+        .trouble = g_string_new(NULL),
+    };
+    step->dry = flags & RESTORE_DRY;
+    step_sort(step);
+    restore_walker_init(&r->walker, root, step->root);
+    rc = open_old_staging(r);
+    if (rc < 0) {
+        fail(error, ERROR_IO_ERROR, "staging folder", rc);
+        g_clear_pointer(&r, restore_free);
+    }
+    return r;
+}
+
+void restore_free(struct restore *r)
+{
+    if (!r)
+        return;
+    survey_free(r->survey);
+    g_clear_pointer(&r->edited, g_hash_table_unref);
+    g_clear_pointer(&r->alive, g_hash_table_unref);
+    g_ptr_array_unref(r->lost);
+    g_ptr_array_unref(r->orphans);
+    walker_clear(&r->walker);
+    g_string_free(r->trouble, TRUE);
+    fd_close(&r->staging);
+    fd_close(&r->blobs);
+    g_free(r);
+}
+
+static int is_moved(int fd, const struct dirent *entry, void *opaque)
+{
+    return entry->d_name[0] == 'i' && g_ascii_isdigit(entry->d_name[1]);
+}
+
+/* What was moved into the log cannot be moved back into another mount of the
+ * file system (rename(2), EXDEV): half of the step would be. */
+static gboolean check_mount(struct restore *r, GError **error)
+{
+    struct stat log, root;
+    int rc;
+
+    if (is_same_mount(r->dir, r->root))
+        return TRUE;
+    rc = sys_stat_fd(r->dir, &log);
+    if (rc == 0)
+        rc = sys_stat_fd(r->root, &root);
+    if (rc == 0 && log.st_dev == root.st_dev)
+        rc = sys_dir_each(r->blobs, ".", is_moved, NULL);
+    if (rc < 0)
+        return fail(error, ERROR_IO_ERROR, "undo log", rc);
+    if (rc == 0)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
+                "step %" G_GINT64_FORMAT
+                " removed files that are in the undo log, and the folder is "
+                "opened by another mount (a bind mount) than the log's: name "
+                "it, or start its file server, by a path on the log's mount",
+                r->step->id);
+    return FALSE;
+}
+
+gboolean restore_check(struct restore *r, GError **error)
+{
+    return check_mount(r, error) && restore_check_content(r, error) &&
+           drop_lost(r, error) && check_inodes(r, error) &&
+           (!r->survey || restore_check_busy(r, error));
+}
+
+const struct survey *restore_survey(const struct restore *r)
+{
+    return r->survey;
+}
+
+GPtrArray *restore_lost(const struct restore *r)
+{
+    return r->lost;
+}
+
+GPtrArray *restore_orphans(const struct restore *r)
+{
+    return r->orphans;
+}
+
+void restore_set_keep(struct restore *r, int blobs)
+{
+    r->keep = blobs;
+}
+
+void restore_set_foreign(struct restore *r, int64_t since_us)
+{
+    r->foreign_since = since_us;
+}
+
+int restore_errno(const struct restore *r)
+{
+    return r->rc;
+}
+
+bool restore_has_remade(const struct restore *r)
+{
+    return r->remade;
+}
+
+bool restore_has_lost(const struct restore *r)
+{
+    return r->any_lost;
+}
+
+bool restore_can_keep(const struct restore *r)
+{
+    return r->staging_dir == r->dir;
+}
+
+gboolean restore_check_log(struct restore *r, GError **error)
+{
+    return restore_check_content(r, error);
+}
+
+void restore_set_progress(struct restore *r, struct progress *progress)
+{
+    r->progress = progress;
+}

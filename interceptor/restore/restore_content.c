@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * restore_content - see restore_content.h.
+ *
+ * The pack is read once, in its order. Files are opened when they are first
+ * met, and the last few stay open, since ranges of several files may take
+ * turns.
+ */
+#include "interceptor/restore/restore_edited.h"
+#include "interceptor/restore/restore_content.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "interceptor/log/pack.h"
+#include "interceptor/restore/restore_state.h"
+#include "interceptor/sys/sys.h"
+
+enum { MAX_OPEN = 32, CHUNK = 128 << 10 };
+
+/* A file whose content was kept. */
+struct file {
+    struct step_inode *inode;
+    int fd;         /* -1: not open */
+    bool read_only; /* it can only be compared: */
+    int refused;    /* -errno of opening it to write */
+    bool started;   /* it has its size */
+    GArray *spans;  /* of struct span, while the log is checked; or NULL */
+};
+
+struct span {
+    off_t offset, length;
+};
+
+struct step_name restore_orphan_name(int64_t number)
+{
+    struct step_name name;
+
+    snprintf(name.text, sizeof(name.text), "o%" PRId64, number);
+    return name;
+}
+
+bool restore_is_orphan(const char *name)
+{
+    return name[0] == 'o';
+}
+
+struct contents {
+    struct restore *r;
+    GHashTable *files; /* &inode->data_number -> owned file */
+    GQueue open;       /* of borrowed files, least lately used first */
+};
+
+static void file_free(gpointer data)
+{
+    struct file *file = data;
+
+    fd_close(&file->fd);
+    g_clear_pointer(&file->spans, g_array_unref);
+    g_free(file);
+}
+
+static void add_file(struct contents *c, struct step_inode *inode)
+{
+    struct file *file;
+
+    if (!(inode->flags & STEP_DATA))
+        return;
+    file = g_new0(struct file, 1);
+    file->inode = inode;
+    file->fd = -1;
+    g_hash_table_insert(c->files, &inode->data_number, file);
+}
+
+static void contents_init(struct contents *c, struct restore *r)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    c->r = r;
+    g_queue_init(&c->open);
+    c->files = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL,
+                                     file_free);
+    g_hash_table_iter_init(&iter, r->step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value))
+        add_file(c, value);
+    for (guint i = 0; i < r->step->retired->len; i++)
+        add_file(c, g_ptr_array_index(r->step->retired, i));
+}
+
+static void contents_clear(struct contents *c)
+{
+    g_queue_clear(&c->open);
+    g_hash_table_unref(c->files);
+}
+
+/* ---- check --------------------------------------------------------------- */
+
+static int check_entry(const struct pack_entry *entry, void *opaque)
+{
+    struct contents *c = opaque;
+    struct file *file = g_hash_table_lookup(c->files, &entry->number);
+    struct span span = { entry->offset, entry->length };
+
+    /* Kept, but the record failed, and so did the change: nobody's. */
+    if (!file)
+        return 0;
+    if (entry->offset + entry->length > file->inode->data_size)
+        return -EBADMSG;
+    if (!file->spans)
+        file->spans = g_array_new(FALSE, FALSE, sizeof(struct span));
+    g_array_append_val(file->spans, span);
+    return 0;
+}
+
+static int compare_spans(gconstpointer a, gconstpointer b)
+{
+    const struct span *x = a, *y = b;
+
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static bool is_whole(const struct file *file)
+{
+    off_t end = 0;
+
+    if (file->spans)
+        g_array_sort(file->spans, compare_spans);
+    for (guint i = 0; file->spans && i < file->spans->len; i++) {
+        const struct span *span = &g_array_index(file->spans, struct span, i);
+
+        if (span->offset > end)
+            return false;
+        end = MAX(end, span->offset + span->length);
+    }
+    return end >= file->inode->data_size;
+}
+
+/* What the log has all of can be made anew (restore_can_find()). */
+static void mark_whole(struct contents *c)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, c->files);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        struct file *file = value;
+
+        if (!(file->inode->flags & STEP_CLONE) && is_whole(file))
+            file->inode->flags |= STEP_ALL;
+    }
+}
+
+static int open_clone(const struct restore *r, const struct step_inode *inode)
+{
+    fd_auto int fd = sys_openat(r->blobs,
+                                step_clone_blob(inode->data_number).text,
+                                O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+    struct stat st;
+    int rc = fd < 0 ? fd : sys_stat_fd(fd, &st);
+
+    if (rc < 0)
+        return rc == -ELOOP ? -EBADMSG : rc;
+    /* It may have been longer by then: appending is free. */
+    if (!S_ISREG(st.st_mode) || st.st_size < inode->data_size)
+        return -EBADMSG;
+    return fd_steal(&fd);
+}
+
+static int check_all(struct contents *c)
+{
+    bool packed = false;
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, c->files);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const struct step_inode *inode = ((struct file *)value)->inode;
+        fd_auto int clone = -1;
+
+        if (!(inode->flags & STEP_CLONE)) {
+            packed = true;
+            continue;
+        }
+        clone = open_clone(c->r, inode);
+        if (clone < 0) {
+            restore_note_trouble(c->r, inode);
+            return clone;
+        }
+    }
+    return packed
+               ? pack_read(c->r->blobs, c->r->step->end != NULL, check_entry, c)
+               : 0;
+}
+
+gboolean restore_check_content(struct restore *r, GError **error)
+{
+    struct contents c;
+    const char *what;
+    int rc;
+
+    contents_init(&c, r);
+    rc = check_all(&c);
+    if (rc == 0)
+        mark_whole(&c);
+    contents_clear(&c);
+    if (rc == 0)
+        return TRUE;
+    what = r->trouble->len > 0 ? r->trouble->str
+                               : "the content that the undo log has kept";
+    if ((rc == -ENOENT || rc == -EBADMSG) && r->damaged_too) {
+        log_warn(LOG_UNDO,
+                 "step %" G_GINT64_FORMAT
+                 ": %s: %s; not all content can be restored",
+                 r->step->id, what, g_strerror(-rc));
+        g_string_truncate(r->trouble, 0);
+        return TRUE;
+    }
+    g_set_error(error, STEPBACK_ERROR,
+                rc == -ENOENT    ? ERROR_PREIMAGE_MISSING
+                : rc == -EBADMSG ? ERROR_PREIMAGE_CORRUPT
+                                 : ERROR_IO_ERROR,
+                "undo: %s: %s", what, g_strerror(-rc));
+    return FALSE;
+}
+
+/* ---- opening ------------------------------------------------------------- */
+
+/* A FIFO or a device would not be what the record means, and must not be
+ * written to, nor waited for. */
+static int check_file(int fd)
+{
+    struct stat st;
+    int rc = sys_stat_fd(fd, &st);
+
+    return rc < 0 ? rc : S_ISREG(st.st_mode) ? 0 : -ESTALE;
+}
+
+/* What is lost has no place in the tree. */
+static int open_orphan(struct contents *c, struct file *file)
+{
+    file->fd = sys_openat(c->r->blobs,
+                          restore_orphan_name(file->inode->data_number).text,
+                          O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600);
+    return MIN(file->fd, 0);
+}
+
+static int open_file(struct contents *c, struct file *file)
+{
+    fd_auto int fd = restore_open_inode(c->r, file->inode);
+    int rc = fd < 0 ? fd : check_file(fd);
+
+    if (rc == 0 && !file->started)
+        rc = restore_save_edited(c->r, file->inode->ino, fd);
+    if (rc < 0)
+        return rc;
+    file->fd = sys_reopen(fd, O_WRONLY | O_NONBLOCK);
+    if (file->fd == -EACCES && sys_chmod_fd(fd, 0600) == 0) /* ours; its mode
+                                                               is set later */
+        file->fd = sys_reopen(fd, O_WRONLY | O_NONBLOCK);
+    file->read_only = file->fd < 0;
+    /* A file that may not be written: the step could not write it either, it
+     * only tried to, if it has the content that it had. */
+    if (file->read_only) {
+        file->refused = rc = file->fd;
+        file->fd = sys_reopen(fd, O_RDONLY | O_NONBLOCK);
+        if (file->fd < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int set_size(const struct file *file)
+{
+    struct stat st;
+    int rc;
+
+    if (!file->read_only)
+        return sys_ftruncate(file->fd, file->inode->data_size);
+    rc = sys_stat_fd(file->fd, &st);
+    return rc < 0                                 ? rc
+           : st.st_size == file->inode->data_size ? 0
+                                                  : file->refused;
+}
+
+/* Have it open, and with the size that it had. */
+static int use_file(struct contents *c, struct file *file)
+{
+    int rc = 0;
+
+    if (file->fd >= 0) {
+        if (g_queue_peek_tail(&c->open) != file) {
+            g_queue_remove(&c->open, file);
+            g_queue_push_tail(&c->open, file);
+        }
+        return 0;
+    }
+    if (g_queue_get_length(&c->open) >= MAX_OPEN)
+        fd_close(&((struct file *)g_queue_pop_head(&c->open))->fd);
+    rc = file->inode->flags & STEP_LOST ? open_orphan(c, file)
+                                        : open_file(c, file);
+    if (rc < 0)
+        return rc;
+    g_queue_push_tail(&c->open, file);
+    if (!file->started) {
+        rc = set_size(file);
+        restore_note_progress(c->r);
+    }
+    file->started = true;
+    return rc;
+}
+
+/* ---- ranges -------------------------------------------------------------- */
+
+static int write_zeros(int fd, off_t offset, off_t length)
+{
+    g_autofree char *zeros = g_malloc0(CHUNK);
+    int rc = 0;
+
+    while (rc == 0 && length > 0) {
+        size_t part = (size_t)MIN(length, (off_t)CHUNK);
+
+        rc = sys_pwrite_all(fd, zeros, part, offset);
+        offset += (off_t)part;
+        length -= (off_t)part;
+    }
+    return rc;
+}
+
+/* Only whole blocks of the filesystem become holes; so at the end of the file
+ * beyond it. */
+static int punch(const struct file *file, off_t offset, off_t length)
+{
+    bool at_end = offset + length == file->inode->data_size;
+    int rc = sys_fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                           offset, at_end ? length + CHUNK : length);
+
+    return rc == -EOPNOTSUPP ? write_zeros(file->fd, offset, length) : rc;
+}
+
+/* Does the file have these bytes (NULL: zeros)? */
+static bool has_bytes(int fd, const char *data, off_t offset, off_t length)
+{
+    g_autofree char *found = g_malloc(CHUNK);
+    g_autofree char *zeros = data ? NULL : g_malloc0(CHUNK);
+
+    while (length > 0) {
+        size_t part = (size_t)MIN(length, (off_t)CHUNK);
+
+        if (pread(fd, found, part, offset) != (ssize_t)part ||
+            memcmp(found, data ? data : zeros, part) != 0)
+            return false;
+        offset += (off_t)part;
+        length -= (off_t)part;
+        if (data)
+            data += part;
+    }
+    return true;
+}
+
+static int apply(const struct file *file, const struct pack_entry *entry)
+{
+    if (file->read_only)
+        return has_bytes(file->fd, entry->data, entry->offset, entry->length)
+                   ? 0
+                   : file->refused;
+    if (!entry->data)
+        return punch(file, entry->offset, entry->length);
+    return sys_pwrite_all(file->fd, entry->data, (size_t)entry->length,
+                          entry->offset);
+}
+
+static int apply_entry(const struct pack_entry *entry, void *opaque)
+{
+    struct contents *c = opaque;
+    struct file *file = g_hash_table_lookup(c->files, &entry->number);
+    int rc;
+
+    if (!file || file->inode->flags & STEP_CLONE ||
+        entry->offset + entry->length > file->inode->data_size)
+        return 0;
+    rc = use_file(c, file);
+    if (rc == 0)
+        rc = apply(file, entry);
+    if (rc < 0)
+        restore_note_trouble(c->r, file->inode);
+    return rc;
+}
+
+/* ---- clones -------------------------------------------------------------- */
+
+/* By copying, where cloning back does not work. */
+static int copy_clone(int clone, const struct file *file)
+{
+    g_autofree char *chunk = g_malloc(CHUNK);
+    off_t offset = 0, size = file->inode->data_size;
+    int rc = file->read_only ? 0 : sys_ftruncate(file->fd, 0);
+
+    if (rc == 0 && !file->read_only)
+        rc = sys_ftruncate(file->fd, size);
+    while (rc == 0 && offset < size) {
+        off_t data = lseek(clone, offset, SEEK_DATA);
+        struct pack_entry entry = { .data = chunk, .offset = data };
+        ssize_t n;
+
+        if (data < 0)
+            return errno == ENXIO ? 0 : -errno;
+        if (data >= size)
+            return 0;
+        n = pread(clone, chunk, (size_t)MIN((off_t)CHUNK, size - data), data);
+        if (n <= 0)
+            return n < 0 ? -errno : 0;
+        entry.length = n;
+        rc = apply(file, &entry);
+        offset = data + n;
+    }
+    return rc;
+}
+
+static int restore_clone(struct contents *c, struct file *file)
+{
+    fd_auto int clone = open_clone(c->r, file->inode);
+    int rc = clone < 0 ? clone : use_file(c, file);
+
+    if (rc < 0)
+        return rc;
+    /* Cloning over what is there would keep what is there as holes. */
+    if (!file->read_only) {
+        rc = sys_ftruncate(file->fd, 0);
+        if (rc == 0)
+            rc = sys_clone(clone, file->fd);
+        if (rc == 0)
+            return sys_ftruncate(file->fd, file->inode->data_size);
+    }
+    return copy_clone(clone, file);
+}
+
+/* Files that the pack says nothing of: cloned, or only made longer. */
+static int restore_rest(struct contents *c)
+{
+    GHashTableIter iter;
+    gpointer value;
+    int rc = 0;
+
+    g_hash_table_iter_init(&iter, c->files);
+    while (rc == 0 && g_hash_table_iter_next(&iter, NULL, &value)) {
+        struct file *file = value;
+
+        if (file->inode->flags & STEP_CLONE)
+            rc = restore_clone(c, file);
+        else if (!file->started && !(file->inode->flags & STEP_LOST))
+            rc = use_file(c, file);
+        if (rc == 0)
+            continue;
+        restore_note_trouble(c->r, file->inode);
+        if ((rc == -ENOENT || rc == -EBADMSG) && c->r->damaged_too)
+            rc = 0; /* restore_check_content() has told */
+    }
+    return rc;
+}
+
+static void note_orphans(struct contents *c)
+{
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, c->files);
+    while (g_hash_table_iter_next(&iter, NULL, &value)) {
+        const struct file *file = value;
+        const struct step_inode *inode = file->inode;
+        g_autofree char *path = NULL;
+
+        if (!(inode->flags & STEP_LOST) || !file->started)
+            continue;
+        path = step_path_before(c->r->step, inode, NULL);
+        g_ptr_array_add(
+            c->r->orphans,
+            g_strdup_printf("%s (blobs/%s)", path ? path : "?",
+                            restore_orphan_name(inode->data_number).text));
+    }
+}
+
+int restore_content(struct restore *r)
+{
+    struct contents c;
+    int rc = 0;
+
+    contents_init(&c, r);
+    if (g_hash_table_size(c.files) > 0) {
+        rc = pack_read(r->blobs, r->step->end != NULL, apply_entry, &c);
+        if (rc == -ENOENT || (rc == -EBADMSG && r->damaged_too))
+            rc = 0; /* clones alone; or what there is */
+        if (rc == 0)
+            rc = restore_rest(&c);
+        note_orphans(&c);
+    }
+    contents_clear(&c);
+    return rc;
+}

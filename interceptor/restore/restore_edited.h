@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * restore_edited - what others have written into a file of the step's.
+ *
+ * A step that is denied or was interrupted is taken back, and nobody is asked
+ * whether the content that others have given its files meanwhile may go. It is
+ * copied before it does, into blobs/ of the step, which is then put aside.
+ */
+#ifndef INTERCEPTOR_RESTORE_RESTORE_EDITED_H
+#define INTERCEPTOR_RESTORE_RESTORE_EDITED_H
+
+#include <dirent.h>
+
+#include "interceptor/restore/restore.h"
+
+/* Which files these are: inodes (uint64_t -> whether it is one; taken; may be
+ * NULL) says so; of what the log keeps, and of others, the ctime, if it is
+ * later than since_us, in microseconds since the epoch. Before anything is put
+ * back: that changes the ctime, too. 0 or -errno: then some are unknown, and
+ * nothing may be put back. */
+int restore_set_edited(struct restore *restore, int64_t since_us,
+                       GHashTable *inodes);
+
+/* Before the first change of this file's content; fd: O_PATH. 0 or -errno. */
+int restore_save_edited(struct restore *restore, uint64_t ino, int fd);
+
+/* Copy the file's content to blobs/. fd: O_PATH. 0 or -errno. */
+int restore_save_copy(struct restore *restore, uint64_t ino, int fd,
+                      off_t size);
+
+/* Is that entry of blobs/ such a copy? */
+bool restore_is_edited(const char *name);
+
+#endif

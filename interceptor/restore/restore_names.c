@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * restore_names - see restore_names.h: what detach and attach share.
+ */
+#include "interceptor/restore/restore_names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/fd.h"
+#include "interceptor/sys/project.h"
+#include "interceptor/sys/sys.h"
+
+enum { DIR_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW };
+
+struct staged_name restore_staged_name(uint64_t ino)
+{
+    struct staged_name name;
+
+    snprintf(name.text, sizeof(name.text), "%" PRIu64, ino);
+    return name;
+}
+
+void restore_relax(int dirfd)
+{
+    struct stat st;
+
+    if (sys_stat_fd(dirfd, &st) == 0 && (st.st_mode & 0700) != 0700)
+        sys_chmod_fd(dirfd, (st.st_mode & 07777) | 0700);
+}
+
+/* Killed before the mode is put back, the rollback that goes on is to know it.
+ * What the step created needs none. */
+static int record_mode(struct restore *r, int fd, const struct stat *st)
+{
+    struct step_inode *inode = step_find_inode(r->step, st->st_ino);
+    struct meta *meta;
+    int rc;
+
+    if (!inode || inode->flags & (STEP_CREATED | STEP_META | STEP_LOST))
+        return 0;
+    rc = restore_open_journal(r);
+    if (rc == 0)
+        rc = meta_read(fd, &meta);
+    return rc < 0 ? rc : step_record_meta(r->step, inode, meta);
+}
+
+/* Moving a directory changes its "..", which needs the right to write it. A
+ * directory that is not ours to lose has its mode put back at once. */
+int restore_rename(struct restore *r, int dirfd, const char *name, int to,
+                   const char *to_name)
+{
+    int rc = project_rename(dirfd, name, to, to_name);
+    fd_auto int fd = -1;
+    struct stat st;
+
+    if (rc != -EACCES)
+        return rc;
+    restore_relax(dirfd);
+    rc = project_rename(dirfd, name, to, to_name);
+    if (rc != -EACCES)
+        return rc;
+    fd = sys_openat(dirfd, name, DIR_FLAGS, 0);
+    if (fd < 0 || sys_stat_fd(fd, &st) < 0 || record_mode(r, fd, &st) < 0)
+        return -EACCES;
+    restore_relax(fd);
+    rc = project_rename(dirfd, name, to, to_name);
+    sys_chmod_fd(fd, st.st_mode & 07777);
+    return rc;
+}
+
+/* ---- homes --------------------------------------------------------------- */
+
+static gconstpointer home_of(gconstpointer node)
+{
+    return ((const struct step_inode *)node)->home;
+}
+
+static const char *home_name_of(gconstpointer node)
+{
+    return ((const struct step_inode *)node)->home_name;
+}
+
+static unsigned depth_of(gconstpointer node)
+{
+    return ((const struct step_inode *)node)->depth;
+}
+
+static bool is_now(gconstpointer node, const struct stat *st)
+{
+    return step_is_now(node, st->st_ino);
+}
+
+void restore_walker_init(struct walker *walker, int dirfd,
+                         const struct step_inode *dir)
+{
+    static const struct walker_ops ops = {
+        .parent = home_of,
+        .name = home_name_of,
+        .depth = depth_of,
+        .is = is_now,
+        .relax = restore_relax,
+    };
+
+    walker_init(walker, &ops, dirfd, dir);
+}
+
+int restore_open_dir(struct restore *r, const struct step_inode *dir)
+{
+    int fd;
+
+    if (dir != r->step->root && dir->depth == 0)
+        return -ESTALE; /* a damaged log: no way leads there */
+    fd = walker_go(&r->walker, dir);
+    if (fd < 0)
+        return fd;
+    fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return fd < 0 ? -errno : fd;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * restore_state - see restore_state.h.
+ */
+#include "interceptor/restore/restore_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "common/log.h"
+#include "interceptor/log/meta.h"
+#include "interceptor/sys/sys.h"
+
+void restore_note_trouble(struct restore *r, const struct step_inode *inode)
+{
+    g_autofree char *path = step_path_before(r->step, inode, NULL);
+
+    g_string_assign(r->trouble, path ? path : "a file without a name");
+}
+
+/* An O_PATH fd of the inode, if that is at this name. */
+static int open_at(struct restore *r, const struct step_inode *inode,
+                   const struct step_inode *in, const char *name)
+{
+    fd_auto int dir = restore_open_dir(r, in);
+    fd_auto int fd = dir < 0 ? dir
+                             : sys_openat(dir, name, O_PATH | O_NOFOLLOW, 0);
+    struct stat st;
+
+    /* The step has closed the directory; its mode is set at the end. */
+    if (fd == -EACCES && dir >= 0 && in->flags & STEP_META) {
+        restore_relax(dir);
+        fd = sys_openat(dir, name, O_PATH | O_NOFOLLOW, 0);
+    }
+    if (fd >= 0 && sys_stat_fd(fd, &st) == 0 && step_is_now(inode, st.st_ino))
+        return fd_steal(&fd);
+    return -ESTALE;
+}
+
+/* The same at its home, at another name that it has got back, or where the log
+ * keeps it. */
+int restore_open_inode(struct restore *r, const struct step_inode *inode)
+{
+    fd_auto int fd = -1;
+    struct stat st;
+
+    if (inode == r->step->root)
+        return sys_openat(r->root, ".", O_PATH | O_DIRECTORY, 0);
+    if (inode->home)
+        fd = open_at(r, inode, inode->home, inode->home_name);
+    for (guint i = 0; fd < 0 && inode->names && i < inode->names->len; i++) {
+        const struct step_binding *binding = g_ptr_array_index(inode->names, i);
+
+        fd = open_at(r, inode, binding->dir, binding->name);
+    }
+    if (fd >= 0)
+        return fd_steal(&fd);
+    fd = sys_openat(r->blobs, step_inode_blob(inode->ino).text,
+                    O_PATH | O_NOFOLLOW, 0);
+    if (fd >= 0 && sys_stat_fd(fd, &st) == 0 && step_is_now(inode, st.st_ino))
+        return fd_steal(&fd);
+    return -ESTALE;
+}
+
+static void add_target(GPtrArray *targets, struct step_inode *inode,
+                       unsigned flag)
+{
+    if (inode->flags & flag)
+        g_ptr_array_add(targets, inode);
+}
+
+static GPtrArray *find_targets(struct restore *r, unsigned flag)
+{
+    GPtrArray *targets = g_ptr_array_new();
+    GHashTableIter iter;
+    gpointer value;
+
+    g_hash_table_iter_init(&iter, r->step->inodes);
+    while (g_hash_table_iter_next(&iter, NULL, &value))
+        add_target(targets, value, flag);
+    for (guint i = 0; i < r->step->retired->len; i++)
+        add_target(targets, g_ptr_array_index(r->step->retired, i), flag);
+    return targets;
+}
+
+/* Files first, then directories, each after what is below it: setting what is
+ * in a directory may need its rights, which may be about to be taken away. */
+static int compare_targets(gconstpointer a, gconstpointer b)
+{
+    const struct step_inode *x = *(struct step_inode *const *)a;
+    const struct step_inode *y = *(struct step_inode *const *)b;
+    int dir_x = S_ISDIR(x->meta->mode), dir_y = S_ISDIR(y->meta->mode);
+
+    if (dir_x != dir_y)
+        return dir_x - dir_y;
+    return x->order > y->order ? -1 : x->order < y->order;
+}
+
+/* In a folder that several users share one may write another's file but not
+ * set its times. That is no reason to leave everything else undone. */
+static bool is_of_another(int fd)
+{
+    struct stat st;
+
+    return geteuid() != 0 && fd >= 0 && sys_stat_fd(fd, &st) == 0 &&
+           st.st_uid != geteuid();
+}
+
+int restore_metadata(struct restore *r)
+{
+    g_autoptr(GPtrArray) targets = find_targets(r, STEP_META);
+    int rc = 0;
+
+    g_ptr_array_sort(targets, compare_targets);
+    for (guint i = 0; rc == 0 && i < targets->len; i++) {
+        const struct step_inode *inode = g_ptr_array_index(targets, i);
+        fd_auto int fd = restore_open_inode(r, inode);
+
+        rc = fd < 0 ? fd : meta_apply(inode->meta, fd);
+        restore_note_progress(r);
+        if (rc < 0)
+            restore_note_trouble(r, inode);
+        if (rc == -EPERM && is_of_another(fd)) {
+            log_warn(LOG_UNDO,
+                     "undo: '%s' belongs to another user: its times and "
+                     "attributes cannot all be put back",
+                     r->trouble->str);
+            rc = 0;
+        }
+    }
+    return rc;
+}

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * conn - see conn.h: the connection's thread.
+ *
+ * Messages are received into the staging buffer, several at once if they are
+ * there, and decoded in place. A message that is larger gets memory of its own
+ * as soon as its size is known, and the rest of it is received there: so the
+ * bytes of a large Twrite are copied by the kernel alone.
+ *
+ * When nothing is in work the thread sleeps in recv(2): one system call less
+ * for a client that sends one request at a time.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+#include "common/log.h"
+#include "p9/server/conn_parts.h"
+
+enum {
+    TEXT_MAX = 8192,  /* of messages before there is a session */
+    BIG_DATA = 32768, /* bytes that are worth another thread */
+    SOCKET_BUFFER = 1 << 20,
+};
+
+/* ---- a session ----------------------------------------------------------- */
+
+static bool is_our_version(const struct p9_string *version)
+{
+    return version->len == strlen(P9_VERSION) &&
+           memcmp(version->at, P9_VERSION, version->len) == 0;
+}
+
+/* The kernel clips it to what the host allows. */
+static void enlarge_socket_buffer(const struct p9_conn *conn)
+{
+    int size = SOCKET_BUFFER;
+
+    setsockopt(conn->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+}
+
+static void begin_session(struct p9_conn *conn, const struct p9_message *m)
+{
+    struct p9_message reply = { .type = P9_RVERSION, .tag = m->tag };
+
+    p9_conn_abort_all(conn);
+    p9_fids_clear(conn->fids);
+    p9_conn_forget_owners(conn);
+    conn->msize = 0;
+    if (m->version.msize < P9_MIN_MSIZE) {
+        p9_conn_refuse(conn, m->tag, -EINVAL);
+        return;
+    }
+    reply.version.msize = MIN(m->version.msize, conn->server->config.msize_max);
+    reply.version.version = p9_string("unknown");
+    if (is_our_version(&m->version.version)) {
+        conn->msize = reply.version.msize;
+        reply.version.version = p9_string(P9_VERSION);
+    }
+    p9_conn_reply(conn, &reply);
+}
+
+/* ---- one message --------------------------------------------------------- */
+
+static bool has_more_input(const struct p9_conn *conn)
+{
+    uint8_t byte;
+
+    return conn->end > conn->start ||
+           recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
+static bool is_for_pool(const struct p9_conn *conn,
+                        const struct p9_request *request)
+{
+    if (request->op->flags & P9_OP_SLOW)
+        return true;
+    if (!(request->op->flags & P9_OP_DATA) ||
+        MAX(request->size, p9_request_reply_size(request)) < BIG_DATA)
+        return false;
+    return has_more_input(conn) && !p9_request_is_attribute(request);
+}
+
+/* Do a request here, or have it done. request is the connection's own, or on
+ * the heap and taken. */
+static void start_request(struct p9_conn *conn, struct p9_request *request)
+{
+    struct p9_request *copy = request;
+
+    request->serial = atomic_fetch_add(&conn->server->serials, 1) + 1;
+    if (!is_for_pool(conn, request)) {
+        p9_request_run(request);
+        return;
+    }
+    if (!request->heap) {
+        copy = p9_conn_request_new(conn, request->size, request->in,
+                                   request->size);
+        if (!copy) {
+            p9_conn_refuse(conn, request->m.tag, -ENOMEM);
+            return;
+        }
+        p9_message_decode(copy->in, copy->size, &copy->m);
+        copy->op = request->op;
+        copy->serial = request->serial;
+    }
+    p9_conn_pool(conn, copy);
+}
+
+static bool tag_is_used(struct p9_conn *conn, uint16_t tag)
+{
+    bool used;
+
+    pthread_mutex_lock(&conn->lock);
+    used = p9_conn_find_tag(conn, tag) != NULL;
+    pthread_mutex_unlock(&conn->lock);
+    return used;
+}
+
+/* The answer to a message that is not one, or that has no place here; 0: go
+ * on. */
+static int check(const struct p9_conn *conn, struct p9_request *request, int r)
+{
+    if (r < 0)
+        return r;
+    if (conn->msize == 0)
+        return -EPROTO;
+    request->op = p9_op_find(request->m.type);
+    return request->op ? 0 : -EOPNOTSUPP;
+}
+
+/* A whole message, decoded with this result. False: the connection ends. */
+static bool handle(struct p9_conn *conn, struct p9_request *request, int r)
+{
+    const struct p9_message *m = &request->m;
+    bool is_session = r == 0 && (m->type == P9_TVERSION ||
+                                 (m->type == P9_TFLUSH && conn->msize > 0));
+
+    if (tag_is_used(conn, m->tag) && m->type != P9_TVERSION) {
+        log_warn(LOG_FS_BACKEND, "a client uses tag %u twice at a time",
+                 m->tag);
+        p9_conn_forget(request);
+        return false;
+    }
+    if (!is_session)
+        r = check(conn, request, r);
+    if (is_session && m->type == P9_TVERSION)
+        begin_session(conn, m);
+    else if (is_session)
+        p9_conn_flush_tag(conn, m->tag, m->oldtag);
+    else if (r < 0)
+        p9_conn_refuse(conn, m->tag, r);
+    else {
+        start_request(conn, request);
+        return true;
+    }
+    p9_conn_forget(request);
+    return true;
+}
+
+static bool handle_staged(struct p9_conn *conn, uint8_t *bytes, size_t size)
+{
+    struct p9_request *own = &conn->own;
+    int r;
+
+    own->in = bytes;
+    own->size = size;
+    own->msize = conn->msize;
+    own->out = NULL;
+    own->flushed = false;
+    r = p9_message_decode(bytes, size, &own->m);
+    return handle(conn, own, r);
+}
+
+/* ---- the stream ---------------------------------------------------------- */
+
+static bool admits(struct p9_conn *conn)
+{
+    bool admits;
+
+    pthread_mutex_lock(&conn->lock);
+    admits = p9_conn_admits(conn);
+    pthread_mutex_unlock(&conn->lock);
+    return admits;
+}
+
+/* A size that cannot be: with an answer, if the rest of the header is there. */
+static bool refuse_size(struct p9_conn *conn, const uint8_t *bytes, size_t have,
+                        uint32_t size)
+{
+    log_warn(LOG_FS_BACKEND, "a client sends a message of %u bytes; it goes",
+             size);
+    if (have >= P9_HEADER_SIZE)
+        p9_conn_refuse(conn, (uint16_t)(bytes[5] | bytes[6] << 8), -EMSGSIZE);
+    return false;
+}
+
+/* The first of the messages in staging. 1: handled, 0: there is more to come,
+ * -1: the connection ends. */
+static int handle_next(struct p9_conn *conn)
+{
+    uint8_t *bytes = conn->staging + conn->start;
+    size_t have = conn->end - conn->start;
+    uint32_t size, most = conn->msize ? conn->msize : TEXT_MAX;
+
+    if (have < P9_HEADER_SIZE)
+        return 0;
+    size = p9_message_size(bytes);
+    if (size < P9_HEADER_SIZE || size > most)
+        return refuse_size(conn, bytes, have, size) ? 1 : -1;
+    if (size <= have) {
+        conn->start += size;
+        return handle_staged(conn, bytes, size) ? 1 : -1;
+    }
+    if (size <= CONN_STAGING)
+        return 0;
+    conn->partial = p9_conn_request_new(conn, size, bytes, have);
+    conn->have = have;
+    conn->start = conn->end = 0;
+    return conn->partial ? 0 : -1;
+}
+
+static bool handle_partial(struct p9_conn *conn)
+{
+    struct p9_request *request = conn->partial;
+    int r;
+
+    if (!request || conn->have < request->size)
+        return true;
+    conn->partial = NULL;
+    r = p9_message_decode(request->in, request->size, &request->m);
+    return handle(conn, request, r);
+}
+
+/* All that is there. False: the connection ends. */
+static bool handle_all(struct p9_conn *conn)
+{
+    int r = 1;
+
+    if (!handle_partial(conn))
+        return false;
+    while (r > 0 && !conn->partial && admits(conn))
+        r = handle_next(conn);
+    if (conn->start == conn->end)
+        conn->start = conn->end = 0;
+    else if (conn->start > 0) {
+        memmove(conn->staging, conn->staging + conn->start,
+                conn->end - conn->start);
+        conn->end -= conn->start;
+        conn->start = 0;
+    }
+    return r >= 0;
+}
+
+static void handle_ready(struct p9_conn *conn)
+{
+    struct p9_request *request;
+    int error;
+
+    while ((request = p9_conn_take_ready(conn, &error))) {
+        if (error == 0) {
+            p9_request_run(request);
+            continue;
+        }
+        if (request->op->flags & P9_OP_LOCK)
+            file_locks_abandon(conn->server->locks, request->serial);
+        p9_conn_finish(request, error);
+    }
+}
+
+/* ---- receiving ----------------------------------------------------------- */
+
+/* Take bytes that are there, or wait for some. 1: taken, 0: there are none,
+ * -1: the client has gone. */
+static int receive(struct p9_conn *conn, int flags)
+{
+    struct p9_request *partial = conn->partial;
+    uint8_t *to = partial ? partial->in + conn->have
+                          : conn->staging + conn->end;
+    size_t room = partial ? partial->size - conn->have
+                          : CONN_STAGING - conn->end;
+    ssize_t n = recv(conn->fd, to, room, flags);
+
+    if (n == 0) {
+        conn->sent_all = true;
+        return -1;
+    }
+    if (n < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : -1;
+    if (partial)
+        conn->have += (size_t)n;
+    else
+        conn->end += (size_t)n;
+    return 1;
+}
+
+/* False: the connection ends. */
+static bool wait_and_receive(struct p9_conn *conn, bool reads, bool writes)
+{
+    struct pollfd fds[] = {
+        { conn->fd, (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0)), 0 },
+        { conn->wake_fd, POLLIN, 0 },
+    };
+    uint64_t count;
+
+    if (poll(fds, G_N_ELEMENTS(fds), -1) < 0)
+        return errno == EINTR;
+    if ((fds[1].revents & POLLIN) &&
+        read(conn->wake_fd, &count, sizeof(count)) < 0)
+        return false;
+    if (fds[0].revents & (POLLERR | POLLNVAL))
+        return false;
+    if (fds[0].revents & POLLIN)
+        return receive(conn, MSG_DONTWAIT) >= 0;
+    /* With POLLHUP alone, a client that is not read from has gone. */
+    return !(fds[0].revents & POLLHUP);
+}
+
+/* Is there something that handle_next() would handle, or refuse? */
+static bool has_staged(const struct p9_conn *conn)
+{
+    size_t have = conn->end - conn->start;
+    uint32_t size;
+
+    if (conn->partial || have < P9_HEADER_SIZE)
+        return false;
+    size = p9_message_size(conn->staging + conn->start);
+    return size <= have || size > CONN_STAGING;
+}
+
+/* What may wake the thread, beside its client. */
+struct outlook {
+    bool awake;  /* there is work now: a place became free meanwhile */
+    bool idle;   /* nothing */
+    bool reads;  /* more requests may come */
+    bool writes; /* replies wait for the client */
+};
+
+static struct outlook look_out(struct p9_conn *conn)
+{
+    struct outlook outlook;
+
+    pthread_mutex_lock(&conn->lock);
+    p9_outbox_flush(&conn->outbox);
+    outlook.writes = conn->outbox.kept > 0;
+    outlook.idle = conn->n_active == 0 && conn->n_waiting == 0 &&
+                   !outlook.writes;
+    /* What may not be handled yet may be taken in, as far as there is room. */
+    outlook.reads = conn->partial || conn->end < CONN_STAGING;
+    outlook.awake = has_staged(conn) && p9_conn_admits(conn);
+    conn->wants_wake = !outlook.idle && !outlook.awake;
+    if (conn->outbox.broken)
+        atomic_store(&conn->stops, true);
+    pthread_mutex_unlock(&conn->lock);
+    return outlook;
+}
+
+/* Sleep until there is something to do. False: the connection ends. */
+static bool sleep_and_receive(struct p9_conn *conn)
+{
+    struct outlook outlook = look_out(conn);
+    int r = 0;
+
+    if (atomic_load(&conn->stops))
+        return false;
+    if (outlook.awake || parked_has_ready(conn->parked))
+        return true;
+    if (outlook.idle)
+        r = receive(conn, 0);
+    return r == 0 ? wait_and_receive(conn, outlook.reads, outlook.writes)
+                  : r > 0;
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+/* Until the client takes more. False: it does not, any more. */
+static bool wait_for_taker(struct p9_conn *conn)
+{
+    struct pollfd fds[] = { { conn->fd, POLLOUT, 0 },
+                            { conn->wake_fd, POLLIN, 0 } };
+    uint64_t count;
+
+    if (poll(fds, G_N_ELEMENTS(fds), -1) < 0)
+        return errno == EINTR;
+    if ((fds[1].revents & POLLIN) &&
+        read(conn->wake_fd, &count, sizeof(count)) < 0)
+        return false;
+    return !(fds[0].revents & (POLLERR | POLLHUP | POLLNVAL));
+}
+
+/* Who has closed one side may wait for answers at the other. What waits for a
+ * lock or a decision gets none: nobody could flush it. */
+static void finish(struct p9_conn *conn)
+{
+    size_t kept;
+
+    do {
+        handle_ready(conn);
+        if (!handle_all(conn))
+            return;
+        kept = p9_conn_settle(conn);
+    } while (!atomic_load(&conn->stops) &&
+             (kept > 0 ? wait_for_taker(conn) : has_staged(conn)));
+}
+
+static gpointer serve(gpointer data)
+{
+    struct p9_conn *conn = data;
+    static const uint64_t one = 1;
+
+    enlarge_socket_buffer(conn);
+    do {
+        handle_ready(conn);
+    } while (handle_all(conn) && sleep_and_receive(conn));
+    if (conn->sent_all)
+        finish(conn);
+    p9_conn_abort_all(conn);
+    pthread_mutex_lock(&conn->lock);
+    p9_outbox_flush(&conn->outbox);
+    pthread_mutex_unlock(&conn->lock);
+    shutdown(conn->fd, SHUT_RDWR);
+    log_info(LOG_FS_BACKEND, "connection %u ends", conn->number);
+    atomic_store(&conn->ended, true);
+    if (write(conn->server->ended_fd, &one, sizeof(one)) < 0)
+        log_warn(LOG_FS_BACKEND, "cannot tell the end of a connection");
+    return NULL;
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+static void drop_locks(struct p9_fid *fid, void *opaque)
+{
+    struct p9_conn *conn = opaque;
+
+    for (guint i = 0; fid->owners && i < fid->owners->len; i++)
+        file_locks_drop(conn->server->locks, fid->inode,
+                        g_array_index(fid->owners, struct p9_fid_owner, i).id,
+                        false);
+}
+
+static void free_conn(struct p9_conn *conn)
+{
+    if (conn->partial)
+        p9_conn_forget(conn->partial);
+    p9_fids_free(conn->fids);
+    parked_queue_free(conn->parked);
+    p9_outbox_clear(&conn->outbox);
+    g_ptr_array_unref(conn->clients);
+    g_free(conn->staging);
+    fd_close(&conn->fd);
+    fd_close(&conn->wake_fd);
+    pthread_cond_destroy(&conn->idle);
+    pthread_mutex_destroy(&conn->lock);
+    g_free(conn);
+}
+
+struct p9_conn *p9_conn_start(struct p9_server *server, int fd, uint32_t number)
+{
+    struct p9_conn *conn = g_new0(struct p9_conn, 1);
+
+    conn->server = server;
+    conn->number = number;
+    conn->fd = fd;
+    conn->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    conn->fids = p9_fids_new(&server->n_fids, drop_locks, conn);
+    conn->parked = parked_queue_new(server->parked, p9_conn_wake, conn, NULL);
+    conn->staging = g_malloc(CONN_STAGING);
+    conn->clients = g_ptr_array_new_with_free_func(g_free);
+    conn->own.conn = conn;
+    conn->own.server = server;
+    conn->own.fids = conn->fids;
+    p9_outbox_init(&conn->outbox, fd);
+    pthread_mutex_init(&conn->lock, NULL);
+    pthread_cond_init(&conn->idle, NULL);
+    if (conn->wake_fd >= 0)
+        conn->thread = g_thread_try_new("connection", serve, conn, NULL);
+    if (!conn->thread)
+        free_conn(g_steal_pointer(&conn));
+    return conn;
+}
+
+bool p9_conn_has_ended(const struct p9_conn *conn)
+{
+    return atomic_load(&conn->ended);
+}
+
+void p9_conn_free(struct p9_conn *conn)
+{
+    atomic_store(&conn->stops, true);
+    shutdown(conn->fd, SHUT_RDWR);
+    p9_conn_wake(conn);
+    g_thread_join(conn->thread);
+    free_conn(conn);
+}

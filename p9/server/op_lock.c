@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * op_lock - locks of byte ranges, and flock(2).
+ *
+ * An owner is a process of a client of a connection. As with fcntl(2), closing
+ * a file (Tclunk of a fid through which it was locked) drops the owner's locks
+ * of it. A Tlock that waits is answered when it has the lock, and a Tflush ends
+ * it; if its fid was clunked meanwhile, it has got nothing (EBADF).
+ *
+ * The protocol has no flock(2): Linux sends a lock of all of the file, by the
+ * process that calls, which need not be the one that unlocks it. But then it
+ * sets the flag to wait, which makes no sense for that, and which it does not
+ * set when a process unlocks its own (fcntl(2) with F_SETLK), or when one
+ * closes a file that it has inherited. So to unlock all of a file with that
+ * flag ends the locks of all of it that were taken through the fid, by any
+ * process of the client. What remains: fcntl(2) with F_SETLKW and F_UNLCK does
+ * that, too; flock(2) with LOCK_UN | LOCK_NB does not; and another process
+ * cannot change an open file's flock(2) from shared to exclusive, but waits for
+ * it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "p9/server/conn.h"
+
+enum { MAX_OWNERS = 256 }; /* that lock through one fid */
+
+static int to_lock(struct p9_request *request, struct file_lock *ret_lock)
+{
+    static const uint32_t types[] = { F_RDLCK, F_WRLCK, F_UNLCK };
+    const struct p9_message *m = &request->m;
+    uint64_t length = m->lock.length;
+
+    if (m->lock.type >= G_N_ELEMENTS(types) || m->lock.start > INT64_MAX)
+        return -EINVAL;
+    *ret_lock = (struct file_lock){ .start = m->lock.start,
+                                    .end = INT64_MAX,
+                                    .type = types[m->lock.type] };
+    if (length > 0 && length <= INT64_MAX - m->lock.start)
+        ret_lock->end = m->lock.start + length - 1;
+    return p9_conn_lock_owner(request->conn, &m->lock.client_id,
+                              m->lock.proc_id, &ret_lock->owner);
+}
+
+static bool is_whole(const struct file_lock *lock)
+{
+    return lock->start == 0 && lock->end == INT64_MAX;
+}
+
+/* Remembered before there is a lock, so that none outlives its fid. */
+static int remember_owner(struct p9_fid *fid, const struct file_lock *lock)
+{
+    struct p9_fid_owner new = { lock->owner, is_whole(lock) };
+    struct p9_fid_owner *known = NULL;
+    bool full;
+
+    pthread_mutex_lock(&fid->lock);
+    if (!fid->owners)
+        fid->owners = g_array_new(FALSE, FALSE, sizeof(new));
+    for (guint i = 0; !known && i < fid->owners->len; i++) {
+        known = &g_array_index(fid->owners, struct p9_fid_owner, i);
+        if (known->id != lock->owner)
+            known = NULL;
+    }
+    full = !known && fid->owners->len >= MAX_OWNERS;
+    if (known)
+        known->whole |= new.whole;
+    else if (!full)
+        g_array_append_val(fid->owners, new);
+    pthread_mutex_unlock(&fid->lock);
+    return full ? -ENOLCK : 0;
+}
+
+/* Of the same client, by another of its processes? */
+static bool is_flocked(const struct p9_fid_owner *owner,
+                       const struct file_lock *lock, bool waits)
+{
+    return waits && owner->whole && owner->id >> 32 == lock->owner >> 32;
+}
+
+/* All of the file: what the owner has there, and what was flock()ed. Who holds
+ * nothing then is forgotten. */
+static int unlock_whole(struct p9_request *request, struct p9_fid *fid,
+                        const struct file_lock *lock)
+{
+    struct file_locks *locks = request->server->locks;
+    bool waits = request->m.lock.flags & P9_LOCK_WAIT;
+    int r = file_locks_set(locks, fid->inode, lock, request->serial, false);
+
+    pthread_mutex_lock(&fid->lock);
+    for (guint i = fid->owners ? fid->owners->len : 0; r == 0 && i > 0; i--) {
+        struct p9_fid_owner *owner = &g_array_index(fid->owners,
+                                                    struct p9_fid_owner, i - 1);
+        struct file_lock its = *lock;
+
+        its.owner = owner->id;
+        if (is_flocked(owner, lock, waits))
+            r = file_locks_set(locks, fid->inode, &its, request->serial, false);
+        else if (owner->id != lock->owner)
+            continue;
+        if (!file_locks_has_owner(locks, fid->inode, owner->id))
+            g_array_remove_index_fast(fid->owners, i - 1);
+    }
+    pthread_mutex_unlock(&fid->lock);
+    return r;
+}
+
+/* It has unlocked a part, perhaps the last. */
+static void forget_owner(struct p9_request *request, struct p9_fid *fid,
+                         uint64_t owner)
+{
+    bool holds = file_locks_has_owner(request->server->locks, fid->inode,
+                                      owner);
+
+    pthread_mutex_lock(&fid->lock);
+    for (guint i = fid->owners && !holds ? fid->owners->len : 0; i > 0; i--) {
+        if (g_array_index(fid->owners, struct p9_fid_owner, i - 1).id == owner)
+            g_array_remove_index_fast(fid->owners, i - 1);
+    }
+    pthread_mutex_unlock(&fid->lock);
+}
+
+static int set_lock(struct p9_request *request, struct p9_fid *fid)
+{
+    const struct p9_message *m = &request->m;
+    struct file_lock lock;
+    int r = to_lock(request, &lock);
+
+    if (fid->kind != P9_FID_FILE && fid->kind != P9_FID_DIR)
+        return -EBADF;
+    if (m->lock.flags & ~(uint32_t)(P9_LOCK_WAIT | P9_LOCK_RECLAIM))
+        r = -EINVAL;
+    if (r == 0 && lock.type == F_UNLCK && is_whole(&lock))
+        return unlock_whole(request, fid, &lock);
+    if (r == 0 && lock.type != F_UNLCK)
+        r = remember_owner(fid, &lock);
+    if (r == 0)
+        r = file_locks_set(request->server->locks, fid->inode, &lock,
+                           request->serial, m->lock.flags & P9_LOCK_WAIT);
+    if (r == 0 && lock.type == F_UNLCK)
+        forget_owner(request, fid, lock.owner);
+    return r;
+}
+
+/* Was it clunked while the request waited? Then its locks go with it. */
+static bool is_gone(struct p9_request *request)
+{
+    struct p9_fid *fid = p9_fids_get(request->fids, request->m.lock.fid);
+    bool gone = fid != request->held;
+
+    p9_fid_unref(fid);
+    return gone;
+}
+
+/* A fid is held while the request waits: its number may be another's then. */
+int p9_op_lock(struct p9_request *request)
+{
+    int r;
+
+    if (!request->held)
+        request->held = p9_fids_get(request->fids, request->m.lock.fid);
+    if (!request->held || is_gone(request))
+        return -EBADF;
+    r = ic_inode_use(request->server->ic, request->held->inode);
+    if (r < 0)
+        return r;
+    r = set_lock(request, request->held);
+    ic_inode_unref(request->held->inode);
+    request->r.status = r == -EAGAIN ? P9_LOCK_BLOCKED : P9_LOCK_SUCCESS;
+    return r == -EAGAIN ? 0 : r;
+}
+
+static int test_lock(struct p9_request *request, struct p9_fid *fid)
+{
+    const struct p9_message *m = &request->m;
+    struct p9_message *r = &request->r;
+    struct file_lock lock;
+    int rc = to_lock(request, &lock);
+
+    if (fid->kind != P9_FID_FILE && fid->kind != P9_FID_DIR)
+        return -EBADF;
+    if (rc == 0)
+        rc = file_locks_test(request->server->locks, fid->inode, &lock);
+    if (rc < 0)
+        return rc;
+    r->lock = m->lock;
+    r->lock.type = lock.type == F_RDLCK   ? P9_LOCK_READ
+                   : lock.type == F_WRLCK ? P9_LOCK_WRITE
+                                          : P9_LOCK_UNLOCK;
+    if (lock.type == F_UNLCK)
+        return 0;
+    r->lock.start = lock.start;
+    r->lock.length = lock.end >= INT64_MAX ? 0 : lock.end - lock.start + 1;
+    r->lock.proc_id = lock.pid;
+    r->lock.client_id = p9_string("");
+    return 0;
+}
+
+int p9_op_getlock(struct p9_request *request)
+{
+    struct p9_fid *fid;
+    int r = p9_request_fid(request, request->m.lock.fid, &fid);
+
+    if (r == 0)
+        r = test_lock(request, fid);
+    p9_request_put(fid);
+    return r;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fuse_server - serves a shared folder to a FUSE client.
+ *
+ * It knows nothing of where requests come from: a virtqueue or /dev/fuse.
+ * Every change of the folder is a call of the undo engine; reads go straight
+ * to the files.
+ *
+ * Threads: fuse_server_handle() by any number of threads at once, each with
+ * its own scratch.
+ */
+#ifndef VIRTIOFS_FUSE_FUSE_SERVER_H
+#define VIRTIOFS_FUSE_FUSE_SERVER_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <sys/uio.h>
+
+#include "daemon/id_map.h"
+#include "daemon/parked.h"
+#include "interceptor/interceptor.h"
+#include "virtiofs/fuse/fuse_request.h"
+#include "virtiofs/fuse/xattr_map.h"
+
+/* How long the client may trust what it knows. */
+enum fuse_cache {
+    FUSE_CACHE_NEVER,    /* not at all: nothing is cached */
+    FUSE_CACHE_METADATA, /* names and attributes for a day, no data */
+    FUSE_CACHE_AUTO,     /* for a second; data until the file changes */
+    FUSE_CACHE_ALWAYS,   /* for a day, data too */
+};
+
+/* Parse "never" (or "none"), "metadata", "auto" or "always". */
+bool fuse_cache_parse(const char *name, enum fuse_cache *ret_cache);
+
+struct fuse_server_config {
+    enum fuse_cache cache;
+    bool read_only;
+    const struct xattr_map *xattr_map; /* borrowed; NULL: names stay */
+    bool timeout_given;                /* else the cache policy says it */
+    double timeout; /* seconds for which names and attributes are valid */
+    bool no_names;  /* but names are not valid: each use looks them up */
+    bool no_readdirplus, no_killpriv, announce_submounts;
+    bool writeback; /* the client's cache may write later; not with a log */
+    bool posix_acl; /* the client enforces ACLs, and umasks are ours */
+    bool security_label; /* it labels what it makes */
+    struct id_maps ids;  /* borrowed */
+    bool posix_locks;    /* the client's fcntl() locks are locks of the host */
+    bool flocks;         /* its flock() locks, too */
+};
+
+struct fuse_server;
+
+/* ic is borrowed for the server's life. Returns new. */
+struct fuse_server *fuse_server_new(struct ic *ic,
+                                    const struct fuse_server_config *config);
+
+/* Gives all inodes back. No request may be in work. NULL is allowed. */
+void fuse_server_free(struct fuse_server *server);
+
+/* The client went away (its device was reset): forget all that it held. It
+ * has to send INIT again. Requests may be in work. */
+void fuse_server_reset(struct fuse_server *server);
+
+/* Handle one request. The iovecs are borrowed for the call; there are at most
+ * FUSE_MAX_IOV on each side. Returns the length of the reply that was written
+ * into out, 0 if the request has none, FUSE_SERVER_PARKED: it was not begun
+ * and is to be handled again later; scratch->unique is its number; or
+ * FUSE_SERVER_LONG: it was not begun, as it may take longer than scratch->pace
+ * allows. */
+size_t fuse_server_handle(struct fuse_server *server,
+                          struct fuse_scratch *scratch, const struct iovec *in,
+                          unsigned n_in, const struct iovec *out,
+                          unsigned n_out);
+
+#define FUSE_SERVER_PARKED SIZE_MAX
+#define FUSE_SERVER_LONG   (SIZE_MAX - 1)
+
+/* Answer a request with this error (-errno) and do nothing. As above. */
+size_t fuse_server_refuse(struct fuse_server *server,
+                          struct fuse_scratch *scratch, const struct iovec *in,
+                          unsigned n_in, const struct iovec *out,
+                          unsigned n_out, int error);
+
+/* The share is mounted on this host, as a file system with this st_dev; 0: it
+ * is not any more. Any thread. */
+void fuse_server_set_mount_dev(struct fuse_server *server, dev_t dev);
+
+/* See ic_set_stale(); the tags are node ids. */
+void fuse_server_set_stale(struct fuse_server *server,
+                           void (*tell)(const struct ic_stale *list, size_t n,
+                                        bool wait, void *opaque),
+                           void *opaque);
+
+/* What those who bring requests park them with. */
+struct parked *fuse_server_parked(struct fuse_server *server);
+
+#endif

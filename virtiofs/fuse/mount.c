@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mount - see mount.h.
+ *
+ * libfuse mounts (as root or through fusermount3), unmounts as root, and opens
+ * /dev/fuse; reading requests and answering them is done here, by a few
+ * threads, with the decoder that serves guests.
+ *
+ * The kernel may keep names and attributes for a while, and is told when they
+ * change otherwise than by its own requests (notifier.h).
+ *
+ * A request that is parked (parked.h) is copied and handled again from the
+ * copy, by one thread at a time, in the order in which they came.
+ *
+ * Unmounting writes back what is dirty, which needs a server: so the threads
+ * work on a descriptor of their own and end after the unmount. Meanwhile no
+ * process may be made (unmounter.h).
+ */
+#define FUSE_USE_VERSION 312
+#include "virtiofs/fuse/mount.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fuse3/fuse_log.h>
+#include <fuse3/fuse_lowlevel.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "common/log.h"
+#include "virtiofs/fuse/notifier.h"
+#include "virtiofs/fuse/unmounter.h"
+
+#define N_READERS 4
+
+/* A WRITE of 1 MiB with its header, or a READ's answer. */
+#define MESSAGE_SIZE ((1u << 20) + 4096)
+
+struct mount {
+    struct fuse_server *server;
+    int device;
+    int ended; /* eventfd: the file system is gone, or we are to end */
+    int ready; /* eventfd: parked requests are ready */
+    struct parked_queue *parked;
+    GMutex replaying;            /* held by the thread that handles them */
+    struct unmounter *unmounter; /* NULL: libfuse can do it */
+    bool unmounted;              /* and libfuse does not know */
+    struct notifier *notifier;
+    atomic_int failed; /* a reader could not begin: errno */
+};
+
+/* A parked request. */
+struct copy {
+    size_t len;
+    char bytes[];
+};
+
+/* What epoll tells a reader. */
+enum { ON_DEVICE, ON_ENDED, ON_READY };
+
+static void signal_eventfd(int fd)
+{
+    static const uint64_t one = 1;
+
+    if (write(fd, &one, sizeof(one)) < 0)
+        log_error(LOG_FS_BACKEND, "cannot signal an eventfd: %s",
+                  g_strerror(errno));
+}
+
+static void end_readers(struct mount *mount)
+{
+    signal_eventfd(mount->ended);
+}
+
+static void wake_for_ready(void *opaque)
+{
+    signal_eventfd(((struct mount *)opaque)->ready);
+}
+
+static void answer(struct mount *mount, const char *reply, size_t len)
+{
+    /* ENOENT: the asker was killed meanwhile. */
+    if (len > 0 && write(mount->device, reply, len) < 0 && errno != ENOENT)
+        log_debug(LOG_FS_BACKEND, "cannot answer: %s", g_strerror(errno));
+}
+
+static int park(struct mount *mount, uint64_t releases,
+                const struct fuse_scratch *scratch, const void *request,
+                size_t len)
+{
+    struct copy *copy = g_malloc(sizeof(*copy) + len);
+    int r;
+
+    copy->len = len;
+    memcpy(copy->bytes, request, len);
+    r = (scratch->is_lock ? parked_put_lock : parked_put)(
+        mount->parked, releases, scratch->unique, copy, sizeof(*copy) + len);
+    if (r < 0)
+        g_free(copy);
+    return r;
+}
+
+/* Handle one, or answer it with this error (0: none). */
+static void handle(struct mount *mount, struct fuse_scratch *scratch,
+                   char *request, size_t len, char *reply, int error)
+{
+    struct iovec in = { request, len }, out = { reply, MESSAGE_SIZE };
+    uint64_t releases = parked_releases(fuse_server_parked(mount->server));
+    size_t n = FUSE_SERVER_PARKED;
+
+    if (error == 0)
+        n = fuse_server_handle(mount->server, scratch, &in, 1, &out, 1);
+    if (error == 0 && n == FUSE_SERVER_PARKED) {
+        error = park(mount, releases, scratch, request, len);
+        if (error == 0)
+            return;
+    }
+    if (error < 0)
+        n = fuse_server_refuse(mount->server, scratch, &in, 1, &out, 1, error);
+    answer(mount, reply, n);
+}
+
+/* Handle parked requests that are ready, unless another thread does. */
+static void handle_ready(struct mount *mount, struct fuse_scratch *scratch,
+                         char *reply)
+{
+    struct parked_request again;
+
+    while (parked_has_ready(mount->parked) &&
+           g_mutex_trylock(&mount->replaying)) {
+        while (parked_take(mount->parked, &again)) {
+            g_autofree struct copy *copy = again.data;
+
+            handle(mount, scratch, copy->bytes, copy->len, reply, again.error);
+        }
+        g_mutex_unlock(&mount->replaying);
+    }
+}
+
+static void take_ready(struct mount *mount, struct fuse_scratch *scratch,
+                       char *reply)
+{
+    uint64_t count;
+
+    /* First: what becomes ready from here on is another event. */
+    if (read(mount->ready, &count, sizeof(count)) < 0 && errno != EAGAIN)
+        log_error(LOG_FS_BACKEND, "cannot read an eventfd: %s",
+                  g_strerror(errno));
+    handle_ready(mount, scratch, reply);
+}
+
+/* Handle requests until none is there. False: the file system is gone. */
+static bool handle_requests(struct mount *mount, struct fuse_scratch *scratch,
+                            char *request, char *reply)
+{
+    for (;;) {
+        ssize_t n = read(mount->device, request, MESSAGE_SIZE);
+
+        if (n < 0 && errno == EAGAIN)
+            return true;
+        if (n < 0 && (errno == EINTR || errno == ENOENT))
+            continue;
+        if (n <= 0)
+            return false;
+        handle(mount, scratch, request, (size_t)n, reply, 0);
+    }
+}
+
+static int make_epoll(const struct mount *mount)
+{
+    /* Exclusive: one request wakes one reader. */
+    struct epoll_event device = { .events = EPOLLIN | EPOLLEXCLUSIVE };
+    struct epoll_event ended = { .events = EPOLLIN, .data.u32 = ON_ENDED };
+    struct epoll_event ready = { .events = EPOLLIN | EPOLLEXCLUSIVE,
+                                 .data.u32 = ON_READY };
+    fd_auto int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+    if (epoll < 0 ||
+        epoll_ctl(epoll, EPOLL_CTL_ADD, mount->device, &device) != 0 ||
+        epoll_ctl(epoll, EPOLL_CTL_ADD, mount->ended, &ended) != 0 ||
+        epoll_ctl(epoll, EPOLL_CTL_ADD, mount->ready, &ready) != 0)
+        return -1;
+    return fd_steal(&epoll);
+}
+
+static gpointer reader_main(gpointer data)
+{
+    struct mount *mount = data;
+    struct fuse_scratch *scratch = fuse_scratch_new();
+    g_autofree char *request = g_malloc(MESSAGE_SIZE);
+    g_autofree char *reply = g_malloc(MESSAGE_SIZE);
+    fd_auto int epoll = make_epoll(mount);
+    struct epoll_event event = { 0 };
+
+    if (epoll < 0)
+        atomic_store(&mount->failed, errno);
+    while (epoll >= 0 && handle_requests(mount, scratch, request, reply)) {
+        int n = epoll_wait(epoll, &event, 1, -1);
+
+        if (n > 0 && event.data.u32 == ON_ENDED)
+            break;
+        if (n > 0 && event.data.u32 == ON_READY)
+            take_ready(mount, scratch, reply);
+    }
+    end_readers(mount);
+    fuse_scratch_free(scratch);
+    return NULL;
+}
+
+/* What libfuse said last: the reason when it fails. It is quoted in the error
+ * and not printed beside it. Only this thread calls libfuse. */
+static char fuse_message[256] = "no reason given";
+
+G_GNUC_PRINTF(2, 0)
+static void keep_message(enum fuse_log_level level, const char *format,
+                         va_list args)
+{
+    vsnprintf(fuse_message, sizeof(fuse_message), format, args);
+    g_strchomp(fuse_message);
+}
+
+static struct fuse_session *mount_session(const char *dir, GError **error)
+{
+    static const struct fuse_lowlevel_ops none;
+    /* Others but root may be kept out only by the folder's own modes, as on
+     * the folder itself; that is root's to allow. */
+    char *argv[] = { (char *)"stepback-virtiofsd", (char *)"-o",
+                     (char *)(geteuid() == 0
+                                  ? "default_permissions,fsname=stepback,"
+                                    "subtype=stepback,allow_other"
+                                  : "default_permissions,fsname=stepback,"
+                                    "subtype=stepback"),
+                     NULL };
+    struct fuse_args args = FUSE_ARGS_INIT(3, argv);
+    struct fuse_session *session;
+
+    fuse_set_log_func(keep_message);
+    session = fuse_session_new(&args, &none, sizeof(none), NULL);
+    fuse_opt_free_args(&args);
+    if (session && fuse_session_mount(session, dir) == 0)
+        return session;
+    if (session)
+        fuse_session_destroy(session);
+    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                "cannot mount on %s (%s)", dir, fuse_message);
+    return NULL;
+}
+
+/* A daemon that was killed leaves its mount behind. stat(2) may be answered by
+ * the kernel's cache. */
+static gboolean check_stale(const char *dir, GError **error)
+{
+    struct statvfs st;
+
+    if (statvfs(dir, &st) == 0 || errno != ENOTCONN)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                "%s is still the mount of a daemon that was killed; end it "
+                "with: fusermount3 -u %s",
+                dir, dir);
+    return FALSE;
+}
+
+static bool open_device(struct mount *mount, struct fuse_session *session)
+{
+    mount->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    mount->ready = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    mount->device = fcntl(fuse_session_fd(session), F_DUPFD_CLOEXEC, 0);
+    return mount->ended >= 0 && mount->ready >= 0 && mount->device >= 0 &&
+           fcntl(mount->device, F_SETFL, O_RDWR | O_NONBLOCK) == 0;
+}
+
+/* Has somebody else unmounted it? Another may be mounted there by now. */
+static bool is_gone(const struct mount *mount)
+{
+    struct pollfd p = { .fd = mount->device };
+
+    return poll(&p, 1, 0) == 1 && p.revents & POLLERR;
+}
+
+static void unmount(struct mount *mount, struct fuse_session *session)
+{
+    mount->unmounted = mount->unmounter &&
+                       (is_gone(mount) || unmounter_run(mount->unmounter));
+    if (!mount->unmounted)
+        fuse_session_unmount(session);
+}
+
+/* Nothing is asked of the server for that. */
+static void tell_device(const struct mount *mount, const char *dir)
+{
+    struct statx st;
+
+    if (statx(AT_FDCWD, dir, AT_STATX_DONT_SYNC, 0, &st) == 0 &&
+        st.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+        fuse_server_set_mount_dev(mount->server,
+                                  makedev(st.stx_dev_major, st.stx_dev_minor));
+}
+
+static void run_readers(struct mount *mount, struct fuse_session *session,
+                        const char *dir, int stop_fd)
+{
+    struct pollfd p[2] = { { .fd = mount->ended, .events = POLLIN },
+                           { .fd = stop_fd, .events = POLLIN } };
+    GThread *readers[N_READERS];
+
+    for (unsigned i = 0; i < N_READERS; i++)
+        readers[i] = g_thread_new("fuse-reader", reader_main, mount);
+    tell_device(mount, dir);
+    log_info(LOG_FS_BACKEND, "ready: mounted on %s", dir);
+    while (poll(p, 2, -1) < 0 && errno == EINTR)
+        ;
+    unmount(mount, session);
+    notifier_stop(mount->notifier);
+    end_readers(mount);
+    for (unsigned i = 0; i < N_READERS; i++)
+        g_thread_join(readers[i]);
+}
+
+/* To libfuse, what it has not unmounted is mounted still. It would look for it
+ * by its path, where the next daemon's mount may be: what is left of such a
+ * session ends with the process. */
+static void end_session(const struct mount *mount, struct fuse_session *session)
+{
+    static struct fuse_session *volatile left; /* LeakSanitizer looks here */
+
+    if (mount->unmounted) {
+        left = session;
+        close(fuse_session_fd(left));
+    } else {
+        fuse_session_destroy(session);
+    }
+}
+
+/* 0 or errno. */
+static int prepare(struct mount *mount, struct fuse_session *session)
+{
+    int rc;
+
+    if (!open_device(mount, session))
+        return errno;
+    mount->notifier = notifier_new(mount->device, &rc);
+    return mount->notifier ? 0 : -rc;
+}
+
+/* Until the end. 0, or the errno with which it could not begin. */
+static int serve_session(struct mount *mount, struct fuse_session *session,
+                         const char *dir, int stop_fd)
+{
+    int error = prepare(mount, session);
+
+    if (error) {
+        fuse_session_unmount(session);
+        return error;
+    }
+    fuse_server_set_stale(mount->server, notifier_tell, mount->notifier);
+    mount->parked = parked_queue_new(fuse_server_parked(mount->server),
+                                     wake_for_ready, mount, g_free);
+    run_readers(mount, session, dir, stop_fd);
+    fuse_server_set_stale(mount->server, NULL, NULL);
+    notifier_free(mount->notifier);
+    parked_queue_free(mount->parked);
+    return atomic_load(&mount->failed);
+}
+
+gboolean mount_serve(struct fuse_server *server, const char *dir, int stop_fd,
+                     GError **error)
+{
+    struct mount mount = {
+        .server = server, .device = -1, .ended = -1, .ready = -1
+    };
+    struct fuse_session *session;
+    int failed;
+
+    if (!check_stale(dir, error) || !(session = mount_session(dir, error)))
+        return FALSE;
+    g_mutex_init(&mount.replaying);
+    if (geteuid() != 0)
+        mount.unmounter = unmounter_start(dir);
+    failed = serve_session(&mount, session, dir, stop_fd);
+    if (failed)
+        g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
+                    "cannot serve %s: %s", dir, g_strerror(failed));
+    g_mutex_clear(&mount.replaying);
+    fd_close(&mount.device);
+    fd_close(&mount.ended);
+    fd_close(&mount.ready);
+    unmounter_free(mount.unmounter);
+    end_session(&mount, session);
+    return failed == 0;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mount - serves the shared folder on this host, through /dev/fuse.
+ *
+ * For tests and for people who look for a fault: the same file server as for
+ * a guest, without a guest.
+ */
+#ifndef VIRTIOFS_FUSE_MOUNT_H
+#define VIRTIOFS_FUSE_MOUNT_H
+
+#include <glib.h>
+
+#include "virtiofs/fuse/fuse_server.h"
+
+/* Mount on dir and serve until it is unmounted, or stop_fd (borrowed) becomes
+ * readable: it is unmounted then. FALSE and error (ERROR_IO_ERROR) if it
+ * cannot be mounted. */
+gboolean mount_serve(struct fuse_server *server, const char *dir, int stop_fd,
+                     GError **error);
+
+#endif

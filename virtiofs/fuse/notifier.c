@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * notifier - see notifier.h.
+ *
+ * A name expires and is not dropped (FUSE_EXPIRE_ONLY, Linux 6.2; before that
+ * it is dropped): the kernel looks it up when it is used again, and a process
+ * whose working folder it is keeps that. Only of a file that was removed the
+ * kernel is told so, for those that watch it. A folder that was would be dead
+ * to it also when a redo brings the same folder back.
+ */
+#include "virtiofs/fuse/notifier.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "virtiofs/fuse/fuse_abi.h"
+
+#define MAX_UNAWAITED 4096
+
+struct item {
+    uint64_t dir, inode;
+    bool removed;
+    char *name; /* NULL: of the inode alone */
+};
+
+struct batch {
+    GHashTable *items; /* a set of owned struct item */
+    bool awaited;
+    uint64_t number;
+};
+
+struct notifier {
+    int device;
+    GThread *thread;
+    GMutex lock; /* guards the rest */
+    GCond more;  /* a batch has come, or the thread is to stop */
+    GCond told;  /* last_told has grown, or likewise */
+    GQueue batches;
+    uint64_t last_number, last_told;
+    bool stop;
+};
+
+/* ---- items --------------------------------------------------------------- */
+
+static guint hash_item(gconstpointer key)
+{
+    const struct item *item = key;
+    uint64_t ids = item->dir * 31 + item->inode;
+
+    return g_int64_hash(&ids) ^ (item->name ? g_str_hash(item->name) : 0);
+}
+
+static gboolean equal_items(gconstpointer a, gconstpointer b)
+{
+    const struct item *x = a, *y = b;
+
+    return x->dir == y->dir && x->inode == y->inode &&
+           x->removed == y->removed && g_strcmp0(x->name, y->name) == 0;
+}
+
+static void free_item(gpointer data)
+{
+    struct item *item = data;
+
+    g_free(item->name);
+    g_free(item);
+}
+
+static void free_batch(gpointer data)
+{
+    struct batch *batch = data;
+
+    g_hash_table_unref(batch->items);
+    g_free(batch);
+}
+
+/* ---- the kernel ---------------------------------------------------------- */
+
+struct inval_entry {
+    uint64_t parent;
+    uint32_t namelen;
+    uint32_t flags;
+};
+_Static_assert(sizeof(struct inval_entry) ==
+                   sizeof(struct fuse_notify_inval_entry_out),
+               "what was padding before 7.38 is flags");
+
+#define EXPIRE_ONLY 1u
+#define BODY_MAX    sizeof(struct fuse_notify_delete_out)
+
+static void notify(const struct notifier *notifier, enum fuse_notify_code code,
+                   const void *body, size_t size, const char *name)
+{
+    struct fuse_out_header head = { .error = (int32_t)code };
+    char message[sizeof(head) + BODY_MAX + NAME_MAX + 1];
+    size_t name_size = name ? strlen(name) + 1 : 0;
+
+    head.len = (uint32_t)(sizeof(head) + size + name_size);
+    memcpy(message, &head, sizeof(head));
+    memcpy(message + sizeof(head), body, size);
+    if (name)
+        memcpy(message + sizeof(head) + size, name, name_size);
+    /* ENOENT: the kernel does not know it; there is nothing to forget. */
+    if (write(notifier->device, message, head.len) < 0 && errno != ENOENT)
+        log_debug(LOG_FS_BACKEND, "cannot notify the kernel (%d): %s",
+                  (int)code, g_strerror(errno));
+}
+
+static void notify_name(const struct notifier *notifier,
+                        const struct item *item)
+{
+    struct inval_entry entry = { .parent = item->dir, .flags = EXPIRE_ONLY };
+    struct fuse_notify_delete_out removal = { .parent = item->dir,
+                                              .child = item->inode };
+
+    entry.namelen = removal.namelen = (uint32_t)strlen(item->name);
+    if (entry.namelen > NAME_MAX)
+        return;
+    if (item->removed)
+        notify(notifier, FUSE_NOTIFY_DELETE, &removal, sizeof(removal),
+               item->name);
+    else
+        notify(notifier, FUSE_NOTIFY_INVAL_ENTRY, &entry, sizeof(entry),
+               item->name);
+}
+
+static void notify_item(const struct notifier *notifier,
+                        const struct item *item)
+{
+    struct fuse_notify_inval_inode_out inode = { .ino = item->inode };
+
+    if (item->name)
+        notify_name(notifier, item);
+    if (item->inode != 0 && !item->removed)
+        notify(notifier, FUSE_NOTIFY_INVAL_INODE, &inode, sizeof(inode), NULL);
+}
+
+static bool is_stopped(struct notifier *notifier)
+{
+    bool stop;
+
+    g_mutex_lock(&notifier->lock);
+    stop = notifier->stop;
+    g_mutex_unlock(&notifier->lock);
+    return stop;
+}
+
+static void notify_batch(struct notifier *notifier, const struct batch *batch)
+{
+    GHashTableIter iter;
+    gpointer key;
+
+    g_hash_table_iter_init(&iter, batch->items);
+    while (!is_stopped(notifier) && g_hash_table_iter_next(&iter, &key, NULL))
+        notify_item(notifier, key);
+}
+
+static gpointer run_thread(gpointer data)
+{
+    struct notifier *notifier = data;
+    struct batch *batch;
+
+    g_mutex_lock(&notifier->lock);
+    for (;;) {
+        while (!notifier->stop && g_queue_is_empty(&notifier->batches))
+            g_cond_wait(&notifier->more, &notifier->lock);
+        if (notifier->stop)
+            break;
+        batch = g_queue_pop_head(&notifier->batches);
+        g_mutex_unlock(&notifier->lock);
+        notify_batch(notifier, batch);
+        g_mutex_lock(&notifier->lock);
+        notifier->last_told = batch->number;
+        g_cond_broadcast(&notifier->told);
+        free_batch(batch);
+    }
+    g_mutex_unlock(&notifier->lock);
+    return NULL;
+}
+
+/* ---- those who tell ------------------------------------------------------ */
+
+/* With the lock held: one to add to. */
+static struct batch *find_batch(struct notifier *notifier, bool wait)
+{
+    struct batch *batch = g_queue_peek_tail(&notifier->batches);
+
+    if (batch && !batch->awaited && !wait)
+        return batch;
+    batch = g_new0(struct batch, 1);
+    batch->items = g_hash_table_new_full(hash_item, equal_items, free_item,
+                                         NULL);
+    batch->awaited = wait;
+    batch->number = ++notifier->last_number;
+    g_queue_push_tail(&notifier->batches, batch);
+    return batch;
+}
+
+static void add_item(struct batch *batch, const struct ic_stale *stale)
+{
+    struct item *item;
+
+    if (!batch->awaited && g_hash_table_size(batch->items) >= MAX_UNAWAITED)
+        return;
+    item = g_new(struct item, 1);
+    *item = (struct item){ stale->dir, stale->inode, stale->removed,
+                           g_strdup(stale->name) };
+    g_hash_table_add(batch->items, item);
+}
+
+/* With the lock held. */
+static void wait_told(struct notifier *notifier, uint64_t number)
+{
+    gint64 until = g_get_monotonic_time() +
+                   NOTIFIER_PATIENCE_MS * G_TIME_SPAN_MILLISECOND;
+
+    while (!notifier->stop && notifier->last_told < number) {
+        if (g_cond_wait_until(&notifier->told, &notifier->lock, until))
+            continue;
+        log_warn(LOG_FS_BACKEND,
+                 "the kernel has not taken in what undo changed, as a request "
+                 "of the same folder is still waiting; programs may see the "
+                 "former state for a second after that");
+        return;
+    }
+}
+
+void notifier_tell(const struct ic_stale *list, size_t n, bool wait,
+                   void *opaque)
+{
+    struct notifier *notifier = opaque;
+    struct batch *batch;
+    uint64_t number;
+
+    g_mutex_lock(&notifier->lock);
+    batch = find_batch(notifier, wait);
+    number = batch->number;
+    for (size_t i = 0; i < n; i++)
+        add_item(batch, &list[i]);
+    g_cond_signal(&notifier->more);
+    if (wait)
+        wait_told(notifier, number);
+    g_mutex_unlock(&notifier->lock);
+}
+
+/* ---- life ---------------------------------------------------------------- */
+
+struct notifier *notifier_new(int device, int *ret_rc)
+{
+    struct notifier *notifier = g_new0(struct notifier, 1);
+
+    notifier->device = device;
+    g_mutex_init(&notifier->lock);
+    g_cond_init(&notifier->more);
+    g_cond_init(&notifier->told);
+    g_queue_init(&notifier->batches);
+    notifier->thread = g_thread_try_new("fuse-notifier", run_thread, notifier,
+                                        NULL);
+    if (notifier->thread)
+        return notifier;
+    *ret_rc = -EAGAIN;
+    notifier_free(notifier);
+    return NULL;
+}
+
+void notifier_stop(struct notifier *notifier)
+{
+    g_mutex_lock(&notifier->lock);
+    notifier->stop = true;
+    g_cond_broadcast(&notifier->more);
+    g_cond_broadcast(&notifier->told);
+    g_mutex_unlock(&notifier->lock);
+    g_thread_join(g_steal_pointer(&notifier->thread));
+}
+
+void notifier_free(struct notifier *notifier)
+{
+    if (!notifier)
+        return;
+    g_queue_clear_full(&notifier->batches, free_batch);
+    g_cond_clear(&notifier->more);
+    g_cond_clear(&notifier->told);
+    g_mutex_clear(&notifier->lock);
+    g_free(notifier);
+}
