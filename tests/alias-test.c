@@ -8,8 +8,8 @@
 
 #include "interceptor/log/own.h"
 #include "interceptor/log/step.h"
-#include "interceptor/sys/sys.h"
 #include "interceptor/log/undo_log_parts.h"
+#include "interceptor/sys/sys.h"
 #include "tests/oracle.h"
 
 #define OK(call) g_assert_cmpint((call), ==, 0)

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "common/errors.h"
-#include "interceptor/log/barriers.h"
 #include "interceptor/engine/outside_note.h"
-#include "interceptor/watch/watch_parts.h"
 #include "interceptor/engine/watching.h"
+#include "interceptor/log/barriers.h"
+#include "interceptor/watch/watch_parts.h"
 #include "tests/edits.h"
 #include "tests/oracle.h"
 

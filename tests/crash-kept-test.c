@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "interceptor/engine/engine.h"
-#include "interceptor/sys/fault.h"
 #include "interceptor/log/step_mark.h"
+#include "interceptor/sys/fault.h"
 #include "tests/world.h"
 
 #define TEXT "nobody else has this"

@@ -25,8 +25,8 @@
 
 #include <glib.h>
 
-#include "interceptor/sys/fault.h"
 #include "interceptor/interceptor.h"
+#include "interceptor/sys/fault.h"
 #include "tests/world.h"
 
 enum { CRASH_STEPS = 3, CRASH_MAX_TRIES = 256 };

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "interceptor/sys/fault.h"
 #include "interceptor/interceptor.h"
+#include "interceptor/sys/fault.h"
 #include "tests/oracle.h"
 #include "tests/world.h"
 

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "common/errors.h"
-#include "interceptor/log/barriers.h"
 #include "interceptor/engine/outside_note.h"
+#include "interceptor/log/barriers.h"
 #include "tests/edits.h"
 #include "tests/oracle.h"
 

@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "interceptor/sys/fault.h"
 #include "interceptor/interceptor.h"
+#include "interceptor/sys/fault.h"
 #include "tests/engine_cases.h"
 #include "tests/loop_fs.h"
 

@@ -10,8 +10,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "tests/fuse_client.h"
 #include "daemon/id_map.h"
+#include "tests/fuse_client.h"
 
 #define ROOT     FUSE_ROOT_ID
 #define OK(call) g_assert_cmpint((call), ==, 0)

@@ -9,8 +9,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "tests/parked_guest.h"
 #include "daemon/parked.h"
+#include "tests/parked_guest.h"
 #include "virtiofs/vhost/vu_message.h"
 
 enum {

@@ -14,10 +14,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "agent/base/log_stream.h"
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_streams.h"
-#include "agent/base/log_stream.h"
 #include "agent/stdio/stdio_api.h"
 #include "common/inherited.h"
 #include "common/log.h"

@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agent/vm/boot_trial.h"
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
+#include "agent/vm/boot_trial.h"
 
 /* Of a trial, in us. */
 enum part {

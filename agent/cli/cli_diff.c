@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/base/cli_text.h"
+#include "agent/base/patch.h"
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_lookup.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
-#include "agent/base/cli_text.h"
-#include "agent/base/patch.h"
 #include "common/errors.h"
 #include "common/json_bytes.h"
 

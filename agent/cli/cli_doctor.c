@@ -11,13 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/vm/accel.h"
-#include "agent/vm/backend_kind.h"
+#include "agent/base/install_paths.h"
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_boot.h"
 #include "agent/cli/cli_options.h"
+#include "agent/vm/accel.h"
+#include "agent/vm/backend_kind.h"
 #include "agent/vm/guest_image.h"
-#include "agent/base/install_paths.h"
 #include "agent/vm/vm_command.h"
 #include "common/host_program.h"
 #include "common/log.h"

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/base/install_paths.h"
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
-#include "agent/base/install_paths.h"
 #include "common/host_environ.h"
 
 /* How to reach mirrors, and where the image and temporary files go. */

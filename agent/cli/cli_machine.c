@@ -6,9 +6,9 @@
 
 #include <string.h>
 
+#include "agent/cli/cli_options.h"
 #include "agent/vm/accel.h"
 #include "agent/vm/backend_kind.h"
-#include "agent/cli/cli_options.h"
 #include "agent/vm/guest_image.h"
 #include "agent/vm/session_config.h"
 

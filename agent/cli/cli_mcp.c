@@ -13,11 +13,11 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "agent/base/log_stream.h"
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_machine.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_streams.h"
-#include "agent/base/log_stream.h"
 #include "agent/mcp/mcp_session.h"
 #include "common/inherited.h"
 #include "common/log.h"

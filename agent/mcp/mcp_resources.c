@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-#include "agent/session/fs_view.h"
 #include "agent/mcp/mcp_folders.h"
 #include "agent/mcp/mcp_service.h"
 #include "agent/mcp/mcp_walk.h"
+#include "agent/session/fs_view.h"
 #include "common/json_bytes.h"
 
 #define TEMPLATE        MCP_FILES_URI "{+path}"

@@ -17,8 +17,8 @@
 #include <stddef.h>
 
 #include "agent/client/control_link.h"
-#include "agent/vm/guest_channel.h"
 #include "agent/session/step_span.h"
+#include "agent/vm/guest_channel.h"
 #include "common/errors.h"
 
 struct exec;

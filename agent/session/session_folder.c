@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "agent/session/name_check.h"
 #include "agent/client/step_merge.h"
+#include "agent/session/name_check.h"
 #include "common/errors.h"
 
 struct control_link *session_folder_link(struct session *session,

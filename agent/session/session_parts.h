@@ -13,8 +13,8 @@
 #define AGENT_SESSION_SESSION_PARTS_H
 
 #include "agent/session/exec.h"
-#include "agent/vm/machine.h"
 #include "agent/session/session.h"
+#include "agent/vm/machine.h"
 
 enum session_state {
     SESSION_STOPPED,

@@ -13,9 +13,9 @@
 
 #include <string.h>
 
+#include "agent/client/step_merge.h"
 #include "agent/session/redo_units.h"
 #include "agent/session/session_plan.h"
-#include "agent/client/step_merge.h"
 #include "common/errors.h"
 
 static bool is_type(const struct session_spread *spread, const char *type)

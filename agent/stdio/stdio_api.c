@@ -11,9 +11,9 @@
 
 #include <string.h>
 
+#include "agent/base/runtime_dir.h"
 #include "agent/mcp/mcp_session.h"
 #include "agent/mcp/mcp_socket.h"
-#include "agent/base/runtime_dir.h"
 #include "agent/session/session.h"
 #include "agent/stdio/stdio_ops.h"
 #include "common/errors.h"

@@ -11,8 +11,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "agent/vm/backend_kind.h"
 #include "agent/client/control_link.h"
+#include "agent/vm/backend_kind.h"
 #include "interceptor/interceptor.h"
 
 struct backend;

@@ -4,8 +4,8 @@
  */
 #include "agent/vm/launch.h"
 
-#include "agent/vm/backend_kind.h"
 #include "agent/base/install_paths.h"
+#include "agent/vm/backend_kind.h"
 #include "agent/vm/network.h"
 #include "agent/vm/share_check.h"
 #include "agent/vm/vm_command.h"

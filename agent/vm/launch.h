@@ -7,8 +7,8 @@
 
 #include <glib.h>
 
-#include "agent/vm/guest_image.h"
 #include "agent/base/runtime_dir.h"
+#include "agent/vm/guest_image.h"
 #include "agent/vm/session_config.h"
 #include "agent/vm/vm_disk.h"
 

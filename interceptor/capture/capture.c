@@ -12,11 +12,11 @@
 
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/sys/birth.h"
 #include "interceptor/capture/capture_rights.h"
-#include "interceptor/sys/clock.h"
 #include "interceptor/log/content.h"
 #include "interceptor/log/pack.h"
+#include "interceptor/sys/birth.h"
+#include "interceptor/sys/clock.h"
 #include "interceptor/sys/sys.h"
 
 /* ---- what changes -------------------------------------------------------- */

@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "interceptor/sys/birth.h"
 #include "interceptor/capture/capture.h"
+#include "interceptor/sys/birth.h"
 #include "interceptor/sys/sys.h"
 
 /* ---- homes --------------------------------------------------------------- */

@@ -9,12 +9,12 @@
 #include "common/errors.h"
 #include "common/json_bytes.h"
 #include "common/message.h"
-#include "interceptor/log/barriers.h"
 #include "interceptor/engine/engine.h"
 #include "interceptor/engine/redo.h"
+#include "interceptor/engine/rollback.h"
+#include "interceptor/log/barriers.h"
 #include "interceptor/mutate/replace_file.h"
 #include "interceptor/report/report.h"
-#include "interceptor/engine/rollback.h"
 
 enum {
     MAX_STEPS = 1000000,

@@ -8,11 +8,11 @@
 
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/sys/clock.h"
 #include "interceptor/engine/limits.h"
 #include "interceptor/engine/steps.h"
-#include "interceptor/sys/sys.h"
 #include "interceptor/report/verify.h"
+#include "interceptor/sys/clock.h"
+#include "interceptor/sys/sys.h"
 
 enum {
     MOST_CHANGES = 10000, /* of a step that goes on */

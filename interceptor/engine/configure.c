@@ -11,8 +11,8 @@
 #include "common/log.h"
 #include "interceptor/engine/ambient.h"
 #include "interceptor/engine/limits.h"
-#include "interceptor/sys/rights.h"
 #include "interceptor/engine/steps.h"
+#include "interceptor/sys/rights.h"
 #include "interceptor/sys/sys.h"
 
 gboolean ic_configure(struct ic *ic, const struct ic_limits *limits,

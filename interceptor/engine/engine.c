@@ -19,16 +19,16 @@
 #include "common/log.h"
 #include "common/proc_fd.h"
 #include "interceptor/engine/ambient.h"
-#include "interceptor/log/barriers.h"
-#include "interceptor/sys/clock.h"
 #include "interceptor/engine/configure.h"
 #include "interceptor/engine/limits.h"
-#include "interceptor/sys/rights.h"
 #include "interceptor/engine/rollback.h"
 #include "interceptor/engine/steps.h"
+#include "interceptor/engine/watching.h"
+#include "interceptor/log/barriers.h"
+#include "interceptor/sys/clock.h"
+#include "interceptor/sys/rights.h"
 #include "interceptor/sys/sys.h"
 #include "interceptor/sys/thread.h"
-#include "interceptor/engine/watching.h"
 
 enum { AMBIENT_MS = 5000 };
 

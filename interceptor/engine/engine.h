@@ -24,15 +24,15 @@
 
 #include "interceptor/capture/capture.h"
 #include "interceptor/engine/durable.h"
-#include "interceptor/sys/events.h"
 #include "interceptor/engine/folder.h"
 #include "interceptor/engine/grants.h"
-#include "interceptor/interceptor.h"
 #include "interceptor/engine/parking.h"
 #include "interceptor/engine/safeguard.h"
 #include "interceptor/engine/stale.h"
+#include "interceptor/interceptor.h"
 #include "interceptor/log/packer.h"
 #include "interceptor/log/undo_log.h"
+#include "interceptor/sys/events.h"
 #include "interceptor/watch/watch.h"
 
 /* A committed ambient step that may go on (ambient.h): what it knew, with .step

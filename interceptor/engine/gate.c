@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <time.h>
 
-#include "interceptor/sys/clock.h"
-#include "interceptor/engine/engine.h"
 #include "interceptor/engine/ambient.h"
+#include "interceptor/engine/engine.h"
 #include "interceptor/engine/limits.h"
 #include "interceptor/engine/redo.h"
 #include "interceptor/engine/steps.h"
+#include "interceptor/sys/clock.h"
 
 void engine_init_gate(struct ic *ic)
 {

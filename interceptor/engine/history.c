@@ -4,9 +4,9 @@
  */
 #include "common/fd.h"
 #include "interceptor/engine/engine.h"
-#include "interceptor/report/report.h"
 #include "interceptor/engine/rollback.h"
 #include "interceptor/engine/steps.h"
+#include "interceptor/report/report.h"
 
 static void free_info(gpointer info)
 {

@@ -12,11 +12,11 @@
 #include "common/fd.h"
 #include "interceptor/engine/ambient.h"
 #include "interceptor/engine/outside.h"
-#include "interceptor/report/report.h"
-#include "interceptor/restore/restore.h"
 #include "interceptor/engine/rollback.h"
 #include "interceptor/engine/steps.h"
+#include "interceptor/report/report.h"
 #include "interceptor/report/survey.h"
+#include "interceptor/restore/restore.h"
 #include "interceptor/sys/sys.h"
 
 /* What was done to the tree by the step, as far as it is still to be seen. */

@@ -16,9 +16,9 @@
 #include "common/log.h"
 #include "interceptor/engine/recover_ambient.h"
 #include "interceptor/engine/redo.h"
-#include "interceptor/report/report.h"
 #include "interceptor/engine/rollback.h"
 #include "interceptor/engine/steps.h"
+#include "interceptor/report/report.h"
 #include "interceptor/sys/sys.h"
 
 /* ---- links --------------------------------------------------------------- */

@@ -11,13 +11,13 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/log/barriers.h"
 #include "interceptor/engine/limits.h"
 #include "interceptor/engine/outside_note.h"
-#include "interceptor/log/pack.h"
 #include "interceptor/engine/redo.h"
-#include "interceptor/log/step_mark.h"
 #include "interceptor/engine/steps.h"
+#include "interceptor/log/barriers.h"
+#include "interceptor/log/pack.h"
+#include "interceptor/log/step_mark.h"
 #include "interceptor/sys/sys.h"
 
 /* ---- is it to be kept? --------------------------------------------------- */

@@ -18,8 +18,8 @@
 #define INTERCEPTOR_ENGINE_REDO_H
 
 #include "interceptor/engine/engine.h"
-#include "interceptor/restore/restore.h"
 #include "interceptor/engine/rollback.h"
+#include "interceptor/restore/restore.h"
 
 /* wal/inverse, while it is in use. */
 struct redo_target {

@@ -8,11 +8,11 @@
 
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/restore/inverse.h"
-#include "interceptor/log/post_state.h"
-#include "interceptor/report/post_survey.h"
 #include "interceptor/engine/redo.h"
+#include "interceptor/log/post_state.h"
 #include "interceptor/log/step_mark.h"
+#include "interceptor/report/post_survey.h"
+#include "interceptor/restore/inverse.h"
 #include "interceptor/sys/sys.h"
 
 void redo_close(struct redo_target *target)

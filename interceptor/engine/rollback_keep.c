@@ -10,9 +10,9 @@
 #include "common/log.h"
 #include "interceptor/engine/outside.h"
 #include "interceptor/engine/outside_note.h"
+#include "interceptor/log/step_mark.h"
 #include "interceptor/restore/restore_content.h"
 #include "interceptor/restore/restore_edited.h"
-#include "interceptor/log/step_mark.h"
 #include "interceptor/sys/sys.h"
 
 /* ---- before it ------------------------------------------------------------

@@ -14,16 +14,16 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/engine/ambient.h"
-#include "interceptor/sys/clock.h"
 #include "interceptor/engine/configure.h"
 #include "interceptor/engine/limits.h"
-#include "interceptor/report/net_effect.h"
 #include "interceptor/engine/outside_note.h"
 #include "interceptor/log/post_state.h"
+#include "interceptor/report/net_effect.h"
 #include "interceptor/report/post_survey.h"
 #include "interceptor/report/report.h"
-#include "interceptor/sys/sys.h"
 #include "interceptor/report/verify.h"
+#include "interceptor/sys/clock.h"
+#include "interceptor/sys/sys.h"
 
 gboolean steps_fail(GError **error, int code, const char *what, int rc)
 {

@@ -4,9 +4,9 @@
  */
 #include "interceptor/engine/watching.h"
 
-#include "interceptor/sys/clock.h"
 #include "interceptor/engine/outside_note.h"
 #include "interceptor/engine/stale.h"
+#include "interceptor/sys/clock.h"
 
 static char *process_name(pid_t pid, void *opaque)
 {

@@ -63,8 +63,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "interceptor/log/folder_mark.h"
 #include "interceptor/interceptor.h"
+#include "interceptor/log/folder_mark.h"
 #include "interceptor/log/journal.h"
 #include "interceptor/log/meta.h"
 #include "interceptor/log/own.h"

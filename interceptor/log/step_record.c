@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "common/json_bytes.h"
-#include "interceptor/sys/clock.h"
 #include "interceptor/log/step.h"
+#include "interceptor/sys/clock.h"
 
 static int append(struct step *step, const char *text, size_t len)
 {

@@ -24,8 +24,8 @@
 
 #include "common/fd.h"
 #include "interceptor/interceptor.h"
-#include "interceptor/sys/sys.h"
 #include "interceptor/log/undo_log_parts.h"
+#include "interceptor/sys/sys.h"
 
 #define HIDE_EVERYTHING "# The undo logs of stepback(1).\n*\n"
 

@@ -11,8 +11,8 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
-#include "interceptor/sys/sys.h"
 #include "interceptor/log/undo_log_parts.h"
+#include "interceptor/sys/sys.h"
 
 enum { MAX_IDS = 64 << 10 };
 

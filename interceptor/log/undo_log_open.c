@@ -17,8 +17,8 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/log/own.h"
-#include "interceptor/sys/project.h"
 #include "interceptor/log/step.h"
+#include "interceptor/sys/project.h"
 #include "interceptor/sys/sys.h"
 
 enum { MAX_LOCK_FILE = 64 << 10 };

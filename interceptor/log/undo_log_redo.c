@@ -9,8 +9,8 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/log/step.h"
-#include "interceptor/sys/sys.h"
 #include "interceptor/log/undo_log_parts.h"
+#include "interceptor/sys/sys.h"
 
 #define INVERSE "inverse"
 #define REDO    "redo"

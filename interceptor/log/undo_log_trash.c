@@ -19,9 +19,9 @@
 
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/sys/clock.h"
 #include "interceptor/log/own.h"
 #include "interceptor/log/step.h"
+#include "interceptor/sys/clock.h"
 #include "interceptor/sys/sys.h"
 #include "interceptor/sys/thread.h"
 #include "interceptor/sys/tree_walk.h"

@@ -23,8 +23,8 @@
 
 #include "common/fd.h"
 #include "interceptor/engine/limits.h"
-#include "interceptor/sys/as_user.h"
 #include "interceptor/mutate/mutate.h"
+#include "interceptor/sys/as_user.h"
 #include "interceptor/sys/sys.h"
 
 /* ---- the frame of a change of names -------------------------------------- */

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "interceptor/log/content.h"
 #include "interceptor/engine/engine.h"
 #include "interceptor/engine/limits.h"
+#include "interceptor/log/content.h"
 #include "interceptor/sys/sys.h"
 
 /* ---- capture ------------------------------------------------------------- */

@@ -7,11 +7,11 @@
 
 #include "common/errors.h"
 #include "interceptor/engine/ambient.h"
+#include "interceptor/engine/rollback.h"
+#include "interceptor/engine/steps.h"
 #include "interceptor/past/diff_paths.h"
 #include "interceptor/past/past_content.h"
 #include "interceptor/report/report.h"
-#include "interceptor/engine/rollback.h"
-#include "interceptor/engine/steps.h"
 #include "interceptor/sys/sys.h"
 
 /* An answer, with all its bytes in base64, must fit a line of the control

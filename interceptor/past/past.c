@@ -15,9 +15,9 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
-#include "interceptor/log/post_state.h"
-#include "interceptor/engine/rollback.h"
 #include "interceptor/capture/search.h"
+#include "interceptor/engine/rollback.h"
+#include "interceptor/log/post_state.h"
 #include "interceptor/sys/sys.h"
 
 enum { LOOK_FLAGS = O_PATH | O_NOFOLLOW };

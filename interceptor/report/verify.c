@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "common/log.h"
-#include "interceptor/sys/clock.h"
 #include "interceptor/log/post_state.h"
 #include "interceptor/report/post_survey.h"
-#include "interceptor/sys/rights.h"
 #include "interceptor/report/survey.h"
+#include "interceptor/sys/clock.h"
+#include "interceptor/sys/rights.h"
 #include "interceptor/sys/sys.h"
 
 struct verifier {

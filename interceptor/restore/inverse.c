@@ -8,10 +8,10 @@
 #include <fcntl.h>
 
 #include "common/fd.h"
-#include "interceptor/sys/clock.h"
-#include "interceptor/restore/inverse_parts.h"
-#include "interceptor/sys/project.h"
 #include "interceptor/capture/search.h"
+#include "interceptor/restore/inverse_parts.h"
+#include "interceptor/sys/clock.h"
+#include "interceptor/sys/project.h"
 #include "interceptor/sys/sys.h"
 
 /* ---- names --------------------------------------------------------------- */

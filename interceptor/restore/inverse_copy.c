@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 
 #include "common/fd.h"
-#include "interceptor/sys/birth.h"
-#include "interceptor/restore/inverse_parts.h"
 #include "interceptor/capture/search.h"
+#include "interceptor/restore/inverse_parts.h"
+#include "interceptor/sys/birth.h"
 #include "interceptor/sys/sys.h"
 
 /* ---- what the step created ----------------------------------------------- */

@@ -15,8 +15,8 @@
 #include <stdatomic.h>
 
 #include "interceptor/log/content.h"
-#include "interceptor/restore/inverse.h"
 #include "interceptor/log/pack.h"
+#include "interceptor/restore/inverse.h"
 #include "interceptor/sys/walker.h"
 
 struct inverter {

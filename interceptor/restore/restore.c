@@ -15,13 +15,13 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/log/post_state.h"
+#include "interceptor/report/survey.h"
 #include "interceptor/restore/progress.h"
 #include "interceptor/restore/restore_busy.h"
 #include "interceptor/restore/restore_content.h"
 #include "interceptor/restore/restore_lost.h"
 #include "interceptor/restore/restore_names.h"
 #include "interceptor/restore/restore_state.h"
-#include "interceptor/report/survey.h"
 #include "interceptor/sys/sys.h"
 
 static gboolean fail(GError **error, int code, const char *what, int rc)

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "interceptor/sys/birth.h"
-#include "interceptor/log/post_state.h"
 #include "interceptor/capture/search.h"
+#include "interceptor/log/post_state.h"
+#include "interceptor/sys/birth.h"
 #include "interceptor/sys/sys.h"
 
 enum { CHUNK = 1 << 20 };

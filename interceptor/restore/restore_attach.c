@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "interceptor/sys/birth.h"
-#include "interceptor/sys/project.h"
+#include "interceptor/capture/search.h"
 #include "interceptor/restore/restore_alive.h"
 #include "interceptor/restore/restore_names.h"
 #include "interceptor/restore/restore_state.h"
-#include "interceptor/capture/search.h"
+#include "interceptor/sys/birth.h"
+#include "interceptor/sys/project.h"
 #include "interceptor/sys/sys.h"
 
 /* Where the nth inode that is made anew waits. */

@@ -6,8 +6,8 @@
  * met, and the last few stay open, since ranges of several files may take
  * turns.
  */
-#include "interceptor/restore/restore_edited.h"
 #include "interceptor/restore/restore_content.h"
+#include "interceptor/restore/restore_edited.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,8 +11,8 @@
 
 #include "interceptor/inode/held.h"
 #include "interceptor/log/step.h"
-#include "interceptor/report/survey.h"
 #include "interceptor/log/undo_log.h"
+#include "interceptor/report/survey.h"
 #include "interceptor/sys/walker.h"
 
 struct progress;

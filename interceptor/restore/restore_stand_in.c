@@ -7,10 +7,10 @@
 #include <errno.h>
 
 #include "common/fd.h"
-#include "interceptor/sys/birth.h"
 #include "interceptor/log/post_state.h"
-#include "interceptor/restore/restore_lost.h"
 #include "interceptor/report/survey.h"
+#include "interceptor/restore/restore_lost.h"
+#include "interceptor/sys/birth.h"
 #include "interceptor/sys/sys.h"
 
 bool restore_is_folder(const struct step_inode *inode)

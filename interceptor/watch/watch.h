@@ -29,8 +29,8 @@
 #ifndef INTERCEPTOR_WATCH_WATCH_H
 #define INTERCEPTOR_WATCH_WATCH_H
 
-#include "interceptor/sys/events.h"
 #include "interceptor/interceptor.h"
+#include "interceptor/sys/events.h"
 
 struct watch;
 

@@ -7,8 +7,8 @@
 
 #include <pthread.h>
 
-#include "p9/profile/case_index.h"
 #include "p9/overlay/overlay.h"
+#include "p9/profile/case_index.h"
 #include "p9/profile/profile.h"
 
 enum {

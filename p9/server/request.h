@@ -17,8 +17,8 @@
 #include <limits.h>
 
 #include "p9/server/fids.h"
-#include "p9/wire/message.h"
 #include "p9/server/server.h"
+#include "p9/wire/message.h"
 
 struct p9_conn;
 

@@ -24,9 +24,9 @@
 #include "daemon/file_locks.h"
 #include "daemon/id_map.h"
 #include "daemon/parked.h"
-#include "p9/wire/buffers.h"
-#include "p9/server/pool.h"
 #include "p9/profile/profile.h"
+#include "p9/server/pool.h"
+#include "p9/wire/buffers.h"
 #include "p9/wire/wire.h"
 
 struct p9_server_config {
