@@ -161,12 +161,6 @@ static int new_content(struct wal *wal, struct ic_inode *inode,
     return 0;
 }
 
-static void note_complete(struct wal *wal, struct ic_inode *inode)
-{
-    atomic_store(&inode->meta_epoch, wal->epoch);
-    atomic_store(&inode->data_epoch, wal->epoch);
-}
-
 int capture_content_begin(struct wal *wal, struct ic_inode *inode,
                           struct content **ret_content)
 {
@@ -177,7 +171,7 @@ int capture_content_begin(struct wal *wal, struct ic_inode *inode,
     if (rc < 0)
         return rc;
     if (!known || known->flags & STEP_CREATED) {
-        note_complete(wal, inode);
+        capture_note_complete(wal, inode);
         return 0;
     }
     if (!known->content) {
@@ -232,7 +226,7 @@ int capture_content_end(struct wal *wal, struct ic_inode *inode,
     if (rc < 0)
         return rc;
     if (content_is_complete(content)) {
-        note_complete(wal, inode);
+        capture_note_complete(wal, inode);
     } else if (atomic_load(&inode->content_epoch) != wal->epoch) {
         atomic_store(&inode->meta_epoch, wal->epoch);
         inode->content = content;
@@ -333,47 +327,4 @@ int capture_copy(struct wal *wal, struct ic_inode *dir, const char *name,
         return 0;
     known->born = birth_of_name(dir->fd, name);
     return step_record_retiring(wal->step, known);
-}
-
-void capture_note_gone(struct wal *wal, const struct stat *before)
-{
-    struct step_inode *known = step_find_inode(wal->step, before->st_ino);
-
-    if (!known || known->flags & STEP_KEPT ||
-        (!S_ISDIR(before->st_mode) && before->st_nlink > 1))
-        return; /* it lives on in the log or under another name */
-    if (known->flags & STEP_CREATED)
-        step_drop_created(wal->step, before->st_ino);
-    else if (known->flags & STEP_RETIRING)
-        step_note_retired(wal->step, known);
-}
-
-bool capture_may_go(struct wal *wal, const struct stat *now)
-{
-    struct step_inode *known = step_find_inode(wal->step, now->st_ino);
-
-    return known && known->flags & (STEP_CREATED | STEP_KEPT);
-}
-
-void capture_note_kept(struct wal *wal, const struct stat *st)
-{
-    step_get_inode(wal->step, st->st_ino)->flags |= STEP_KEPT;
-    held_links_change(wal->held, st->st_ino, 1);
-    wal->moved += st->st_blocks * 512;
-}
-
-void capture_note_created(struct wal *wal, struct ic_inode *inode)
-{
-    step_get_inode(wal->step, inode->ino)->flags |= STEP_CREATED;
-    note_complete(wal, inode);
-}
-
-void capture_note_linked(struct wal *wal, struct ic_inode *inode)
-{
-    step_get_inode(wal->step, inode->ino)->flags |= STEP_LINKED;
-}
-
-void capture_note_unnamed(struct wal *wal, struct ic_inode *inode)
-{
-    note_complete(wal, inode);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * capture_home - see capture.h: how an inode is found again.
+ * capture_home - see capture_home.h.
  *
  * Homes (S3). An inode's home is the binding it had before the step. If the
  * step has changed that binding, the binding's record leads back to the inode
@@ -16,6 +16,8 @@
  * changed the tree. It was nowhere before, and goes as a whole: what the step
  * does in it needs no record, as below what the step made itself (S2).
  */
+#include "interceptor/capture/capture_home.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +25,8 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "interceptor/capture/capture.h"
+#include "interceptor/capture/capture_lost.h"
+#include "interceptor/capture/capture_note.h"
 #include "interceptor/sys/birth.h"
 #include "interceptor/sys/sys.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * capture_lost - look for the place of a file that is open, but is no longer
- * where it was last seen.
+ * capture_lost - see capture_lost.h.
  */
+#include "interceptor/capture/capture_lost.h"
+
 #include <errno.h>
 #include <fcntl.h>
 
 #include "common/fd.h"
-#include "interceptor/capture/capture.h"
 #include "interceptor/capture/search.h"
 #include "interceptor/sys/sys.h"
 

@@ -10,6 +10,8 @@
 
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/capture/capture_home.h"
+#include "interceptor/capture/capture_note.h"
 #include "interceptor/sys/project.h"
 #include "interceptor/sys/rights.h"
 #include "interceptor/sys/sys.h"

@@ -3,16 +3,15 @@
  * capture_rights - what an ordinary user could not take back is refused.
  *
  * The kernel lets the owner of a file do what only root can undo (rights.h).
- * The capture_check_*() of capture.c say -EPERM then, once a step with a
- * warning; the others are in capture.h. known is the inode's record; what the
- * step created, or what has none, is not restored.
+ * These say -EPERM then, once a step with a warning. known is the inode's
+ * record; what the step created, or what has none, is not restored.
  *
  * Locks: the engine's names lock.
  */
 #ifndef INTERCEPTOR_CAPTURE_CAPTURE_RIGHTS_H
 #define INTERCEPTOR_CAPTURE_CAPTURE_RIGHTS_H
 
-#include "interceptor/capture/capture.h"
+#include "interceptor/capture/wal.h"
 
 /* Mode or attributes may change. */
 int capture_check_mode(struct wal *wal, const struct ic_inode *inode,
@@ -33,5 +32,15 @@ int capture_check_copy(struct wal *wal, struct ic_inode *inode,
                        const struct stat *now);
 int capture_check_remade(struct wal *wal, const struct ic_inode *dir,
                          const char *name, const struct stat *now);
+
+/* Its owner or group is about to become this; -1: not that. -EPERM as above,
+ * also if the old one could not be given back. */
+int capture_owner(struct wal *wal, struct ic_inode *inode, uid_t uid,
+                  gid_t gid);
+
+/* dir/name, whose stat is now, is about to be renamed. -EPERM: a folder of
+ * others that we could not put aside to rename it back. */
+int capture_rename(struct wal *wal, struct ic_inode *dir, const char *name,
+                   const struct stat *now);
 
 #endif

@@ -36,10 +36,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PACK_NAME       "data"
-#define PACK_COMPRESSED "data.zst"
-
-enum { PACK_MAX_DATA = 256 << 10 };
+#include "interceptor/log/pack_read.h"
 
 struct pack;
 
@@ -67,20 +64,6 @@ int64_t pack_size(struct pack *pack);
 
 /* fdatasync(2). */
 int pack_sync(struct pack *pack);
-
-struct pack_entry {
-    int64_t number;
-    off_t offset, length; /* >= 0, and so is their sum */
-    const void *data;     /* NULL: a hole */
-};
-
-/* Read all entries in order; a data entry's checksum is right when it is
- * given to the callback, which returns 0, or -errno to stop. sealed: the pack
- * must have its end entry, else a torn entry ends it. -ENOENT: there is none;
- * -EBADMSG: it is damaged. */
-int pack_read(int blobs, bool sealed,
-              int (*entry)(const struct pack_entry *entry, void *opaque),
-              void *opaque);
 
 /* Replace the pack, which has been sealed, by a compressed one, if there is
  * one and that gains anything. Stops with -ECANCELED soon after *cancel is

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pack_read - see pack.h: reading, of the plain and the compressed form.
+ * pack_read - see pack_read.h: the plain and the compressed form.
  */
+#include "interceptor/log/pack_read.h"
+
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +15,6 @@
 
 #include "common/crc32c.h"
 #include "common/fd.h"
-#include "interceptor/log/pack.h"
 #include "interceptor/log/pack_format.h"
 #include "interceptor/sys/sys.h"
 

@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "interceptor/log/step_name.h"
+
 guint post_spot_hash(gconstpointer key)
 {
     const struct post_spot *spot = key;

@@ -242,11 +242,6 @@ int step_record_unprotected(struct step *step, int64_t bytes);
 /* The notes alone, for the loader; the first one stays. */
 void step_note_seen(struct step_inode *inode, uint64_t ino, int64_t changed);
 
-/* A name as the members "n" or "n64" of a record's text, and back: a new
- * string, or NULL if it is none that a directory can hold. */
-void step_append_name(GString *text, const char *name);
-char *step_name_from_record(json_t *record);
-
 /* Further notes for the loader. A home whose name the step has changed gives
  * way to one that it has not. */
 void step_note_home(struct step_inode *inode, struct step_inode *dir,

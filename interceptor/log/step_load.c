@@ -13,6 +13,7 @@
 
 #include "common/json_bytes.h"
 #include "interceptor/log/post_state.h"
+#include "interceptor/log/step_name.h"
 
 struct loader {
     struct step *step;
@@ -36,33 +37,6 @@ static struct step_inode *get_member(struct loader *loader, json_t *record,
     if (!get_integer(record, key, &value) || value == 0)
         return NULL;
     return step_get_inode(loader->step, (uint64_t)value);
-}
-
-static bool is_component(const char *name, size_t len)
-{
-    return len > 0 && len <= 255 && strlen(name) == len &&
-           strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
-           strcmp(name, "..") != 0;
-}
-
-/* The log is not trusted to stay within the share (I5). */
-char *step_name_from_record(json_t *record)
-{
-    json_t *text = json_object_get(record, "n");
-    const char *encoded = json_string_value(json_object_get(record, "n64"));
-    g_autofree char *name = NULL;
-    gsize len = 0;
-
-    if (text) {
-        len = json_string_length(text);
-        name = g_strndup(json_is_string(text) ? json_string_value(text) : "",
-                         len);
-    } else if (encoded) {
-        g_autofree guchar *data = g_base64_decode(encoded, &len);
-
-        name = g_strndup((char *)data, len);
-    }
-    return name && is_component(name, len) ? g_steal_pointer(&name) : NULL;
 }
 
 static bool load_header(struct loader *loader, json_t *record)

@@ -9,6 +9,7 @@
 
 #include "common/json_bytes.h"
 #include "interceptor/log/step.h"
+#include "interceptor/log/step_name.h"
 #include "interceptor/sys/clock.h"
 
 static int append(struct step *step, const char *text, size_t len)
@@ -25,47 +26,6 @@ static int append(struct step *step, const char *text, size_t len)
     return rc;
 }
 
-/* Can the name stand in quotes as it is? Nearly all can. */
-static bool is_plain(const char *name)
-{
-    for (; *name; name++) {
-        if (*name < ' ' || *name > '~' || *name == '"' || *name == '\\')
-            return false;
-    }
-    return true;
-}
-
-/* The name as a JSON string with its quotes; *ret_key: "n" or "n64". */
-static char *quote_name(const char *name, const char **ret_key)
-{
-    size_t len = strlen(name);
-    bool text = json_bytes_is_text(name, len);
-    g_autofree char *encoded = text
-                                   ? NULL
-                                   : g_base64_encode((const guchar *)name, len);
-    json_t *value = json_string(text ? name : encoded);
-    char *dumped = json_dumps(value, JSON_ENCODE_ANY);
-    char *quoted = g_strdup(dumped);
-
-    free(dumped);
-    json_decref(value);
-    *ret_key = text ? "n" : "n64";
-    return quoted;
-}
-
-void step_append_name(GString *text, const char *name)
-{
-    const char *key = "n";
-    g_autofree char *quoted = NULL;
-
-    if (is_plain(name)) {
-        g_string_append_printf(text, ",\"n\":\"%s\"", name);
-        return;
-    }
-    quoted = quote_name(name, &key);
-    g_string_append_printf(text, ",\"%s\":%s", key, quoted);
-}
-
 /* {"t":"b","p":P,"n":"...","i":I without the brace: the most frequent lines,
  * so not by way of a JSON object. */
 static int append_name(struct step *step, char type, uint64_t dir,
@@ -73,9 +33,9 @@ static int append_name(struct step *step, char type, uint64_t dir,
 {
     uint64_t ino = inode ? inode->recorded : 0;
     char changed[32] = "";
-    const bool plain = is_plain(name);
+    const bool plain = step_name_is_plain(name);
     const char *key = "n", *quote = plain ? "\"" : "";
-    g_autofree char *quoted = plain ? NULL : quote_name(name, &key);
+    g_autofree char *quoted = plain ? NULL : step_name_quote(name, &key);
     char line[6 * NAME_MAX + 128]; /* JSON makes six bytes of one, at worst */
     int len;
 

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#include "interceptor/log/step_name.h"
 #include "interceptor/sys/clock.h"
 
 /* ---- entries ------------------------------------------------------------- */
@@ -100,7 +101,7 @@ static void format(GString *line, const struct survey_entry *entry,
     g_string_assign(line, "{\"t\":\"p\"");
     if (entry->dir) {
         g_string_append_printf(line, ",\"d\":%u", dir_line);
-        step_append_name(line, entry->name);
+        step_name_append(line, entry->name);
     }
     g_string_append_printf(line, ",\"i\":%" PRId64 ",\"o\":%u",
                            (int64_t)post.state.ino, post.mode);
@@ -132,7 +133,7 @@ static int write_foreign(struct step *step, const struct survey *survey,
             !g_hash_table_lookup_extended(lines, entry->dir, NULL, &dir))
             continue;
         g_string_printf(line, "{\"t\":\"p\",\"d\":%u", GPOINTER_TO_UINT(dir));
-        step_append_name(line, entry->name);
+        step_name_append(line, entry->name);
         g_string_append(line, ",\"i\":0,\"o\":0");
         rc = journal_append_text(step->journal, line->str, line->len);
         count++;

@@ -12,7 +12,7 @@
  * (locking_mode=EXCLUSIVE): no memory is shared with others, and a second
  * server is told so at its start.
  */
-#include "p9/overlay/overlay_parts.h"
+#include "p9/overlay/overlay.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -86,11 +86,6 @@ static gboolean fail(struct overlay *overlay, const char *path, GError **error)
     return FALSE;
 }
 
-bool overlay_run(struct overlay *overlay, const char *sql)
-{
-    return sqlite3_exec(overlay->db, sql, NULL, NULL, NULL) == SQLITE_OK;
-}
-
 /* FULL: a row is on the disk when it is committed (O2), which happens once for
  * each set of metadata. The number is ours: SQLite's own would come from
  * /dev/urandom, which the sandbox does not have. */
@@ -121,23 +116,6 @@ static bool prepare(struct overlay *overlay)
            overlay_run(overlay,
                        "INSERT OR IGNORE INTO meta VALUES('format', 1)") &&
            overlay_run(overlay, set_number) && overlay_run(overlay, "COMMIT");
-}
-
-bool overlay_read_number(struct overlay *overlay, const char *name,
-                         int64_t *ret_value)
-{
-    sqlite3_stmt *statement;
-    bool ok = sqlite3_prepare_v2(overlay->db,
-                                 "SELECT value FROM meta WHERE name = ?", -1,
-                                 &statement, NULL) == SQLITE_OK &&
-              sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC) ==
-                  SQLITE_OK &&
-              sqlite3_step(statement) == SQLITE_ROW;
-
-    if (ok)
-        *ret_value = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    return ok;
 }
 
 /* What is in the file is not trusted to be what was put there. */

@@ -55,26 +55,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "p9/overlay/overlay_table.h"
+
 #define OVERLAY_XATTR "user.stepback.overlay"
-
-enum {
-    OVERLAY_REFERENCE_SIZE = 16,
-    OVERLAY_FEW_ROWS = 1024,    /* cost nothing, and are let be */
-    OVERLAY_MAX_ROWS = 1 << 20, /* a client chooses what is in them: ENOSPC */
-};
-
-struct overlay_row {
-    mode_t mode; /* the 12 bits */
-    uid_t uid;
-    gid_t gid;
-    bool symlink; /* the file's content is its target */
-};
 
 struct overlay_reference {
     uint8_t bytes[OVERLAY_REFERENCE_SIZE];
 };
-
-struct overlay;
 
 /* The database in this folder, made if it is missing. Nobody else may use it
  * meanwhile. NULL and error: ERROR_BUSY, ERROR_IO_ERROR. */
@@ -103,19 +90,5 @@ int overlay_refer(struct overlay *overlay, const struct overlay_row *row,
  * and none needs to be asked. */
 bool overlay_has_set_ids(struct overlay *overlay);
 bool overlay_has_symlinks(struct overlay *overlay);
-
-/* ---- of overlay_collect.h, before there is a client ---------------------- */
-
-/* Note that this share's files (by its root's number) refer to rows. False:
- * another share's do, too. */
-bool overlay_is_of(struct overlay *overlay, ino_t root);
-
-/* Are there so many more rows than were needed when that was last seen? */
-bool overlay_has_grown(struct overlay *overlay);
-
-/* needed: a set of int64_t *, numbers. Remove what was not in the last such set
- * either. 0, or -EIO, and then nothing is removed. */
-int overlay_remove_unneeded(struct overlay *overlay, GHashTable *needed,
-                            unsigned *ret_removed);
 
 #endif

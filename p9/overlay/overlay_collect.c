@@ -15,6 +15,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/proc_fd.h"
+#include "p9/overlay/overlay_remove.h"
 
 enum {
     MAX_DEPTH = 500, /* folders that are open at a time */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * overlay_remove - rows that nothing needs any more go (O4 in overlay.h).
- *
- * It runs at the start alone, so no lock is taken.
+ * overlay_remove - see overlay_remove.h.
  */
-#include "p9/overlay/overlay_parts.h"
+#include "p9/overlay/overlay_remove.h"
 
 #include <errno.h>
 

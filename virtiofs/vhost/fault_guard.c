@@ -13,22 +13,17 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#include "virtiofs/vhost/guest_memory.h"
-
-/* Of the guest's memory, and the log of what is dirty. */
-#define MAX_RANGES (GUEST_MEMORY_MAX_REGIONS + 2)
-
 static struct range {
     _Atomic uintptr_t start; /* 0: none */
     _Atomic size_t len;
-} ranges[MAX_RANGES];
+} ranges[FAULT_GUARD_MAX];
 
 static unsigned n_ranges;
 static atomic_bool tripped;
 
 static struct range *find(uintptr_t address)
 {
-    for (unsigned i = 0; i < MAX_RANGES; i++) {
+    for (unsigned i = 0; i < FAULT_GUARD_MAX; i++) {
         uintptr_t start = atomic_load(&ranges[i].start);
 
         if (start && address >= start &&
@@ -63,13 +58,13 @@ static void install(void)
 
 bool fault_guard_add(void *start, size_t len)
 {
-    if (n_ranges == MAX_RANGES)
+    if (n_ranges == FAULT_GUARD_MAX)
         return false;
     if (n_ranges == 0) {
         atomic_store(&tripped, false);
         install();
     }
-    for (unsigned i = 0; i < MAX_RANGES; i++) {
+    for (unsigned i = 0; i < FAULT_GUARD_MAX; i++) {
         if (atomic_load(&ranges[i].start))
             continue;
         atomic_store(&ranges[i].len, len);
@@ -82,7 +77,7 @@ bool fault_guard_add(void *start, size_t len)
 
 void fault_guard_remove(void *start)
 {
-    for (unsigned i = 0; i < MAX_RANGES; i++) {
+    for (unsigned i = 0; i < FAULT_GUARD_MAX; i++) {
         if (atomic_load(&ranges[i].start) != (uintptr_t)start)
             continue;
         atomic_store(&ranges[i].start, 0);

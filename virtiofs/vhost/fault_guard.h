@@ -17,6 +17,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Ranges at a time. */
+enum { FAULT_GUARD_MAX = 258 };
+
 /* A shared mapping; its start and length are multiples of its pages' size.
  * False: there are too many. */
 bool fault_guard_add(void *start, size_t len);

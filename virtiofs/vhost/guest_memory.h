@@ -16,7 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GUEST_MEMORY_MAX_REGIONS 256
+#include "virtiofs/vhost/fault_guard.h"
+
+/* The log of what is dirty is two more ranges, while it is changed. */
+enum { GUEST_MEMORY_MAX_REGIONS = FAULT_GUARD_MAX - 2 };
 
 /* As on the wire (VHOST_USER_SET_MEM_TABLE, ..._ADD_MEM_REG). */
 struct guest_region {

@@ -13,18 +13,17 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "common/short_turns.h"
-#include "virtiofs/vhost/queue_worker.h"
 
 #define POLL_INTERVAL_MS 1
 
 struct queue_thread {
-    struct queue_worker *worker; /* borrowed */
-    int wake;                    /* eventfd of our own */
+    struct queue_thread_work *work; /* borrowed */
+    int wake;                       /* eventfd of our own */
     int epoll;
     GThread *thread; /* NULL: stopped */
 };
 
-struct queue_thread *queue_thread_new(struct queue_worker *worker)
+struct queue_thread *queue_thread_new(struct queue_thread_work *work)
 {
     fd_auto int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     fd_auto int epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -35,7 +34,7 @@ struct queue_thread *queue_thread_new(struct queue_worker *worker)
         epoll_ctl(epoll, EPOLL_CTL_ADD, wake, &event) != 0)
         return NULL;
     thread = g_new0(struct queue_thread, 1);
-    thread->worker = worker;
+    thread->work = work;
     thread->wake = fd_steal(&wake);
     thread->epoll = fd_steal(&epoll);
     return thread;
@@ -76,22 +75,18 @@ static void take_short_turns(void)
 static gpointer thread_main(gpointer data)
 {
     struct queue_thread *thread = data;
-    struct queue_worker *worker = thread->worker;
+    struct queue_thread_work *work = thread->work;
     struct queue_hand *hand = queue_hand_new();
 
-    if (worker->index == 0)
+    if (work->is_urgent)
         take_short_turns();
-    while (!atomic_load(&worker->stop)) {
+    while (!atomic_load(&work->stop)) {
         struct epoll_event events[2];
-        bool more, polling;
+        bool polls;
 
-        pthread_rwlock_rdlock(worker->gate);
-        more = queue_worker_run(worker, hand);
-        polling = worker->polling;
-        pthread_rwlock_unlock(worker->gate);
-        if (!more)
+        if (!work->run(hand, &polls, work->opaque))
             epoll_wait(thread->epoll, events, G_N_ELEMENTS(events),
-                       polling ? POLL_INTERVAL_MS : -1);
+                       polls ? POLL_INTERVAL_MS : -1);
     }
     queue_hand_free(hand);
     return NULL;
@@ -105,7 +100,7 @@ int queue_thread_start(struct queue_thread *thread)
         queue_thread_wake(thread);
         return 0;
     }
-    thread->thread = g_thread_try_new(thread->worker->name, thread_main, thread,
+    thread->thread = g_thread_try_new(thread->work->name, thread_main, thread,
                                       &error);
     if (!thread->thread)
         log_warn(LOG_FS_BACKEND, "cannot start a thread for a queue: %s",

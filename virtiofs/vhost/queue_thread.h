@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * queue_thread - the thread of a queue: it waits for kicks, and handles what
- * they bring (queue_worker_run()).
+ * queue_thread - the thread of a queue: it waits for kicks, and has what they
+ * bring handled.
  *
  * Kicks come through an edge-triggered epoll: each write to an eventfd is a
  * new edge, so nobody has to read it, and a request costs one system call to
@@ -16,11 +16,29 @@
 #ifndef VIRTIOFS_VHOST_QUEUE_THREAD_H
 #define VIRTIOFS_VHOST_QUEUE_THREAD_H
 
-struct queue_thread;
-struct queue_worker;
+#include <stdatomic.h>
+#include <stdbool.h>
 
-/* The worker, borrowed, is whole before the thread starts. NULL and errno. */
-struct queue_thread *queue_thread_new(struct queue_worker *worker);
+#include "virtiofs/vhost/queue_pool.h"
+
+struct queue_thread;
+
+/* Whose thread it is; borrowed. */
+struct queue_thread_work {
+    const char *name;
+    bool is_urgent; /* the high-priority queue's */
+
+    /* End soon. */
+    atomic_bool stop;
+
+    /* Handle some requests. True: there may be more. *ret_polls: there is no
+     * kick, so look again soon. */
+    bool (*run)(struct queue_hand *hand, bool *ret_polls, void *opaque);
+    void *opaque;
+};
+
+/* work is whole before the thread starts. NULL and errno. */
+struct queue_thread *queue_thread_new(struct queue_thread_work *work);
 
 /* It does not run. NULL is allowed. */
 void queue_thread_free(struct queue_thread *thread);

@@ -29,6 +29,7 @@ static void wake_up(void *opaque)
 }
 
 static queue_pool_handle handle_long;
+static bool run_gated(struct queue_hand *hand, bool *ret_polls, void *opaque);
 
 struct queue_worker *
 queue_worker_new(unsigned index, struct fuse_server *server, unsigned pool_size,
@@ -37,7 +38,13 @@ queue_worker_new(unsigned index, struct fuse_server *server, unsigned pool_size,
 {
     struct queue_worker *worker = g_new0(struct queue_worker, 1);
 
-    worker->thread = queue_thread_new(worker);
+    worker->work = (struct queue_thread_work){
+        .name = worker->name,
+        .is_urgent = index == 0,
+        .run = run_gated,
+        .opaque = worker,
+    };
+    worker->thread = queue_thread_new(&worker->work);
     if (!worker->thread) {
         g_free(worker);
         return NULL; /* free() keeps errno */
@@ -251,7 +258,7 @@ static int tell_and_take(struct queue_worker *worker, struct untold *untold,
     return next_request(worker, chain, ret_error);
 }
 
-bool queue_worker_run(struct queue_worker *worker, struct queue_hand *hand)
+static bool run(struct queue_worker *worker, struct queue_hand *hand)
 {
     struct virtqueue *vq = &worker->vq;
     struct untold untold = { 0 };
@@ -263,7 +270,7 @@ bool queue_worker_run(struct queue_worker *worker, struct queue_hand *hand)
     if (virtqueue_is_idle(vq) && !parked_has_ready(worker->parked))
         return false;
     virtqueue_disable_kicks(vq);
-    for (int i = 0; i < BATCH && !atomic_load(&worker->stop); i++) {
+    for (int i = 0; i < BATCH && !atomic_load(&worker->work.stop); i++) {
         r = tell_and_take(worker, &untold, &hand->chain, &error);
         if (r <= 0)
             break;
@@ -280,6 +287,18 @@ bool queue_worker_run(struct queue_worker *worker, struct queue_hand *hand)
         signal_eventfd(worker->err);
     return (virtqueue_enable_kicks(vq) || parked_has_ready(worker->parked)) &&
            r >= 0;
+}
+
+static bool run_gated(struct queue_hand *hand, bool *ret_polls, void *opaque)
+{
+    struct queue_worker *worker = opaque;
+    bool more;
+
+    pthread_rwlock_rdlock(worker->gate);
+    more = run(worker, hand);
+    *ret_polls = worker->polling;
+    pthread_rwlock_unlock(worker->gate);
+    return more;
 }
 
 void queue_worker_check_parked(struct queue_worker *worker)
@@ -332,7 +351,7 @@ int queue_worker_start(struct queue_worker *worker, int kick)
     pthread_rwlock_unlock(worker->gate);
     if (r < 0)
         return r;
-    atomic_store(&worker->stop, false);
+    atomic_store(&worker->work.stop, false);
     r = queue_thread_start(worker->thread);
     worker->running = r == 0;
     return r;
@@ -341,7 +360,7 @@ int queue_worker_start(struct queue_worker *worker, int kick)
 void queue_worker_stop(struct queue_worker *worker)
 {
     if (worker->running) {
-        atomic_store(&worker->stop, true);
+        atomic_store(&worker->work.stop, true);
         queue_thread_join(worker->thread);
         worker->running = false;
     }

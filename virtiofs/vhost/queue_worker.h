@@ -20,8 +20,7 @@
  * the pool has is done before the queue stops; what it cannot do, as the queue
  * was disabled or lost its memory meanwhile, is parked as ready.
  *
- * Threads: all calls by the control thread, but queue_worker_run() by the
- * queue's.
+ * Threads: all calls by the control thread.
  */
 #ifndef VIRTIOFS_VHOST_QUEUE_WORKER_H
 #define VIRTIOFS_VHOST_QUEUE_WORKER_H
@@ -55,7 +54,7 @@ struct queue_worker {
     char pool_name[16]; /* of those of the pool */
     int kick;
     bool running;
-    atomic_bool stop; /* soon: let go of the gate */
+    struct queue_thread_work work;
 };
 
 /* Everything is borrowed for the worker's life. NULL and errno. */
@@ -81,9 +80,5 @@ void queue_worker_check_parked(struct queue_worker *worker);
 
 /* Forget them: the guest has reset the device. */
 void queue_worker_drop_parked(struct queue_worker *worker);
-
-/* Handle some requests. The gate is held for reading. True if there may be
- * more. */
-bool queue_worker_run(struct queue_worker *worker, struct queue_hand *hand);
 
 #endif

@@ -1,15 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * overlay_parts - what the files of overlay share, and nobody else uses.
+ * overlay_table - the database of the overlay, and what of it is in memory.
  */
-#ifndef P9_OVERLAY_OVERLAY_PARTS_H
-#define P9_OVERLAY_OVERLAY_PARTS_H
+#ifndef P9_OVERLAY_OVERLAY_TABLE_H
+#define P9_OVERLAY_OVERLAY_TABLE_H
 
-#include "p9/overlay/overlay.h"
-
+#include <glib.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum {
+    OVERLAY_REFERENCE_SIZE = 16,
+    OVERLAY_FEW_ROWS = 1024,    /* cost nothing, and are let be */
+    OVERLAY_MAX_ROWS = 1 << 20, /* a client chooses what is in them: ENOSPC */
+};
+
+struct overlay_row {
+    mode_t mode; /* the 12 bits */
+    uid_t uid;
+    gid_t gid;
+    bool symlink; /* the file's content is its target */
+};
 
 struct overlay {
     pthread_mutex_t inserting; /* the database; taken before lock */
