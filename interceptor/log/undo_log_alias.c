@@ -7,11 +7,13 @@
  * is the proof of the death; and without it, to follow the number would lead
  * to where that one is, or was.
  */
-#include "interceptor/log/undo_log_parts.h"
+
+#include "interceptor/log/undo_log_alias.h"
 
 #include "interceptor/log/journal.h"
 #include "interceptor/log/own.h"
 #include "interceptor/log/step.h"
+#include "interceptor/log/undo_log_parts.h"
 
 /* nth: the order in which they were noted. */
 struct alias {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * undo_log_discard - forgetting everything (undo_log.h).
+ * undo_log_discard - see undo_log_discard.h.
  */
-#include "interceptor/log/undo_log_parts.h"
+
+#include "interceptor/log/undo_log_discard.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -11,46 +12,17 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/log/own.h"
+#include "interceptor/log/undo_log_history.h"
+#include "interceptor/log/undo_log_names.h"
+#include "interceptor/log/undo_log_open.h"
+#include "interceptor/log/undo_log_parts.h"
+#include "interceptor/log/undo_log_redo.h"
+#include "interceptor/log/undo_log_steps.h"
+#include "interceptor/log/undo_log_trash.h"
 #include "interceptor/sys/sys.h"
-
-/* What a log consists of, in the order in which it goes. */
-static const char *const parts[] = {
-    "redo",      "steps",   "wal",     "history.jsonl", "history.jsonl.tmp",
-    "own.jsonl", "reserve", "damaged", "spare"
-};
-
-/* What else there may be. */
-static const char *const kept[] = {
-    "version",    "version.tmp",      "ids",          "ids.tmp", "lock",
-    "lost+found", UNDO_LOG_DISCARDED, UNDO_LOG_MARKER
-};
 
 /* The inverse of a step of which all is restored. */
 #define UNDONE "undone"
-
-static bool is_in(const char *const *names, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(names[i], name) == 0)
-            return true;
-    }
-    return false;
-}
-
-static int check_name(int fd, const struct dirent *entry, void *opaque)
-{
-    const char *name = entry->d_name;
-
-    return is_in(parts, G_N_ELEMENTS(parts), name) ||
-                   is_in(kept, G_N_ELEMENTS(kept), name)
-               ? 0
-               : -EEXIST;
-}
-
-int undo_log_check_names(struct undo_log *log)
-{
-    return sys_dir_each(log->dir, ".", check_name, NULL);
-}
 
 /* Into discarded/, under fresh names: what a discard that was killed has put
  * there stays. */
@@ -59,12 +31,14 @@ static int move_parts(struct undo_log *log)
     fd_auto int to = undo_log_open_subdir(log->dir, UNDO_LOG_DISCARDED);
     int rc = to < 0 ? to : 0;
 
-    for (size_t i = 0; rc == 0 && i < G_N_ELEMENTS(parts); i++) {
-        rc = sys_rename_noreplace(log->dir, parts[i], to, parts[i]);
-        for (int n = 0; rc == -EEXIST && n < INT16_MAX; n++) {
-            g_autofree char *fresh = g_strdup_printf("%s.%d", parts[i], n);
+    for (size_t i = 0; rc == 0 && undo_log_part_names[i]; i++) {
+        const char *name = undo_log_part_names[i];
 
-            rc = sys_rename_noreplace(log->dir, parts[i], to, fresh);
+        rc = sys_rename_noreplace(log->dir, name, to, name);
+        for (int n = 0; rc == -EEXIST && n < INT16_MAX; n++) {
+            g_autofree char *fresh = g_strdup_printf("%s.%d", name, n);
+
+            rc = sys_rename_noreplace(log->dir, name, to, fresh);
         }
         if (rc == -ENOENT)
             rc = 0;

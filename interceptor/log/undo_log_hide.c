@@ -18,12 +18,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/fd.h"
 #include "interceptor/interceptor.h"
+#include "interceptor/log/undo_log_names.h"
 #include "interceptor/log/undo_log_parts.h"
 #include "interceptor/sys/sys.h"
 

@@ -2,7 +2,8 @@
  *
  * undo_log_history - history.jsonl (undo_log.h).
  */
-#include "interceptor/log/undo_log_parts.h"
+
+#include "interceptor/log/undo_log_history.h"
 
 #include <errno.h>
 
@@ -11,6 +12,8 @@
 #include "interceptor/log/journal.h"
 #include "interceptor/log/overlap.h"
 #include "interceptor/log/step.h"
+#include "interceptor/log/undo_log_alias.h"
+#include "interceptor/log/undo_log_parts.h"
 #include "interceptor/sys/sys.h"
 
 #define HISTORY "history.jsonl"

@@ -5,6 +5,8 @@
  * An engine in a user namespace that gives others numbers records those, and
  * outside of it they are somebody else's.
  */
+#include "interceptor/log/undo_log_ids.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>

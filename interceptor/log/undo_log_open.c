@@ -2,7 +2,8 @@
  *
  * undo_log_open - opening and closing a log (undo_log.h).
  */
-#include "interceptor/log/undo_log_parts.h"
+
+#include "interceptor/log/undo_log_open.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,6 +19,12 @@
 #include "common/log.h"
 #include "interceptor/log/own.h"
 #include "interceptor/log/step.h"
+#include "interceptor/log/undo_log_history.h"
+#include "interceptor/log/undo_log_names.h"
+#include "interceptor/log/undo_log_parts.h"
+#include "interceptor/log/undo_log_redo.h"
+#include "interceptor/log/undo_log_steps.h"
+#include "interceptor/log/undo_log_trash.h"
 #include "interceptor/sys/project.h"
 #include "interceptor/sys/sys.h"
 
@@ -29,19 +36,6 @@ static bool fail(GError **error, int code, const char *path, int rc,
     g_set_error(error, STEPBACK_ERROR, code, "%s: %s: %s", path, what,
                 g_strerror(-rc));
     return false;
-}
-
-int undo_log_open_subdir(int dirfd, const char *name)
-{
-    int rc = sys_mkdirat(dirfd, name, 0700);
-    int fd;
-
-    if (rc < 0 && rc != -EEXIST)
-        return rc;
-    fd = sys_openat(dirfd, name, UNDO_LOG_DIR_FLAGS, 0);
-    if (fd >= 0)
-        project_stop(fd);
-    return fd;
 }
 
 /* What the process that has the lock has noted; 0: nothing. */
@@ -73,27 +67,6 @@ static void note_owner_gone(struct undo_log *log)
         log->owner_seen = sys_time_us(&st.st_mtim);
     if (log->owner_seen < INT64_MAX)
         log->owner_gone = log->owner_seen + (2 * beat_ms + HELD_UP_MS) * 1000;
-}
-
-void undo_log_beat(struct undo_log *log)
-{
-    /* Until a former owner's step is done, the time is that one's. */
-    if (log->owner_gone == INT64_MAX)
-        sys_touch_fd(log->lock);
-}
-
-int64_t undo_log_owner_gone(const struct undo_log *log)
-{
-    return log->owner_gone;
-}
-
-int64_t undo_log_owner_doubt(const struct undo_log *log)
-{
-    /* The watcher, too, may not have come to tell of an edit. */
-    enum { BEFORE_US = 2000000 };
-
-    return log->owner_gone == INT64_MAX ? INT64_MAX
-                                        : log->owner_seen - BEFORE_US;
 }
 
 /* Whom to ask is good to know; a full disk must not keep what is in the log
@@ -149,18 +122,6 @@ static bool take_lock(struct undo_log *log, const char *path, GError **error)
     }
     note_owner_gone(log);
     return true;
-}
-
-int undo_log_write_text(struct undo_log *log, const char *name,
-                        const char *text)
-{
-    g_autofree char *fresh = g_strconcat(name, ".tmp", NULL);
-    fd_auto int fd = sys_openat(
-        log->dir, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0600);
-    int rc = fd < 0 ? fd : sys_write_all(fd, text, strlen(text));
-
-    atomic_store(&log->on_disk, false);
-    return rc < 0 ? rc : sys_renameat2(log->dir, fresh, log->dir, name, 0);
 }
 
 int undo_log_write_version(struct undo_log *log)

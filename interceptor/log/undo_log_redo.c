@@ -2,6 +2,8 @@
  *
  * undo_log_redo - the folders of inverse steps (undo_log.h).
  */
+#include "interceptor/log/undo_log_redo.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,6 +12,8 @@
 #include "common/log.h"
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log_parts.h"
+#include "interceptor/log/undo_log_steps.h"
+#include "interceptor/log/undo_log_trash.h"
 #include "interceptor/sys/sys.h"
 
 #define INVERSE "inverse"
@@ -119,11 +123,6 @@ int undo_log_drop_inverse(struct undo_log *log)
         rc = 0;
     log->has_inverse = rc < 0;
     return rc;
-}
-
-bool undo_log_has_inverse(struct undo_log *log)
-{
-    return log->has_inverse;
 }
 
 int undo_log_keep_inverse(struct undo_log *log, int64_t seq)

@@ -8,7 +8,8 @@
  * cannot remove, or has not when the log is closed, is removed by the next
  * start; nothing depends on it.
  */
-#include "interceptor/log/undo_log_parts.h"
+
+#include "interceptor/log/undo_log_trash.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,6 +22,8 @@
 #include "common/log.h"
 #include "interceptor/log/own.h"
 #include "interceptor/log/step.h"
+#include "interceptor/log/undo_log_names.h"
+#include "interceptor/log/undo_log_parts.h"
 #include "interceptor/sys/clock.h"
 #include "interceptor/sys/sys.h"
 #include "interceptor/sys/thread.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * undo_log - see undo_log.h: the folders of steps.
+ * undo_log_steps - see undo_log_steps.h.
  */
-#include "interceptor/log/undo_log_parts.h"
+
+#include "interceptor/log/undo_log_steps.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,31 +15,12 @@
 #include "common/log.h"
 #include "interceptor/log/pack.h"
 #include "interceptor/log/step.h"
+#include "interceptor/log/undo_log_history.h"
+#include "interceptor/log/undo_log_parts.h"
+#include "interceptor/log/undo_log_trash.h"
 #include "interceptor/sys/sys.h"
 
-struct undo_log_name undo_log_name(int64_t id)
-{
-    struct undo_log_name name;
-
-    snprintf(name.text, sizeof(name.text), "%" PRId64, id);
-    return name;
-}
-
 /* ---- entries ------------------------------------------------------------- */
-
-void undo_log_use(struct undo_log *log, int64_t id, int64_t seq)
-{
-    log->last_id = MAX(log->last_id, id);
-    log->least_id = MIN(log->least_id, id);
-    log->last_seq = MAX(log->last_seq, seq);
-}
-
-static int compare_seq(gconstpointer a, gconstpointer b)
-{
-    const struct undo_log_entry *x = a, *y = b;
-
-    return x->seq < y->seq ? -1 : x->seq > y->seq;
-}
 
 static void entries_remove(struct undo_log *log, int64_t id)
 {
@@ -48,76 +30,6 @@ static void entries_remove(struct undo_log *log, int64_t id)
             return;
         }
     }
-}
-
-const struct undo_log_entry *undo_log_entries(struct undo_log *log,
-                                              size_t *ret_count)
-{
-    *ret_count = log->entries->len;
-    return (const struct undo_log_entry *)(void *)log->entries->data;
-}
-
-bool undo_log_has(struct undo_log *log, int64_t id)
-{
-    for (guint i = 0; i < log->entries->len; i++) {
-        if (g_array_index(log->entries, struct undo_log_entry, i).id == id)
-            return true;
-    }
-    return false;
-}
-
-void undo_log_sort(struct undo_log *log)
-{
-    g_array_sort(log->entries, compare_seq);
-}
-
-int64_t undo_log_last_id(struct undo_log *log)
-{
-    return log->last_id;
-}
-
-int64_t undo_log_least_id(struct undo_log *log)
-{
-    return log->least_id;
-}
-
-int64_t undo_log_next_seq(struct undo_log *log)
-{
-    return ++log->last_seq;
-}
-
-int64_t undo_log_last_seq(struct undo_log *log)
-{
-    return log->last_seq;
-}
-
-struct own *undo_log_own(struct undo_log *log)
-{
-    return log->own;
-}
-
-dev_t undo_log_dev(struct undo_log *log)
-{
-    return log->dev;
-}
-
-void undo_log_set_sync(struct undo_log *log, bool sync)
-{
-    log->sync = sync;
-}
-
-int undo_log_sync_folders(struct undo_log *log)
-{
-    int rc = 0;
-
-    /* Also "version", and the names on the way to the log. */
-    if (!atomic_load(&log->on_disk)) {
-        rc = sys_syncfs(log->dir);
-        atomic_store(&log->on_disk, rc == 0);
-    }
-    if (rc == 0)
-        rc = sys_fsync(log->wal);
-    return rc < 0 ? rc : sys_fsync(log->steps);
 }
 
 /* It has moved, for all that a kill can do. */
@@ -130,11 +42,6 @@ static void sync_move(struct undo_log *log)
 }
 
 /* ---- steps --------------------------------------------------------------- */
-
-int undo_log_open_wal(struct undo_log *log)
-{
-    return sys_openat(log->wal, UNDO_LOG_IN_PROGRESS, UNDO_LOG_DIR_FLAGS, 0);
-}
 
 /* A step that could not be begun, for want of room say, may have left its
  * folder, and then that could not be removed either. Without a first line it
@@ -153,12 +60,6 @@ static int drop_half_made(struct undo_log *log)
 void undo_log_remove_begun(struct undo_log *log)
 {
     sys_remove_tree(log->wal, UNDO_LOG_IN_PROGRESS);
-}
-
-void undo_log_begin_ownership(struct undo_log *log)
-{
-    log->owner_gone = INT64_MAX;
-    undo_log_beat(log);
 }
 
 int undo_log_create_wal(struct undo_log *log, int *ret_dirfd)
