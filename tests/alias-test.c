@@ -8,6 +8,7 @@
 
 #include "interceptor/log/own.h"
 #include "interceptor/log/step.h"
+#include "interceptor/log/undo_log.h"
 #include "interceptor/log/undo_log_parts.h"
 #include "interceptor/sys/sys.h"
 #include "tests/oracle.h"

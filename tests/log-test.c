@@ -12,6 +12,7 @@
 
 #include "common/errors.h"
 #include "interceptor/log/step.h"
+#include "interceptor/log/undo_log.h"
 #include "interceptor/log/undo_log_parts.h"
 #include "interceptor/sys/sys.h"
 #include "tests/oracle.h"
