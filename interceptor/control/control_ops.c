@@ -14,6 +14,7 @@
 #include "interceptor/control/control_outside.h"
 #include "interceptor/control/control_safeguard.h"
 #include "interceptor/engine/engine.h"
+#include "interceptor/engine/safeguard.h"
 #include "interceptor/report/report.h"
 
 enum {

@@ -8,6 +8,8 @@
 
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/engine/ambient_rest.h"
+#include "interceptor/engine/durable.h"
 #include "interceptor/engine/limits.h"
 #include "interceptor/engine/steps.h"
 #include "interceptor/report/verify.h"
@@ -15,55 +17,10 @@
 #include "interceptor/sys/sys.h"
 
 enum {
-    MOST_CHANGES = 10000, /* of a step that goes on */
-    SPLIT_PART = 8,       /* of the limit: with less, a split gains nothing */
+    SPLIT_PART = 8, /* of the limit: with less, a split gains nothing */
 };
 
-bool ambient_is_open(const struct ic *ic)
-{
-    return ic->wal.step && ic->wal.step->type == IC_STEP_AMBIENT;
-}
-
 /* ---- going on ------------------------------------------------------------ */
-
-static bool may_go_on(const struct ic *ic, const struct ic_step_info *info)
-{
-    const struct wal *wal = &ic->wal;
-
-    return ambient_is_open(ic) && wal->step->knows_created &&
-           !wal->step->unprotected && info->affected <= MOST_CHANGES &&
-           wal->step->records <= MOST_CHANGES &&
-           capture_copied(wal) <= wal->limit / 2;
-}
-
-void ambient_put_down(struct ic *ic, const struct ic_step_info *info,
-                      int64_t size)
-{
-    struct ambient_rest *rest = &ic->ambient_rest;
-
-    ambient_forget(ic);
-    rest->whole = false;
-    if (!may_go_on(ic, info)) {
-        if (ic->wal.pack)
-            packer_add(ic->packer, ic->wal.blobs, ic->wal.sync);
-        capture_clear(&ic->wal);
-        return;
-    }
-    rest->wal = ic->wal;
-    rest->size = size;
-    ic->wal = (struct wal){ .dir = -1, .blobs = -1 };
-}
-
-void ambient_forget(struct ic *ic)
-{
-    struct wal *wal = &ic->ambient_rest.wal;
-
-    if (!wal->step)
-        return;
-    if (wal->pack && ic->log && undo_log_has(ic->log, wal->step->id))
-        packer_add(ic->packer, wal->blobs, wal->sync);
-    capture_clear(wal);
-}
 
 /* Is it as the step left it, as far as the step's record tells? */
 static bool is_as_left(struct ic *ic, int64_t id)
@@ -184,4 +141,14 @@ bool ambient_split(struct ic *ic, ssize_t rc)
     ambient_forget(ic);
     pthread_rwlock_unlock(&ic->gate);
     return true;
+}
+
+void ambient_close_at_exit(struct ic *ic)
+{
+    g_autoptr(GError) error = NULL;
+
+    if (ic->wal.step && !ambient_close_locked(ic, &error))
+        log_error(LOG_UNDO, "%s", error->message);
+    capture_clear(&ic->wal);
+    ambient_forget(ic);
 }

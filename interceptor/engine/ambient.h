@@ -17,24 +17,12 @@
 #ifndef INTERCEPTOR_ENGINE_AMBIENT_H
 #define INTERCEPTOR_ENGINE_AMBIENT_H
 
-#include "interceptor/engine/engine.h"
-
-bool ambient_is_open(const struct ic *ic);
+#include "interceptor/engine/ambient_rest.h"
 
 /* A change outside of steps: go on with the last ambient step. With the gate
  * locked and names held, and no step open. 1: it is open again; 0: a new one is
  * to begin; or -errno. */
 int ambient_resume(struct ic *ic);
-
-/* The open step was committed with this report: clear it, or keep what it knew
- * to go on with. size: its journal's before the commit. With the gate
- * write-locked. */
-void ambient_put_down(struct ic *ic, const struct ic_step_info *info,
-                      int64_t size);
-
-/* What was kept to go on with is not needed: the pack is compressed then. With
- * the gate write-locked, or locked and names held. */
-void ambient_forget(struct ic *ic);
 
 /* Can the open step end now and a new one take the next change, in place of
  * going over its limit? Then that change ends with -EXFULL, and
@@ -42,8 +30,8 @@ void ambient_forget(struct ic *ic);
 bool ambient_can_split(const struct ic *ic);
 
 /* A change ended with rc. -EXFULL: it is to be made again, which is what true
- * says; the open step may copy more by now, or an ambient one ends here. Nothing
- * may be held. */
+ * says; the open step may copy more by now, or an ambient one ends here.
+ * Nothing may be held. */
 bool ambient_split(struct ic *ic, ssize_t rc);
 
 /* With the gate write-locked: commit the open step if it is an ambient one. */
@@ -51,5 +39,9 @@ gboolean ambient_close_locked(struct ic *ic, GError **error);
 
 /* Commit the open ambient step if it has been quiet for long enough. */
 void ambient_close_quiet(struct ic *ic);
+
+/* The process ends: commit an open ambient step. A step of another kind stays
+ * in wal/in_progress: nobody has said that it is complete. */
+void ambient_close_at_exit(struct ic *ic);
 
 #endif

@@ -11,7 +11,8 @@
 #include "common/log.h"
 #include "interceptor/engine/ambient.h"
 #include "interceptor/engine/limits.h"
-#include "interceptor/engine/steps.h"
+#include "interceptor/engine/steps_check.h"
+#include "interceptor/sys/fail.h"
 #include "interceptor/sys/rights.h"
 #include "interceptor/sys/sys.h"
 
@@ -61,26 +62,9 @@ void configure_use_log(struct ic *ic)
     ic->log = log;
 }
 
-static char *describe_version(struct ic *ic)
-{
-    return g_strdup_printf(
-        "%s: this undo log has the version '%s', this program knows %d: there "
-        "is no undo until it is discarded, or the program that wrote it is "
-        "used",
-        ic->undo_dir, undo_log_other_version(ic->closed_log), UNDO_LOG_FORMAT);
-}
-
-void configure_set_version_error(struct ic *ic, GError **error)
-{
-    g_autofree char *text = describe_version(ic);
-
-    g_set_error_literal(error, STEPBACK_ERROR, ERROR_UNDO_VERSION_MISMATCH,
-                        text);
-}
-
 void configure_tell_version(struct ic *ic)
 {
-    g_autofree char *text = describe_version(ic);
+    g_autofree char *text = core_describe_version(ic);
     g_autofree char *message = g_utf8_make_valid(text, -1);
     g_autofree char *dir = g_utf8_make_valid(ic->undo_dir, -1);
     g_autofree char *supported = g_strdup_printf("%d", UNDO_LOG_FORMAT);
@@ -96,7 +80,7 @@ void configure_tell_version(struct ic *ic)
 
 static gboolean check_discard(struct ic *ic, GError **error)
 {
-    if (!ic->closed_log && !steps_check_log(ic, error))
+    if (!ic->closed_log && !core_check_log(ic, error))
         return FALSE;
     return steps_check_none(ic, error) && ambient_close_locked(ic, error);
 }
@@ -185,7 +169,7 @@ static gboolean discard_locked(struct ic *ic, GError **error)
         return FALSE;
     }
     if (rc < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "discarding the undo log", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "discarding the undo log", rc);
     if (!ic->log)
         configure_use_log(ic);
     undo_log_take_reserve(ic->log);

@@ -6,7 +6,7 @@
 #ifndef INTERCEPTOR_ENGINE_CONFIGURE_H
 #define INTERCEPTOR_ENGINE_CONFIGURE_H
 
-#include "interceptor/engine/engine.h"
+#include "interceptor/engine/core.h"
 
 /* closed_log is fine: from now on there is undo. With the gate write-locked,
  * or before anybody else is there. */
@@ -14,8 +14,5 @@ void configure_use_log(struct ic *ic);
 
 /* closed_log is of another version: tell so. */
 void configure_tell_version(struct ic *ic);
-
-/* Make the error ERROR_UNDO_VERSION_MISMATCH. */
-void configure_set_version_error(struct ic *ic, GError **error);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/engine/engine.h"
+#include "interceptor/engine/core.h"
 #include "interceptor/log/pack.h"
 #include "interceptor/sys/sys.h"
 
@@ -205,7 +205,7 @@ static int sync_now(struct ic *ic)
 
 int durable_check_now(struct ic *ic)
 {
-    return is_on(ic) && engine_captures(ic) && ic->wal.step ? sync_now(ic) : 0;
+    return is_on(ic) && core_captures(ic) && ic->wal.step ? sync_now(ic) : 0;
 }
 
 int durable_check(struct ic *ic)
@@ -215,7 +215,7 @@ int durable_check(struct ic *ic)
     bool done;
     int rc;
 
-    if (!is_on(ic) || !engine_captures(ic) || !ic->wal.step)
+    if (!is_on(ic) || !core_captures(ic) || !ic->wal.step)
         return 0;
     pthread_mutex_lock(&d->lock);
     follow_step(ic);

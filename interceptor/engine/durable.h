@@ -33,26 +33,7 @@
 #ifndef INTERCEPTOR_ENGINE_DURABLE_H
 #define INTERCEPTOR_ENGINE_DURABLE_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-struct ic;
-
-struct durable {
-    atomic_bool power; /* set with the gate write-locked */
-    _Atomic unsigned in_flight;
-    _Atomic int error; /* -errno of a sync in this step, or 0 */
-
-    pthread_mutex_t lock; /* guards what follows */
-    pthread_cond_t changed;
-    uint64_t epoch;  /* of the step that this is about */
-    int64_t synced;  /* bytes of its record and content */
-    size_t contents; /* of its files, when its blobs folder was synced */
-    bool syncing;    /* there is a leader */
-};
+#include "interceptor/engine/core.h"
 
 void durable_init(struct durable *durable);
 void durable_clear(struct durable *durable);

@@ -20,9 +20,15 @@
 #include "common/proc_fd.h"
 #include "interceptor/engine/ambient.h"
 #include "interceptor/engine/configure.h"
+#include "interceptor/engine/durable.h"
+#include "interceptor/engine/folder.h"
+#include "interceptor/engine/gate.h"
 #include "interceptor/engine/limits.h"
+#include "interceptor/engine/parking.h"
+#include "interceptor/engine/recover.h"
 #include "interceptor/engine/rollback.h"
-#include "interceptor/engine/steps.h"
+#include "interceptor/engine/safeguard.h"
+#include "interceptor/engine/stale.h"
 #include "interceptor/engine/watching.h"
 #include "interceptor/log/barriers.h"
 #include "interceptor/sys/clock.h"
@@ -274,7 +280,7 @@ static bool recover(struct ic *ic, bool keep_unfinished, GError **error)
 {
     g_autoptr(GError) cause = NULL;
 
-    if (rollback_recover(ic, &cause))
+    if (recover_at_start(ic, &cause))
         return true;
     if (!keep_unfinished && error_code_of(cause) == ERROR_INVALID_DIRECTORY) {
         g_propagate_error(error, g_steal_pointer(&cause)); /* it says it all */
@@ -319,7 +325,7 @@ static bool open_log(struct ic *ic, const struct ic_options *options,
                             error))
         return false;
     configure_use_log(ic);
-    if (options->no_recovery && rollback_leave_unfinished(ic))
+    if (options->no_recovery && recover_not(ic))
         return true;
     if (!recover(ic, options->keep_unfinished, error))
         return false;
@@ -357,14 +363,14 @@ struct ic *ic_open_share(const struct ic_options *options, GError **error)
     ic->wal.dir = ic->wal.blobs = -1;
     ic->ambient_rest.wal.dir = ic->ambient_rest.wal.blobs = -1;
     ic->unkept = barriers_new();
-    engine_init_gate(ic);
+    gate_init(ic);
     pthread_mutex_init(&ic->names, NULL);
     init_timer(ic);
     durable_init(&ic->durable);
     atomic_store(&ic->durable.power,
                  options->durability == IC_DURABILITY_POWER);
     parking_init(&ic->parking);
-    safeguard_init(&ic->guard);
+    safeguard_init(&ic->guard, rollback_open_step_locked);
     stale_init(&ic->stale);
     ic->events = events_new(options->event, options->event_opaque);
     ic->packer = packer_new();
@@ -401,7 +407,7 @@ void ic_close(struct ic *ic)
     stop_timer(ic);
     watch_free(g_steal_pointer(&ic->watch));
     fd_close(&ic->watch_fd);
-    steps_close_at_exit(ic);
+    ambient_close_at_exit(ic);
     packer_free(ic->packer);
     if (ic->log && ic->drain)
         undo_log_drain_trash(ic->log);

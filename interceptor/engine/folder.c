@@ -12,7 +12,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/json_bytes.h"
-#include "interceptor/engine/engine.h"
+#include "interceptor/engine/core.h"
 #include "interceptor/report/report.h"
 #include "interceptor/sys/sys.h"
 

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gate - see engine.h: what each change passes before it begins.
+ * gate - see gate.h.
  */
 #include <errno.h>
 #include <time.h>
 
 #include "interceptor/engine/ambient.h"
-#include "interceptor/engine/engine.h"
-#include "interceptor/engine/limits.h"
-#include "interceptor/engine/redo.h"
+#include "interceptor/engine/core.h"
+#include "interceptor/engine/gate.h"
+#include "interceptor/engine/limits_step.h"
+#include "interceptor/engine/parking.h"
+#include "interceptor/engine/redo_target.h"
 #include "interceptor/engine/steps.h"
 #include "interceptor/sys/clock.h"
 
-void engine_init_gate(struct ic *ic)
+void gate_init(struct ic *ic)
 {
     pthread_rwlockattr_t attr;
 
@@ -96,17 +98,11 @@ void engine_leave(struct ic *ic)
     pthread_rwlock_unlock(&ic->gate);
 }
 
-bool engine_captures(struct ic *ic)
-{
-    return ic->log &&
-           !atomic_load_explicit(&ic->wal.unprotected, memory_order_acquire);
-}
-
 int engine_need_step(struct ic *ic)
 {
     int rc;
 
-    if (!engine_captures(ic))
+    if (!core_captures(ic))
         return 0;
     rc = redo_drop_all(ic);
     if (rc < 0)
@@ -118,4 +114,15 @@ int engine_need_step(struct ic *ic)
         return MIN(rc, 0);
     return steps_begin(ic, undo_log_least_id(ic->log) - 1, IC_STEP_AMBIENT,
                        NULL);
+}
+
+void ic_set_unparked(struct ic *ic, void (*unparked)(int verdict, void *opaque),
+                     void *opaque)
+{
+    struct parking *parking = &ic->parking;
+
+    pthread_mutex_lock(&parking->lock);
+    parking->unparked = unparked;
+    parking->opaque = opaque;
+    pthread_mutex_unlock(&parking->lock);
 }

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "interceptor/engine/engine.h"
+#include "interceptor/engine/core.h"
 #include "interceptor/sys/sys.h"
 
 static int refuse_suid(struct ic *ic)

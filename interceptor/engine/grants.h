@@ -16,12 +16,7 @@
 #ifndef INTERCEPTOR_ENGINE_GRANTS_H
 #define INTERCEPTOR_ENGINE_GRANTS_H
 
-#include "interceptor/interceptor.h"
-
-struct grants {
-    bool suid, devices;                  /* are allowed */
-    _Atomic bool told_suid, told_device; /* that one was refused */
-};
+#include "interceptor/engine/core.h"
 
 /* Each of these: 0, or -EPERM, of which the first is told. */
 

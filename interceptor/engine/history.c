@@ -3,9 +3,9 @@
  * history - what the undo log holds, for those who ask.
  */
 #include "common/fd.h"
-#include "interceptor/engine/engine.h"
-#include "interceptor/engine/rollback.h"
-#include "interceptor/engine/steps.h"
+#include "interceptor/engine/core.h"
+#include "interceptor/engine/folder.h"
+#include "interceptor/engine/steps_check.h"
 #include "interceptor/report/report.h"
 
 static void free_info(gpointer info)
@@ -66,7 +66,7 @@ static GPtrArray *collect(struct ic *ic, unsigned limit,
     GPtrArray *infos = NULL;
 
     pthread_rwlock_wrlock(&ic->gate);
-    if (steps_check_log(ic, error)) {
+    if (core_check_log(ic, error)) {
         infos = g_ptr_array_new_with_free_func(free_info);
         add(ic, infos, limit);
     }

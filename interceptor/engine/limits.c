@@ -11,8 +11,6 @@
 #include "common/errors.h"
 #include "common/json_bytes.h"
 #include "common/log.h"
-#include "interceptor/engine/ambient.h"
-#include "interceptor/engine/steps.h"
 
 static const struct ic_limits defaults = {
     .max_log_size = INT64_C(1) << 30,
@@ -27,9 +25,6 @@ enum {
     /* Of what is free beyond min_free, the part that a step may take. */
     FREE_PART = 4,
 };
-
-/* A step's limit is not raised by less. */
-#define LEAST_MORE (INT64_C(16) << 20)
 
 #define MIN_FREE_MOST (INT64_C(10) << 30)
 
@@ -98,7 +93,7 @@ int64_t limits_of_step(const struct ic *ic)
 
 /* What may be charged to the free disk in place of a limit, beside the excess
  * that already is. */
-static int64_t free_share(struct ic *ic, int64_t excess)
+int64_t limits_free_share(struct ic *ic, int64_t excess)
 {
     int64_t available, total;
 
@@ -112,105 +107,7 @@ int64_t limits_of_redo(struct ic *ic)
 {
     int64_t most = ic->limits.max_single_step_size;
 
-    return most < 0 ? most : most + free_share(ic, 0);
-}
-
-/* Let the open step copy more. False: it may not. */
-static bool extend(struct ic *ic)
-{
-    int64_t base = limits_of_step(ic);
-    int64_t excess = MAX(0, capture_copied(&ic->wal) - base);
-    int64_t share = base == INT64_MAX ? 0 : free_share(ic, excess);
-
-    if (base + share < ic->wal.limit + LEAST_MORE)
-        return false;
-    ic->wal.limit = base + share;
-    log_info(LOG_UNDO,
-             "step %" PRId64 " may copy up to %" PRId64
-             " bytes, since the disk has room",
-             ic->wal.step->id, (int64_t)ic->wal.limit);
-    return true;
-}
-
-int limits_check_step(struct ic *ic)
-{
-    ic->wal.before = capture_copied(&ic->wal);
-    if (ic->wal.before <= ic->wal.limit)
-        return 0;
-    if (!ambient_can_split(ic) && extend(ic))
-        return 0;
-    return limits_unprotect(ic, 0, 0);
-}
-
-/* "64.0 KiB". A new string; g_format_size() has no-break spaces. */
-static char *format_size(int64_t bytes)
-{
-    static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
-    double size = (double)bytes;
-    size_t unit = 0;
-
-    while (size >= 1024 && unit + 1 < G_N_ELEMENTS(units)) {
-        size /= 1024;
-        unit++;
-    }
-    return g_strdup_printf("%.*f %s", unit > 0, size, units[unit]);
-}
-
-/* ino: of the file that was too much; 0: it was the record of the step. */
-static void tell_unprotected(struct ic *ic, int64_t bytes, uint64_t ino,
-                             int64_t size)
-{
-    struct step *step = ic->wal.step;
-    struct step_inode *inode = ino ? step_find_inode(step, ino) : NULL;
-    g_autofree char *path = inode ? step_path_before(step, inode, NULL) : NULL;
-    g_autofree char *shown = path ? g_utf8_make_valid(path, -1) : NULL;
-    g_autofree char *limit = format_size(ic->wal.limit);
-    g_autofree char *file = format_size(size);
-    g_autofree char *text = g_strdup_printf(
-        "step %" PRId64 " exceeded the limit of %s%s%s%s%s%s: it and older "
-        "steps cannot be undone; newer ones can",
-        step->id, limit, shown ? " at " : "", shown ? shown : "",
-        shown ? " (" : "", shown ? file : "", shown ? ")" : "");
-    json_t *payload = json_pack(
-        "{s:s, s:s, s:I, s:I, s:I}", "message", text, "code",
-        "step_unprotected", "step_id", (json_int_t)step->id, "bytes",
-        (json_int_t)bytes, "limit", (json_int_t)ic->wal.limit);
-
-    if (path) {
-        json_object_set_new(payload, "path", json_bytes_path(path));
-        json_object_set_new(payload, "size", json_integer(size));
-    }
-    log_warn(LOG_UNDO, "%s", text);
-    events_send(ic->events, "event.warning", payload);
-}
-
-int limits_unprotect(struct ic *ic, uint64_t ino, int64_t size)
-{
-    int64_t bytes = capture_copied(&ic->wal);
-    int rc;
-
-    if (atomic_load(&ic->wal.unprotected))
-        return 0;
-    if (ambient_can_split(ic) || extend(ic))
-        return -EXFULL;
-    rc = step_record_unprotected(ic->wal.step, bytes);
-    if (rc == 0)
-        rc = durable_check_now(ic);
-    if (rc < 0)
-        return rc;
-    atomic_store(&ic->wal.unprotected, true);
-    tell_unprotected(ic, bytes, ino, size);
-    return 0;
-}
-
-int limits_unprotect_unlocked(struct ic *ic, uint64_t ino, int64_t size)
-{
-    int rc;
-
-    pthread_mutex_lock(&ic->names);
-    rc = limits_unprotect(ic, ino, size);
-    pthread_mutex_unlock(&ic->names);
-    return rc;
+    return most < 0 ? most : most + limits_free_share(ic, 0);
 }
 
 /* ---- forgetting ---------------------------------------------------------- */
@@ -350,6 +247,21 @@ void limits_apply_locked(struct ic *ic)
         undo_log_maybe_compact(ic->log);
 }
 
+bool limits_drop_kept_locked(struct ic *ic)
+{
+    struct wal *wal = &ic->wal;
+    int rc;
+
+    if (!wal->step || !wal->step->unprotected || wal->blobs < 0)
+        return false;
+    capture_close_blobs(wal);
+    rc = undo_log_drop_blobs(ic->log, wal->moved);
+    if (rc < 0) /* they go with the step */
+        log_warn(LOG_UNDO, "undo log: %s", g_strerror(-rc));
+    wal->moved = 0;
+    return rc == 0;
+}
+
 /* ---- a full disk --------------------------------------------------------- */
 
 static int free_bytes(struct ic *ic, int64_t *ret_available, int64_t *ret_total)
@@ -367,7 +279,7 @@ static int free_bytes(struct ic *ic, int64_t *ret_available, int64_t *ret_total)
 
 /* Not so if a quota of something else is used up, or if one change alone asks
  * for more than there can be: then nothing would be won. */
-static bool is_full(struct ic *ic, ssize_t rc)
+bool limits_is_full(struct ic *ic, ssize_t rc)
 {
     int64_t available, total;
 
@@ -392,9 +304,9 @@ bool limits_make_room_locked(struct ic *ic, ssize_t rc)
     struct eviction eviction = { 0 };
     int64_t freed = 0, held;
 
-    if ((rc != -ENOSPC && rc != -EDQUOT) || !ic->log || !is_full(ic, rc))
+    if ((rc != -ENOSPC && rc != -EDQUOT) || !ic->log || !limits_is_full(ic, rc))
         return false;
-    if (steps_drop_kept_locked(ic))
+    if (limits_drop_kept_locked(ic))
         freed = ROOM_BYTES;
     sum(ic, &held);
     while (held >= ROOM_BYTES && freed + eviction.bytes < ROOM_BYTES &&
@@ -405,34 +317,4 @@ bool limits_make_room_locked(struct ic *ic, ssize_t rc)
     if (freed > 0)
         undo_log_drain_trash(ic->log);
     return freed > 0;
-}
-
-bool limits_make_room(struct ic *ic, ssize_t rc)
-{
-    bool again;
-
-    if (durable_again(ic, rc) || ambient_split(ic, rc))
-        return true;
-    if (rc != -ENOSPC && rc != -EDQUOT)
-        return false;
-    if (!ic->undo_dir)
-        return is_full(ic, rc) && inode_table_wait_freed(ic->inodes);
-    pthread_rwlock_wrlock(&ic->gate);
-    again = limits_make_room_locked(ic, rc);
-    pthread_rwlock_unlock(&ic->gate);
-    return again;
-}
-
-bool limits_make_room_to_remove(struct ic *ic, ssize_t rc)
-{
-    bool again;
-
-    if (limits_make_room(ic, rc))
-        return true;
-    if (rc != -ENOSPC && rc != -EDQUOT)
-        return false;
-    pthread_rwlock_wrlock(&ic->gate);
-    again = ic->log && is_full(ic, rc) && undo_log_release_reserve(ic->log);
-    pthread_rwlock_unlock(&ic->gate);
-    return again;
 }

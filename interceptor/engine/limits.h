@@ -26,16 +26,12 @@
 #ifndef INTERCEPTOR_ENGINE_LIMITS_H
 #define INTERCEPTOR_ENGINE_LIMITS_H
 
-#include "interceptor/engine/engine.h"
+#include "interceptor/engine/core.h"
 
 /* Take over what is set in wanted (not 0); a limit of 0 gets its default.
  * FALSE and ERROR_INVALID_FIELD if one is below -1: nothing is changed. */
 gboolean limits_set(struct ic *ic, const struct ic_limits *wanted,
                     GError **error);
-
-/* With names held and a step open: is there room in it for more? It becomes
- * unprotected if not. 0 or -errno. */
-int limits_check_step(struct ic *ic);
 
 /* How much the open step may copy, for wal.limit. */
 int64_t limits_of_step(const struct ic *ic);
@@ -43,33 +39,27 @@ int64_t limits_of_step(const struct ic *ic);
 /* How much an undo may copy for its redo; below 0: as much as it needs. */
 int64_t limits_of_redo(struct ic *ic);
 
-/* The step cannot keep what it is about to change, of this inode, which has so
- * many bytes: make it unprotected. With names held. 0 or -errno; -EXFULL: there
- * is more room now, or an ambient step is to end; then the change is to end,
- * too, and limits_make_room() says that it is to be made again. */
-int limits_unprotect(struct ic *ic, uint64_t ino, int64_t size);
-
-/* The same without names, for a change that content_keep() told so. */
-int limits_unprotect_unlocked(struct ic *ic, uint64_t ino, int64_t size);
-
 /* With the gate write-locked: forget the oldest steps until the log is within
  * its limits. */
 void limits_apply_locked(struct ic *ic);
+
+/* Of what is free on the log's file system, how much a step may copy beyond its
+ * limit; excess: what of that it has copied already. Bytes. */
+int64_t limits_free_share(struct ic *ic, int64_t excess);
+
+/* Return whether the disk is what a change failed for (rc: -ENOSPC, -EDQUOT),
+ * and not a quota of something else, or that change's own size. */
+bool limits_is_full(struct ic *ic, ssize_t rc);
 
 /* Is so little free on the log's file system that room matters more than redo?
  * With the gate locked. */
 bool limits_is_nearly_full(struct ic *ic);
 
-/* rc is what a change said. If the disk is full, make room in the log and
- * return true: the change is to be tried again. So it is when it had to leave
- * to be made durable. Nothing may be held. */
-bool limits_make_room(struct ic *ic, ssize_t rc);
-
-/* The same for a removal, which may have what the log keeps for bad times:
- * without it a full disk could stay full. */
-bool limits_make_room_to_remove(struct ic *ic, ssize_t rc);
-
 /* As limits_make_room(), with the gate write-locked. */
 bool limits_make_room_locked(struct ic *ic, ssize_t rc);
+
+/* With the gate write-locked: if the open step is unprotected, drop what it had
+ * kept until then. True if there was something. */
+bool limits_drop_kept_locked(struct ic *ic);
 
 #endif

@@ -13,7 +13,7 @@
 #ifndef INTERCEPTOR_ENGINE_OUTSIDE_H
 #define INTERCEPTOR_ENGINE_OUTSIDE_H
 
-#include "interceptor/engine/engine.h"
+#include "interceptor/engine/core.h"
 
 struct ic_rollback_result *outside_result_new(void);
 

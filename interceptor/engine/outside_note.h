@@ -20,7 +20,7 @@
 #ifndef INTERCEPTOR_ENGINE_OUTSIDE_NOTE_H
 #define INTERCEPTOR_ENGINE_OUTSIDE_NOTE_H
 
-#include "interceptor/engine/engine.h"
+#include "interceptor/engine/core.h"
 #include "interceptor/report/survey.h"
 
 /* Tell of it. */

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "interceptor/engine/engine.h"
+#include "interceptor/interceptor.h"
 
 static _Thread_local bool thread_waits;
 
@@ -20,17 +20,6 @@ void parking_clear(struct parking *parking)
 {
     pthread_cond_destroy(&parking->cond);
     pthread_mutex_destroy(&parking->lock);
-}
-
-void ic_set_unparked(struct ic *ic, void (*unparked)(int verdict, void *opaque),
-                     void *opaque)
-{
-    struct parking *parking = &ic->parking;
-
-    pthread_mutex_lock(&parking->lock);
-    parking->unparked = unparked;
-    parking->opaque = opaque;
-    pthread_mutex_unlock(&parking->lock);
 }
 
 bool parking_thread_waits(bool waits)

@@ -11,9 +11,12 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "interceptor/engine/ambient.h"
+#include "interceptor/engine/folder.h"
 #include "interceptor/engine/outside.h"
 #include "interceptor/engine/rollback.h"
-#include "interceptor/engine/steps.h"
+#include "interceptor/engine/rollback_gate.h"
+#include "interceptor/engine/rollback_step.h"
+#include "interceptor/engine/steps_check.h"
 #include "interceptor/report/report.h"
 #include "interceptor/report/survey.h"
 #include "interceptor/restore/restore.h"
@@ -181,7 +184,7 @@ gboolean rollback_preview(struct ic *ic, const struct rollback_extent *extent,
     *ret_result = outside_result_new();
     watch_sync(ic->watch);
     rollback_lock_gate(ic);
-    ok = steps_check_log(ic, error) &&
+    ok = core_check_log(ic, error) &&
          preview_locked(ic, extent, force, *ret_result, error);
     rollback_unlock_gate(ic);
     return ok;

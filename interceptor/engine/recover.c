@@ -14,11 +14,14 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/engine/folder.h"
+#include "interceptor/engine/recover.h"
 #include "interceptor/engine/recover_ambient.h"
 #include "interceptor/engine/redo.h"
-#include "interceptor/engine/rollback.h"
-#include "interceptor/engine/steps.h"
+#include "interceptor/engine/redo_target.h"
+#include "interceptor/engine/rollback_step.h"
 #include "interceptor/report/report.h"
+#include "interceptor/sys/fail.h"
 #include "interceptor/sys/sys.h"
 
 /* ---- links --------------------------------------------------------------- */
@@ -128,7 +131,7 @@ static bool keep_as_wall(struct ic *ic, int dir, struct step *step,
     int rc = commit_wall(ic, dir, step);
 
     if (rc < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     text = g_strdup_printf("step %" G_GINT64_FORMAT
                            " was interrupted, and %s: what it did stays, and "
                            "neither it nor what is older can be undone",
@@ -144,7 +147,7 @@ static bool keep_unprotected(struct ic *ic, int dir, GError **error)
     int rc = step_load(dir, NULL, NULL, &step);
 
     if (rc < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     rc = undo_log_drop_blobs(ic->log, 0);
     if (rc < 0 && rc != -ENOENT) /* they go with the step */
         log_warn(LOG_UNDO, "undo log: %s", g_strerror(-rc));
@@ -183,7 +186,7 @@ static bool keep_damaged(struct ic *ic, int dir, const GError *cause,
     if (rc == -EBADMSG || rc == -ENOENT)
         rc = replace_record(ic, dir, &step);
     if (rc < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     reason = g_strdup_printf("cannot be taken back (%s); what it kept is in "
                              "%s/steps/%" G_GINT64_FORMAT "/blobs",
                              cause->message, ic->undo_dir, step->id);
@@ -253,10 +256,10 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
     int unbegun = is_unbegun(dir, rc);
 
     if (unbegun < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", unbegun);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", unbegun);
     if (unbegun) {
         rc = undo_log_discard_wal(ic->log, 0, 0, false);
-        return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return rc == 0 || fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     }
     /* It is newer than all that the log has: its inverse must not get the same
      * place in time, nor what is made anew an earlier one (undo_log.h, "at").
@@ -265,7 +268,7 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
         undo_log_use(ic->log, 0, step->seq);
     if (rc == 0 && is_unused_elsewhere(ic, dir, step)) {
         rc = undo_log_discard_wal(ic->log, step->id, step->seq, false);
-        return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return rc == 0 || fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     }
     if (rc == 0 && !folder_check(ic, step, true, error))
         return false;
@@ -298,7 +301,7 @@ static bool recover_inverse(struct ic *ic, GError **error)
     int rc = redo_find(ic, 0, &target);
 
     if (rc < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     if (target.dir < 0)
         return true;
     rc = undo_log_keep_inverse(ic->log, target.seq);
@@ -308,20 +311,20 @@ static bool recover_inverse(struct ic *ic, GError **error)
     return true;
 }
 
-bool rollback_recover(struct ic *ic, GError **error)
+bool recover_at_start(struct ic *ic, GError **error)
 {
     fd_auto int dir = undo_log_open_wal(ic->log);
     int rc = count_all_links(ic, dir);
     bool ok = true;
 
     if (rc < 0)
-        ok = steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        ok = fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     else if (dir >= 0)
         ok = recover_wal(ic, dir, error);
     else if (dir == -ENOENT)
         ok = recover_inverse(ic, error);
     else
-        ok = steps_fail(error, ERROR_IO_ERROR, "undo log", dir);
+        ok = fail_errno(error, ERROR_IO_ERROR, "undo log", dir);
     undo_log_empty_trash(ic->log);
     return ok;
 }
@@ -358,7 +361,7 @@ static void tell_unfinished(struct ic *ic, struct step *step)
     ic_step_info_free(info);
 }
 
-bool rollback_leave_unfinished(struct ic *ic)
+bool recover_not(struct ic *ic)
 {
     fd_auto int dir = undo_log_open_wal(ic->log);
     g_autoptr(step_auto) step = NULL;

@@ -13,11 +13,12 @@
 #include "common/log.h"
 #include "interceptor/engine/limits.h"
 #include "interceptor/engine/outside_note.h"
-#include "interceptor/engine/redo.h"
+#include "interceptor/engine/redo_target.h"
 #include "interceptor/engine/steps.h"
 #include "interceptor/log/barriers.h"
 #include "interceptor/log/pack.h"
 #include "interceptor/log/step_mark.h"
+#include "interceptor/sys/fail.h"
 #include "interceptor/sys/sys.h"
 
 /* ---- is it to be kept? --------------------------------------------------- */
@@ -96,7 +97,7 @@ static bool commit_ended(struct ic *ic, const struct step *step, GError **error)
     };
     int rc = undo_log_commit(ic->log, &entry);
 
-    return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    return rc == 0 || fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
 }
 
 /* Make it the open step again, but for knowing what it has created. step is
@@ -150,7 +151,7 @@ static bool commit_open(struct ic *ic, struct step *step, GError **error)
     if (rc == 0)
         ok = steps_commit_locked(ic, -1, NULL, error);
     else
-        ok = steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        ok = fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     capture_clear(&ic->wal);
     if (!foreign)
         return ok;
@@ -174,7 +175,7 @@ bool recover_keep_ambient(struct ic *ic, int dir, const struct step *summary,
         return true;
     rc = load(ic, dir, &step);
     if (rc < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     if (!step)
         return true;
     *ret_kept = true;
@@ -182,7 +183,7 @@ bool recover_keep_ambient(struct ic *ic, int dir, const struct step *summary,
         return commit_ended(ic, step, error);
     ic->wal.dir = sys_openat(dir, ".", O_RDONLY | O_DIRECTORY, 0);
     if (ic->wal.dir < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", ic->wal.dir);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", ic->wal.dir);
     undo_log_release_reserve(ic->log); /* the disk may be full */
     if (!commit_open(ic, g_steal_pointer(&step), error))
         return false;

@@ -12,7 +12,7 @@
 #ifndef INTERCEPTOR_ENGINE_RECOVER_AMBIENT_H
 #define INTERCEPTOR_ENGINE_RECOVER_AMBIENT_H
 
-#include "interceptor/engine/engine.h"
+#include "interceptor/engine/core.h"
 
 /* With the gate write-locked: commit the step in wal/in_progress, whose summary
  * is given and whose folder is dir, if it is such a step. *ret_kept is false,

@@ -12,10 +12,15 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/engine/ambient.h"
+#include "interceptor/engine/durable.h"
+#include "interceptor/engine/folder.h"
 #include "interceptor/engine/outside.h"
 #include "interceptor/engine/redo_stack.h"
-#include "interceptor/engine/rollback.h"
-#include "interceptor/engine/steps.h"
+#include "interceptor/engine/redo_target.h"
+#include "interceptor/engine/rollback_extent.h"
+#include "interceptor/engine/rollback_gate.h"
+#include "interceptor/engine/stale.h"
+#include "interceptor/engine/steps_check.h"
 #include "interceptor/log/post_state.h"
 #include "interceptor/report/report.h"
 #include "interceptor/report/verify.h"
@@ -24,6 +29,7 @@
 #include "interceptor/restore/restore_content.h"
 #include "interceptor/restore/restore_edited.h"
 #include "interceptor/restore/stuck.h"
+#include "interceptor/sys/fail.h"
 #include "interceptor/sys/sys.h"
 
 /* ---- redoing ------------------------------------------------------------- */
@@ -107,7 +113,7 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
         if (rc == 0)
             rc = durable_sync_share(ic); /* the inverse, too */
         if (rc < 0)
-            return steps_fail(error, ERROR_IO_ERROR, "redo", rc);
+            return fail_errno(error, ERROR_IO_ERROR, "redo", rc);
     }
     *ret_untouched = false;
     redo_set_keep(restore, target);
@@ -125,7 +131,7 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
         outside_warn_lost(result, step->id, restore_lost(restore));
     rc = commit(ic, dir, step, target);
     if (rc < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     log_info(LOG_UNDO, "step %" G_GINT64_FORMAT " redone", step->id);
     return TRUE;
 }
@@ -139,7 +145,7 @@ static gboolean load(struct ic *ic, int dir, struct step **ret_step,
     if (rc == 0 && (step->damaged || !step->end))
         rc = -EBADMSG;
     if (rc < 0)
-        return steps_fail(error, rollback_record_code(rc),
+        return fail_errno(error, rollback_record_code(rc),
                           "redo: the record of the step cannot be read", rc);
     post_state_mark_vacant(step);
     *ret_step = g_steal_pointer(&step);
@@ -161,14 +167,14 @@ gboolean redo_finish(struct ic *ic, const struct step *summary,
 
         rc = finish(ic, summary->id); /* all but this was done */
         if (rc < 0)
-            return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+            return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
         if (done >= 0 && step_load_summary(done, &step) == 0)
             *ret_info = report_from_step(step);
         return TRUE;
     }
     rc = redo_find(ic, summary->id, &target);
     if (rc < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     if (target.dir >= 0) {
         fd_auto int dir = undo_log_open_wal(ic->log);
         g_autoptr(step_auto) step = NULL;
@@ -180,7 +186,7 @@ gboolean redo_finish(struct ic *ic, const struct step *summary,
             *ret_info = report_from_step(step);
     } else {
         rc = undo_log_return_redo(ic->log, summary->seq); /* R1 */
-        ok = rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        ok = rc == 0 || fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     }
     redo_close(&target);
     return ok;
@@ -205,7 +211,7 @@ static gboolean redo_newest(struct ic *ic, bool force,
         return FALSE;
     rc = undo_log_reopen_redo(ic->log, seq);
     if (rc < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     ok = run(ic, step, dir, goes_on ? RESTORE_EDITED | RESTORE_FORCED : 0,
              &target, result, &untouched, error);
     redo_close(&target);
@@ -275,7 +281,7 @@ gboolean redo_go(struct ic *ic, const struct rollback_extent *extent,
     gboolean ok;
 
     *ret_result = outside_result_new();
-    if (!steps_check_log(ic, error))
+    if (!core_check_log(ic, error))
         return FALSE;
     watch_sync(ic->watch);
     rollback_lock_gate(ic);

@@ -9,7 +9,8 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/engine/limits.h"
-#include "interceptor/engine/redo.h"
+#include "interceptor/engine/redo_target.h"
+#include "interceptor/engine/rollback_extent.h"
 #include "interceptor/log/step_mark.h"
 #include "interceptor/sys/sys.h"
 

@@ -15,8 +15,8 @@
 #ifndef INTERCEPTOR_ENGINE_REDO_STACK_H
 #define INTERCEPTOR_ENGINE_REDO_STACK_H
 
-#include "interceptor/engine/engine.h"
-#include "interceptor/engine/rollback.h"
+#include "interceptor/engine/core.h"
+#include "interceptor/engine/rollback_extent.h"
 
 /* How many inverses a redo of this extent takes back: so many, and with each
  * those that follow it and do not count. */

@@ -8,7 +8,7 @@
 
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/engine/redo.h"
+#include "interceptor/engine/redo_target.h"
 #include "interceptor/log/post_state.h"
 #include "interceptor/log/step_mark.h"
 #include "interceptor/report/post_survey.h"

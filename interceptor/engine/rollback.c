@@ -15,20 +15,25 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/engine/ambient.h"
+#include "interceptor/engine/folder.h"
 #include "interceptor/engine/outside.h"
 #include "interceptor/engine/outside_note.h"
 #include "interceptor/engine/redo.h"
 #include "interceptor/engine/redo_stack.h"
+#include "interceptor/engine/rollback_extent.h"
+#include "interceptor/engine/rollback_gate.h"
+#include "interceptor/engine/rollback_step.h"
+#include "interceptor/engine/safeguard.h"
 #include "interceptor/engine/steps.h"
+#include "interceptor/engine/steps_check.h"
 #include "interceptor/log/step_mark.h"
 #include "interceptor/report/report.h"
 #include "interceptor/report/verify.h"
 #include "interceptor/restore/progress.h"
 #include "interceptor/restore/restore.h"
 #include "interceptor/sys/clock.h"
+#include "interceptor/sys/fail.h"
 #include "interceptor/sys/sys.h"
-
-enum { TOLD_IDS = 20 };
 
 /* The open step cannot be taken back: it stays, as a wall. */
 static gboolean close_unprotected_locked(struct ic *ic, int64_t id,
@@ -39,26 +44,8 @@ static gboolean close_unprotected_locked(struct ic *ic, int64_t id,
     if (ic->log)
         rollback_set_unprotected(id, error);
     else
-        steps_check_log(ic, error);
+        core_check_log(ic, error);
     return FALSE;
-}
-
-void rollback_lock_gate(struct ic *ic)
-{
-    parking_begin_rollback(&ic->parking);
-    pthread_rwlock_wrlock(&ic->gate);
-    inode_table_begin_move(ic->inodes);
-}
-
-void rollback_unlock_gate(struct ic *ic)
-{
-    GArray *stale = stale_take(ic);
-
-    inode_table_end_move(ic->inodes);
-    atomic_store(&ic->last_leave_ms, clock_ms());
-    pthread_rwlock_unlock(&ic->gate);
-    parking_end_rollback(&ic->parking);
-    stale_tell(ic, stale); /* after what was parked is free to go on */
 }
 
 /* The last chance to tell what others have put into its folders. */
@@ -104,7 +91,7 @@ gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error)
 
     watch_sync(ic->watch); /* it may tell of what is not to be destroyed */
     rollback_lock_gate(ic);
-    ok = (ic->closed_log || steps_check_log(ic, error)) &&
+    ok = (ic->closed_log || core_check_log(ic, error)) &&
          abort_locked(ic, id, error);
     rollback_unlock_gate(ic);
     return ok;
@@ -143,7 +130,7 @@ static gboolean pass_by_interrupted(struct ic *ic, struct step *step,
     undo_log_release_reserve(ic->log); /* the disk may be full */
     rc = undo_log_set_aside_whole(ic->log, step->id, step->seq, &name);
     if (rc < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     undo_log_take_reserve(ic->log);
     tell_passed_by(ic, folder_report(ic, step), "it changed another folder",
                    result);
@@ -213,7 +200,7 @@ static gboolean pass_by(struct ic *ic, const struct undo_log_entry *entry,
         ic_step_info_free(info);
         if (undo_log_commit(ic->log, entry) < 0)
             ic->broken = -EIO;
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     }
     tell_passed_by(ic, info, why, result);
     return TRUE;
@@ -265,10 +252,10 @@ static gboolean pop_locked(struct ic *ic, bool force,
         flags |= ROLLBACK_EDITED;
     rc = cause ? 0 : mark_forced(ic, dir, flags & ROLLBACK_EDITED);
     if (rc < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     rc = undo_log_reopen(ic->log, entry.id);
     if (rc < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     if (!cause &&
         rollback_undo_step(ic, dir, step, flags, result, &info, &cause)) {
         g_ptr_array_add(result->steps, info);
@@ -343,34 +330,6 @@ gboolean rollback_check_steps(struct ic *ic, unsigned steps, bool force,
         return TRUE;
     set_too_many(count + first, error);
     return FALSE;
-}
-
-void rollback_tell_part(const struct ic_rollback_result *result, unsigned steps,
-                        const char *done, int64_t id, GError **error)
-{
-    g_autoptr(GString) text = g_string_new(NULL);
-    guint count = result->steps->len;
-
-    for (guint i = 0; i < MIN(count, TOLD_IDS); i++) {
-        const struct ic_step_info *info = g_ptr_array_index(result->steps, i);
-
-        g_string_append_printf(text, "%s%" G_GINT64_FORMAT, i ? ", " : "",
-                               info->id);
-    }
-    g_string_append_printf(text, "%s);", count > TOLD_IDS ? ", ..." : "");
-    if (id)
-        g_string_append_printf(text, " step %" G_GINT64_FORMAT ":", id);
-    if (count > 0)
-        g_prefix_error(error, "%u of %u steps %s (%s ", count, steps, done,
-                       text->str);
-}
-
-bool rollback_does_count(const struct undo_log_entry *entry,
-                         enum rollback_counts counts)
-{
-    return counts == ROLLBACK_COUNTS_ALL ||
-           (!entry->unchanged &&
-            (counts == ROLLBACK_COUNTS_CHANGES || entry->id > 0));
 }
 
 /* Does what is to be finished first count? */
@@ -462,7 +421,7 @@ gboolean rollback_go(struct ic *ic, const struct rollback_extent *extent,
     watch_sync(ic->watch);
     rollback_lock_gate(ic);
     packer_pause(ic->packer);
-    ok = steps_check_log(ic, error) &&
+    ok = core_check_log(ic, error) &&
          rollback_locked(ic, extent, force, *ret_result, error);
     packer_resume(ic->packer);
     rollback_unlock_gate(ic);

@@ -10,6 +10,8 @@
 #include "common/log.h"
 #include "interceptor/engine/outside.h"
 #include "interceptor/engine/outside_note.h"
+#include "interceptor/engine/redo_target.h"
+#include "interceptor/engine/rollback_extent.h"
 #include "interceptor/log/step_mark.h"
 #include "interceptor/restore/restore_content.h"
 #include "interceptor/restore/restore_edited.h"

@@ -10,7 +10,8 @@
 #ifndef INTERCEPTOR_ENGINE_ROLLBACK_KEEP_H
 #define INTERCEPTOR_ENGINE_ROLLBACK_KEEP_H
 
-#include "interceptor/engine/redo.h"
+#include "interceptor/engine/redo_target.h"
+#include "interceptor/engine/rollback_extent.h"
 #include "interceptor/restore/restore.h"
 
 struct rollback_keep {

@@ -2,7 +2,6 @@
  *
  * rollback_step - see rollback.h: taking back the one step in wal/in_progress.
  */
-#include "interceptor/engine/rollback.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,11 +9,15 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "interceptor/engine/durable.h"
 #include "interceptor/engine/limits.h"
 #include "interceptor/engine/outside.h"
-#include "interceptor/engine/redo.h"
+#include "interceptor/engine/redo_target.h"
+#include "interceptor/engine/rollback_extent.h"
+#include "interceptor/engine/rollback_gate.h"
 #include "interceptor/engine/rollback_keep.h"
-#include "interceptor/engine/steps.h"
+#include "interceptor/engine/rollback_step.h"
+#include "interceptor/engine/stale.h"
 #include "interceptor/log/post_state.h"
 #include "interceptor/log/step_mark.h"
 #include "interceptor/report/report.h"
@@ -23,6 +26,7 @@
 #include "interceptor/restore/progress.h"
 #include "interceptor/restore/restore.h"
 #include "interceptor/restore/stuck.h"
+#include "interceptor/sys/fail.h"
 #include "interceptor/sys/sys.h"
 
 /* What a step did: as it was committed, or what is to be seen of one that was
@@ -48,11 +52,6 @@ void rollback_set_unprotected(int64_t id, GError **error)
                 id);
 }
 
-int rollback_record_code(int rc)
-{
-    return undo_log_is_damage(rc) ? ERROR_PREIMAGE_CORRUPT : ERROR_IO_ERROR;
-}
-
 gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
                             struct step **ret_step, GError **error)
 {
@@ -60,7 +59,7 @@ gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
     int rc = dir < 0 ? dir : step_load(dir, undo_log_alias, ic->log, &step);
 
     if (rc < 0)
-        return steps_fail(error, rollback_record_code(rc),
+        return fail_errno(error, rollback_record_code(rc),
                           "the record of the step cannot be read", rc);
     if (step->unprotected) {
         rollback_set_unprotected(step->id, error);
@@ -215,7 +214,7 @@ static gboolean finish(struct ic *ic, int dir, struct step *step,
     if (rc == 0 && (step->end || step->damaged))
         redo_keep(ic, target, restore, keeping->precious);
     redo_close(target);
-    return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    return rc == 0 || fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
 }
 
 static bool may_keep(struct ic *ic, const struct step *step,
@@ -225,7 +224,7 @@ static bool may_keep(struct ic *ic, const struct step *step,
     if (rc == 0)
         return true;
     if (!keeping->precious)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
                 "step %" G_GINT64_FORMAT
                 ": cannot keep a copy in %s of what another process has put in "
@@ -260,7 +259,7 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
                                &keeping);
     if (rc < 0) {
         redo_close(&target);
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     }
     progress_start(&progress, ic->events, "rollback", step->id,
                    ic->progress_ms);
@@ -342,7 +341,7 @@ static gboolean put_undone_aside(struct ic *ic, int dir, struct step *step,
     if (rc == 0 && ret_info)
         *ret_info = g_steal_pointer(&info);
     ic_step_info_free(info);
-    return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+    return rc == 0 || fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
 }
 
 static gboolean undo_wal(struct ic *ic, int dir, struct step *step,
@@ -352,7 +351,7 @@ static gboolean undo_wal(struct ic *ic, int dir, struct step *step,
     unsigned flags = RESTORE_DAMAGED | RESTORE_EDITED;
 
     if (undone < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", undone);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", undone);
     if (undone)
         return put_undone_aside(ic, dir, step, ret_info, error);
     flags |= flags_of_interrupted(ic, dir, step);

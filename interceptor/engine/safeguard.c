@@ -10,9 +10,10 @@
 
 #include "common/errors.h"
 #include "common/log.h"
-#include "interceptor/engine/engine.h"
-#include "interceptor/engine/rollback.h"
-#include "interceptor/engine/steps.h"
+#include "interceptor/engine/core.h"
+#include "interceptor/engine/parking.h"
+#include "interceptor/engine/stale.h"
+#include "interceptor/sys/fail.h"
 #include "interceptor/sys/thread.h"
 
 static void decision_free(struct safeguard_decision *decision)
@@ -24,10 +25,11 @@ static void decision_free(struct safeguard_decision *decision)
     g_free(decision);
 }
 
-void safeguard_init(struct safeguard *guard)
+void safeguard_init(struct safeguard *guard, safeguard_take_back *take_back)
 {
     pthread_condattr_t attr;
 
+    guard->take_back = take_back;
     pthread_mutex_init(&guard->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -147,7 +149,7 @@ static void take_back_locked(struct ic *ic)
     if (safeguard_denied_step(ic) == 0 || guard->rolled_back)
         return;
     guard->rolled_back = true;
-    if (!rollback_open_step_locked(ic, &guard->taken, &guard->failure))
+    if (!guard->take_back(ic, &guard->taken, &guard->failure))
         log_error(LOG_SAFEGUARD, "a denied step could not be taken back: %s",
                   guard->failure->message);
 }
@@ -374,7 +376,7 @@ gboolean ic_safeguard_configure(struct ic *ic,
     struct safeguard *guard = &ic->guard;
     int rc = 0;
 
-    if (!steps_check_log(ic, error))
+    if (!core_check_log(ic, error))
         return FALSE;
     pthread_mutex_lock(&guard->lock);
     if (!guard->thread_runs && armed_rules(rules)) {
@@ -389,7 +391,7 @@ gboolean ic_safeguard_configure(struct ic *ic,
     }
     pthread_mutex_unlock(&guard->lock);
     return rc == 0 ||
-           steps_fail(error, ERROR_INTERNAL, "starting the safeguards", rc);
+           fail_errno(error, ERROR_INTERNAL, "starting the safeguards", rc);
 }
 
 void ic_safeguard_get_rules(struct ic *ic, struct ic_safeguard_rules *ret_rules)

@@ -31,64 +31,10 @@
 #ifndef INTERCEPTOR_ENGINE_SAFEGUARD_H
 #define INTERCEPTOR_ENGINE_SAFEGUARD_H
 
-#include <jansson.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <sys/stat.h>
+#include "interceptor/engine/core.h"
 
-#include "interceptor/inode/inode.h"
-#include "interceptor/interceptor.h"
-
-enum safeguard_rule {
-    SAFEGUARD_DELETE = 1 << 0,
-    SAFEGUARD_OVERWRITE = 1 << 1,
-    SAFEGUARD_RENAME = 1 << 2,
-};
-
-enum {
-    SAFEGUARD_SAMPLES = 10, /* paths in an event */
-    SAFEGUARD_TIMEOUT_MS = 30000,
-};
-
-/* A decision that somebody has to make. */
-struct safeguard_decision {
-    char *id;
-    enum safeguard_rule rule;
-    int64_t step_id;
-    unsigned timeout_ms;
-    bool announced;
-    int64_t deadline_ms; /* once announced */
-    json_t *payload;     /* of the event */
-};
-
-struct safeguard {
-    _Atomic unsigned armed; /* the rules that are set; enum safeguard_rule */
-
-    pthread_mutex_t lock; /* guards what follows */
-    struct ic_safeguard_rules rules;
-    struct safeguard_decision *pending; /* or NULL */
-    uint64_t last_number;               /* of decisions */
-
-    /* The step that is counted. */
-    uint64_t epoch;
-    unsigned allowed; /* rules that are silent; enum safeguard_rule */
-    uint64_t deleted;
-    GPtrArray *samples; /* paths of deleted files */
-    char *deleting;     /* path of the deletion in work, if it counts */
-
-    /* A denied step that is not closed yet; 0: none. */
-    int64_t denied_id;
-    bool rolled_back;           /* or tried to */
-    struct ic_step_info *taken; /* what was taken back; NULL: failed */
-    GError *failure;            /* of taking it back, or NULL */
-
-    pthread_cond_t cond; /* for the thread */
-    pthread_t thread;
-    bool thread_runs, stop;
-    bool refuses; /* the engine ends */
-};
-
-void safeguard_init(struct safeguard *guard);
+/* take_back: of a denied step, with the gate write-locked. */
+void safeguard_init(struct safeguard *guard, safeguard_take_back *take_back);
 
 /* The engine ends: who waits for a decision gets a no, and no more are asked
  * for. The step stays as it is in the log: the next start takes it back. */

@@ -12,7 +12,10 @@
 #include <string.h>
 
 #include "common/json_bytes.h"
-#include "interceptor/engine/engine.h"
+#include "interceptor/engine/core.h"
+#include "interceptor/engine/gate.h"
+#include "interceptor/engine/parking.h"
+#include "interceptor/engine/safeguard.h"
 #include "interceptor/sys/sys.h"
 
 enum { PATH_LIMIT = 4096 }; /* of a path in an event */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/fd.h"
-#include "interceptor/engine/engine.h"
+#include "interceptor/engine/core.h"
 #include "interceptor/sys/sys.h"
 
 static void clear_item(gpointer data)

@@ -23,19 +23,8 @@
 #ifndef INTERCEPTOR_ENGINE_STALE_H
 #define INTERCEPTOR_ENGINE_STALE_H
 
-#include <glib.h>
-#include <pthread.h>
-
-#include "interceptor/interceptor.h"
+#include "interceptor/engine/core.h"
 #include "interceptor/report/survey.h"
-
-struct stale {
-    pthread_rwlock_t lock; /* guards tell and opaque; held while tell() runs */
-    void (*tell)(const struct ic_stale *list, size_t n, bool wait,
-                 void *opaque);
-    void *opaque;
-    GArray *list; /* of struct ic_stale, each with a name of its own */
-};
 
 void stale_init(struct stale *stale);
 void stale_clear(struct stale *stale);

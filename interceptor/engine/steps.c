@@ -13,8 +13,8 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/engine/ambient.h"
-#include "interceptor/engine/configure.h"
+#include "interceptor/engine/ambient_rest.h"
+#include "interceptor/engine/durable.h"
 #include "interceptor/engine/limits.h"
 #include "interceptor/engine/outside_note.h"
 #include "interceptor/log/post_state.h"
@@ -23,13 +23,8 @@
 #include "interceptor/report/report.h"
 #include "interceptor/report/verify.h"
 #include "interceptor/sys/clock.h"
+#include "interceptor/sys/fail.h"
 #include "interceptor/sys/sys.h"
-
-gboolean steps_fail(GError **error, int code, const char *what, int rc)
-{
-    g_set_error(error, STEPBACK_ERROR, code, "%s: %s", what, g_strerror(-rc));
-    return FALSE;
-}
 
 static bool is_full(int rc)
 {
@@ -95,7 +90,7 @@ static gboolean drop_empty_locked(struct ic *ic, GError **error)
     journal_trim(ic->wal.step->journal); /* a full disk may need that room */
     rc = undo_log_discard_wal(ic->log, id, seq, false);
     if (rc < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "undo log", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     capture_clear(&ic->wal);
     return TRUE;
 }
@@ -129,21 +124,6 @@ static struct ic_step_info *make_info(struct ic *ic, int exit_code,
     info->ended_us = g_get_real_time();
     *ret_survey = g_steal_pointer(&survey);
     return info;
-}
-
-bool steps_drop_kept_locked(struct ic *ic)
-{
-    struct wal *wal = &ic->wal;
-    int rc;
-
-    if (!wal->step || !wal->step->unprotected || wal->blobs < 0)
-        return false;
-    capture_close_blobs(wal);
-    rc = undo_log_drop_blobs(ic->log, wal->moved);
-    if (rc < 0) /* they go with the step */
-        log_warn(LOG_UNDO, "undo log: %s", g_strerror(-rc));
-    wal->moved = 0;
-    return rc == 0;
 }
 
 /* All of how the step leaves the tree, or nothing of it. */
@@ -224,14 +204,6 @@ static int write_commit(struct ic *ic, const struct survey *survey,
     return rc < 0 ? rc : undo_log_commit(ic->log, &entry);
 }
 
-/* The log cannot be used: the step has an id, and that is all. */
-static void begin_unkept(struct ic *ic, int64_t id, enum ic_step_type type,
-                         const char *command)
-{
-    ic->wal.step = step_new(id, 0, type, command, ic->root->ino);
-    ic->last_id = id;
-}
-
 static void close_unkept(struct ic *ic, int exit_code,
                          struct ic_step_info **ret_info)
 {
@@ -272,7 +244,7 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
     if (survey)
         outside_note_foreign(ic, survey, false);
     atomic_store(&ic->epoch, 0);
-    steps_drop_kept_locked(ic);
+    limits_drop_kept_locked(ic);
     if (nothing) {
         ok = drop_empty_locked(ic, error);
     } else {
@@ -282,7 +254,7 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
         while (may_try_again(ic, rc));
         if (rc < 0) {
             durable_forget(ic);
-            ok = steps_fail(error, ERROR_IO_ERROR, "committing the step", rc);
+            ok = fail_errno(error, ERROR_IO_ERROR, "committing the step", rc);
         } else {
             log_info(LOG_UNDO,
                      "step %" G_GINT64_FORMAT " committed: %zu path%s", id,
@@ -302,186 +274,4 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
     return ok;
 }
 
-void steps_close_at_exit(struct ic *ic)
-{
-    g_autoptr(GError) error = NULL;
-
-    if (ic->wal.step && !ambient_close_locked(ic, &error))
-        log_error(LOG_UNDO, "%s", error->message);
-    capture_clear(&ic->wal);
-    ambient_forget(ic);
-}
-
 /* ---- open and close ------------------------------------------------------ */
-
-gboolean steps_check_log(struct ic *ic, GError **error)
-{
-    if (ic->log)
-        return TRUE;
-    if (ic->closed_log) {
-        configure_set_version_error(ic, error);
-        return FALSE;
-    }
-    g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
-                "%s is served without an undo log", ic->share);
-    return FALSE;
-}
-
-gboolean steps_check_open(struct ic *ic, int64_t id, GError **error)
-{
-    if (ic->wal.step && !ambient_is_open(ic) && ic->wal.step->id == id)
-        return TRUE;
-    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                "step %" G_GINT64_FORMAT " is not open", id);
-    return FALSE;
-}
-
-gboolean steps_check_finished(struct ic *ic, GError **error)
-{
-    fd_auto int dir = ic->broken ? undo_log_open_wal(ic->log) : -1;
-    g_autoptr(step_auto) step = NULL;
-
-    if (!ic->broken)
-        return TRUE;
-    if (dir >= 0 && step_load_summary(dir, &step) == 0 &&
-        !folder_check(ic, step, true, error))
-        return FALSE;
-    g_set_error_literal(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                        "a step or a rollback did not come to its end; roll "
-                        "back (again) to finish it, or discard the undo log to "
-                        "give it up");
-    return FALSE;
-}
-
-gboolean steps_check_none(struct ic *ic, GError **error)
-{
-    if (!safeguard_check_none(ic, error))
-        return FALSE;
-    if (!ic->wal.step || ambient_is_open(ic))
-        return TRUE;
-    g_set_error(error, STEPBACK_ERROR, ERROR_STEP_ACTIVE,
-                "step %" G_GINT64_FORMAT " is open; wait until it is complete",
-                ic->wal.step->id);
-    return FALSE;
-}
-
-int64_t steps_last_id(struct ic *ic)
-{
-    return MAX(ic->log ? undo_log_last_id(ic->log) : 0, ic->last_id);
-}
-
-static gboolean open_locked(struct ic *ic, int64_t id, enum ic_step_type type,
-                            const char *command, GError **error)
-{
-    int rc;
-
-    if (!steps_check_none(ic, error))
-        return FALSE;
-    if (type != IC_STEP_COMMAND && type != IC_STEP_API) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "a step is of a command or of the API; ambient "
-                            "ones open by themselves");
-        return FALSE;
-    }
-    if (id <= steps_last_id(ic)) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    "step ids rise: %" G_GINT64_FORMAT
-                    " was used already, the next is %" G_GINT64_FORMAT,
-                    id, steps_last_id(ic) + 1);
-        return FALSE;
-    }
-    if (id > STEP_MAX_NUMBER) { /* it could not be read back */
-        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    "a step's id is at most %" G_GINT64_FORMAT,
-                    (gint64)STEP_MAX_NUMBER);
-        return FALSE;
-    }
-    if (!steps_check_finished(ic, error))
-        return FALSE;
-    if (!ic->log) {
-        begin_unkept(ic, id, type, command);
-        return TRUE;
-    }
-    if (!ambient_close_locked(ic, error))
-        return FALSE;
-    ambient_forget(ic);
-    do
-        rc = steps_begin(ic, id, type, command);
-    while (limits_make_room_locked(ic, rc));
-    return rc == 0 || steps_fail(error, ERROR_IO_ERROR, "opening a step", rc);
-}
-
-gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
-                      const char *command, GError **error)
-{
-    gboolean ok;
-
-    watch_sync(ic->watch); /* what was before the step belongs before it */
-    pthread_rwlock_wrlock(&ic->gate);
-    ok = (ic->closed_log || steps_check_log(ic, error)) &&
-         open_locked(ic, id, type, command, error);
-    pthread_rwlock_unlock(&ic->gate);
-    return ok;
-}
-
-/* Late writes arrive after a command has ended (a flush on close, a child that
- * is still exiting): wait until there were none for a while. */
-static void wait_quiet(struct ic *ic, unsigned quiet_ms, unsigned max_ms)
-{
-    int64_t start = clock_ms(), now = start;
-
-    while (now - start < (int64_t)max_ms) {
-        int64_t idle = now - MAX(atomic_load(&ic->last_change_ms), start);
-        int64_t left = (int64_t)quiet_ms - idle;
-
-        if (left <= 0)
-            return;
-        g_usleep((gulong)MIN(left, start + (int64_t)max_ms - now) * 1000);
-        now = clock_ms();
-    }
-}
-
-/* With the gate locked: can step id be closed? */
-static gboolean check_closable(struct ic *ic, int64_t id, GError **error)
-{
-    if (id > 0 && safeguard_denied_step(ic) == id)
-        return TRUE;
-    return steps_check_open(ic, id, error) &&
-           safeguard_check_decided(ic, error);
-}
-
-static gboolean close_locked(struct ic *ic, int64_t id, int exit_code,
-                             struct ic_step_info **ret_info, GError **error)
-{
-    if (!check_closable(ic, id, error))
-        return FALSE;
-    if (safeguard_denied_step(ic) == 0)
-        return steps_commit_locked(ic, exit_code, ret_info, error);
-    if (!safeguard_close_denied_locked(ic, ret_info, error))
-        return FALSE;
-    if (ret_info)
-        (*ret_info)->exit_code = exit_code;
-    return TRUE;
-}
-
-gboolean ic_step_close(struct ic *ic, int64_t id, int exit_code,
-                       unsigned quiet_ms, unsigned max_ms,
-                       struct ic_step_info **ret_info, GError **error)
-{
-    GArray *stale;
-    gboolean ok;
-
-    pthread_rwlock_rdlock(&ic->gate);
-    ok = (ic->closed_log || steps_check_log(ic, error)) &&
-         check_closable(ic, id, error);
-    pthread_rwlock_unlock(&ic->gate);
-    if (!ok)
-        return FALSE;
-    wait_quiet(ic, quiet_ms, max_ms);
-    pthread_rwlock_wrlock(&ic->gate);
-    ok = close_locked(ic, id, exit_code, ret_info, error);
-    stale = stale_take(ic); /* of a denied step */
-    pthread_rwlock_unlock(&ic->gate);
-    stale_tell(ic, stale);
-    return ok;
-}

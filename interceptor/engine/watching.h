@@ -5,7 +5,7 @@
 #ifndef INTERCEPTOR_ENGINE_WATCHING_H
 #define INTERCEPTOR_ENGINE_WATCHING_H
 
-#include "interceptor/engine/engine.h"
+#include "interceptor/engine/core.h"
 #include "interceptor/watch/watch.h"
 
 /* For watch_new(): the watch must end before the engine does. */

@@ -8,6 +8,7 @@
 
 #include "common/fd.h"
 #include "interceptor/engine/engine.h"
+#include "interceptor/mutate/mutate_name.h"
 #include "interceptor/sys/sys.h"
 
 /* At once, where there are no more. */
@@ -54,12 +55,6 @@ unsigned ic_release_fds(struct ic *ic, unsigned n)
     return inode_table_release(ic->inodes, n);
 }
 
-bool engine_is_name(const char *name)
-{
-    return name[0] != '\0' && strchr(name, '/') == NULL &&
-           strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-}
-
 static int lookup_by_opening(struct ic *ic, struct ic_inode *dir,
                              const char *name, struct ic_inode **ret_inode,
                              struct stat *ret_stat)
@@ -85,7 +80,7 @@ static int lookup_by_opening(struct ic *ic, struct ic_inode *dir,
 
 static int check_name(struct ic_inode *dir, const char *name)
 {
-    return engine_is_name(name) ? inode_check(dir) : -EINVAL;
+    return mutate_is_name(name) ? inode_check(dir) : -EINVAL;
 }
 
 int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,

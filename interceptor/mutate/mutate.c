@@ -22,8 +22,13 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "interceptor/engine/durable.h"
+#include "interceptor/engine/gate.h"
+#include "interceptor/engine/grants.h"
 #include "interceptor/engine/limits.h"
+#include "interceptor/engine/limits_step.h"
 #include "interceptor/mutate/mutate.h"
+#include "interceptor/mutate/mutate_name.h"
 #include "interceptor/sys/as_user.h"
 #include "interceptor/sys/sys.h"
 
@@ -38,7 +43,7 @@ int mutate_begin(struct ic *ic, struct ic_inode *dir, const char *name)
 {
     int rc;
 
-    if (name && !engine_is_name(name))
+    if (name && !mutate_is_name(name))
         return -EINVAL;
     rc = engine_enter(ic, dir);
     if (rc < 0)
@@ -73,7 +78,7 @@ static int check_free(struct ic_inode *dir, const char *name)
  * nothing) finds out by itself whether it is free. */
 static int check_new(struct ic *ic, struct ic_inode *dir, const char *name)
 {
-    return !ic->undo_dir || (engine_captures(ic) &&
+    return !ic->undo_dir || (core_captures(ic) &&
                              capture_has_binding(&ic->wal, dir, name))
                ? 0
                : check_free(dir, name);
@@ -117,7 +122,7 @@ static int take_created(struct ic *ic, struct ic_inode *dir, const char *name,
         sys_unlinkat(dir->fd, name, is_dir ? AT_REMOVEDIR : 0);
         return rc;
     }
-    if (engine_captures(ic))
+    if (core_captures(ic))
         capture_note_created(&ic->wal, *ret_inode);
     if (ret_stat)
         *ret_stat = st;
@@ -134,7 +139,7 @@ static int create_node(struct ic *ic, const struct ic_cred *cred,
     if (rc < 0)
         return rc;
     rc = check_new(ic, dir, name);
-    if (rc == 0 && engine_captures(ic))
+    if (rc == 0 && core_captures(ic))
         rc = capture_binding(&ic->wal, dir, name, NULL);
     if (rc == 0)
         rc = durable_check(ic);
@@ -241,7 +246,7 @@ static int create_once(struct ic *ic, const struct ic_cred *cred,
     if (rc < 0)
         return rc;
     rc = check_new(ic, dir, name);
-    if (rc == 0 && engine_captures(ic))
+    if (rc == 0 && core_captures(ic))
         rc = capture_binding(&ic->wal, dir, name, NULL);
     if (rc == 0)
         rc = durable_check(ic);
@@ -311,7 +316,7 @@ static int tmpfile_once(struct ic *ic, const struct ic_cred *cred,
     if (rc == 0) {
         *ret_inode = inode_table_take(ic->inodes, fd_steal(&path_fd), &st, 0,
                                       NULL, NULL);
-        if (engine_captures(ic))
+        if (core_captures(ic))
             capture_note_unnamed(&ic->wal, *ret_inode);
         *ret_fd = fd_steal(&fd);
         if (ret_stat)
@@ -368,9 +373,9 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
     if (rc == 0)
         rc = check_linkable(inode, &unnamed);
     /* Its home, while the tree still shows it: the new name is none. */
-    if (rc == 0 && engine_captures(ic))
+    if (rc == 0 && core_captures(ic))
         rc = capture_link(&ic->wal, inode);
-    if (rc == 0 && engine_captures(ic))
+    if (rc == 0 && core_captures(ic))
         rc = capture_binding(&ic->wal, dir, name, NULL);
     if (rc == 0)
         rc = durable_check(ic);
@@ -379,9 +384,9 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
     if (rc == 0) {
         inode_set_place(inode, dir, name);
         /* Made in an earlier step: to the tree it is new now. */
-        if (unnamed && engine_captures(ic))
+        if (unnamed && core_captures(ic))
             capture_note_created(&ic->wal, inode);
-        if (engine_captures(ic))
+        if (core_captures(ic))
             capture_note_linked(&ic->wal, inode);
         if (ret_stat)
             rc = ic_stat(ic, inode, ret_stat);

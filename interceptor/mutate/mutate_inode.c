@@ -10,8 +10,13 @@
 #include <unistd.h>
 
 #include "common/fd.h"
+#include "interceptor/engine/durable.h"
 #include "interceptor/engine/engine.h"
+#include "interceptor/engine/gate.h"
+#include "interceptor/engine/grants.h"
 #include "interceptor/engine/limits.h"
+#include "interceptor/engine/limits_step.h"
+#include "interceptor/engine/safeguard.h"
 #include "interceptor/log/content.h"
 #include "interceptor/sys/sys.h"
 
@@ -40,13 +45,13 @@ static int keep_meta(struct ic *ic, struct ic_inode *inode)
 {
     int rc;
 
-    if (!engine_captures(ic) ||
+    if (!core_captures(ic) ||
         (is_current(ic, &inode->meta_epoch) && !durable_is_pending(ic)))
         return 0;
     durable_begin(ic);
     pthread_mutex_lock(&ic->names);
     rc = engine_need_step(ic);
-    if (rc == 0 && engine_captures(ic))
+    if (rc == 0 && core_captures(ic))
         rc = capture_meta(&ic->wal, inode);
     pthread_mutex_unlock(&ic->names);
     return end_capture(ic, rc);
@@ -57,12 +62,12 @@ static int keep_owner(struct ic *ic, struct ic_inode *inode,
 {
     int rc;
 
-    if (!engine_captures(ic) || !(attr->valid & (IC_SET_UID | IC_SET_GID)))
+    if (!core_captures(ic) || !(attr->valid & (IC_SET_UID | IC_SET_GID)))
         return 0;
     durable_begin(ic);
     pthread_mutex_lock(&ic->names);
     rc = engine_need_step(ic);
-    if (rc == 0 && engine_captures(ic))
+    if (rc == 0 && core_captures(ic))
         rc = capture_owner(&ic->wal, inode,
                            attr->valid & IC_SET_UID ? attr->uid : (uid_t)-1,
                            attr->valid & IC_SET_GID ? attr->gid : (gid_t)-1);
@@ -77,7 +82,7 @@ static int begin_content(struct ic *ic, struct ic_inode *inode,
 
     pthread_mutex_lock(&ic->names);
     rc = engine_need_step(ic);
-    if (rc == 0 && engine_captures(ic))
+    if (rc == 0 && core_captures(ic))
         rc = capture_content_begin(&ic->wal, inode, ret_content);
     pthread_mutex_unlock(&ic->names);
     return rc;
@@ -122,7 +127,7 @@ static int capture_data(struct ic *ic, struct ic_inode *inode, off_t offset,
 static int keep_data(struct ic *ic, struct ic_inode *inode, off_t offset,
                      off_t length)
 {
-    if (!engine_captures(ic) ||
+    if (!core_captures(ic) ||
         (has_data(ic, inode, offset, length) && !durable_is_pending(ic)))
         return 0;
     durable_begin(ic);
@@ -200,7 +205,7 @@ static int keep_written(struct ic *ic, struct ic_inode *inode,
                         const struct iovec *iov, int iovcnt, off_t offset,
                         int rwf_flags)
 {
-    if (!engine_captures(ic) ||
+    if (!core_captures(ic) ||
         (is_current(ic, &inode->data_epoch) && !durable_is_pending(ic)))
         return 0;
     /* An append destroys nothing, wherever the end is by then. */

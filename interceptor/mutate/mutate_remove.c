@@ -9,7 +9,10 @@
 
 #include "common/fd.h"
 #include "interceptor/capture/capture.h"
+#include "interceptor/engine/durable.h"
 #include "interceptor/engine/limits.h"
+#include "interceptor/engine/limits_step.h"
+#include "interceptor/engine/parking.h"
 #include "interceptor/engine/safeguard.h"
 #include "interceptor/sys/sys.h"
 
@@ -68,7 +71,7 @@ static int remove_name(struct ic *ic, struct ic_inode *dir, const char *name,
 {
     int rc;
 
-    if (!engine_captures(ic))
+    if (!core_captures(ic))
         return sys_unlinkat(dir->fd, name, flags);
     rc = capture_binding(&ic->wal, dir, name, now);
     if (rc == 0)

@@ -15,8 +15,14 @@
 #include <sys/stat.h>
 
 #include "common/fd.h"
+#include "interceptor/engine/durable.h"
+#include "interceptor/engine/gate.h"
 #include "interceptor/engine/limits.h"
+#include "interceptor/engine/limits_step.h"
+#include "interceptor/engine/parking.h"
+#include "interceptor/engine/safeguard.h"
 #include "interceptor/mutate/mutate.h"
+#include "interceptor/mutate/mutate_name.h"
 #include "interceptor/sys/rights.h"
 #include "interceptor/sys/sys.h"
 
@@ -203,7 +209,7 @@ static int rename_free(struct ic *ic, const struct rename_end *from,
 {
     int rc;
 
-    if (flags != 0 || !engine_captures(ic))
+    if (flags != 0 || !core_captures(ic))
         return sys_renameat2(from->dir->fd, from->name, to->dir->fd, to->name,
                              flags);
     rc = sys_rename_noreplace(from->dir->fd, from->name, to->dir->fd, to->name);
@@ -215,7 +221,7 @@ static int rename_captured(struct ic *ic, const struct rename_end *from,
 {
     int rc = 0;
 
-    if (engine_captures(ic)) {
+    if (core_captures(ic)) {
         rc = capture_rename(&ic->wal, from->dir, from->name, &from->st);
         if (rc == 0 && flags & RENAME_EXCHANGE)
             rc = capture_rename(&ic->wal, to->dir, to->name, &to->st);
@@ -301,7 +307,7 @@ static int look_at_target(struct ic *ic, struct rename_end *to, unsigned flags,
                           bool again)
 {
     to->exists = false;
-    return flags == 0 && !again && engine_captures(ic) &&
+    return flags == 0 && !again && core_captures(ic) &&
                    capture_has_binding(&ic->wal, to->dir, to->name)
                ? 0
                : look(ic, to);
@@ -312,7 +318,7 @@ static int look_at_target(struct ic *ic, struct rename_end *to, unsigned flags,
 static bool is_recorded(struct ic *ic, struct rename_end *from,
                         struct rename_end *to, unsigned flags)
 {
-    return flags == 0 && engine_captures(ic) &&
+    return flags == 0 && core_captures(ic) &&
            !inode_table_is_crowded(ic->inodes) && rights_override_mode() &&
            capture_has_binding(&ic->wal, from->dir, from->name) &&
            capture_has_binding(&ic->wal, to->dir, to->name) &&
@@ -417,7 +423,7 @@ int ic_renameat2(struct ic *ic, struct ic_inode *old_dir, const char *old_name,
 
     if (flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE) ||
         flags == (RENAME_NOREPLACE | RENAME_EXCHANGE) ||
-        !engine_is_name(new_name))
+        !mutate_is_name(new_name))
         return -EINVAL;
     if (engine_is_mounted(ic, new_dir))
         return -EXDEV;

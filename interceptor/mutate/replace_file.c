@@ -12,6 +12,7 @@
 #include "common/fd.h"
 #include "interceptor/engine/engine.h"
 #include "interceptor/engine/parking.h"
+#include "interceptor/engine/stale.h"
 #include "interceptor/mutate/write_file.h"
 
 enum { CHUNK = 64 << 10 };

@@ -16,6 +16,10 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "interceptor/engine/engine.h"
+#include "interceptor/engine/grants.h"
+#include "interceptor/engine/parking.h"
+#include "interceptor/engine/stale.h"
+#include "interceptor/mutate/mutate_name.h"
 #include "interceptor/report/report.h"
 #include "interceptor/sys/sys.h"
 
@@ -76,7 +80,7 @@ static gboolean check_path(const char *path, char **parts, GError **error)
         if (strcmp(*parts, "..") == 0)
             return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
                                    "a path must not have .. in it");
-        if (!engine_is_name(*parts))
+        if (!mutate_is_name(*parts))
             return write_file_fail(error, ERROR_INVALID_FIELD, path,
                                    "this is no path of a file");
     }

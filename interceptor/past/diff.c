@@ -8,10 +8,13 @@
 #include "common/errors.h"
 #include "interceptor/engine/ambient.h"
 #include "interceptor/engine/rollback.h"
+#include "interceptor/engine/rollback_gate.h"
 #include "interceptor/engine/steps.h"
+#include "interceptor/engine/steps_check.h"
 #include "interceptor/past/diff_paths.h"
 #include "interceptor/past/past_content.h"
 #include "interceptor/report/report.h"
+#include "interceptor/sys/fail.h"
 #include "interceptor/sys/sys.h"
 
 /* An answer, with all its bytes in base64, must fit a line of the control
@@ -142,7 +145,7 @@ static void take_versions(struct differ *d)
 
 static gboolean read_failed(int rc, GError **error)
 {
-    return steps_fail(error,
+    return fail_errno(error,
                       rc == -EBADMSG  ? ERROR_PREIMAGE_CORRUPT
                       : rc == -ENOENT ? ERROR_PREIMAGE_MISSING
                                       : ERROR_IO_ERROR,
@@ -165,7 +168,7 @@ static gboolean diff_locked(struct ic *ic, struct differ *d, int64_t id,
     rc = diff_paths_find(&d->past, info->changes, &paths);
     ic_step_info_free(info);
     if (rc < 0)
-        return steps_fail(error, ERROR_IO_ERROR, "the folder", rc);
+        return fail_errno(error, ERROR_IO_ERROR, "the folder", rc);
     add_part(d, paths, first, ret_next);
     rc = past_content_read(&d->past, d->files, MAX_FILE, MAX_BYTES);
     if (rc < 0)
@@ -185,7 +188,7 @@ gboolean ic_diff(struct ic *ic, int64_t id, unsigned first,
 
     differ_init(&d);
     rollback_lock_gate(ic);
-    ok = steps_check_log(ic, error) &&
+    ok = core_check_log(ic, error) &&
          diff_locked(ic, &d, id, first, &next, &cut, error);
     rollback_unlock_gate(ic);
     if (ok) {

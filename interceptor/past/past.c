@@ -16,7 +16,9 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "interceptor/capture/search.h"
+#include "interceptor/engine/folder.h"
 #include "interceptor/engine/rollback.h"
+#include "interceptor/engine/rollback_step.h"
 #include "interceptor/log/post_state.h"
 #include "interceptor/sys/sys.h"
 
