@@ -17,6 +17,9 @@
 #include "common/errors.h"
 #include "common/log.h"
 #include "common/real_path.h"
+#include "common/sandbox_ids.h"
+#include "common/sandbox_landlock.h"
+#include "common/sandbox_mounts.h"
 #include "common/sandbox_parts.h"
 
 /* ---- names --------------------------------------------------------------- */
@@ -61,13 +64,6 @@ bool sandbox_action_parse(const char *name, enum sandbox_action *ret_action)
 
 #define UNDO_LOG "the undo log"
 #define METADATA "the metadata"
-
-gboolean sandbox_fail(GError **error, const char *what)
-{
-    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR, "sandbox: %s: %s", what,
-                g_strerror(errno));
-    return FALSE;
-}
 
 static void places_clear(struct sandbox_places *places)
 {

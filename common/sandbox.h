@@ -33,66 +33,19 @@
 #include <glib.h>
 #include <stdbool.h>
 
-enum sandbox_mode {
-    SANDBOX_AUTO,      /* namespaces if the host allows, else a warning */
-    SANDBOX_NAMESPACE, /* namespaces, or an error */
-    SANDBOX_CHROOT,    /* chroot(2), for root on hosts without namespaces */
-    SANDBOX_NONE,      /* nothing at all, but for seccomp */
-};
-
-/* What a system call that is not allowed does. */
-enum sandbox_action {
-    SANDBOX_KILL, /* ends the process (SIGSYS; the kernel logs it) */
-    SANDBOX_LOG,  /* is logged by the kernel and goes through */
-    SANDBOX_TRAP, /* sends SIGSYS, which a debugger can catch */
-    SANDBOX_OFF,  /* no filter */
-};
+#include "common/sandbox_filter.h"
+#include "common/sandbox_ids.h"
+#include "common/sandbox_leaks.h"
+#include "common/sandbox_options.h"
 
 bool sandbox_mode_parse(const char *name, enum sandbox_mode *ret_mode);
 bool sandbox_action_parse(const char *name, enum sandbox_action *ret_action);
-
-struct sandbox_options {
-    const char *share;    /* must exist */
-    const char *undo_dir; /* made if missing (mode 0700); NULL: none */
-
-    /* Called with its real path before its parent is out of reach; or NULL. */
-    void (*undo_dir_made)(const char *path);
-
-    /* Another folder of the server's own, outside the share; likewise. */
-    const char *store_dir;
-    enum sandbox_mode mode;
-    enum sandbox_action action;
-    bool read_only; /* the share must not be written to */
-
-    /* Keep the right to open_by_handle_at(2), if the caller has it. */
-    bool file_handles;
-
-    /* "+sys_admin:-mknod": changes to the capabilities that are kept; or NULL.
-     */
-    const char *modcaps;
-
-    /* ":inside:outside:count:", or several with commas, for a user namespace;
-     * who has a user 0 in it acts as that. NULL: the caller alone is mapped, to
-     * itself. */
-    const char *uid_map, *gid_map;
-};
 
 /* Does what ("the undo log") lie outside the shared folder, whose real path
  * that is? Clients must not get at it. Before it is made: a refusal leaves
  * nothing. path may be NULL. error: ERROR_INVALID_DIRECTORY. */
 gboolean sandbox_check_place(const char *path, const char *share,
                              const char *what, GError **error);
-
-/* Can these texts be such a list or map, the map for one with our own id? NULL
- * can. error: ERROR_INVALID_FIELD. */
-gboolean sandbox_check_modcaps(const char *modcaps, GError **error);
-gboolean sandbox_check_map(const char *option, const char *text, unsigned own,
-                           GError **error);
-
-/* Has somebody another number inside than outside? NULL: no. */
-bool sandbox_map_renumbers(const char *text);
-
-struct sandbox;
 
 /* Enter the namespaces. Sockets, /dev/fuse and whatever else lies outside must
  * have been opened. error: ERROR_INVALID_DIRECTORY, ERROR_INVALID_FIELD,
@@ -115,13 +68,6 @@ bool sandbox_fds_are_here(const struct sandbox *sandbox);
 /* Drop capabilities and let Landlock restrict this thread and those it makes.
  */
 gboolean sandbox_confine(struct sandbox *sandbox, GError **error);
-
-/* Filter system calls, of all threads. */
-gboolean sandbox_filter(const struct sandbox *sandbox, GError **error);
-
-/* In a build with AddressSanitizer: from here on its look for leaks, which
- * needs what a confined process has not, does not take place. */
-void sandbox_skip_leak_check(void);
 
 void sandbox_free(struct sandbox *sandbox);
 

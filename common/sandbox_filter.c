@@ -8,6 +8,8 @@
  * call that is missing on a system shows with --seccomp=log, in the kernel's
  * log.
  */
+#include "common/sandbox_filter.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -21,6 +23,7 @@
 
 #include "common/errors.h"
 #include "common/log.h"
+#include "common/sandbox_leaks.h"
 #include "common/sandbox_parts.h"
 
 /* Linux 6.6; one number for all architectures. */

@@ -7,6 +7,8 @@
  * newgidmap(1), which look into /etc/subuid and have to run outside: a child
  * that was made before waits for the word, runs them on us, and ends.
  */
+#include "common/sandbox_ids.h"
+
 #include <cap-ng.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -6,6 +6,8 @@
  * version that brought it. The numbers are the kernel's; the header of the
  * system may be older than the kernel that the program runs on.
  */
+#include "common/sandbox_landlock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>

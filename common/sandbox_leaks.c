@@ -5,9 +5,11 @@
  * In a build with AddressSanitizer its LeakSanitizer looks at the process when
  * that ends, by a clone(2), ptrace(2) and /proc: the filter would kill it.
  */
-#include "common/sandbox.h"
+#include "common/sandbox_leaks.h"
 
 #ifdef __SANITIZE_ADDRESS__
+
+#include <stdbool.h>
 
 static bool is_confined;
 

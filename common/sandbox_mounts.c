@@ -12,6 +12,8 @@
  * walked twice. The new root is mounted over the share: a folder that is surely
  * there, in a namespace in which nobody else is.
  */
+#include "common/sandbox_mounts.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>

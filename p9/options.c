@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "p9/profile/profiles.h"
 #include "p9/server/tcp.h"
 
 enum { MAX_CONNECTIONS = 4096, MAX_THREADS = 256 };

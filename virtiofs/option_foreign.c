@@ -5,9 +5,11 @@
  * Who puts this one in their place has command lines of theirs: what cannot be
  * done is refused with the reason, and not as a word that nobody knows.
  */
+#include "virtiofs/option_foreign.h"
+
 #include <string.h>
 
-#include "virtiofs/options_parts.h"
+#include "virtiofs/option_values.h"
 
 #define MIGRATION "an undo log stays on its host"
 

@@ -6,10 +6,12 @@
  * anyway is taken without a word; what is not to be had is refused, with the
  * reason.
  */
+#include "virtiofs/option_list.h"
+
 #include <stddef.h>
 #include <string.h>
 
-#include "virtiofs/options_parts.h"
+#include "virtiofs/option_values.h"
 
 struct list_option {
     const char *name;

@@ -2,7 +2,7 @@
  *
  * option_values - see options_parts.h.
  */
-#include "virtiofs/options_parts.h"
+#include "virtiofs/option_values.h"
 
 gboolean options_set_cache(struct options *options, const char *value,
                            GError **error)

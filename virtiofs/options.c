@@ -4,7 +4,9 @@
  */
 #include "virtiofs/options.h"
 
-#include "virtiofs/options_parts.h"
+#include "virtiofs/option_foreign.h"
+#include "virtiofs/option_list.h"
+#include "virtiofs/option_values.h"
 #include "virtiofs/vhost/queue_pool.h"
 
 #define DEFAULT_POOL_SIZE 4

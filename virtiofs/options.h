@@ -9,22 +9,8 @@
 #define VIRTIOFS_OPTIONS_H
 
 #include <glib.h>
-#include <stdbool.h>
 
-#include "daemon/options.h"
-#include "virtiofs/fuse/fuse_server.h"
-#include "virtiofs/vhost/vhost_user.h"
-
-struct options {
-    struct daemon_options daemon; /* .socket_path, .listen_fd or: */
-    char *mount_dir;
-    struct fuse_server_config server;
-    /* It was to last longer than an undo log allows: what is so instead. */
-    const char *cache_bounded;
-    struct xattr_map *xattr_map;
-    bool debug;
-    struct vhost_user_config vhost_user;
-};
+#include "virtiofs/options_set.h"
 
 /* Parse the command line (NULL-terminated); --help prints and exits. A new
  * struct; NULL and error (not NULL) with a text for the person if it is

@@ -18,6 +18,7 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
 #include "agent/vm/boot_trial.h"
+#include "agent/vm/session_request.h"
 
 /* Of a trial, in us. */
 enum part {
@@ -164,7 +165,7 @@ static struct session_config *make_config(const struct cli_machine *machine,
     here.place.dir = (char *)folder;
     here.place.undo_dir = NULL;
     payload = cli_machine_payload(&here);
-    config = session_config_parse(payload, error);
+    config = session_request_parse(payload, error);
     json_decref(payload);
     return config;
 }

@@ -15,6 +15,7 @@
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_summary.h"
+#include "agent/cli/log_above.h"
 #include "common/errors.h"
 
 static bool is_listed(json_t *steps, json_t *id)
@@ -172,7 +173,7 @@ static bool is_new(const struct cli_place *place, GError **error)
                     dir, g_strerror(errno));
         return false;
     }
-    above = cli_lookup_above(dir);
+    above = log_above_find_ours(dir);
     return !above;
 }
 

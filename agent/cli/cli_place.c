@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "agent/cli/cli.h"
-#include "agent/cli/cli_lookup.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_summary.h"
+#include "agent/cli/log_above.h"
 #include "agent/client/undo_client.h"
 #include "common/errors.h"
 #include "common/message.h"
@@ -290,12 +290,12 @@ static void print_json_error(const GError *error, json_t *data)
  * place that was not named. A new string, or NULL. */
 static char *name_log(const char *dir)
 {
-    g_autofree char *above = cli_lookup_above(dir);
+    g_autofree char *above = log_above_find_ours(dir);
     g_autofree char *log = ic_default_undo_dir(dir, NULL);
 
     if (above)
         return g_strdup_printf("A folder above it has a log: %s", above);
-    return cli_lookup_has_log(dir)
+    return log_above_is_at(dir)
                ? g_strdup_printf("That is what the log %s says; one "
                                  "that is elsewhere is named with "
                                  "--undo-dir.",

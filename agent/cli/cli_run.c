@@ -25,8 +25,10 @@
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_summary.h"
+#include "agent/cli/log_above.h"
 #include "agent/session/session.h"
 #include "agent/vm/machine.h"
+#include "agent/vm/session_request.h"
 #include "common/byte_size.h"
 #include "common/inherited.h"
 #include "common/json_bytes.h"
@@ -287,8 +289,8 @@ static bool find_place(struct run_options *options)
 {
     struct cli_place *place = &options->machine.place;
     const char *dir = place->dir ? place->dir : ".";
-    bool own = place->undo_dir || cli_lookup_has_log(dir);
-    g_autofree char *above = place->undo_dir ? NULL : cli_lookup_above(dir);
+    bool own = place->undo_dir || log_above_is_at(dir);
+    g_autofree char *above = place->undo_dir ? NULL : log_above_find_ours(dir);
     g_autofree char *word = above ? cli_place_quote(above) : NULL;
 
     if (own || options->separate_log) {
@@ -339,7 +341,7 @@ static int run_command(struct run *run, const struct run_options *options)
 {
     json_t *payload = make_payload(options);
     g_autoptr(GError) error = NULL;
-    struct session_config *config = session_config_parse(payload, &error);
+    struct session_config *config = session_request_parse(payload, &error);
 
     json_decref(payload);
     if (!config) {

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/vm/session_request.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/json_bytes.h"
@@ -144,7 +145,7 @@ static void start(struct mcp_session *host)
         session_stop(host->session, on_broken_stopped, host);
         return;
     }
-    config = session_config_parse(host->payload, &error);
+    config = session_request_parse(host->payload, &error);
     if (config)
         session_start(host->session, config, on_started, host);
     else
@@ -430,7 +431,7 @@ struct mcp_session *mcp_session_new(struct session *session)
 struct mcp_session *mcp_session_new_own(struct session *session,
                                         json_t *payload, GError **error)
 {
-    struct session_config *config = session_config_parse(payload, error);
+    struct session_config *config = session_request_parse(payload, error);
     struct mcp_session *host;
 
     if (!config)

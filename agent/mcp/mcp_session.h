@@ -17,7 +17,7 @@ struct mcp_session *mcp_session_new(struct session *session);
 
 /* Serve a session that has no frontend: it is started at once as payload (that
  * of session.start, borrowed) says, and again when it is needed and does not
- * run. Files can be read meanwhile. NULL and error: as session_config_parse().
+ * run. Files can be read meanwhile. NULL and error: as session_request_parse().
  */
 struct mcp_session *mcp_session_new_own(struct session *session,
                                         json_t *payload, GError **error);

@@ -10,6 +10,7 @@
 
 #include "agent/session/fs_view.h"
 #include "agent/vm/session_config.h"
+#include "agent/vm/session_request.h"
 #include "common/errors.h"
 #include "common/message.h"
 
@@ -43,7 +44,7 @@ static void answer(const struct call *call, json_t *payload)
 static gboolean start_session(const struct call *call, json_t *payload,
                               GError **error)
 {
-    struct session_config *config = session_config_parse(payload, error);
+    struct session_config *config = session_request_parse(payload, error);
 
     if (!config)
         return FALSE;
@@ -64,7 +65,7 @@ static gboolean reset_session(const struct call *call, json_t *payload,
     struct session_config *config = NULL;
 
     if (json_object_size(payload) > 0) {
-        config = session_config_parse(payload, error);
+        config = session_request_parse(payload, error);
         if (!config)
             return FALSE;
     }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "agent/vm/guest_image.h"
-#include "agent/vm/share_check.h"
 #include "common/errors.h"
 #include "common/message.h"
 
@@ -248,7 +247,7 @@ static gboolean parse_force(struct session_config *config, json_t *payload,
     return TRUE;
 }
 
-struct session_config *session_config_parse(json_t *payload, GError **error)
+struct session_config *session_config_read(json_t *payload, GError **error)
 {
     struct session_config *config = g_new0(struct session_config, 1);
 
@@ -275,7 +274,6 @@ struct session_config *session_config_parse(json_t *payload, GError **error)
                      &config->rules, error) &&
         session_directory_parse_all(payload, config->directories,
                                     &config->n_directories, error) &&
-        share_check_secrets(config, &config->network, error) &&
         session_directory_check_apart(config->directories,
                                       config->n_directories, error))
         return config;

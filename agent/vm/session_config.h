@@ -49,10 +49,10 @@ struct session_config {
 gboolean session_config_check_limits(json_t *limits, GError **error);
 gboolean session_config_check_rules(json_t *rules, GError **error);
 
-/* Read a payload (borrowed). NULL and error: ERROR_MISSING_FIELD,
- * ERROR_INVALID_FIELD, ERROR_TOO_MANY_DIRECTORIES, ERROR_INVALID_DIRECTORY.
- */
-struct session_config *session_config_parse(json_t *payload, GError **error);
 void session_config_free(struct session_config *config);
+
+/* What session_request_parse() begins with: whether the folders may be shared
+ * is not checked yet. */
+struct session_config *session_config_read(json_t *payload, GError **error);
 
 #endif

@@ -2,37 +2,9 @@
  *
  * profile - see profile.h.
  */
-#include <config.h>
-
 #include "p9/profile/profile.h"
 
-#include <string.h>
-
-#include "common/errors.h"
 #include "common/fd.h"
-
-static const struct p9_profile *const profiles[] = {
-    &p9_profile_posix,
-#ifdef HAVE_SQLITE
-    &p9_profile_windows,
-#endif
-};
-
-const struct p9_profile *p9_profile_find(const char *name, GError **error)
-{
-    for (size_t i = 0; i < G_N_ELEMENTS(profiles); i++) {
-        if (strcmp(name, profiles[i]->name) == 0)
-            return profiles[i];
-    }
-    if (strcmp(name, "windows") == 0)
-        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    "the profile \"windows\" needs SQLite, and this program "
-                    "was built without it (on Debian: libsqlite3-dev)");
-    else
-        g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    "--profile is posix or windows, and not \"%s\"", name);
-    return NULL;
-}
 
 void p9_making_clear(struct p9_making *making)
 {

@@ -117,13 +117,4 @@ struct p9_profile {
                        const void *value, size_t size, int flags);
 };
 
-/* What the host has is what the client sees. */
-extern const struct p9_profile p9_profile_posix;
-
-/* What Windows would make of it; see profile_windows.c. */
-extern const struct p9_profile p9_profile_windows;
-
-/* NULL and error: there is no such profile. */
-const struct p9_profile *p9_profile_find(const char *name, GError **error);
-
 #endif

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/proc_fd.h"
-#include "p9/profile/profile.h"
+#include "p9/profile/profile_posix.h"
 
 static void *start(struct ic *ic, const struct p9_profile_options *options,
                    GError **error)

@@ -33,6 +33,8 @@
 #include "common/errors.h"
 #include "common/proc_fd.h"
 #include "p9/overlay/overlay_collect.h"
+#include "p9/profile/profile_posix.h"
+#include "p9/profile/profile_windows.h"
 #include "p9/profile/win_names.h"
 #include "p9/profile/win_share.h"
 

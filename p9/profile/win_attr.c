@@ -9,6 +9,7 @@
 #include <sys/xattr.h>
 
 #include "common/proc_fd.h"
+#include "p9/profile/profile_posix.h"
 #include "p9/profile/win_names.h"
 #include "p9/profile/win_share.h"
 

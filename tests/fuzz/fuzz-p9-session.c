@@ -26,6 +26,8 @@
 #include <glib/gstdio.h>
 
 #include "common/log.h"
+#include "p9/profile/profile_posix.h"
+#include "p9/profile/profile_windows.h"
 #include "p9/server/conn.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_world.h"
