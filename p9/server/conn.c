@@ -19,7 +19,10 @@
 
 #include "common/fd.h"
 #include "common/log.h"
+#include "p9/server/conn.h"
 #include "p9/server/conn_parts.h"
+#include "p9/server/conn_table.h"
+#include "p9/server/dispatch.h"
 
 enum {
     TEXT_MAX = 8192,  /* of messages before there is a session */
@@ -49,7 +52,7 @@ static void begin_session(struct p9_conn *conn, const struct p9_message *m)
 
     p9_conn_abort_all(conn);
     p9_fids_clear(conn->fids);
-    p9_conn_forget_owners(conn);
+    p9_lock_owners_forget(&conn->owners);
     conn->msize = 0;
     if (m->version.msize < P9_MIN_MSIZE) {
         p9_conn_refuse(conn, m->tag, -EINVAL);
@@ -93,7 +96,7 @@ static void start_request(struct p9_conn *conn, struct p9_request *request)
 
     request->serial = atomic_fetch_add(&conn->server->serials, 1) + 1;
     if (!is_for_pool(conn, request)) {
-        p9_request_run(request);
+        p9_dispatch_run(request, p9_conn_done);
         return;
     }
     if (!request->heap) {
@@ -128,7 +131,7 @@ static int check(const struct p9_conn *conn, struct p9_request *request, int r)
         return r;
     if (conn->msize == 0)
         return -EPROTO;
-    request->op = p9_op_find(request->m.type);
+    request->op = p9_dispatch_find(request->m.type);
     return request->op ? 0 : -EOPNOTSUPP;
 }
 
@@ -262,7 +265,7 @@ static void handle_ready(struct p9_conn *conn)
 
     while ((request = p9_conn_take_ready(conn, &error))) {
         if (error == 0) {
-            p9_request_run(request);
+            p9_dispatch_run(request, p9_conn_done);
             continue;
         }
         if (request->op->flags & P9_OP_LOCK)
@@ -448,7 +451,7 @@ static void free_conn(struct p9_conn *conn)
     p9_fids_free(conn->fids);
     parked_queue_free(conn->parked);
     p9_outbox_clear(&conn->outbox);
-    g_ptr_array_unref(conn->clients);
+    p9_lock_owners_clear(&conn->owners);
     g_free(conn->staging);
     fd_close(&conn->fd);
     fd_close(&conn->wake_fd);
@@ -468,10 +471,11 @@ struct p9_conn *p9_conn_start(struct p9_server *server, int fd, uint32_t number)
     conn->fids = p9_fids_new(&server->n_fids, drop_locks, conn);
     conn->parked = parked_queue_new(server->parked, p9_conn_wake, conn, NULL);
     conn->staging = g_malloc(CONN_STAGING);
-    conn->clients = g_ptr_array_new_with_free_func(g_free);
+    p9_lock_owners_init(&conn->owners, number);
     conn->own.conn = conn;
     conn->own.server = server;
     conn->own.fids = conn->fids;
+    conn->own.owners = &conn->owners;
     p9_outbox_init(&conn->outbox, fd);
     pthread_mutex_init(&conn->lock, NULL);
     pthread_cond_init(&conn->idle, NULL);

@@ -21,12 +21,7 @@
 #ifndef P9_SERVER_CONN_H
 #define P9_SERVER_CONN_H
 
-#include "p9/server/request.h"
-
-enum {
-    P9_CONN_MAX_ACTIVE = 128,      /* requests in work or in the pool */
-    P9_CONN_SLACK_BYTES = 1 << 20, /* and two of the largest messages */
-};
+#include "p9/server/service.h"
 
 struct p9_conn;
 
@@ -40,13 +35,5 @@ bool p9_conn_has_ended(const struct p9_conn *conn);
 
 /* End it, and wait for that. */
 void p9_conn_free(struct p9_conn *conn);
-
-/* A request was handled, with this result; releases is what
- * parked_releases() was before. Takes the request. */
-void p9_conn_done(struct p9_request *request, int r, uint64_t releases);
-
-/* A number for the owner of locks that the client calls so; -ENOLCK. */
-int p9_conn_lock_owner(struct p9_conn *conn, const struct p9_string *client,
-                       uint32_t process, uint64_t *ret_owner);
 
 #endif

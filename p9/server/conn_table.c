@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * conn_table - see conn.h and conn_parts.h: requests in work, and their end.
+ * conn_table - see conn_table.h.
  */
+#include "p9/server/conn_table.h"
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "p9/server/conn_parts.h"
+#include "p9/server/dispatch.h"
+#include "p9/server/pool.h"
 
 void p9_conn_wake(void *data)
 {
@@ -99,6 +102,7 @@ struct p9_request *p9_conn_request_new(struct p9_conn *conn, size_t size,
     request->conn = conn;
     request->server = conn->server;
     request->fids = conn->fids;
+    request->owners = &conn->owners;
     request->msize = conn->msize;
     request->size = size;
     request->heap = true;
@@ -306,7 +310,7 @@ void p9_conn_run_pooled(struct p9_request *request)
     if (drop)
         p9_conn_finish(request, -EINTR);
     else
-        p9_request_run(request);
+        p9_dispatch_run(request, p9_conn_done);
 }
 
 struct p9_request *p9_conn_take_ready(struct p9_conn *conn, int *ret_error)
@@ -437,46 +441,4 @@ size_t p9_conn_settle(struct p9_conn *conn)
         atomic_store(&conn->stops, true);
     pthread_mutex_unlock(&conn->lock);
     return kept;
-}
-
-/* ---- owners of locks ----------------------------------------------------- */
-
-static int client_index(struct p9_conn *conn, const struct p9_string *client)
-{
-    guint n = conn->clients->len;
-
-    for (guint i = 0; i < n; i++) {
-        const char *known = g_ptr_array_index(conn->clients, i);
-
-        if (strlen(known) == client->len &&
-            memcmp(known, client->at, client->len) == 0)
-            return (int)i;
-    }
-    if (n >= CONN_MAX_CLIENTS)
-        return -ENOLCK;
-    g_ptr_array_add(conn->clients, g_strndup(client->at, client->len));
-    return (int)n;
-}
-
-void p9_conn_forget_owners(struct p9_conn *conn)
-{
-    pthread_mutex_lock(&conn->lock);
-    g_ptr_array_set_size(conn->clients, 0);
-    pthread_mutex_unlock(&conn->lock);
-}
-
-int p9_conn_lock_owner(struct p9_conn *conn, const struct p9_string *client,
-                       uint32_t process, uint64_t *ret_owner)
-{
-    int index = -EINVAL;
-
-    if (client->len <= 1024 && !memchr(client->at, '\0', client->len)) {
-        pthread_mutex_lock(&conn->lock);
-        index = client_index(conn, client);
-        pthread_mutex_unlock(&conn->lock);
-    }
-    if (index < 0)
-        return index;
-    *ret_owner = (uint64_t)conn->number << 36 | (uint64_t)index << 32 | process;
-    return 0;
 }

@@ -21,7 +21,8 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "p9/server/conn.h"
+#include "p9/server/lock_owners.h"
+#include "p9/server/request.h"
 
 enum { MAX_OWNERS = 256 }; /* that lock through one fid */
 
@@ -38,8 +39,8 @@ static int to_lock(struct p9_request *request, struct file_lock *ret_lock)
                                     .type = types[m->lock.type] };
     if (length > 0 && length <= INT64_MAX - m->lock.start)
         ret_lock->end = m->lock.start + length - 1;
-    return p9_conn_lock_owner(request->conn, &m->lock.client_id,
-                              m->lock.proc_id, &ret_lock->owner);
+    return p9_lock_owners_find(request->owners, &m->lock.client_id,
+                               m->lock.proc_id, &ret_lock->owner);
 }
 
 static bool is_whole(const struct file_lock *lock)

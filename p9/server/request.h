@@ -17,10 +17,11 @@
 #include <limits.h>
 
 #include "p9/server/fids.h"
-#include "p9/server/server.h"
+#include "p9/server/service.h"
 #include "p9/wire/message.h"
 
 struct p9_conn;
+struct p9_lock_owners;
 
 /* Room for every reply but those that carry data. */
 enum { P9_SMALL_REPLY = 8192 };
@@ -31,6 +32,7 @@ struct p9_request {
     struct p9_conn *conn;
     struct p9_server *server;
     struct p9_fids *fids;
+    struct p9_lock_owners *owners;
     uint32_t msize;
     uint64_t serial; /* no other request has it */
     const struct p9_op *op;
@@ -69,14 +71,8 @@ struct p9_op {
     unsigned flags;
 };
 
-/* NULL: it is no request, or one that the connection does itself. */
-const struct p9_op *p9_op_find(uint8_t type);
-
 /* How many bytes of data the reply may carry. */
 size_t p9_request_reply_size(const struct p9_request *request);
-
-/* Do it and hand the result to the connection, which ends it. */
-void p9_request_run(struct p9_request *request);
 
 /* ---- what handlers share (request.c) ------------------------------------- */
 

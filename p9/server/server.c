@@ -16,7 +16,8 @@
 #include "common/log.h"
 #include "daemon/fd_reserve.h"
 #include "p9/server/conn.h"
-#include "p9/server/conn_parts.h"
+#include "p9/server/conn_table.h"
+#include "p9/server/pool.h"
 
 #define ACCEPT_AGAIN_US 100000 /* when there are no descriptors */
 #define SAY_AGAIN_US    (60 * G_USEC_PER_SEC)

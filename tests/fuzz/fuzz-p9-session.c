@@ -29,6 +29,8 @@
 #include "p9/profile/profile_posix.h"
 #include "p9/profile/profile_windows.h"
 #include "p9/server/conn.h"
+#include "p9/server/request.h"
+#include "p9/server/server.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/fuzz_world.h"
 

@@ -117,7 +117,7 @@ int fuse_op_init(struct fuse_server *server, struct fuse_request *request,
     }
     flags = choose_flags(server, &in);
     /* A client that starts again (a reboot) holds nothing of its past. */
-    fuse_server_reset(server);
+    fuse_core_reset(server);
     atomic_store(&server->export_support, flags & FUSE_EXPORT_SUPPORT);
     atomic_store(&server->kills_priv, !!(flags & FUSE_HANDLE_KILLPRIV_V2));
     atomic_store(&server->dont_mask, flags & FUSE_DONT_MASK);
@@ -132,6 +132,6 @@ int fuse_op_init(struct fuse_server *server, struct fuse_request *request,
 int fuse_op_destroy(struct fuse_server *server, struct fuse_request *request,
                     struct fuse_node *node)
 {
-    fuse_server_reset(server);
+    fuse_core_reset(server);
     return 0;
 }

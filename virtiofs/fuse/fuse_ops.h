@@ -11,35 +11,8 @@
 #ifndef VIRTIOFS_FUSE_FUSE_OPS_H
 #define VIRTIOFS_FUSE_FUSE_OPS_H
 
-#include <stdatomic.h>
-
-#include "daemon/file_locks.h"
-#include "daemon/parked.h"
-#include "virtiofs/fuse/fuse_handles.h"
-#include "virtiofs/fuse/fuse_nodes.h"
+#include "virtiofs/fuse/fuse_core.h"
 #include "virtiofs/fuse/fuse_request.h"
-#include "virtiofs/fuse/fuse_server.h"
-
-struct fuse_server {
-    struct ic *ic;
-    struct fuse_server_config config;
-    struct fuse_nodes *nodes;
-    struct fuse_handles *handles;
-    struct parked *parked;
-    struct file_locks *locks;
-    /* The host's name of a client's file capabilities; "": the host's kernel
-     * knows them as such. */
-    struct xattr_map_name capability;
-    atomic_bool initialized;
-    atomic_bool export_support; /* the client may look up "." and ".." */
-    atomic_bool told_version;   /* that the client is too old */
-
-    /* What was agreed with the client. */
-    atomic_bool dont_mask;    /* its umask is ours to apply */
-    atomic_bool setxattr_ext; /* SETXATTR has all of its struct */
-    atomic_bool security_ctx; /* creating brings labels along */
-    atomic_bool kills_priv;   /* suid bits are ours to clear */
-};
 
 typedef int fuse_handler(struct fuse_server *server,
                          struct fuse_request *request, struct fuse_node *node);
