@@ -237,6 +237,9 @@ static int revive(const struct finder *f, struct step_inode *inode)
 
     if (!inode->home || inode->names || inode->home->flags & STEP_RETIRED)
         return 0;
+    /* A damaged record: it says of that name that something else was there. */
+    if (step_find_binding(r->step, inode->home, inode->home_name))
+        return 0;
     rc = can_attach(f, inode);
     if (rc == 0 && r->forced && restore_is_folder(inode) &&
         !(inode->flags & STEP_META)) {
