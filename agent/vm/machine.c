@@ -12,8 +12,10 @@
  * The order of ends: QEMU first, then its network, then the daemons, which
  * close their logs.
  */
-#include "agent/vm/machine_parts.h"
+#include "agent/vm/machine.h"
 
+#include "agent/vm/machine_boot.h"
+#include "agent/vm/machine_guest.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -25,43 +27,6 @@
 enum { BLAME_MS = 2000 };
 
 /* ---- ends ---------------------------------------------------------------- */
-
-void machine_clear_timers(struct machine *machine)
-{
-    g_clear_handle_id(&machine->boot_timer, g_source_remove);
-    g_clear_handle_id(&machine->watchdog, g_source_remove);
-    g_clear_handle_id(&machine->blame_timer, g_source_remove);
-    g_clear_handle_id(&machine->restart_source, g_source_remove);
-}
-
-void machine_fail(struct machine *machine, const GError *error)
-{
-    if (machine->stage == FAILED || machine->stage == STOPPING)
-        return;
-    machine->stage = FAILED;
-    machine_clear_timers(machine);
-    log_warn(LOG_SESSION, "%s", error->message);
-    machine->callbacks->failed(error, machine->opaque);
-}
-
-void machine_fail_with(struct machine *machine, enum error_code code,
-                       const char *text)
-{
-    g_autoptr(GError) error = g_error_new_literal(STEPBACK_ERROR, code, text);
-
-    machine_fail(machine, error);
-}
-
-void machine_warn(struct machine *machine, const char *code, const char *text)
-{
-    g_autofree char *valid = g_utf8_make_valid(text, -1); /* it names folders */
-
-    log_warn(LOG_SESSION, "%s", valid);
-    machine->callbacks->event(
-        "event.warning",
-        json_pack("{s:s, s:s*}", "message", valid, "code", code),
-        machine->opaque);
-}
 
 static gboolean tell_stopped(gpointer data)
 {
@@ -274,7 +239,7 @@ static const struct backends_callbacks backends_callbacks = {
     .ended = on_backend_ended,
 };
 
-gboolean machine_start_backends(struct machine *machine, GError **error)
+static gboolean start_backends(struct machine *machine, GError **error)
 {
     machine->stage = BACKEND;
     machine->backends = backends_new(machine->config, machine->launch,
@@ -297,9 +262,10 @@ struct machine *machine_new(const struct session_config *config,
     machine->log_level = g_strdup(log_level);
     machine->callbacks = callbacks;
     machine->opaque = opaque;
+    machine->start_backends = start_backends;
     machine->times.started = g_get_monotonic_time();
     machine->launch = launch_new(config, error);
-    if (!machine->launch || !machine_start_backends(machine, error)) {
+    if (!machine->launch || !start_backends(machine, error)) {
         machine_free(machine);
         return NULL;
     }

@@ -9,7 +9,7 @@
  * end with their front-end, are ended first. Each start has the whole boot
  * timeout.
  */
-#include "agent/vm/machine_parts.h"
+#include "agent/vm/machine_boot.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -85,7 +85,7 @@ static gboolean restart(gpointer data)
     g_clear_pointer(&machine->network, network_free);
     g_clear_pointer(&machine->backends, backends_free);
     machine_boot_begin(machine);
-    if (!machine_start_backends(machine, &error))
+    if (!machine->start_backends(machine, &error))
         machine_fail(machine, error);
     return G_SOURCE_REMOVE;
 }

@@ -3,7 +3,7 @@
  * machine_guest - see machine_parts.h: what the guest says, and the folders
  * that it mounts.
  */
-#include "agent/vm/machine_parts.h"
+#include "agent/vm/machine_guest.h"
 
 #include <string.h>
 

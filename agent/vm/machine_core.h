@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * machine_parts - what the files of machine.h share; for them alone.
+ * machine_core - a machine, for the files of machine.h alone.
  */
-#ifndef AGENT_VM_MACHINE_PARTS_H
-#define AGENT_VM_MACHINE_PARTS_H
-
-#include "agent/vm/machine.h"
+#ifndef AGENT_VM_MACHINE_CORE_H
+#define AGENT_VM_MACHINE_CORE_H
 
 #include "agent/vm/backends.h"
 #include "agent/vm/launch.h"
+#include "agent/vm/machine_events.h"
 #include "agent/vm/network.h"
+#include "agent/vm/session_config.h"
 #include "agent/vm/vm.h"
 #include "common/errors.h"
 
@@ -31,6 +31,8 @@ struct machine {
     void *opaque;
 
     struct launch *launch;
+    /* Of machine.c. */
+    gboolean (*start_backends)(struct machine *machine, GError **error);
     enum accel accel;
     bool started_again; /* with TCG */
 
@@ -58,23 +60,5 @@ void machine_fail_with(struct machine *machine, enum error_code code,
 void machine_warn(struct machine *machine, const char *code, const char *text);
 
 void machine_clear_timers(struct machine *machine);
-
-gboolean machine_start_backends(struct machine *machine, GError **error);
-
-/* The boot timeout begins. */
-void machine_boot_begin(struct machine *machine);
-/* QEMU runs: see to it that a guest that hangs is started again. */
-void machine_boot_watch(struct machine *machine);
-/* QEMU has ended before the guest was up. True: the guest is started again. */
-bool machine_boot_ended(struct machine *machine);
-/* While RESTARTING: QEMU or a daemon has ended. */
-void machine_boot_continue(struct machine *machine);
-
-/* What the guest says, for a machine as opaque. */
-extern const struct guest_channel_callbacks machine_guest_callbacks;
-
-/* A lost folder's port has a new connection; or, with an error, has none. */
-void machine_folder_reconnected(struct machine *machine, unsigned index,
-                                const char *error);
 
 #endif
