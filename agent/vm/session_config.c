@@ -273,9 +273,7 @@ struct session_config *session_config_read(json_t *payload, GError **error)
         parse_object(payload, "safeguard", session_config_check_rules,
                      &config->rules, error) &&
         session_directory_parse_all(payload, config->directories,
-                                    &config->n_directories, error) &&
-        session_directory_check_apart(config->directories,
-                                      config->n_directories, error))
+                                    &config->n_directories, error))
         return config;
     session_config_free(config);
     return NULL;
