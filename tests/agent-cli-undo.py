@@ -37,6 +37,15 @@ def no_history(place):
         status, _, err = call(place, *words, "-C", place.share)
         equal(status, 2)
         contains(err, "write -- before a number below 0")
+    for verb in ("undo", "preview"):
+        for word in ("0", "x", "1x", ""):
+            status, _, err = call(place, verb, "--step=" + word, "-C",
+                                  place.share)
+            equal((status, word), (2, word))
+            contains(err, "--step: '%s' is not a step number" % word)
+        status, _, err = call(place, verb, "0", "-C", place.share)
+        equal(status, 2)
+        contains(err, "'0' is not a step count; 'stepback %s 2' takes" % verb)
     equal(os.path.exists(place.root + "/.stepback"), False)
 
 

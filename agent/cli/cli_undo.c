@@ -258,9 +258,9 @@ static guint64 parse_steps(const char *command, int argc, char **argv)
                              argv[1], 10, 1, CLI_MAX_STEPS, &steps, NULL))
         return steps;
     else
-        cli_options_wrong("%s: '%s' is no number of steps, which are counted "
-                          "from the newest",
-                          command, argv[1]);
+        cli_options_wrong("%s: '%s' is not a step count; '" CLI_PROGRAM
+                          " %s 2' takes the two newest",
+                          command, argv[1], command);
     return 0;
 }
 
@@ -268,15 +268,16 @@ static guint64 parse_steps(const char *command, int argc, char **argv)
 struct undo_options {
     struct cli_place place;
     gboolean force, json, ambient;
-    gint64 step;
+    char *step_word; /* as given: owned, or NULL */
+    gint64 step;     /* set by make_request(); 0: not given */
 };
 
 #define UNDO_OPTIONS(options)                                                  \
     { "step",                                                                  \
       0,                                                                       \
       0,                                                                       \
-      G_OPTION_ARG_INT64,                                                      \
-      &(options)->step,                                                        \
+      G_OPTION_ARG_STRING,                                                     \
+      &(options)->step_word,                                                   \
       "in place of N: this step, and all that are newer",                      \
       "ID" },                                                                  \
     {                                                                          \
@@ -284,14 +285,33 @@ struct undo_options {
             "count steps of changes outside commands, too", NULL               \
     }
 
+/* False and a message if --step was given and names no step. */
+static bool parse_step(const char *name, struct undo_options *options)
+{
+    gint64 step;
+
+    if (!options->step_word)
+        return true;
+    if (!g_ascii_string_to_signed(options->step_word, 10, G_MININT64,
+                                  G_MAXINT64, &step, NULL) ||
+        step == 0) {
+        cli_options_wrong("%s: --step: '%s' is not a step number; '" CLI_PROGRAM
+                          " history' lists them",
+                          name, options->step_word);
+        return false;
+    }
+    options->step = step;
+    return true;
+}
+
 /* False and a message if the command line makes no sense. */
 static bool make_request(const char *name, const struct verb *verb,
-                         const struct undo_options *options, int argc,
-                         char **argv, struct request *ret_request)
+                         struct undo_options *options, int argc, char **argv,
+                         struct request *ret_request)
 {
     guint64 steps = parse_steps(name, argc, argv);
 
-    if (steps == 0)
+    if (steps == 0 || !parse_step(name, options))
         return false;
     if (options->step && (argc > 1 || options->ambient)) {
         cli_options_wrong("%s: --step goes without a number of steps and "
@@ -354,6 +374,7 @@ int cli_undo(int argc, char **argv)
         }
     }
     cli_place_clear(&options.place);
+    g_free(options.step_word);
     return exit_code;
 }
 
@@ -380,6 +401,7 @@ int cli_preview(int argc, char **argv)
         exit_code = go(&request);
     }
     cli_place_clear(&options.place);
+    g_free(options.step_word);
     return exit_code;
 }
 
