@@ -388,6 +388,9 @@ def half_way(place):
     equal(status, 1)
     contains(out.decode(), "undone: 2")
     contains(err, "1 of 2 steps undone")
+    contains(err, "undo: stopped at changes from outside:\n")
+    contains(err, "'stepback redo' brings them back")
+    equal("GIT_OPTIONAL_LOCKS" in err, False)
     contains(err, "To go on: stepback undo -C %s 1 --force\n" % place.share)
     status, out, err = call(place, "undo", "--json", "-C", place.share)
     equal((status, err), (1, ""))
@@ -419,6 +422,25 @@ def edits_beside_the_step(place):
     equal((status, err), (0, ""))
     equal(json.loads(out)["barriers"], [])
     equal(open(place.share + "/.git/index").read(), "from outside")
+
+
+@test
+def a_look_by_git_in_the_way(place):
+    """undo that a new .git/index stops says how git leaves it alone"""
+    os.mkdir(place.share + "/.git")
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > .git/index")
+    finally:
+        daemon.end()
+    with open(place.share + "/.git/index", "w") as file:
+        file.write("from outside")
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "changed from outside: .git/index (while no file server ran)")
+    contains(err, "GIT_OPTIONAL_LOCKS=0")
+    equal(call(place, "undo", "--force", "-C", place.share)[0], 0)
+    equal(os.listdir(place.share + "/.git"), [])
 
 
 @test
@@ -474,7 +496,7 @@ def step_over_the_limit(place):
     for command in ("undo", "redo"):
         status, out, err = call(place, command, "-C", place.share)
         equal((status, out), (1, b""))
-        contains(err, "what the log %s/.stepback/share says" % place.root)
+        contains(err, "looked in the undo log %s/.stepback/share; " % place.root)
 
 
 @test

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_discard.h"
@@ -150,6 +151,36 @@ static void print_part(const struct request *r, gint64 done)
                 done, r->extent.steps, r->verb->done);
 }
 
+static bool is_git_index(json_t *path)
+{
+    g_autofree char *name = json_bytes_get_path(path);
+
+    return name && (strcmp(name, ".git/index") == 0 ||
+                    g_str_has_suffix(name, "/.git/index"));
+}
+
+/* Are git indexes all that other processes have changed? */
+static bool only_git_index(json_t *data)
+{
+    json_t *barriers = json_object_get(data, "barriers"), *barrier, *path;
+    size_t i, j;
+
+    json_array_foreach(barriers, i, barrier)
+    {
+        json_t *paths = json_object_get(barrier, "paths");
+
+        if (json_array_size(paths) == 0 ||
+            json_integer_value(json_object_get(barrier, "more")) > 0)
+            return false;
+        json_array_foreach(paths, j, path)
+        {
+            if (!is_git_index(path))
+                return false;
+        }
+    }
+    return json_array_size(barriers) > 0;
+}
+
 /* Nothing but somebody else's edits is in the way: say which, and what to do.
  */
 static int refused(const struct request *r, json_t *data)
@@ -161,9 +192,7 @@ static int refused(const struct request *r, json_t *data)
     fflush(stdout);
     if (done > 0)
         print_part(r, done);
-    fprintf(stderr,
-            CLI_PROGRAM ": changed from outside since, so that %s stops here:"
-                        "\n",
+    fprintf(stderr, CLI_PROGRAM ": %s: stopped at changes from outside:\n",
             r->verb->name);
     json_array_foreach(json_object_get(data, "barriers"), i, barrier)
     {
@@ -172,9 +201,15 @@ static int refused(const struct request *r, json_t *data)
         fprintf(stderr, "%s\n", line);
     }
     fprintf(stderr,
-            "To %s it all the same, and lose these changes where they are in "
-            "the way, add --force.\n",
-            r->verb->name);
+            "To %s anyway, add --force; where these changes are in the way, "
+            "%s.\n",
+            r->verb->name,
+            r->verb == &verb_redo ? "they are lost"
+                                  : "'" CLI_PROGRAM " redo' brings them back");
+    if (only_git_index(data))
+        fputs("git writes .git/index even when it only looks (git status); "
+              "with GIT_OPTIONAL_LOCKS=0 in its environment it does not.\n",
+              stderr);
     if (done > 0)
         print_way_on(r, done, true);
     return CLI_FAILED;
