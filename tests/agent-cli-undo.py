@@ -602,6 +602,27 @@ def recovery_is_told(place):
     equal(os.listdir(place.share), [])
 
 
+@test
+def recovery_is_complete(place):
+    """a recovery that put all back does not say that something is missing"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.ask("step.open", step_id=2, type="command", command="x")
+        with open(daemon.seen + "/one", "w") as one:
+            one.write("2")
+    finally:
+        daemon.end(signal.SIGKILL)
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal(status, 0)
+    equal("not all of it" in err, False)
+    if os.path.exists(place.root + "/.stepback/share/damaged"):
+        contains(err, "step 2: taken back; content that another process may "
+                 "have written there is in ")
+    with open(place.share + "/one") as one:
+        equal(one.read(), "1\n")
+
+
 def interrupted(place):
     """A folder with one step, and one that a kill interrupted."""
     daemon = Daemon(place)
