@@ -191,6 +191,9 @@ def diff_refused(place):
     equal(call(place, "diff", "-C", place.share)[0], 1)
     daemon = Daemon(place)
     try:
+        status, out, err = call(place, "diff", "-C", place.share)
+        equal((status, out), (1, b""))
+        contains(err, "the history is empty")
         daemon.step(1, "head -c 3000000 /dev/zero > big; echo a > text")
     finally:
         daemon.end()

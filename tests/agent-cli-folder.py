@@ -351,6 +351,14 @@ def log_above(place):
     status, out, err = call(place, "undo", "--discard", "-C", below)
     equal((status, out), (1, b""))
     contains(err, "A folder above it has a log: " + place.share)
+    # A file is no folder below it.
+    with open(below + "/file", "w"):
+        pass
+    for done in (call(place, "history", "-C", below + "/file"),
+                 run(place, "-C", below + "/file", "--", "true")):
+        equal(done[0] != 0, True)
+        contains(done[2], "not a folder")
+    os.unlink(below + "/file")
     # An undo log that was named, or a folder's own, is the one.
     status, out, err = call(place, "history", "-C", below, "--undo-dir",
                             place.root + "/none")

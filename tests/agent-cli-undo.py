@@ -37,6 +37,15 @@ def no_history(place):
         status, _, err = call(place, *words, "-C", place.share)
         equal(status, 2)
         contains(err, "write -- before a number below 0")
+    for verb in ("undo", "preview"):
+        for word in ("0", "x", "1x", ""):
+            status, _, err = call(place, verb, "--step=" + word, "-C",
+                                  place.share)
+            equal((status, word), (2, word))
+            contains(err, "--step: '%s' is not a step number" % word)
+        status, _, err = call(place, verb, "0", "-C", place.share)
+        equal(status, 2)
+        contains(err, "'0' is not a step count; 'stepback %s 2' takes" % verb)
     equal(os.path.exists(place.root + "/.stepback"), False)
 
 
@@ -379,6 +388,9 @@ def half_way(place):
     equal(status, 1)
     contains(out.decode(), "undone: 2")
     contains(err, "1 of 2 steps undone")
+    contains(err, "undo: stopped at changes from outside:\n")
+    contains(err, "'stepback redo' brings them back")
+    equal("GIT_OPTIONAL_LOCKS" in err, False)
     contains(err, "To go on: stepback undo -C %s 1 --force\n" % place.share)
     status, out, err = call(place, "undo", "--json", "-C", place.share)
     equal((status, err), (1, ""))
@@ -410,6 +422,25 @@ def edits_beside_the_step(place):
     equal((status, err), (0, ""))
     equal(json.loads(out)["barriers"], [])
     equal(open(place.share + "/.git/index").read(), "from outside")
+
+
+@test
+def a_look_by_git_in_the_way(place):
+    """undo that a new .git/index stops says how git leaves it alone"""
+    os.mkdir(place.share + "/.git")
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > .git/index")
+    finally:
+        daemon.end()
+    with open(place.share + "/.git/index", "w") as file:
+        file.write("from outside")
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "changed from outside: .git/index (while no file server ran)")
+    contains(err, "GIT_OPTIONAL_LOCKS=0")
+    equal(call(place, "undo", "--force", "-C", place.share)[0], 0)
+    equal(os.listdir(place.share + "/.git"), [])
 
 
 @test
@@ -465,7 +496,7 @@ def step_over_the_limit(place):
     for command in ("undo", "redo"):
         status, out, err = call(place, command, "-C", place.share)
         equal((status, out), (1, b""))
-        contains(err, "what the log %s/.stepback/share says" % place.root)
+        contains(err, "looked in the undo log %s/.stepback/share; " % place.root)
 
 
 @test
@@ -569,6 +600,27 @@ def recovery_is_told(place):
     equal((status, out), (1, b""))
     contains(err, "taken back: break it (1 path restored)")
     equal(os.listdir(place.share), [])
+
+
+@test
+def recovery_is_complete(place):
+    """a recovery that put all back does not say that something is missing"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.ask("step.open", step_id=2, type="command", command="x")
+        with open(daemon.seen + "/one", "w") as one:
+            one.write("2")
+    finally:
+        daemon.end(signal.SIGKILL)
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal(status, 0)
+    equal("not all of it" in err, False)
+    if os.path.exists(place.root + "/.stepback/share/damaged"):
+        contains(err, "step 2: taken back; content that another process may "
+                 "have written there is in ")
+    with open(place.share + "/one") as one:
+        equal(one.read(), "1\n")
 
 
 def interrupted(place):

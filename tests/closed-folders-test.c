@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <grp.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -144,17 +143,23 @@ static void check(const struct rig *rig)
     g_assert_null(g_dir_read_name(list));
 }
 
-/* As an ordinary user: a step, its death, and the next start. */
-static void run(struct rig *rig,
-                void (*change)(struct rig *rig, struct ic_inode *dir))
+static void make_share(const struct rig *rig)
 {
     g_autofree char *dir = g_build_filename(rig->share, "d", NULL);
-    pid_t pid;
-    int status;
 
     OK(mkdir(rig->share, 0750));
     OK(mkdir(dir, 0710));
     host_write(rig, "d/f", "before");
+}
+
+/* As an ordinary user: a step, its death, and the next start. */
+static void die(struct rig *rig,
+                void (*change)(struct rig *rig, struct ic_inode *dir))
+{
+    pid_t pid;
+    int status;
+
+    make_share(rig);
     pid = fork();
     if (pid == 0) {
         struct ic_inode *inode;
@@ -173,6 +178,33 @@ static void run(struct rig *rig,
     ic_close(rig->ic);
 }
 
+/* As an ordinary user: a step, and its undo, which cannot look into what the
+ * step has made and closed, and so keeps nothing of it. */
+static void undo(struct rig *rig,
+                 void (*change)(struct rig *rig, struct ic_inode *dir))
+{
+    struct ic_rollback_result *result = NULL;
+    struct ic_inode *inode;
+    GError *error = NULL;
+
+    make_share(rig);
+    rig->ic = open_share(rig);
+    g_assert_true(ic_step_open(rig->ic, 1, IC_STEP_COMMAND, "x", NULL));
+    inode = look_up(rig, ic_root(rig->ic), "d");
+    change(rig, inode);
+    ic_inode_unref(inode);
+    g_assert_true(ic_step_close(rig->ic, 1, 0, 0, 0, NULL, NULL));
+    ic_rollback_steps(rig->ic, 1, false, &result, &error);
+    g_assert_no_error(error);
+    check(rig);
+    g_assert_cmpuint(result->warnings->len, ==, 1);
+    g_assert_cmpstr(g_ptr_array_index(result->warnings, 0), ==,
+                    "step 1 cannot be redone: the undo log could not keep its "
+                    "changes");
+    ic_rollback_result_free(result);
+    ic_close(rig->ic);
+}
+
 static void become_nobody(const struct rig *rig)
 {
     if (geteuid() != 0)
@@ -183,22 +215,28 @@ static void become_nobody(const struct rig *rig)
     OK(setresuid(NOBODY, NOBODY, NOBODY));
 }
 
+struct test_case {
+    const char *path;
+    void (*run)(struct rig *rig,
+                void (*change)(struct rig *rig, struct ic_inode *dir));
+    void (*change)(struct rig *rig, struct ic_inode *dir);
+};
+
 static void test(gconstpointer data)
 {
-    void (*change)(struct rig *, struct ic_inode *);
+    const struct test_case *it = data;
     struct rig rig = { .base = g_dir_make_tmp("stepback-test-XXXXXX", NULL) };
     char *argv[] = { (char *)"rm", (char *)"-rf", rig.base, NULL };
     pid_t pid;
     int status;
 
-    memcpy(&change, data, sizeof(change));
     rig.share = g_build_filename(rig.base, "share", NULL);
     rig.undo = g_build_filename(rig.base, "undo", NULL);
     pid = fork();
     if (pid == 0) {
         become_nobody(&rig);
         umask(0);
-        run(&rig, change);
+        it->run(&rig, it->change);
         _exit(0);
     }
     g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
@@ -210,22 +248,20 @@ static void test(gconstpointer data)
     g_free(rig.base);
 }
 
-static const struct {
-    const char *path;
-    void (*change)(struct rig *rig, struct ic_inode *dir);
-} cases[] = {
-    { "/closed/remove", remove_then_close },
-    { "/closed/create", create_then_close },
-    { "/closed/root", close_root },
-    { "/closed/move-out", move_out_then_close },
-    { "/closed/attributes", close_noted },
-    { "/closed/attributes-write-only", close_noted_to_reading },
+static const struct test_case cases[] = {
+    { "/closed/remove", die, remove_then_close },
+    { "/closed/create", die, create_then_close },
+    { "/closed/root", die, close_root },
+    { "/closed/move-out", die, move_out_then_close },
+    { "/closed/attributes", die, close_noted },
+    { "/closed/attributes-write-only", die, close_noted_to_reading },
+    { "/closed/undo-without-redo", undo, create_then_close },
 };
 
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
-        g_test_add_data_func(cases[i].path, &cases[i].change, test);
+        g_test_add_data_func(cases[i].path, &cases[i], test);
     return g_test_run();
 }

@@ -73,7 +73,9 @@ def a_failing_daemon_is_told(place):
     failed_start(place, 2007, "the disk is on fire",
                  STEPBACK_LIBEXECDIR=place.root)
     os.unlink(fake)
-    failed_start(place, 2007, "not installed", STEPBACK_LIBEXECDIR=place.root)
+    failed_start(place, 2007,
+                 "stepback-virtiofsd: not in STEPBACK_LIBEXECDIR=" + place.root,
+                 STEPBACK_LIBEXECDIR=place.root)
 
 
 @test

@@ -49,6 +49,20 @@ char *install_paths_find_helper(const char *name)
     return path;
 }
 
+char *install_paths_describe_missing(const char *name)
+{
+    const char *given = g_getenv("STEPBACK_LIBEXECDIR");
+
+    return given ? g_strdup_printf("%s: not in STEPBACK_LIBEXECDIR=%s; let it "
+                                   "name the absolute folder that has the "
+                                   "program, or unset it",
+                                   name, given)
+                 : g_strdup_printf("%s: not installed; run 'make install', or "
+                                   "set STEPBACK_LIBEXECDIR to the folder that "
+                                   "has the program",
+                                   name);
+}
+
 char *install_paths_find_image_builder(void)
 {
     const char *given = g_getenv("STEPBACK_DATADIR");

@@ -14,6 +14,9 @@
  * NULL if it is nowhere. */
 char *install_paths_find_helper(const char *name);
 
+/* Tell why that is nowhere: "NAME: not ...; REMEDY". A new string. */
+char *install_paths_describe_missing(const char *name);
+
 /* The path of the script that builds guest images. A new string, or NULL. */
 char *install_paths_find_image_builder(void);
 

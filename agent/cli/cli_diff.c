@@ -63,7 +63,7 @@ static gint64 newest_step(const struct cli_place *place, GError **error)
 
     if (answer && id == 0)
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
-                            "there is no step");
+                            "the history is empty");
     json_decref(answer);
     return id;
 }

@@ -296,9 +296,8 @@ static char *name_log(const char *dir)
     if (above)
         return g_strdup_printf("A folder above it has a log: %s", above);
     return log_above_is_at(dir)
-               ? g_strdup_printf("That is what the log %s says; one "
-                                 "that is elsewhere is named with "
-                                 "--undo-dir.",
+               ? g_strdup_printf("looked in the undo log %s; if the log is "
+                                 "elsewhere, use --undo-dir",
                                  log)
                : NULL;
 }
@@ -312,8 +311,8 @@ static char *remedy(const struct cli_place *place, const GError *error)
     case ERROR_UNDO_VERSION_MISMATCH:
         return g_strdup_printf("To forget it: %s --discard", undo);
     case ERROR_STEP_UNPROTECTED:
-        return g_strdup_printf("The only way out is to forget all steps; the "
-                               "folder stays as it is: %s --discard",
+        return g_strdup_printf("To forget all steps (the folder stays as it "
+                               "is): %s --discard",
                                undo);
     case ERROR_PREIMAGE_MISSING:
     case ERROR_PREIMAGE_CORRUPT:

@@ -265,7 +265,7 @@ static void append_who(GString *line, json_t *barrier)
     else if (pid > 0)
         g_string_append_printf(line, " (by process %" G_GINT64_FORMAT ")", pid);
     else if (json_is_false(json_object_get(barrier, "watched")))
-        g_string_append(line, " (while nobody watched)");
+        g_string_append(line, " (while no file server ran)");
 }
 
 char *cli_summary_barrier(json_t *barrier)

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_discard.h"
@@ -150,6 +151,36 @@ static void print_part(const struct request *r, gint64 done)
                 done, r->extent.steps, r->verb->done);
 }
 
+static bool is_git_index(json_t *path)
+{
+    g_autofree char *name = json_bytes_get_path(path);
+
+    return name && (strcmp(name, ".git/index") == 0 ||
+                    g_str_has_suffix(name, "/.git/index"));
+}
+
+/* Are git indexes all that other processes have changed? */
+static bool only_git_index(json_t *data)
+{
+    json_t *barriers = json_object_get(data, "barriers"), *barrier, *path;
+    size_t i, j;
+
+    json_array_foreach(barriers, i, barrier)
+    {
+        json_t *paths = json_object_get(barrier, "paths");
+
+        if (json_array_size(paths) == 0 ||
+            json_integer_value(json_object_get(barrier, "more")) > 0)
+            return false;
+        json_array_foreach(paths, j, path)
+        {
+            if (!is_git_index(path))
+                return false;
+        }
+    }
+    return json_array_size(barriers) > 0;
+}
+
 /* Nothing but somebody else's edits is in the way: say which, and what to do.
  */
 static int refused(const struct request *r, json_t *data)
@@ -161,9 +192,7 @@ static int refused(const struct request *r, json_t *data)
     fflush(stdout);
     if (done > 0)
         print_part(r, done);
-    fprintf(stderr,
-            CLI_PROGRAM ": changed from outside since, so that %s stops here:"
-                        "\n",
+    fprintf(stderr, CLI_PROGRAM ": %s: stopped at changes from outside:\n",
             r->verb->name);
     json_array_foreach(json_object_get(data, "barriers"), i, barrier)
     {
@@ -172,9 +201,15 @@ static int refused(const struct request *r, json_t *data)
         fprintf(stderr, "%s\n", line);
     }
     fprintf(stderr,
-            "To %s it all the same, and lose these changes where they are in "
-            "the way, add --force.\n",
-            r->verb->name);
+            "To %s anyway, add --force; where these changes are in the way, "
+            "%s.\n",
+            r->verb->name,
+            r->verb == &verb_redo ? "they are lost"
+                                  : "'" CLI_PROGRAM " redo' brings them back");
+    if (only_git_index(data))
+        fputs("git writes .git/index even when it only looks (git status); "
+              "with GIT_OPTIONAL_LOCKS=0 in its environment it does not.\n",
+              stderr);
     if (done > 0)
         print_way_on(r, done, true);
     return CLI_FAILED;
@@ -258,9 +293,9 @@ static guint64 parse_steps(const char *command, int argc, char **argv)
                              argv[1], 10, 1, CLI_MAX_STEPS, &steps, NULL))
         return steps;
     else
-        cli_options_wrong("%s: '%s' is no number of steps, which are counted "
-                          "from the newest",
-                          command, argv[1]);
+        cli_options_wrong("%s: '%s' is not a step count; '" CLI_PROGRAM
+                          " %s 2' takes the two newest",
+                          command, argv[1], command);
     return 0;
 }
 
@@ -268,15 +303,16 @@ static guint64 parse_steps(const char *command, int argc, char **argv)
 struct undo_options {
     struct cli_place place;
     gboolean force, json, ambient;
-    gint64 step;
+    char *step_word; /* as given: owned, or NULL */
+    gint64 step;     /* set by make_request(); 0: not given */
 };
 
 #define UNDO_OPTIONS(options)                                                  \
     { "step",                                                                  \
       0,                                                                       \
       0,                                                                       \
-      G_OPTION_ARG_INT64,                                                      \
-      &(options)->step,                                                        \
+      G_OPTION_ARG_STRING,                                                     \
+      &(options)->step_word,                                                   \
       "in place of N: this step, and all that are newer",                      \
       "ID" },                                                                  \
     {                                                                          \
@@ -284,14 +320,33 @@ struct undo_options {
             "count steps of changes outside commands, too", NULL               \
     }
 
+/* False and a message if --step was given and names no step. */
+static bool parse_step(const char *name, struct undo_options *options)
+{
+    gint64 step;
+
+    if (!options->step_word)
+        return true;
+    if (!g_ascii_string_to_signed(options->step_word, 10, G_MININT64,
+                                  G_MAXINT64, &step, NULL) ||
+        step == 0) {
+        cli_options_wrong("%s: --step: '%s' is not a step number; '" CLI_PROGRAM
+                          " history' lists them",
+                          name, options->step_word);
+        return false;
+    }
+    options->step = step;
+    return true;
+}
+
 /* False and a message if the command line makes no sense. */
 static bool make_request(const char *name, const struct verb *verb,
-                         const struct undo_options *options, int argc,
-                         char **argv, struct request *ret_request)
+                         struct undo_options *options, int argc, char **argv,
+                         struct request *ret_request)
 {
     guint64 steps = parse_steps(name, argc, argv);
 
-    if (steps == 0)
+    if (steps == 0 || !parse_step(name, options))
         return false;
     if (options->step && (argc > 1 || options->ambient)) {
         cli_options_wrong("%s: --step goes without a number of steps and "
@@ -354,6 +409,7 @@ int cli_undo(int argc, char **argv)
         }
     }
     cli_place_clear(&options.place);
+    g_free(options.step_word);
     return exit_code;
 }
 
@@ -380,6 +436,7 @@ int cli_preview(int argc, char **argv)
         exit_code = go(&request);
     }
     cli_place_clear(&options.place);
+    g_free(options.step_word);
     return exit_code;
 }
 

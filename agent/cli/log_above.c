@@ -49,7 +49,7 @@ char *log_above_find(const char *dir, enum log_owner *ret_owner)
     struct stat from, st;
 
     *ret_owner = LOG_NONE;
-    if (!at || stat(at, &from) < 0)
+    if (!at || stat(at, &from) < 0 || !S_ISDIR(from.st_mode))
         return NULL;
     while (strcmp(at, "/") != 0) {
         char *parent = g_path_get_dirname(at);

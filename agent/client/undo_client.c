@@ -168,8 +168,9 @@ static gboolean check_log(const char *dir, const char *undo_dir, GError **error)
     }
     g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
                 "there is no undo log for %s (%s does not exist): nothing "
-                "was run here yet with 'stepback run'; or name the folder "
-                "with -C, the log with --undo-dir",
+                "was run here yet with 'stepback run', or the folder had "
+                "another name then; name the folder with -C, the log with "
+                "--undo-dir",
                 dir, undo_dir);
     return FALSE;
 }

@@ -14,6 +14,7 @@
 
 #include "agent/base/child.h"
 #include "agent/base/child_log.h"
+#include "agent/base/install_paths.h"
 #include "common/errors.h"
 #include "common/log.h"
 
@@ -218,15 +219,16 @@ static char **build_argv(const struct backend_config *config)
 static struct child *spawn(struct backend *backend,
                            const struct backend_config *config, GError **error)
 {
+    g_autofree char *missing = NULL;
     g_autoptr(GError) cause = NULL;
     g_auto(GStrv) argv = NULL;
     struct child *child;
 
     if (!config->program) {
+        missing = install_paths_describe_missing(
+            backend_kind_program(config->kind));
         g_set_error(error, STEPBACK_ERROR, ERROR_BACKEND_FAILED,
-                    "the file system daemon %s is not installed; "
-                    "STEPBACK_LIBEXECDIR can name the folder it is in",
-                    backend_kind_program(config->kind));
+                    "file system daemon %s", missing);
         return NULL;
     }
     argv = build_argv(config);

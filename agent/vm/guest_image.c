@@ -83,15 +83,15 @@ static gboolean read_append(struct guest_image *image, const char *dir,
 
 static void set_no_image(const char *name, const char *dir, GError **error)
 {
-    const char *how = "; build it with: stepback image build";
+    const char *how = "build it with: stepback image build";
 
     if (strcmp(name, "debian") == 0)
-        how = "; build it with: stepback image build --flavour=debian";
+        how = "build it with: stepback image build --flavour=debian";
     else if (strcmp(name, GUEST_IMAGE_DEFAULT) != 0)
-        how = ": there are minimal and debian, and what was built there with: "
-              "stepback image build --output=DIR";
+        how = "use minimal, debian, or an image built with: stepback image "
+              "build --output=DIR";
     g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                "there is no guest image '%s' in %s%s", name, dir, how);
+                "guest image '%s': not found in %s; %s", name, dir, how);
 }
 
 static gboolean read_image(struct guest_image *image, const char *name,

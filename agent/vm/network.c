@@ -10,6 +10,7 @@
 
 #include "agent/base/child.h"
 #include "agent/base/child_log.h"
+#include "agent/base/install_paths.h"
 #include "agent/base/name_server.h"
 #include "common/errors.h"
 #include "common/fd.h"
@@ -201,6 +202,7 @@ static struct child *spawn(struct network *network, const char *program,
                            const char *log_level, int stream, int control,
                            GError **error)
 {
+    g_autofree char *missing = NULL;
     g_autofree char *stream_fd = g_strdup_printf("--stream-fd=%d", stream);
     g_autofree char *control_fd = g_strdup_printf("--control-fd=%d", control);
     g_autofree char *level = g_strdup_printf("--log-level=%s", log_level);
@@ -210,11 +212,9 @@ static struct child *spawn(struct network *network, const char *program,
     if (program)
         return child_spawn(argv, fds, G_N_ELEMENTS(fds), &child_callbacks,
                            network, error);
-    g_set_error_literal(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                        "the guest's network needs " NETWORK_PROGRAM
-                        ", which is not "
-                        "installed; STEPBACK_LIBEXECDIR can name the folder it "
-                        "is in");
+    missing = install_paths_describe_missing(NETWORK_PROGRAM);
+    g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                "the guest's network: %s", missing);
     return NULL;
 }
 

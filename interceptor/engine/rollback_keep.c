@@ -170,7 +170,16 @@ bool rollback_has_rest(struct step *step, int blobs)
     return sys_dir_each(blobs, ".", is_left, &left) != 0;
 }
 
-int rollback_keep_rest(struct ic *ic, const struct step *step,
+/* Is all that the step had changed what it was? */
+static bool is_complete(struct step *step, const struct restore *restore)
+{
+    GPtrArray *orphans = restore ? restore_orphans(restore) : NULL;
+
+    return restore && !step->damaged && !has_lost(step) &&
+           !restore_has_lost(restore) && (!orphans || orphans->len == 0);
+}
+
+int rollback_keep_rest(struct ic *ic, struct step *step,
                        const struct restore *restore,
                        struct ic_rollback_result *result)
 {
@@ -180,12 +189,14 @@ int rollback_keep_rest(struct ic *ic, const struct step *step,
 
     if (rc < 0)
         return rc;
-    events_warn(ic->events,
-                "step %" G_GINT64_FORMAT
-                ": not all of it could be put back, or another process had "
-                "changed what it made; what the undo log has of that is in "
-                "%s/damaged/%s",
-                step->id, ic->undo_dir, name.text);
+    events_warn(ic->events, "step %" G_GINT64_FORMAT ": %s is in %s/damaged/%s",
+                step->id,
+                is_complete(step, restore)
+                    ? "taken back; content that another process may have "
+                      "written there"
+                    : "not all of it could be put back; what the undo log has "
+                      "of that",
+                ic->undo_dir, name.text);
     for (guint i = 0; result && orphans && i < orphans->len; i++)
         outside_warn(result,
                      g_strdup_printf("step %" G_GINT64_FORMAT

@@ -41,7 +41,7 @@ bool rollback_has_rest(struct step *step, int blobs);
 /* Put the step's folder aside: removing it would destroy the only copy of
  * something. restore: NULL if an earlier process restored it; result (may be
  * NULL): for warnings. 0 or -errno. */
-int rollback_keep_rest(struct ic *ic, const struct step *step,
+int rollback_keep_rest(struct ic *ic, struct step *step,
                        const struct restore *restore,
                        struct ic_rollback_result *result);
 

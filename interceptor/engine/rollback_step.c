@@ -197,6 +197,23 @@ static gboolean run_without_redo(struct ic *ic, struct step *step, int dir,
            restore_run(restore, NULL);
 }
 
+/* Warn if no redo was kept. Losses have a warning of their own. */
+static void warn_no_redo(struct ic *ic, const struct step *step,
+                         const struct restore *restore,
+                         struct ic_rollback_result *result)
+{
+    size_t count;
+
+    undo_log_redos(ic->log, &count);
+    if (count > 0 || !step->end || restore_has_lost(restore))
+        return;
+    g_ptr_array_add(result->warnings,
+                    g_strdup_printf("step %" G_GINT64_FORMAT
+                                    " cannot be redone: the undo log could not "
+                                    "keep its changes",
+                                    step->id));
+}
+
 static gboolean finish(struct ic *ic, int dir, struct step *step,
                        unsigned flags, const struct rollback_keep *keeping,
                        struct restore *restore, struct redo_target *target,
@@ -214,6 +231,8 @@ static gboolean finish(struct ic *ic, int dir, struct step *step,
     if (rc == 0 && (step->end || step->damaged))
         redo_keep(ic, target, restore, keeping->precious);
     redo_close(target);
+    if (rc == 0 && result && !whole)
+        warn_no_redo(ic, step, restore, result);
     return rc == 0 || fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
 }
 

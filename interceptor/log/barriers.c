@@ -253,7 +253,7 @@ static void describe_who(GString *text, const struct ic_barrier *barrier)
     else if (barrier->pid)
         g_string_append_printf(text, ", by process %d", (int)barrier->pid);
     else if (!barrier->watched)
-        g_string_append(text, ", while nobody watched");
+        g_string_append(text, ", while no file server ran");
 }
 
 char *barrier_describe(const struct ic_barrier *barrier)

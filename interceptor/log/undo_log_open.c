@@ -324,7 +324,8 @@ static int open_dir(const char *path, GError **error)
     if (rc < 0)
         fail(error, ERROR_INVALID_DIRECTORY, path, rc,
              rc == -EACCES ? "cannot open the undo log's folder, which is for "
-                             "the user who made it"
+                             "the user who made it (run as that user, or "
+                             "name another log with --undo-dir)"
                            : "cannot open the undo log's folder");
     return rc;
 }
