@@ -312,6 +312,16 @@ static int set_size(struct ic_inode *inode, int fd,
     return rc;
 }
 
+static int set_owner(struct ic_inode *inode, const struct ic_setattr *attr)
+{
+    int rc = sys_chown_fd(inode->fd,
+                          attr->valid & IC_SET_UID ? attr->uid : (uid_t)-1,
+                          attr->valid & IC_SET_GID ? attr->gid : (gid_t)-1);
+
+    /* user_namespaces(7): the server's has no such id to give. */
+    return rc == -EINVAL ? -EPERM : rc;
+}
+
 static int set_times(struct ic_inode *inode, const struct ic_setattr *attr)
 {
     struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
@@ -331,9 +341,7 @@ static int apply(struct ic_inode *inode, int fd, const struct ic_setattr *attr)
     if (attr->valid & IC_SET_SIZE)
         rc = set_size(inode, fd, attr);
     if (rc == 0 && attr->valid & (IC_SET_UID | IC_SET_GID))
-        rc = sys_chown_fd(inode->fd,
-                          attr->valid & IC_SET_UID ? attr->uid : (uid_t)-1,
-                          attr->valid & IC_SET_GID ? attr->gid : (gid_t)-1);
+        rc = set_owner(inode, attr);
     if (rc == 0 && attr->valid & IC_SET_MODE)
         rc = sys_chmod_fd(inode->fd, attr->mode & 07777);
     if (rc == 0 && attr->valid & (IC_SET_ATIME | IC_SET_MTIME))
