@@ -63,11 +63,12 @@ void ic_step_info_free(struct ic_step_info *info);
  * belongs to it. A change that comes while none is open gets an ambient step,
  * with an id below 0, which is closed when there has been no change for a while
  * (ambient_ms), or by this; the next such change opens it again, if no other
- * step and no edit from outside came in between and it is not large. command may be NULL; it is kept for ic_history()
- * and means nothing here. ERROR_INVALID_FIELD if id is not above
- * ic_last_step_id() or the type is IC_STEP_AMBIENT, which nobody opens by name;
- * ERROR_STEP_ACTIVE if a step is open, ERROR_NOTHING_TO_UNDO if there is no
- * undo log (as in all calls about steps), ERROR_IO_ERROR. */
+ * step and no edit from outside came in between and it is not large. command
+ * may be NULL; it is kept for ic_history() and means nothing here.
+ * ERROR_INVALID_FIELD if id is not above ic_last_step_id() or the type is
+ * IC_STEP_AMBIENT, which nobody opens by name; ERROR_STEP_ACTIVE if a step is
+ * open, ERROR_NOTHING_TO_UNDO if there is no undo log (as in all calls about
+ * steps), ERROR_IO_ERROR. */
 gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
                       const char *command, GError **error);
 
@@ -207,6 +208,38 @@ gboolean ic_preview(struct ic *ic, unsigned steps, bool force,
 gboolean ic_preview_to(struct ic *ic, int64_t id, bool force,
                        struct ic_rollback_result **ret_result, GError **error);
 
+struct ic_restore {
+    int64_t step_id;          /* paths become what they were before this step */
+    const char *const *paths; /* relative to the share, any bytes; "." is all */
+    size_t n;                 /* of the paths: 1 or more */
+    bool force;               /* over edits from outside */
+    bool dry;                 /* tell what would change, and change nothing */
+    int64_t new_id;           /* of the new step; 0: the next one */
+};
+
+/* Restore these paths alone, with all that is below them, as an API step of its
+ * own, which can be undone and redone; no other step leaves the history. A file
+ * that is still the same inode is changed in place, and so under its other
+ * names, too (a warning tells). Another is made anew, as a copy; paths that
+ * were links of one inode are links again. Folders above that are missing are
+ * made as they were. Exact as a rollback, but for inode numbers. Safeguards do
+ * not ask.
+ *
+ * ->steps: the new step, or none if nothing differs; with dry the changes that
+ * it would make, under the id 0. *ret_result is set in any case. If it fails,
+ * nothing is changed: ERROR_INVALID_FIELD (no such step; no path),
+ * ERROR_PATH_OUTSIDE_ROOT, ERROR_NOT_FOUND (there was nothing, nor is there
+ * now), ERROR_STEP_ACTIVE, ERROR_STEP_UNPROTECTED or ERROR_PREIMAGE_* (of this
+ * step or a newer one; or what a path was cannot be found out),
+ * ERROR_UNDO_BARRIER (a path was edited from outside since, and no force),
+ * ERROR_TOO_LARGE (the log's limits; more than 1,000 steps are newer),
+ * ERROR_READ_ONLY_DIRECTORY, ERROR_BUSY (a client has just changed a path),
+ * ERROR_IO_ERROR (no room). If what has been changed until then cannot be taken
+ * back, as ic_step_abort(). */
+gboolean ic_restore_paths(struct ic *ic, const struct ic_restore *request,
+                          struct ic_rollback_result **ret_result,
+                          GError **error);
+
 /* How a file was. */
 struct ic_version {
     mode_t mode;   /* with S_IFMT; 0: there was none, or it is not known */
@@ -244,8 +277,8 @@ gboolean ic_diff(struct ic *ic, int64_t id, unsigned first,
  * before them, and the steps are in the history again. Possible until the next
  * change of the folder by a client, also after a restart; not where there was
  * no room for what a redo needs, nor if the disk was nearly full after the
- * rollback, unless what others wrote went along (event.warning). force and *ret_result as in
- * ic_rollback_steps();
+ * rollback, unless what others wrote went along (event.warning). force and
+ * *ret_result as in ic_rollback_steps();
  * ->steps are those that were redone. ERROR_INVALID_FIELD (no step),
  * ERROR_NOTHING_TO_REDO (fewer than steps: nothing is done), else as
  * ic_rollback(); an error in a later one leaves the others redone, and its text

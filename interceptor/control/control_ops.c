@@ -12,6 +12,7 @@
 #include "common/message.h"
 #include "interceptor/control/control_diff.h"
 #include "interceptor/control/control_outside.h"
+#include "interceptor/control/control_restore.h"
 #include "interceptor/control/control_safeguard.h"
 #include "interceptor/engine/engine.h"
 #include "interceptor/engine/safeguard.h"
@@ -254,6 +255,7 @@ static const struct {
     { "redo", NULL, control_outside_redo },
     { "preview", NULL, control_outside_preview },
     { "history", handle_history },
+    { "restore", NULL, control_restore },
     { "diff", control_diff },
     { "configure", handle_configure },
     { "discard", handle_discard },

@@ -98,9 +98,8 @@ static json_t *paths_to_json(GPtrArray *paths)
     return list;
 }
 
-/* Takes the result. */
-static json_t *answer_of(struct ic_rollback_result *result, gboolean ok,
-                         json_t **ret_data)
+json_t *control_outside_answer(struct ic_rollback_result *result, gboolean ok,
+                               json_t **ret_data)
 {
     json_t *answer = json_pack("{s:o, s:o}", "steps",
                                control_outside_reports(result->steps),
@@ -141,8 +140,9 @@ static gboolean get_counts(json_t *payload, enum rollback_counts *ret_counts,
     return FALSE;
 }
 
-static gboolean get_extent(json_t *payload, struct rollback_extent *ret_extent,
-                           GError **error)
+gboolean control_outside_get_extent(json_t *payload,
+                                    struct rollback_extent *ret_extent,
+                                    GError **error)
 {
     gint64 steps = 1, id = 0;
     bool named = json_object_get(payload, "down_to") != NULL;
@@ -176,11 +176,11 @@ static json_t *carry_out(struct ic *ic, go_back *go, json_t *payload,
     struct rollback_extent extent = { 0 };
     gboolean force = FALSE, ok;
 
-    if (!get_extent(payload, &extent, error) ||
+    if (!control_outside_get_extent(payload, &extent, error) ||
         !message_get_optional_bool(payload, "force", &force, error))
         return NULL;
     ok = go(ic, &extent, force, &result, error);
-    return answer_of(result, ok, ret_data);
+    return control_outside_answer(result, ok, ret_data);
 }
 
 json_t *control_outside_rollback(struct ic *ic, json_t *payload,
@@ -220,6 +220,16 @@ static bool add_some(json_t *list, json_t *reports)
     return true;
 }
 
+/* Has a "restore" perhaps changed something? */
+static bool is_restore(json_t *request)
+{
+    json_t *payload = json_object_get(request, "payload");
+
+    return g_strcmp0(json_string_value(json_object_get(request, "type")),
+                     "restore") == 0 &&
+           !json_is_true(json_object_get(payload, "dry_run"));
+}
+
 json_t *control_outside_history_event(json_t *request, json_t *answer)
 {
     const char *type = json_string_value(json_object_get(request, "type"));
@@ -227,7 +237,7 @@ json_t *control_outside_history_event(json_t *request, json_t *answer)
     bool forgets = g_strcmp0(type, "discard") == 0;
 
     if (!forgets && g_strcmp0(type, "rollback") != 0 &&
-        g_strcmp0(type, "redo") != 0)
+        g_strcmp0(type, "redo") != 0 && !is_restore(request))
         return NULL;
     /* One that failed may have done a part. */
     steps = json_object_get(payload ? payload : message_error_data(answer),

@@ -8,7 +8,19 @@
 
 #include <jansson.h>
 
+#include "interceptor/engine/rollback.h"
 #include "interceptor/interceptor.h"
+
+/* How far "rollback" and the like are to go: "steps" and "counts", or
+ * "down_to". */
+gboolean control_outside_get_extent(json_t *payload,
+                                    struct rollback_extent *ret_extent,
+                                    GError **error);
+
+/* The answer of such a request, or, if it is not ok, the error's data and NULL.
+ * Takes the result. */
+json_t *control_outside_answer(struct ic_rollback_result *result, gboolean ok,
+                               json_t **ret_data);
 
 /* A new list of reports, for an answer: beyond 8 MiB they come without
  * "command", "changes" and "affected_paths", and are "truncated". */

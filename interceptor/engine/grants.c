@@ -8,10 +8,13 @@
 #include <string.h>
 
 #include "interceptor/engine/core.h"
+#include "interceptor/engine/restoring.h"
 #include "interceptor/sys/sys.h"
 
 static int refuse_suid(struct ic *ic)
 {
+    if (restoring_is_set())
+        return 0;
     if (!atomic_exchange(&ic->grants.told_suid, true))
         events_warn(ic->events,
                     "%s: a set-user-ID or set-group-ID bit, or a capability, "
@@ -23,6 +26,8 @@ static int refuse_suid(struct ic *ic)
 
 static int refuse_device(struct ic *ic)
 {
+    if (restoring_is_set())
+        return 0;
     if (!atomic_exchange(&ic->grants.told_device, true))
         events_warn(ic->events,
                     "%s: a device node was refused, as it would give rights on "

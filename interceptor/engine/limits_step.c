@@ -12,6 +12,7 @@
 #include "interceptor/engine/ambient.h"
 #include "interceptor/engine/durable.h"
 #include "interceptor/engine/limits.h"
+#include "interceptor/engine/restoring.h"
 
 /* A step's limit is not raised by less. */
 #define LEAST_MORE (INT64_C(16) << 20)
@@ -94,6 +95,8 @@ int limits_unprotect(struct ic *ic, uint64_t ino, int64_t size)
         return 0;
     if (ambient_can_split(ic) || extend(ic))
         return -EXFULL;
+    if (restoring_is_set())
+        return -EFBIG;
     rc = step_record_unprotected(ic->wal.step, bytes);
     if (rc == 0)
         rc = durable_check_now(ic);

@@ -297,6 +297,17 @@ gboolean outside_check_barriers(struct ic *ic, bool redo, unsigned steps,
                   error);
 }
 
+gboolean outside_check_found(struct ic *ic, const GPtrArray *found, bool force,
+                             struct ic_rollback_result *result, GError **error)
+{
+    guint first = result->barriers->len;
+
+    for (guint i = 0; i < found->len; i++)
+        add_copy(ic, result->barriers, g_ptr_array_index(found, i));
+    return decide(result, first, force || ic->outside_policy == IC_OUTSIDE_WARN,
+                  error);
+}
+
 int outside_cross_barriers(struct ic *ic, const struct step *step, int dir)
 {
     g_autoptr(overlap_auto) overlap = overlap_new(step, dir);

@@ -24,6 +24,10 @@ gboolean outside_check_barriers(struct ic *ic, bool redo, unsigned steps,
                                 bool force, struct ic_rollback_result *result,
                                 GError **error);
 
+/* The same of these struct ic_barrier, which were found to be in the way. */
+gboolean outside_check_found(struct ic *ic, const GPtrArray *found, bool force,
+                             struct ic_rollback_result *result, GError **error);
+
 /* A step, whose folder is dir, was taken back in spite of them. 0 or -errno. */
 int outside_cross_barriers(struct ic *ic, const struct step *step, int dir);
 
