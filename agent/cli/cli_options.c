@@ -42,7 +42,8 @@ bool cli_options_parse_with(const char *summary, const char *details,
     g_autofree char *program = g_strdup_printf(CLI_PROGRAM " %s", (*argv)[0]);
     GOptionContext *context = g_option_context_new(summary);
     g_autoptr(GError) error = NULL;
-    bool has_number = has_negative_number(*argv);
+    /* Where paths come after "--", no number does. */
+    bool has_number = has_negative_number(*argv) && !strstr(summary, "-- PATH");
     gboolean ok;
 
     /* The usage line names the program by its prgname. */

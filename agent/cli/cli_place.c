@@ -112,12 +112,11 @@ static struct undo_client *open_client(const struct cli_place *place,
     return undo_client_open(dir, undo_dir, purpose, on_event, error);
 }
 
-json_t *cli_place_ask(const struct cli_place *place, const char *type,
-                      json_t *payload, json_t **ret_data, GError **error)
+static json_t *ask_once(const struct cli_place *place,
+                        enum undo_client_purpose purpose, const char *type,
+                        json_t *payload, json_t **ret_data, GError **error)
 {
-    bool discards = strcmp(type, "discard") == 0;
-    struct undo_client *client = open_client(
-        place, discards ? UNDO_CLIENT_DISCARD : UNDO_CLIENT_LOOK, error);
+    struct undo_client *client = open_client(place, purpose, error);
     json_t *answer;
 
     if (!client) {
@@ -127,6 +126,21 @@ json_t *cli_place_ask(const struct cli_place *place, const char *type,
     answer = undo_client_ask(client, type, payload, ret_data, error);
     undo_client_close(client);
     return answer;
+}
+
+json_t *cli_place_ask(const struct cli_place *place, const char *type,
+                      json_t *payload, json_t **ret_data, GError **error)
+{
+    bool discards = strcmp(type, "discard") == 0;
+
+    return ask_once(place, discards ? UNDO_CLIENT_DISCARD : UNDO_CLIENT_LOOK,
+                    type, payload, ret_data, error);
+}
+
+json_t *cli_place_change(const struct cli_place *place, const char *type,
+                         json_t *payload, json_t **ret_data, GError **error)
+{
+    return ask_once(place, UNDO_CLIENT_CHANGE, type, payload, ret_data, error);
 }
 
 json_t *cli_place_history(const struct cli_place *place, int limit,

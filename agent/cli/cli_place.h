@@ -37,6 +37,11 @@ void cli_place_clear(struct cli_place *place);
 json_t *cli_place_ask(const struct cli_place *place, const char *type,
                       json_t *payload, json_t **ret_data, GError **error);
 
+/* The same for a request that changes the folder; a step that did not end is
+ * taken back before it. */
+json_t *cli_place_change(const struct cli_place *place, const char *type,
+                         json_t *payload, json_t **ret_data, GError **error);
+
 /* "history", which has "open_step", too: the id of a step that is not over, or
  * null; and "unfinished": the report of one that did not end and is still to be
  * seen to, or null. */

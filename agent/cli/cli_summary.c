@@ -294,3 +294,29 @@ char *cli_summary_barrier(json_t *barrier)
     append_who(line, barrier);
     return g_string_free(line, FALSE);
 }
+
+static void append_change(GString *text, json_t *change)
+{
+    g_autofree char *path = json_bytes_get(change, "path", NULL);
+    g_autofree char *from = json_bytes_get(change, "from", NULL);
+    g_autofree char *shown = g_strescape(path ? path : "?", NULL);
+    g_autofree char *shown_from = from ? g_strescape(from, NULL) : NULL;
+
+    g_string_append_printf(text, "    %-8s %s%s%s\n",
+                           json_string_value(json_object_get(change, "change")),
+                           shown, from ? ", from " : "",
+                           from ? shown_from : "");
+}
+
+char *cli_summary_changes(json_t *report)
+{
+    GString *text = g_string_new(NULL);
+    json_t *change;
+    size_t i;
+
+    json_array_foreach(json_object_get(report, "changes"), i, change)
+        append_change(text, change);
+    if (json_is_true(json_object_get(report, "truncated")))
+        g_string_append(text, "    and more\n");
+    return g_string_free(text, FALSE);
+}

@@ -30,6 +30,10 @@ char *cli_summary_barrier(json_t *barrier);
 char *cli_summary_history(json_t *report);
 char *cli_summary_preview(json_t *report);
 
+/* The report's changes, a line each. Names are escaped so that none can do
+ * anything to a terminal. */
+char *cli_summary_changes(json_t *report);
+
 /* A row of the history: time and command are NULL if the step cannot be read.
  */
 struct cli_row {

@@ -13,7 +13,9 @@
 #include "agent/cli/cli_lookup.h"
 #include "agent/cli/cli_newer.h"
 #include "agent/cli/cli_options.h"
+#include "agent/cli/cli_paths.h"
 #include "agent/cli/cli_place.h"
+#include "agent/cli/cli_restore.h"
 #include "agent/cli/cli_summary.h"
 #include "common/errors.h"
 #include "common/json_bytes.h"
@@ -31,28 +33,11 @@ static const struct verb verb_redo = { "redo", "redo", "redone", "passed by",
 static const struct verb verb_preview = { "undo", "preview", "would be undone",
                                           "would be passed by", true };
 
-/* Names are printed so that none can do anything to a terminal. */
-static void print_change(json_t *change)
-{
-    g_autofree char *path = json_bytes_get(change, "path", NULL);
-    g_autofree char *from = json_bytes_get(change, "from", NULL);
-    g_autofree char *shown = g_strescape(path ? path : "?", NULL);
-    g_autofree char *shown_from = from ? g_strescape(from, NULL) : NULL;
-
-    printf("    %-8s %s%s%s\n",
-           json_string_value(json_object_get(change, "change")), shown,
-           from ? ", from " : "", from ? shown_from : "");
-}
-
 static void print_changes(json_t *report)
 {
-    json_t *change;
-    size_t i;
+    g_autofree char *lines = cli_summary_changes(report);
 
-    json_array_foreach(json_object_get(report, "changes"), i, change)
-        print_change(change);
-    if (json_is_true(json_object_get(report, "truncated")))
-        puts("    and more");
+    fputs(lines, stdout);
 }
 
 static bool is_not_of_here(json_t *report)
@@ -339,6 +324,20 @@ static bool parse_step(const char *name, struct undo_options *options)
     return true;
 }
 
+/* Find the folder, and go. paths: the words after "--", or NULL. */
+static int go_or_restore(struct request *r, struct cli_place *place,
+                         char **paths)
+{
+    json_t *list;
+
+    cli_lookup_place(place);
+    if (!paths)
+        return go(r);
+    list = cli_paths_resolve("undo", place, paths);
+    return list ? cli_restore(place, &r->extent, list, r->verb->dry, r->json)
+                : CLI_USAGE;
+}
+
 /* False and a message if the command line makes no sense. */
 static bool make_request(const char *name, const struct verb *verb,
                          struct undo_options *options, int argc, char **argv,
@@ -371,6 +370,7 @@ int cli_undo(int argc, char **argv)
 {
     struct undo_options options = { 0 };
     gboolean forget = FALSE, dry = FALSE, yes = FALSE;
+    char **paths = cli_paths_cut(&argc, argv);
     int exit_code = CLI_USAGE;
     struct request request;
     const GOptionEntry entries[] = {
@@ -393,20 +393,20 @@ int cli_undo(int argc, char **argv)
         { NULL },
     };
 
-    if (cli_options_parse("[N] - undo the newest command, or the newest N",
+    if (cli_options_parse("[N] [-- PATH...] - undo the newest command, or the "
+                          "newest N; or make these paths alone what they were "
+                          "before, as a new step",
                           entries, false, &argc, &argv) &&
         make_request("undo", dry ? &verb_preview : &verb_undo, &options, argc,
                      argv, &request)) {
         request.yes = yes;
         if (forget && (argc > 1 || options.force || dry || options.step ||
-                       options.ambient))
+                       options.ambient || paths))
             cli_options_wrong("undo: --discard undoes no steps");
         else if (forget) /* of no folder but the one that was named */
             exit_code = cli_discard(&options.place, yes, options.json);
-        else {
-            cli_lookup_place(&options.place);
-            exit_code = go(&request);
-        }
+        else
+            exit_code = go_or_restore(&request, &options.place, paths);
     }
     cli_place_clear(&options.place);
     g_free(options.step_word);
@@ -416,6 +416,7 @@ int cli_undo(int argc, char **argv)
 int cli_preview(int argc, char **argv)
 {
     struct undo_options options = { 0 };
+    char **paths = cli_paths_cut(&argc, argv);
     int exit_code = CLI_USAGE;
     struct request request;
     const GOptionEntry entries[] = {
@@ -428,13 +429,11 @@ int cli_preview(int argc, char **argv)
         { NULL },
     };
 
-    if (cli_options_parse("[N] - tell what undo would do, and do nothing",
+    if (cli_options_parse("[N] [-- PATH...] - tell what undo would do, and do "
+                          "nothing",
                           entries, false, &argc, &argv) &&
-        make_request("preview", &verb_preview, &options, argc, argv,
-                     &request)) {
-        cli_lookup_place(&options.place);
-        exit_code = go(&request);
-    }
+        make_request("preview", &verb_preview, &options, argc, argv, &request))
+        exit_code = go_or_restore(&request, &options.place, paths);
     cli_place_clear(&options.place);
     g_free(options.step_word);
     return exit_code;

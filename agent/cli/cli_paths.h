@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cli_paths - paths after "--" on a command line.
+ */
+#ifndef AGENT_CLI_PATHS_H
+#define AGENT_CLI_PATHS_H
+
+#include <glib.h>
+#include <jansson.h>
+
+#include "agent/cli/cli_place.h"
+
+/* Cut the command line at its first "--", before options are parsed. Return the
+ * words after it, borrowed, which end with NULL; or NULL if there is no "--".
+ */
+char **cli_paths_cut(int *argc, char **argv);
+
+/* The words, relative to the current folder or absolute, as paths relative to
+ * the place's folder, for a request: a new array. NULL, and a message, if one
+ * is not in that folder, or if there is none. */
+json_t *cli_paths_resolve(const char *command, const struct cli_place *place,
+                          char **words);
+
+#endif
