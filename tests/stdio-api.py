@@ -25,7 +25,8 @@ def every_operation_is_accepted(place):
     hello = agent.ask("protocol.hello", protocol_version=1)["payload"]
     equal(hello["protocol_version"], 1)
     for operation in ("session.reset", "agent.prompt", "undo.redo",
-                      "undo.preview", "undo.configure", "undo.discard",
+                      "undo.preview", "undo.restore", "undo.configure",
+                      "undo.discard",
                       "fs.status", "safeguard.configure",
                       "safeguard.confirm"):
         contains(hello["operations"], operation)
@@ -47,6 +48,7 @@ def every_operation_is_accepted(place):
     equal(agent.error("undo.rollback")[0], 3000)
     equal(agent.error("undo.redo")[0], 3007)
     equal(agent.error("undo.preview")[0], 3000)
+    equal(agent.error("undo.restore", paths=["a"])[0], 3000)
     equal(agent.ask("undo.configure", max_step_count=7)["payload"], {})
     equal(agent.ask("safeguard.configure", delete_threshold=3)["payload"],
           {"delete_threshold": 3, "overwrite_file_size_threshold": None,
@@ -219,6 +221,7 @@ def bad_requests_are_refused(place):
                           ("fs.list", {}), ("fs.read", {"path": "a"}),
                           ("fs.status", {}), ("undo.redo", {}),
                           ("undo.preview", {}), ("undo.discard", {}),
+                          ("undo.restore", {"paths": ["a"]}),
                           ("undo.configure", {}), ("agent.prompt",
                                                    {"prompt": "x"}),
                           ("safeguard.configure", {}),

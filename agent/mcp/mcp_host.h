@@ -46,6 +46,10 @@ struct mcp_host {
     void (*rollback)(void *host, json_t *directory,
                      const struct undo_extent *extent, reply_done done,
                      void *opaque);
+    /* Undo by path, as session_restore(); paths (borrowed) is an array. */
+    void (*restore)(void *host, json_t *directory,
+                    const struct undo_extent *extent, json_t *paths,
+                    reply_done done, void *opaque);
     /* "state", "running_step" and more: a new object. */
     json_t *(*status)(void *host);
     /* The folder, borrowed until the next of these calls; -1 and error. */

@@ -35,7 +35,8 @@ struct operation {
     struct reply reply;
 
     char *command, *cwd;
-    json_t *env, *directory, *file;
+    json_t *env, *directory;
+    json_t *file; /* or the paths to restore */
     unsigned timeout_seconds, count;
     struct undo_extent extent;
 };
@@ -316,6 +317,25 @@ static void host_rollback(void *opaque, json_t *directory,
     carry_out(operation);
 }
 
+static void run_restore(struct operation *operation)
+{
+    session_restore(operation->host->session, operation->directory,
+                    &operation->extent, operation->file, false, on_answered,
+                    operation);
+}
+
+static void host_restore(void *opaque, json_t *directory,
+                         const struct undo_extent *extent, json_t *paths,
+                         reply_done done, void *done_opaque)
+{
+    struct operation *operation = operation_new(opaque, run_restore, directory,
+                                                done, done_opaque);
+
+    operation->extent = *extent;
+    operation->file = json_incref(paths);
+    carry_out(operation);
+}
+
 static json_t *host_status(void *opaque)
 {
     struct mcp_session *host = opaque;
@@ -348,6 +368,7 @@ static const struct mcp_host mcp_host = {
     .write_file = host_write_file,
     .history = host_history,
     .rollback = host_rollback,
+    .restore = host_restore,
     .status = host_status,
     .folder_fd = host_folder_fd,
     .decide = host_decide,

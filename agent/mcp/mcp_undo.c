@@ -86,7 +86,9 @@ static void on_undone(json_t *payload, const GError *error, json_t *data,
 static void start_undo(struct mcp_job *job)
 {
     struct mcp_service_state *service = mcp_service_of(job->call);
+    json_t *directory = json_object_get(job->arguments, "directory");
     json_t *steps = json_object_get(job->arguments, "steps");
+    json_t *paths = json_object_get(job->arguments, "paths");
     const struct undo_extent extent = {
         .steps = steps ? (unsigned)json_integer_value(steps) : 1,
         .step_id = json_integer_value(
@@ -94,9 +96,12 @@ static void start_undo(struct mcp_job *job)
         .force = json_is_true(json_object_get(job->arguments, "force")),
     };
 
-    service->host->rollback(service->host_opaque,
-                            json_object_get(job->arguments, "directory"),
-                            &extent, on_undone, job);
+    if (paths)
+        service->host->restore(service->host_opaque, directory, &extent, paths,
+                               on_undone, job);
+    else
+        service->host->rollback(service->host_opaque, directory, &extent,
+                                on_undone, job);
 }
 
 void mcp_tool_undo(struct mcp_call *call, json_t *arguments)

@@ -140,6 +140,15 @@ void session_history(struct session *session, json_t *directory, unsigned limit,
 void session_diff(struct session *session, json_t *directory, gint64 step,
                   unsigned first, reply_done done, void *opaque);
 
+/* Undo by path: restore these paths (borrowed) of one folder, as a new step, to
+ * what they were before the oldest step of the extent; dry: tell what would
+ * change. The answer is that of session_rollback(), with the new step, whose
+ * report also goes to all, as event.step_completed. directory: NULL for the
+ * first. */
+void session_restore(struct session *session, json_t *directory,
+                     const struct undo_extent *extent, json_t *paths, bool dry,
+                     reply_done done, void *opaque);
+
 /* limits (taken): the payload of the control protocol's "configure". */
 void session_configure(struct session *session, json_t *directory,
                        json_t *limits, reply_done done, void *opaque);

@@ -145,6 +145,20 @@ static void tell_history_of_others(struct session *session,
     json_decref(none);
 }
 
+/* A new step of another client's has an id, which is used up. */
+static void note_ids(struct session *session, json_t *steps)
+{
+    json_t *report;
+    size_t i;
+
+    json_array_foreach(steps, i, report)
+    {
+        session->last_step_id = MAX(
+            session->last_step_id,
+            json_integer_value(json_object_get(report, "step_id")));
+    }
+}
+
 void session_undo_take_event(struct session *session, unsigned index,
                              json_t *payload)
 {
@@ -159,6 +173,8 @@ void session_undo_take_event(struct session *session, unsigned index,
     steps = step_merge_lists(&list, 1, SIZE_MAX, false, NULL);
     tell_history_of_others(session, operation, steps,
                            json_is_true(json_object_get(payload, "truncated")));
+    if (strcmp(operation, "restore") == 0)
+        note_ids(session, steps);
     if (strcmp(operation, "discard") == 0)
         note_discarded(session, index);
     else

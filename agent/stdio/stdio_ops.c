@@ -237,6 +237,27 @@ static gboolean preview(const struct call *call, json_t *payload,
     return go(call, payload, session_preview, error);
 }
 
+static gboolean restore(const struct call *call, json_t *payload,
+                        GError **error)
+{
+    json_t *paths = json_object_get(payload, "paths");
+    struct undo_extent extent;
+    gboolean dry = FALSE;
+
+    if (!get_extent(payload, &extent, error) ||
+        !message_get_optional_bool(payload, "dry_run", &dry, error))
+        return FALSE;
+    if (json_array_size(paths) == 0) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "the field 'paths' must be an array of one path or "
+                            "more");
+        return FALSE;
+    }
+    session_restore(call->session, get_directory(payload), &extent, paths, dry,
+                    call->done, call->opaque);
+    return TRUE;
+}
+
 static gboolean history(const struct call *call, json_t *payload,
                         GError **error)
 {
@@ -379,7 +400,7 @@ static gboolean tell_folder(const struct call *call, json_t *payload,
 
 static gboolean hello(const struct call *call, json_t *payload, GError **error);
 
-enum { FIELDS_MAX = 5 };
+enum { FIELDS_MAX = 6 };
 
 static const struct operation {
     const char *type;
@@ -401,6 +422,9 @@ static const struct operation {
     { "agent.prompt", prompt, { "prompt", "timeout_seconds" } },
     { "agent.cancel", cancel, { "" } },
     { "undo.rollback", rollback, { "steps", "step_id", "force", "directory" } },
+    { "undo.restore",
+      restore,
+      { "paths", "steps", "step_id", "force", "dry_run", "directory" } },
     { "undo.redo", redo, { "steps", "step_id", "force", "directory" } },
     { "undo.preview", preview, { "steps", "step_id", "force", "directory" } },
     { "undo.history", history, { "limit", "directory" } },

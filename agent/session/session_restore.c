@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_restore - see session.h: undo by path, in one folder.
+ */
+#include "agent/client/step_merge.h"
+#include "agent/session/session_parts.h"
+#include "common/errors.h"
+
+struct restoring {
+    struct session *session;
+    unsigned index; /* of the folder */
+    bool dry;
+    struct reply reply;
+};
+
+/* The guest's kernel may remember names and sizes that are no more. */
+static void tell_step(const struct restoring *r, json_t *report)
+{
+    struct session *session = r->session;
+    gint64 id = json_integer_value(json_object_get(report, "step_id"));
+
+    session->counters.steps++;
+    if (session->state == SESSION_RUNNING)
+        guest_channel_rollback_notify(machine_guest(session->machine), id);
+    session_tell_step(session, json_deep_copy(report));
+}
+
+/* The answer, or an error's data, as of undo.rollback. A new object. */
+static json_t *merge(const struct restoring *r, json_t *payload)
+{
+    const char *label = r->session->config->directories[r->index]->label;
+    json_t *merged = json_deep_copy(payload), *list;
+
+    list = json_object_get(merged, "steps");
+    step_merge_label_all(list, label);
+    if (json_array_size(list) > 0)
+        json_object_set_new(merged, "steps",
+                            json_pack("[o]", step_merge_reports(list)));
+    step_merge_label_all(json_object_get(merged, "barriers"), label);
+    return merged;
+}
+
+static void on_restored(json_t *payload, const GError *error, json_t *data,
+                        void *opaque)
+{
+    struct restoring *r = opaque;
+    struct session *session = r->session;
+    json_t *answer = payload ? merge(r, payload) : NULL;
+    json_t *all = data ? merge(r, data) : NULL;
+    json_t *report = json_array_get(json_object_get(answer, "steps"), 0);
+
+    session->writes--;
+    if (report && !r->dry)
+        tell_step(r, report);
+    reply_send(&r->reply, answer, error, all);
+    json_decref(answer);
+    json_decref(all);
+    g_free(r);
+    session_command_over(session);
+}
+
+static json_t *make_request(struct session *session,
+                            const struct undo_extent *extent, json_t *paths,
+                            bool dry)
+{
+    json_t *request = json_pack("{s:O, s:b, s:b}", "paths", paths, "force",
+                                extent->force, "dry_run", dry);
+
+    if (extent->step_id)
+        json_object_set_new(request, "down_to", json_integer(extent->step_id));
+    else
+        json_object_set_new(request, "steps", json_integer(extent->steps));
+    if (!dry)
+        json_object_set_new(request, "step_id",
+                            json_integer(++session->last_step_id));
+    return request;
+}
+
+static gboolean check_folder(struct session *session, unsigned index, bool dry,
+                             GError **error)
+{
+    if (dry || !session->config->directories[index]->read_only)
+        return TRUE;
+    g_set_error(error, STEPBACK_ERROR, ERROR_READ_ONLY_DIRECTORY,
+                "the working folder %s is read-only",
+                session->config->directories[index]->label);
+    return FALSE;
+}
+
+void session_restore(struct session *session, json_t *directory,
+                     const struct undo_extent *extent, json_t *paths, bool dry,
+                     reply_done done, void *opaque)
+{
+    struct restoring *r;
+    GError *error = NULL;
+    unsigned index;
+
+    if (!session_check_idle(session, &error) ||
+        !session_find_folder(session, directory, &index, &error) ||
+        !check_folder(session, index, dry, &error)) {
+        reply_post_error(done, opaque, error);
+        return;
+    }
+    r = g_new0(struct restoring, 1);
+    *r = (struct restoring){ session, index, dry, { done, opaque } };
+    session->writes++;
+    control_link_request(session_folder_link(session, index), "restore",
+                         make_request(session, extent, paths, dry), on_restored,
+                         r);
+}
