@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "agent/mcp/mcp_service.h"
+#include "agent/mcp/mcp_state.h"
 #include "common/json_bytes.h"
 #include "common/log.h"
 
@@ -27,7 +27,7 @@ struct asking {
 /* Several folders may each want a decision of the same command. The client is
  * asked one after the other, as a person answers them. */
 struct mcp_elicit {
-    struct mcp_service_state *service;
+    struct mcp_state *service;
     unsigned grace_ms, last_key;
 
     guint64 serial;       /* of the call whose they are */
@@ -271,8 +271,7 @@ void mcp_elicit_decided(struct mcp_elicit *elicit, json_t *payload)
     ask_next(elicit);
 }
 
-struct mcp_elicit *mcp_elicit_new(struct mcp_service_state *service,
-                                  unsigned grace_ms)
+struct mcp_elicit *mcp_elicit_new(struct mcp_state *service, unsigned grace_ms)
 {
     struct mcp_elicit *elicit = g_new0(struct mcp_elicit, 1);
 

@@ -15,10 +15,9 @@
 #include <jansson.h>
 
 struct mcp_elicit;
-struct mcp_service_state;
+struct mcp_state;
 
-struct mcp_elicit *mcp_elicit_new(struct mcp_service_state *service,
-                                  unsigned grace_ms);
+struct mcp_elicit *mcp_elicit_new(struct mcp_state *service, unsigned grace_ms);
 void mcp_elicit_free(struct mcp_elicit *elicit);
 
 /* The events of the control protocol; payload is borrowed. */

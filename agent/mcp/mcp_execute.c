@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcp_execute - the tool execute_command; see mcp_service.h.
+ * mcp_execute - the tool execute_command; see mcp_state.h.
  *
  * While the command runs the client is told how long it has, with its last line
  * of output: at most four times a second, at least once a second, so that a
  * client whose patience is renewed by progress does not give up.
  */
 #include "agent/mcp/mcp_output.h"
-#include "agent/mcp/mcp_service.h"
+#include "agent/mcp/mcp_state.h"
 
 #include <string.h>
 
@@ -41,7 +41,7 @@ static void note_line(struct run *run, const char *data, size_t len)
 /* The first command of "stepback mcp" may have to wait for the machine. */
 static bool is_starting(const struct mcp_job *job)
 {
-    struct mcp_service_state *service = mcp_service_of(job->call);
+    struct mcp_state *service = mcp_state_of(job->call);
     json_t *status = service->host->status(service->host_opaque);
     const char *state = json_string_value(json_object_get(status, "state"));
     bool starting = state && strcmp(state, "starting") == 0;
@@ -112,7 +112,7 @@ static json_t *describe(const struct run *run, json_t *report)
                                         "duration_ms", "undoable",  "affected",
                                         "counts",      "changes",   "truncated",
                                         "unprotected", "aborted",   "reason" };
-    json_t *all = mcp_service_report(report), *result = json_object();
+    json_t *all = mcp_state_report(report), *result = json_object();
 
     for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
         json_t *value = json_object_get(all, keys[i]);
@@ -139,7 +139,7 @@ static void on_done(json_t *report, const GError *error, json_t *data,
 
     g_clear_handle_id(&run->timer, g_source_remove);
     if (error) {
-        g_autofree char *text = mcp_service_advice(job->call, error);
+        g_autofree char *text = mcp_state_advice(job->call, error);
 
         json_object_set_new(result, "error", json_string(text));
         mcp_tools_refuse(job->call, result, "%s", text);
@@ -155,7 +155,7 @@ static void on_done(json_t *report, const GError *error, json_t *data,
 
 static void start(struct mcp_job *job)
 {
-    struct mcp_service_state *service = mcp_service_of(job->call);
+    struct mcp_state *service = mcp_state_of(job->call);
     json_t *arguments = job->arguments;
     const struct mcp_command command = {
         .command = json_string_value(json_object_get(arguments, "command")),
@@ -175,7 +175,7 @@ static void start(struct mcp_job *job)
 
 static void cancel(struct mcp_job *job)
 {
-    struct mcp_service_state *service = mcp_service_of(job->call);
+    struct mcp_state *service = mcp_state_of(job->call);
 
     service->host->cancel(service->host_opaque);
 }
@@ -194,5 +194,5 @@ void mcp_tool_execute(struct mcp_call *call, json_t *arguments)
             return;
         }
     }
-    mcp_queue_add(mcp_service_of(call)->queue, call, arguments, start, cancel);
+    mcp_queue_add(mcp_state_of(call)->queue, call, arguments, start, cancel);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcp_files - the tools for files; see mcp_service.h.
+ * mcp_files - the tools for files; see mcp_state.h.
  *
  * Reading looks at the folder itself. Writing is asked of the daemon, as a step
  * of its own (control-protocol.md, write_file).
  */
-#include "agent/mcp/mcp_service.h"
+#include "agent/mcp/mcp_state.h"
 
 #include <string.h>
 
@@ -77,18 +77,18 @@ static json_t *look(struct mcp_call *call, json_t *arguments,
                                     GError **error),
                     struct mcp_place *ret_place)
 {
-    struct mcp_service_state *service = mcp_service_of(call);
+    struct mcp_state *service = mcp_state_of(call);
     g_autoptr(GError) error = NULL;
     json_t *seen = NULL;
     int fd;
 
-    *ret_place = mcp_service_place(service, arguments);
+    *ret_place = mcp_state_place(service, arguments);
     fd = service->host->folder_fd(service->host_opaque, ret_place->directory,
                                   &error);
     if (fd >= 0)
         seen = view(fd, ret_place->path, arguments, &error);
     if (!seen)
-        mcp_service_refuse(call, error);
+        mcp_state_refuse(call, error);
     json_decref(ret_place->directory);
     return seen;
 }
@@ -138,7 +138,7 @@ static json_t *describe_write(const struct mcp_job *job, json_t *report)
     static const char *const keys[] = { "step_id", "undoable", "changes",
                                         "unprotected" };
     const struct write *write = job->data;
-    json_t *all = mcp_service_report(report), *result = json_object();
+    json_t *all = mcp_state_report(report), *result = json_object();
 
     for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
         json_t *value = json_object_get(all, keys[i]);
@@ -160,8 +160,8 @@ static json_t *describe_write(const struct mcp_job *job, json_t *report)
 static bool refuse_link(struct mcp_job *job, const char *path,
                         const GError *error)
 {
-    struct mcp_service_state *service = mcp_service_of(job->call);
-    struct mcp_place place = mcp_service_place(service, job->arguments);
+    struct mcp_state *service = mcp_state_of(job->call);
+    struct mcp_place place = mcp_state_place(service, job->arguments);
     int fd = error_code_of(error) != ERROR_PATH_OUTSIDE_ROOT
                  ? -1
                  : service->host->folder_fd(service->host_opaque,
@@ -189,7 +189,7 @@ static void on_written(json_t *report, const GError *error, json_t *data,
     if (!error)
         mcp_tools_finish(job->call, describe_write(job, report));
     else if (!refuse_link(job, write->path, error))
-        mcp_service_refuse(job->call, error);
+        mcp_state_refuse(job->call, error);
     mcp_queue_end(job);
 }
 
@@ -215,8 +215,8 @@ static char *plain_path(const char *path)
 static void send_write(struct mcp_job *job, json_t *payload, json_int_t size,
                        json_int_t replacements)
 {
-    struct mcp_service_state *service = mcp_service_of(job->call);
-    struct mcp_place place = mcp_service_place(service, job->arguments);
+    struct mcp_state *service = mcp_state_of(job->call);
+    struct mcp_place place = mcp_state_place(service, job->arguments);
     g_autofree char *path = plain_path(place.path);
     struct write *write = g_malloc(sizeof(*write) + strlen(path) + 1);
 
@@ -262,7 +262,7 @@ void mcp_tool_write_file(struct mcp_call *call, json_t *arguments)
                          "write_file: the argument 'content' is "
                          "not valid base64");
     else
-        mcp_queue_add(mcp_service_of(call)->queue, call, arguments, start_write,
+        mcp_queue_add(mcp_state_of(call)->queue, call, arguments, start_write,
                       NULL);
 }
 
@@ -299,8 +299,8 @@ static GString *replace(const char *text, size_t len, const char *old,
 /* The whole file: a new buffer, or NULL and error. */
 static char *read_whole(struct mcp_job *job, size_t *ret_len, GError **error)
 {
-    struct mcp_service_state *service = mcp_service_of(job->call);
-    struct mcp_place place = mcp_service_place(service, job->arguments);
+    struct mcp_state *service = mcp_state_of(job->call);
+    struct mcp_place place = mcp_state_place(service, job->arguments);
     int fd = service->host->folder_fd(service->host_opaque, place.directory,
                                       error);
     json_t *view = fd >= 0
@@ -372,8 +372,8 @@ static json_t *describe_known(const char *data, size_t len)
 
 static void set_command(struct mcp_job *job, json_t *payload)
 {
-    struct mcp_place place = mcp_service_place(mcp_service_of(job->call),
-                                               job->arguments);
+    struct mcp_place place = mcp_state_place(mcp_state_of(job->call),
+                                             job->arguments);
     g_autofree char *path = plain_path(place.path);
 
     json_object_set_new(payload, "command", json_sprintf("edit_file %s", path));
@@ -395,7 +395,7 @@ static void start_edit(struct mcp_job *job)
 
     data = read_whole(job, &len, &error);
     if (!data) {
-        mcp_service_refuse(job->call, error);
+        mcp_state_refuse(job->call, error);
         mcp_queue_end(job);
         return;
     }
@@ -423,6 +423,6 @@ void mcp_tool_edit_file(struct mcp_call *call, json_t *arguments)
                          "edit_file: 'old_text' and 'new_text' are "
                          "the same, so nothing would change");
     else
-        mcp_queue_add(mcp_service_of(call)->queue, call, arguments, start_edit,
+        mcp_queue_add(mcp_state_of(call)->queue, call, arguments, start_edit,
                       NULL);
 }

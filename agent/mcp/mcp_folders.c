@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#include "agent/mcp/mcp_service.h"
+#include "agent/mcp/mcp_state.h"
 
-struct mcp_folders *mcp_folders_new(struct mcp_service_state *service)
+struct mcp_folders *mcp_folders_new(struct mcp_state *service)
 {
     struct mcp_folders *folders = g_new0(struct mcp_folders, 1);
     json_t *status = service->host->status(service->host_opaque);
@@ -46,8 +46,7 @@ bool mcp_folders_find(const struct mcp_folders *folders, const char *label,
     return false;
 }
 
-int mcp_folders_fd(struct mcp_service_state *service, unsigned index,
-                   GError **error)
+int mcp_folders_fd(struct mcp_state *service, unsigned index, GError **error)
 {
     json_t *field = index > 0 ? json_integer((json_int_t)index) : NULL;
     int fd = service->host->folder_fd(service->host_opaque, field, error);

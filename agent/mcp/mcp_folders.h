@@ -21,7 +21,7 @@
 #define MCP_FILES_URI   "stepback://files/"
 #define MCP_FOLDER_URI  "stepback://folder/"
 
-struct mcp_service_state;
+struct mcp_state;
 
 struct mcp_folders {
     unsigned count;
@@ -30,7 +30,7 @@ struct mcp_folders {
 
 /* As they are now. While no session runs there is one folder without a label,
  * which may not be there. */
-struct mcp_folders *mcp_folders_new(struct mcp_service_state *service);
+struct mcp_folders *mcp_folders_new(struct mcp_state *service);
 void mcp_folders_free(struct mcp_folders *folders);
 
 /* The index of the folder with this label (NULL: there is none). */
@@ -38,8 +38,7 @@ bool mcp_folders_find(const struct mcp_folders *folders, const char *label,
                       unsigned *ret_index);
 
 /* The folder's fd, borrowed; -1 and error. */
-int mcp_folders_fd(struct mcp_service_state *service, unsigned index,
-                   GError **error);
+int mcp_folders_fd(struct mcp_state *service, unsigned index, GError **error);
 
 /* A new string. */
 char *mcp_folders_uri(const struct mcp_folders *folders, unsigned index,

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "agent/mcp/mcp_folders.h"
-#include "agent/mcp/mcp_service.h"
+#include "agent/mcp/mcp_state.h"
 #include "common/json_bytes.h"
 
 struct news {
@@ -166,7 +166,7 @@ static GHashTable *new_set(void)
 }
 
 /* report: NULL if anything may have changed. */
-static void tell(struct mcp_service_state *service, json_t *report)
+static void tell(struct mcp_state *service, json_t *report)
 {
     g_autoptr(GHashTable) keys = new_set(), told = new_set();
     struct mcp_folders *folders = mcp_folders_new(service);
@@ -187,17 +187,17 @@ static void tell(struct mcp_service_state *service, json_t *report)
     mcp_folders_free(folders);
 }
 
-void mcp_news_of_report(struct mcp_service_state *service, json_t *report)
+void mcp_news_of_report(struct mcp_state *service, json_t *report)
 {
     tell(service, report);
 }
 
-void mcp_news_of_history(struct mcp_service_state *service)
+void mcp_news_of_history(struct mcp_state *service)
 {
     mcp_server_resource_updated(service->server, MCP_HISTORY_URI);
 }
 
-void mcp_news_of_all(struct mcp_service_state *service)
+void mcp_news_of_all(struct mcp_state *service)
 {
     tell(service, NULL);
     mcp_news_of_history(service);

@@ -9,14 +9,14 @@
 
 #include <jansson.h>
 
-struct mcp_service_state;
+struct mcp_state;
 
 /* A step's report, or another object with "affected_paths" or "paths", tells
  * what has changed: so do we those who asked. Borrowed. */
-void mcp_news_of_report(struct mcp_service_state *service, json_t *report);
-void mcp_news_of_history(struct mcp_service_state *service);
+void mcp_news_of_report(struct mcp_state *service, json_t *report);
+void mcp_news_of_history(struct mcp_state *service);
 
 /* Anything may be other than before, as with other working folders. */
-void mcp_news_of_all(struct mcp_service_state *service);
+void mcp_news_of_all(struct mcp_state *service);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "agent/mcp/mcp_folders.h"
-#include "agent/mcp/mcp_service.h"
+#include "agent/mcp/mcp_state.h"
 #include "agent/mcp/mcp_walk.h"
 #include "agent/session/fs_view.h"
 #include "common/json_bytes.h"
@@ -118,7 +118,7 @@ static json_t *describe_history(enum mcp_version version)
 }
 
 /* Add up to max files of a folder: how many. *ret_next: as mcp_walk(). */
-static unsigned list_folder(struct mcp_service_state *service,
+static unsigned list_folder(struct mcp_state *service,
                             const struct mcp_folders *folders,
                             const struct place *place, unsigned max,
                             json_t *list, char **ret_next)
@@ -138,7 +138,7 @@ static unsigned list_folder(struct mcp_service_state *service,
 
 /* One page, over as many folders as it takes. The next one's cursor is
  * returned, NULL: that was all. */
-static json_t *list_page(struct mcp_service_state *service,
+static json_t *list_page(struct mcp_state *service,
                          const struct mcp_folders *folders, struct place place,
                          json_t *list)
 {
@@ -159,7 +159,7 @@ static json_t *list_page(struct mcp_service_state *service,
 
 void mcp_resources_list(struct mcp_call *call)
 {
-    struct mcp_service_state *service = mcp_service_of(call);
+    struct mcp_state *service = mcp_state_of(call);
     struct mcp_folders *folders = mcp_folders_new(service);
     json_t *list = json_array(), *next, *result;
     struct place place;
@@ -256,7 +256,7 @@ static void read_file(struct mcp_call *call, const char *uri, unsigned index,
                       const char *path)
 {
     g_autoptr(GError) error = NULL;
-    int fd = mcp_folders_fd(mcp_service_of(call), index, &error);
+    int fd = mcp_folders_fd(mcp_state_of(call), index, &error);
     json_t *view = fd < 0 ? NULL
                           : fs_view_read(fd, path, 0, READ_MAX + 1, &error);
 
@@ -293,7 +293,7 @@ static void on_history(json_t *payload, const GError *error, json_t *data,
 
 static void start_history(struct mcp_job *job)
 {
-    struct mcp_service_state *service = mcp_service_of(job->call);
+    struct mcp_state *service = mcp_state_of(job->call);
 
     service->host->history(service->host_opaque, NULL, HISTORY_STEPS,
                            on_history, job);
@@ -301,14 +301,14 @@ static void start_history(struct mcp_job *job)
 
 static void read_uri(struct mcp_call *call, const char *uri)
 {
-    struct mcp_folders *folders = mcp_folders_new(mcp_service_of(call));
+    struct mcp_folders *folders = mcp_folders_new(mcp_state_of(call));
     g_autofree char *path = NULL;
     unsigned index;
 
     if (mcp_folders_parse(folders, uri, &index, &path))
         read_file(call, uri, index, path);
     else if (strcmp(uri, MCP_HISTORY_URI) == 0)
-        mcp_queue_add(mcp_service_of(call)->queue, call, NULL, start_history,
+        mcp_queue_add(mcp_state_of(call)->queue, call, NULL, start_history,
                       NULL);
     else
         not_found(call, uri, "no such URI");
@@ -337,7 +337,7 @@ static json_t *completion(json_t *values, json_int_t total)
 }
 
 /* Names in the folder of what was typed that begin as it ends. */
-static json_t *complete_path(struct mcp_service_state *service, unsigned index,
+static json_t *complete_path(struct mcp_state *service, unsigned index,
                              const char *typed)
 {
     const char *slash = strrchr(typed, '/');
@@ -381,7 +381,7 @@ static json_t *complete_label(const struct mcp_folders *folders,
 }
 
 /* What is known of the other arguments: the folder of a path. NULL: none. */
-static json_t *complete_in_folder(struct mcp_service_state *service,
+static json_t *complete_in_folder(struct mcp_state *service,
                                   const struct mcp_folders *folders,
                                   json_t *params, const char *typed)
 {
@@ -397,7 +397,7 @@ static json_t *complete_in_folder(struct mcp_service_state *service,
 }
 
 /* NULL: nothing of ours is to be completed. */
-static json_t *complete(struct mcp_service_state *service,
+static json_t *complete(struct mcp_state *service,
                         const struct mcp_folders *folders, json_t *params)
 {
     json_t *ref = json_object_get(params, "ref");
@@ -422,7 +422,7 @@ static json_t *complete(struct mcp_service_state *service,
 
 void mcp_resources_complete(struct mcp_call *call)
 {
-    struct mcp_service_state *service = mcp_service_of(call);
+    struct mcp_state *service = mcp_state_of(call);
     struct mcp_folders *folders = mcp_folders_new(service);
     json_t *found = complete(service, folders, mcp_call_params(call));
 

@@ -43,7 +43,7 @@ struct operation {
 
 struct mcp_session {
     struct session *session;
-    struct mcp_service_state *service;
+    struct mcp_state *service;
 
     json_t *payload; /* NULL: a frontend starts the session */
     int folder_fd;   /* what is read while it does not run, or -1 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mcp_undo - the tools for the history and for the session; see mcp_service.h.
+ * mcp_undo - the tools for the history and for the session; see mcp_state.h.
  */
-#include "agent/mcp/mcp_service.h"
+#include "agent/mcp/mcp_state.h"
 
 enum { HISTORY_DEFAULT = 20 };
 
@@ -16,7 +16,7 @@ static json_t *short_reports(json_t *steps)
 
     json_array_foreach(steps, i, step)
     {
-        json_array_append_new(list, mcp_service_report(step));
+        json_array_append_new(list, mcp_state_report(step));
     }
     return list;
 }
@@ -27,7 +27,7 @@ static void on_history(json_t *payload, const GError *error, json_t *data,
     struct mcp_job *job = opaque;
 
     if (error) {
-        mcp_service_refuse(job->call, error);
+        mcp_state_refuse(job->call, error);
     } else {
         json_t *result = json_copy(payload);
 
@@ -40,7 +40,7 @@ static void on_history(json_t *payload, const GError *error, json_t *data,
 
 static void start_history(struct mcp_job *job)
 {
-    struct mcp_service_state *service = mcp_service_of(job->call);
+    struct mcp_state *service = mcp_state_of(job->call);
     json_t *limit = json_object_get(job->arguments, "limit");
 
     service->host->history(
@@ -51,7 +51,7 @@ static void start_history(struct mcp_job *job)
 
 void mcp_tool_history(struct mcp_call *call, json_t *arguments)
 {
-    mcp_queue_add(mcp_service_of(call)->queue, call, arguments, start_history,
+    mcp_queue_add(mcp_state_of(call)->queue, call, arguments, start_history,
                   NULL);
 }
 
@@ -74,7 +74,7 @@ static void on_undone(json_t *payload, const GError *error, json_t *data,
     json_t *result = describe_undo(error ? data : payload);
 
     if (error) {
-        g_autofree char *text = mcp_service_advice(job->call, error);
+        g_autofree char *text = mcp_state_advice(job->call, error);
 
         mcp_tools_refuse(job->call, result, "%s", text);
     } else {
@@ -85,7 +85,7 @@ static void on_undone(json_t *payload, const GError *error, json_t *data,
 
 static void start_undo(struct mcp_job *job)
 {
-    struct mcp_service_state *service = mcp_service_of(job->call);
+    struct mcp_state *service = mcp_state_of(job->call);
     json_t *directory = json_object_get(job->arguments, "directory");
     json_t *steps = json_object_get(job->arguments, "steps");
     json_t *paths = json_object_get(job->arguments, "paths");
@@ -117,7 +117,7 @@ void mcp_tool_undo(struct mcp_call *call, json_t *arguments)
                          "undo: no step has the id 0: it is that of a command "
                          "which was not run");
     else
-        mcp_queue_add(mcp_service_of(call)->queue, call, arguments, start_undo,
+        mcp_queue_add(mcp_state_of(call)->queue, call, arguments, start_undo,
                       NULL);
 }
 
@@ -125,7 +125,7 @@ void mcp_tool_undo(struct mcp_call *call, json_t *arguments)
 
 void mcp_tool_status(struct mcp_call *call, json_t *arguments)
 {
-    struct mcp_service_state *service = mcp_service_of(call);
+    struct mcp_state *service = mcp_state_of(call);
 
     mcp_tools_finish(call, service->host->status(service->host_opaque));
 }

@@ -22,7 +22,7 @@ enum { MAX_TURNS = 4000 };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int folder_fd = -1;
-static struct mcp_service_state *service;
+static struct mcp_state *service;
 
 /* ---- a host that pretends ------------------------------------------------ */
 

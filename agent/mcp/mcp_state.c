@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mcp_state - see mcp_state.h.
+ */
+#include "agent/mcp/mcp_state.h"
+
+#include <string.h>
+
+#include "common/errors.h"
+#include "shim/wire.h"
+
+enum { CHANGES_SHOWN = 100 };
+
+static const struct {
+    int code;
+    const char *text;
+} advice[] = {
+    { ERROR_NO_SESSION, "get_session_status tells more" },
+    { ERROR_NOTHING_TO_UNDO,
+      "get_undo_history lists the steps that there are" },
+    { ERROR_UNDO_BARRIER,
+      "somebody else has edited since: ask the user, and only if they agree "
+      "call undo again with \"force\": true" },
+    { ERROR_STEP_UNPROTECTED,
+      "it changed more than was kept, so it cannot be taken back" },
+    { ERROR_STEP_ACTIVE, "try again when it has ended" },
+    { ERROR_BUSY, "try again when it has ended" },
+    { ERROR_PATH_OUTSIDE_ROOT,
+      "give a path below the working folder, relative to it" },
+    { ERROR_NOT_FOUND, "list_directory shows what is there" },
+    { ERROR_READ_ONLY_DIRECTORY, "the user has shared this folder to be read" },
+};
+
+/* By enum mcp_denial. */
+static const char *const denials[] = {
+    "the user has denied it; ask before you try something like it again",
+    "the user has not answered; ask before you try it again",
+    ("it needs the user's leave, and this client cannot ask for it "
+     "(elicitation); tell the user what you want to do, and why"),
+};
+
+struct mcp_state *mcp_state_of(const struct mcp_call *call)
+{
+    return mcp_call_service(call);
+}
+
+char *mcp_state_advice(const struct mcp_call *call, const GError *error)
+{
+    int code = error_code_of(error);
+
+    if (code == ERROR_DENIED)
+        return g_strdup_printf("%s (%s)", error->message,
+                               denials[mcp_state_of(call)->denial]);
+    for (size_t i = 0; i < G_N_ELEMENTS(advice); i++) {
+        if (advice[i].code == code)
+            return g_strdup_printf("%s (%s)", error->message, advice[i].text);
+    }
+    return g_strdup(error->message);
+}
+
+void mcp_state_refuse(struct mcp_call *call, const GError *error)
+{
+    g_autofree char *text = mcp_state_advice(call, error);
+
+    mcp_tools_refuse(call, NULL, "%s", text);
+}
+
+static void cut_array(json_t *object, const char *key, size_t max)
+{
+    json_t *all = json_object_get(object, key);
+    json_t *some;
+
+    if (json_array_size(all) <= max)
+        return;
+    some = json_array();
+    for (size_t i = 0; i < max; i++)
+        json_array_append(some, json_array_get(all, i));
+    json_object_set_new(object, key, some);
+    json_object_set_new(object, "truncated", json_true());
+}
+
+json_t *mcp_state_report(json_t *report)
+{
+    json_t *copy = report ? json_copy(report) : json_object();
+
+    /* The same as in "changes". */
+    json_object_del(copy, "affected_paths");
+    json_object_del(copy, "dropped_output_events");
+    if (!json_object_get(copy, "changes"))
+        json_object_set_new(copy, "changes", json_array());
+    if (!json_object_get(copy, "undoable"))
+        json_object_set_new(copy, "undoable", json_false());
+    if (!json_object_get(copy, "truncated"))
+        json_object_set_new(copy, "truncated", json_false());
+    cut_array(copy, "changes", CHANGES_SHOWN);
+    return copy;
+}
+
+/* The rest of path below folder, or NULL. */
+static const char *rest_below(const char *path, const char *folder)
+{
+    const char *rest = path + strlen(folder);
+
+    if (!g_str_has_prefix(path, folder) || (*rest && *rest != '/'))
+        return NULL;
+    while (*rest == '/')
+        rest++;
+    return rest;
+}
+
+struct mcp_place mcp_state_place(struct mcp_state *service, json_t *arguments)
+{
+    const char *path = json_string_value(json_object_get(arguments, "path"));
+    json_t *given = json_object_get(arguments, "directory");
+    struct mcp_place place = { path ? path : "", json_incref(given) };
+    json_t *status, *folder;
+    size_t i;
+
+    if (given || !g_str_has_prefix(place.path, WIRE_DEFAULT_CWD))
+        return place;
+    status = service->host->status(service->host_opaque);
+    json_array_foreach(json_object_get(status, "working_directories"), i,
+                       folder)
+    {
+        const char *guest_path = json_string_value(
+            json_object_get(folder, "guest_path"));
+        const char *rest = guest_path ? rest_below(path, guest_path) : NULL;
+
+        if (rest) {
+            place.path = rest;
+            place.directory = i > 0 ? json_integer((json_int_t)i) : NULL;
+        }
+    }
+    /* Nothing runs yet; then there is one folder, or nothing to be read. */
+    if (!json_object_get(status, "working_directories") &&
+        rest_below(path, WIRE_DEFAULT_CWD))
+        place.path = rest_below(path, WIRE_DEFAULT_CWD);
+    json_decref(status);
+    return place;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mcp_state - what the tools and resources of the MCP server share.
+ *
+ * Threads: all on the main thread.
+ */
+#ifndef AGENT_MCP_MCP_STATE_H
+#define AGENT_MCP_MCP_STATE_H
+
+#include <jansson.h>
+
+#include "agent/mcp/mcp_host.h"
+#include "agent/mcp/mcp_queue.h"
+#include "agent/mcp/mcp_server.h"
+#include "agent/mcp/mcp_tools.h"
+
+/* Why the last decision of a safeguard was no. */
+enum mcp_denial {
+    MCP_DENIED_BY_USER,
+    MCP_DENIED_UNANSWERED,
+    MCP_DENIED_UNASKED, /* nobody can be asked */
+};
+
+struct mcp_state {
+    const struct mcp_host *host;
+    void *host_opaque;
+    struct mcp_server *server;
+    struct mcp_queue *queue;
+    struct mcp_tools *tools;
+    struct mcp_elicit *elicit;
+    enum mcp_denial denial;
+};
+
+struct mcp_state *mcp_state_of(const struct mcp_call *call);
+
+/* What went wrong, with what can be done about it: a new string. */
+char *mcp_state_advice(const struct mcp_call *call, const GError *error);
+/* The same as the result of a tool. */
+void mcp_state_refuse(struct mcp_call *call, const GError *error);
+
+/* A report without what a model does not need: a new object. */
+json_t *mcp_state_report(json_t *report);
+
+/* The file that a tool's arguments mean. A path may be one of the guest's: then
+ * it is relative to the folder that the guest has there. */
+struct mcp_place {
+    const char *path;  /* relative; within the arguments */
+    json_t *directory; /* as in mcp_host.h; a reference of its own, or NULL */
+};
+struct mcp_place mcp_state_place(struct mcp_state *service, json_t *arguments);
+
+/* The tools. */
+void mcp_tool_execute(struct mcp_call *call, json_t *arguments);
+void mcp_tool_read_file(struct mcp_call *call, json_t *arguments);
+void mcp_tool_write_file(struct mcp_call *call, json_t *arguments);
+void mcp_tool_edit_file(struct mcp_call *call, json_t *arguments);
+void mcp_tool_list_directory(struct mcp_call *call, json_t *arguments);
+void mcp_tool_undo(struct mcp_call *call, json_t *arguments);
+void mcp_tool_history(struct mcp_call *call, json_t *arguments);
+void mcp_tool_status(struct mcp_call *call, json_t *arguments);
+
+#endif
