@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * engine-test - the undo engine: steps taken back, by the test plan's ids,
- * over every backend (world.h). Each case changes a tree in a step, undoes
- * the step, and has the oracle compare the whole tree.
+ * over every backend (world.h), or the one that STEPBACK_WORLD names. Each case
+ * changes a tree in a step, undoes the step, and has the oracle compare the
+ * whole tree.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -465,15 +466,22 @@ static void add_backend(const struct world_backend *backend)
 
 int main(int argc, char **argv)
 {
+    const struct world_backend *const backends[] = {
+        &world_folder,
+        &world_folder_copy,
+        &world_mount,
+        &world_9p,
+    };
+    const char *only = g_getenv("STEPBACK_WORLD");
     int result;
 
     umask(022);
     g_test_init(&argc, &argv, NULL);
     bound_cases = g_ptr_array_new_with_free_func(g_free);
-    add_backend(&world_folder);
-    add_backend(&world_folder_copy);
-    add_backend(&world_mount);
-    add_backend(&world_9p);
+    for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
+        if (!only || strcmp(only, backends[i]->name) == 0)
+            add_backend(backends[i]);
+    }
     result = g_test_run();
     g_ptr_array_unref(bound_cases);
     return result;
