@@ -10,6 +10,7 @@
  */
 #include "agent/session/exec.h"
 
+#include "agent/session/step_span.h"
 #include "common/json_bytes.h"
 #include "common/log.h"
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/client/step_merge.h"
+#include "agent/session/session_core.h"
 
 static gint64 step_id(json_t *step)
 {

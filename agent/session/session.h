@@ -23,36 +23,11 @@
 #include <stdbool.h>
 
 #include "agent/base/reply.h"
+#include "agent/session/session_events.h"
 #include "agent/session/undo_extent.h"
 #include "agent/vm/session_config.h"
 
 struct session;
-
-/* What has been counted since the agent's start. */
-struct session_counters {
-    guint64 requests, refused; /* of all parties, who count them here */
-    guint64 events, dropped_events;
-    guint64 steps;
-    guint64 output_bytes;           /* of commands */
-    guint64 guest_messages_ignored; /* that made no sense */
-};
-
-struct session_callbacks {
-    /* An event for the frontend; payload is taken. droppable: output, of which
-     * a part may be lost. False if it was dropped. */
-    bool (*event)(const char *type, json_t *payload, bool droppable,
-                  void *opaque);
-    /* The session runs now, or does not any more: its folders are others. May
-     * be NULL. */
-    void (*folders)(void *opaque);
-};
-
-enum {
-    SESSION_TIMEOUT_MAX_S = 7 * 24 * 3600, /* of a command */
-    /* Of session_write_file(): bytes of content. */
-    SESSION_WRITE_MAX = 8 << 20,
-    SESSION_WARNINGS = 50,
-};
 
 struct session *session_new(const char *log_level,
                             const struct session_callbacks *callbacks,

@@ -2,10 +2,15 @@
  *
  * session_command - see session.h: the command that runs.
  */
-#include "agent/session/session_parts.h"
+#include "agent/session/session_command.h"
 
 #include <string.h>
 
+#include "agent/session/exec.h"
+#include "agent/session/session.h"
+#include "agent/session/session_core.h"
+#include "agent/session/session_folder.h"
+#include "agent/session/session_guard.h"
 #include "common/errors.h"
 #include "common/log.h"
 

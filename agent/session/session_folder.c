@@ -2,12 +2,15 @@
  *
  * session_folder - see session.h: what is asked of one working folder.
  */
-#include "agent/session/session_parts.h"
+#include "agent/session/session_folder.h"
 
 #include <string.h>
 
 #include "agent/client/step_merge.h"
 #include "agent/session/name_check.h"
+#include "agent/session/session.h"
+#include "agent/session/session_core.h"
+#include "agent/session/session_guard.h"
 #include "common/errors.h"
 
 struct control_link *session_folder_link(struct session *session,
@@ -29,43 +32,11 @@ gboolean session_find_folder(struct session *session, json_t *directory,
 
 /* ---- what is to be known of it ------------------------------------------- */
 
-/* Keep the payload (borrowed) of a warning about a folder for fs.status. */
-static void keep_warning(struct session *session, unsigned index,
-                         json_t *payload)
-{
-    struct session_folder *folder = &session->folders[index];
-
-    if (!folder->warnings)
-        folder->warnings = json_array();
-    if (json_array_size(folder->warnings) == SESSION_WARNINGS)
-        json_array_remove(folder->warnings, 0);
-    json_array_append(folder->warnings, payload);
-}
-
 static void tell_warning(struct session *session, unsigned index,
                          json_t *warning)
 {
-    keep_warning(session, index, warning);
+    session_keep_warning(session, index, warning);
     session_send_event(session, "event.warning", json_incref(warning), false);
-}
-
-void session_on_folder_event(unsigned index, const char *type, json_t *payload,
-                             void *opaque)
-{
-    struct session *session = opaque;
-    const char *label = session->config->directories[index]->label;
-    json_t *copy;
-
-    if (strcmp(type, "event.history_changed") == 0) {
-        session_undo_take_event(session, index, payload);
-        return;
-    }
-    copy = payload ? json_deep_copy(payload) : json_object();
-    step_merge_label(copy, label);
-    session_guard_take_event(session, index, type, copy);
-    if (strcmp(type, "event.warning") == 0)
-        keep_warning(session, index, copy);
-    session_send_event(session, type, copy, false);
 }
 
 static void check_names(struct session *session, unsigned index, json_t *report)

@@ -9,11 +9,14 @@
  * in that step fails in the daemon that has denied it, and what they do in
  * other folders is taken back with the step there.
  */
-#include "agent/session/session_parts.h"
+#include "agent/session/session_guard.h"
 
 #include <string.h>
 
 #include "agent/client/step_merge.h"
+#include "agent/session/exec.h"
+#include "agent/session/session.h"
+#include "agent/session/session_core.h"
 #include "common/errors.h"
 #include "common/log.h"
 

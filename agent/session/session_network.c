@@ -2,8 +2,9 @@
  *
  * session_network - see session.h: what the guest may reach.
  */
-#include "agent/session/session_parts.h"
+#include "agent/session/session_core.h"
 
+#include "agent/session/session.h"
 #include "agent/vm/share_check.h"
 #include "common/errors.h"
 

@@ -3,7 +3,9 @@
  * session_restore - see session.h: undo by path, in one folder.
  */
 #include "agent/client/step_merge.h"
-#include "agent/session/session_parts.h"
+#include "agent/session/session.h"
+#include "agent/session/session_core.h"
+#include "agent/session/session_folder.h"
 #include "common/errors.h"
 
 struct restoring {

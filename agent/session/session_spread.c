@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "agent/client/step_merge.h"
+#include "agent/session/session_core.h"
+#include "agent/session/session_folder.h"
 #include "common/errors.h"
 
 static void ask_next(struct session_spread *spread);

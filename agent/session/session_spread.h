@@ -12,7 +12,7 @@
 #ifndef AGENT_SESSION_SESSION_SPREAD_H
 #define AGENT_SESSION_SESSION_SPREAD_H
 
-#include "agent/session/session_parts.h"
+#include "agent/session/session_core.h"
 
 struct session_spread;
 

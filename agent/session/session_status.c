@@ -2,44 +2,12 @@
  *
  * session_status - see session.h: what a session says of itself.
  */
-#include "agent/session/session_parts.h"
+#include "agent/session/session_status.h"
 
+#include "agent/session/exec.h"
+#include "agent/session/session.h"
+#include "agent/session/session_core.h"
 #include "common/errors.h"
-
-static const char *const state_names[] = {
-    [SESSION_STOPPED] = "stopped", [SESSION_STARTING] = "starting",
-    [SESSION_RUNNING] = "running", [SESSION_STOPPING] = "stopping",
-    [SESSION_BROKEN] = "error",
-};
-
-static const char *const state_refusals[] = {
-    [SESSION_STOPPED] = "no session runs; session.start starts one",
-    [SESSION_STARTING] = "no session runs yet: it is starting; wait for the "
-                         "answer to session.start",
-    [SESSION_STOPPING] = "no session runs any more: it is being stopped; then "
-                         "session.start starts another",
-    [SESSION_BROKEN] = "no session runs: its machine is lost; session.stop "
-                       "ends it, and session.start starts another",
-};
-
-const char *session_state_name(enum session_state state)
-{
-    return state_names[state];
-}
-
-const char *session_state_refusal(enum session_state state)
-{
-    return state_refusals[state];
-}
-
-gboolean session_check_running(struct session *session, GError **error)
-{
-    if (session->state == SESSION_RUNNING)
-        return TRUE;
-    g_set_error_literal(error, STEPBACK_ERROR, ERROR_NO_SESSION,
-                        session_state_refusal(session->state));
-    return FALSE;
-}
 
 /* A path that is not UTF-8 has no place in JSON. */
 static json_t *path_value(const char *path)

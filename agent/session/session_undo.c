@@ -15,7 +15,10 @@
 
 #include "agent/client/step_merge.h"
 #include "agent/session/redo_units.h"
+#include "agent/session/session.h"
+#include "agent/session/session_core.h"
 #include "agent/session/session_plan.h"
+#include "agent/session/session_undo.h"
 #include "common/errors.h"
 
 static bool is_type(const struct session_spread *spread, const char *type)

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session - see session.h.
+ * session_life - see session.h: states, start and stop.
  *
  * Stopping with a command under way: the command is cancelled and its step
  * closed first, so that what it did stays and can be undone; the machine is
  * stopped after that. A guest that does not let go is not waited for.
  */
-#include "agent/session/session_parts.h"
+#include "agent/session/session.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/session/exec.h"
+#include "agent/session/session_command.h"
+#include "agent/session/session_core.h"
+#include "agent/session/session_daemon.h"
+#include "agent/session/session_guard.h"
+#include "agent/session/session_status.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "shim/wire.h"
@@ -20,92 +26,6 @@
 /* The shim kills a command 2 s after a cancel; then the step is closed. If it
  * does not, the step is closed without it. */
 enum { STOP_COMMAND_MS = WIRE_CANCEL_GRACE_MS + 3000, STOP_STEP_MS = 5000 };
-
-/* ---- events -------------------------------------------------------------- */
-
-struct listener {
-    const struct session_callbacks *callbacks;
-    void *opaque;
-};
-
-void session_listen(struct session *session,
-                    const struct session_callbacks *callbacks, void *opaque)
-{
-    struct listener listener = { callbacks, opaque };
-
-    g_array_append_val(session->listeners, listener);
-}
-
-void session_unlisten(struct session *session,
-                      const struct session_callbacks *callbacks, void *opaque)
-{
-    for (guint i = 0; i < session->listeners->len; i++) {
-        struct listener *listener = &g_array_index(session->listeners,
-                                                   struct listener, i);
-
-        if (listener->callbacks == callbacks && listener->opaque == opaque) {
-            g_array_remove_index(session->listeners, i);
-            return;
-        }
-    }
-}
-
-/* A listener may go when it is told something, so the list is copied. */
-bool session_send_event(struct session *session, const char *type,
-                        json_t *payload, bool droppable)
-{
-    g_autoptr(GArray) listeners = g_array_copy(session->listeners);
-    bool sent = true;
-
-    for (guint i = 0; i < listeners->len; i++) {
-        const struct listener *to = &g_array_index(listeners, struct listener,
-                                                   i);
-
-        if (!to->callbacks->event(type, json_incref(payload), droppable,
-                                  to->opaque) &&
-            i == 0)
-            sent = false;
-    }
-    json_decref(payload);
-    session->counters.events++;
-    session->counters.dropped_events += !sent;
-    return sent;
-}
-
-static void tell_folders(struct session *session)
-{
-    for (guint i = 0; i < session->listeners->len; i++) {
-        const struct listener *to = &g_array_index(session->listeners,
-                                                   struct listener, i);
-
-        if (to->callbacks->folders)
-            to->callbacks->folders(to->opaque);
-    }
-}
-
-void session_lose_machine(struct session *session, const GError *error)
-{
-    g_autofree char *text = g_utf8_make_valid(error->message, -1);
-    json_t *payload = json_pack("{s:s, s:i, s:s}", "code",
-                                error_code_name(error_code_of(error)), "number",
-                                error_code_of(error), "message", text);
-
-    if (session->state == SESSION_RUNNING)
-        session->state = SESSION_BROKEN;
-    session_send_event(session, "event.error", payload, false);
-    if (session->exec)
-        exec_fail(session->exec, error);
-    machine_stop(session->machine);
-}
-
-void session_command_over(struct session *session)
-{
-    if (session->state != SESSION_STOPPING || !session->stop_timer ||
-        session->exec || session->writes || session->occupied)
-        return;
-    g_clear_handle_id(&session->stop_timer, g_source_remove);
-    machine_stop(session->machine);
-}
 
 static void on_machine_event(const char *type, json_t *payload, void *opaque)
 {
@@ -174,7 +94,7 @@ static void on_prepared(json_t *answer, const GError *error, json_t *data,
     payload = session_describe(session);
     reply_send(&session->starter, payload, NULL, NULL);
     json_decref(payload);
-    tell_folders(session);
+    session_tell_folders(session);
 }
 
 static void prepare(struct session *session, unsigned index, const char *type,
@@ -226,7 +146,7 @@ static void on_machine_stopped(void *opaque)
     }
     forget_machine(session);
     session->state = SESSION_STOPPED;
-    tell_folders(session);
+    session_tell_folders(session);
     if (!error)
         error = g_error_new_literal(STEPBACK_ERROR, ERROR_CANCELLED,
                                     "the session was stopped before it ran");
@@ -259,7 +179,8 @@ struct session *session_new(const char *log_level,
     session->undone = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
                                             NULL);
     session->questions = session_guard_new_list();
-    session->listeners = g_array_new(FALSE, FALSE, sizeof(struct listener));
+    session->listeners = g_array_new(FALSE, FALSE,
+                                     sizeof(struct session_listener));
     session_listen(session, callbacks, opaque);
     for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++)
         session->folders[i].fd = -1;
@@ -439,35 +360,4 @@ void session_kill(struct session *session)
 {
     if (session->machine)
         machine_kill(session->machine);
-}
-
-/* ---- operations of a running session ------------------------------------- */
-
-void session_get_logs(struct session *session, struct step_logs *ret_logs)
-{
-    const struct session_config *config = session->config;
-    struct backends *backends = machine_backends(session->machine);
-
-    ret_logs->count = 0;
-    for (unsigned i = 0; i < config->n_directories; i++) {
-        if (!backends_has_undo(backends, i))
-            continue;
-        ret_logs->links[ret_logs->count] = backends_link(backends, i);
-        ret_logs->labels[ret_logs->count++] = config->directories[i]->label;
-    }
-}
-
-gboolean session_check_idle(struct session *session, GError **error)
-{
-    if (!session_check_running(session, error))
-        return FALSE;
-    if (session->exec)
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_STEP_ACTIVE,
-                            "a command runs; cancel it or wait for its end");
-    else if (session->occupied)
-        g_set_error(error, STEPBACK_ERROR, ERROR_BUSY, "%s; wait for its end",
-                    session->occupied);
-    else
-        return TRUE;
-    return FALSE;
 }

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_command - the command that runs.
+ */
+#ifndef AGENT_SESSION_SESSION_COMMAND_H
+#define AGENT_SESSION_SESSION_COMMAND_H
+
+#include "agent/session/session_core.h"
+
+/* What the guest says of commands: for machine_callbacks, with the session as
+ * opaque. */
+void session_on_output(gint64 id, const char *stream, const char *data,
+                       size_t len, void *opaque);
+void session_on_completed(gint64 id, const struct guest_end *end, void *opaque);
+void session_on_refused(gint64 id, const char *message, void *opaque);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_core - see session_core.h.
+ */
+#include "agent/session/session_core.h"
+
+#include <string.h>
+
+#include "agent/session/exec.h"
+#include "agent/session/session.h"
+#include "common/errors.h"
+
+static const char *const state_names[] = {
+    [SESSION_STOPPED] = "stopped", [SESSION_STARTING] = "starting",
+    [SESSION_RUNNING] = "running", [SESSION_STOPPING] = "stopping",
+    [SESSION_BROKEN] = "error",
+};
+
+static const char *const state_refusals[] = {
+    [SESSION_STOPPED] = "no session runs; session.start starts one",
+    [SESSION_STARTING] = "no session runs yet: it is starting; wait for the "
+                         "answer to session.start",
+    [SESSION_STOPPING] = "no session runs any more: it is being stopped; then "
+                         "session.start starts another",
+    [SESSION_BROKEN] = "no session runs: its machine is lost; session.stop "
+                       "ends it, and session.start starts another",
+};
+
+const char *session_state_name(enum session_state state)
+{
+    return state_names[state];
+}
+
+const char *session_state_refusal(enum session_state state)
+{
+    return state_refusals[state];
+}
+
+gboolean session_check_running(struct session *session, GError **error)
+{
+    if (session->state == SESSION_RUNNING)
+        return TRUE;
+    g_set_error_literal(error, STEPBACK_ERROR, ERROR_NO_SESSION,
+                        session_state_refusal(session->state));
+    return FALSE;
+}
+
+void session_listen(struct session *session,
+                    const struct session_callbacks *callbacks, void *opaque)
+{
+    struct session_listener listener = { callbacks, opaque };
+
+    g_array_append_val(session->listeners, listener);
+}
+
+void session_unlisten(struct session *session,
+                      const struct session_callbacks *callbacks, void *opaque)
+{
+    for (guint i = 0; i < session->listeners->len; i++) {
+        struct session_listener *listener = &g_array_index(
+            session->listeners, struct session_listener, i);
+
+        if (listener->callbacks == callbacks && listener->opaque == opaque) {
+            g_array_remove_index(session->listeners, i);
+            return;
+        }
+    }
+}
+
+/* A listener may go when it is told something, so the list is copied. */
+bool session_send_event(struct session *session, const char *type,
+                        json_t *payload, bool droppable)
+{
+    g_autoptr(GArray) listeners = g_array_copy(session->listeners);
+    bool sent = true;
+
+    for (guint i = 0; i < listeners->len; i++) {
+        const struct session_listener *to = &g_array_index(
+            listeners, struct session_listener, i);
+
+        if (!to->callbacks->event(type, json_incref(payload), droppable,
+                                  to->opaque) &&
+            i == 0)
+            sent = false;
+    }
+    json_decref(payload);
+    session->counters.events++;
+    session->counters.dropped_events += !sent;
+    return sent;
+}
+
+void session_tell_folders(struct session *session)
+{
+    for (guint i = 0; i < session->listeners->len; i++) {
+        const struct session_listener *to = &g_array_index(
+            session->listeners, struct session_listener, i);
+
+        if (to->callbacks->folders)
+            to->callbacks->folders(to->opaque);
+    }
+}
+
+void session_lose_machine(struct session *session, const GError *error)
+{
+    g_autofree char *text = g_utf8_make_valid(error->message, -1);
+    json_t *payload = json_pack("{s:s, s:i, s:s}", "code",
+                                error_code_name(error_code_of(error)), "number",
+                                error_code_of(error), "message", text);
+
+    if (session->state == SESSION_RUNNING)
+        session->state = SESSION_BROKEN;
+    session_send_event(session, "event.error", payload, false);
+    if (session->exec)
+        exec_fail(session->exec, error);
+    machine_stop(session->machine);
+}
+
+void session_command_over(struct session *session)
+{
+    if (session->state != SESSION_STOPPING || !session->stop_timer ||
+        session->exec || session->writes || session->occupied)
+        return;
+    g_clear_handle_id(&session->stop_timer, g_source_remove);
+    machine_stop(session->machine);
+}
+
+void session_get_logs(struct session *session, struct step_logs *ret_logs)
+{
+    const struct session_config *config = session->config;
+    struct backends *backends = machine_backends(session->machine);
+
+    ret_logs->count = 0;
+    for (unsigned i = 0; i < config->n_directories; i++) {
+        if (!backends_has_undo(backends, i))
+            continue;
+        ret_logs->links[ret_logs->count] = backends_link(backends, i);
+        ret_logs->labels[ret_logs->count++] = config->directories[i]->label;
+    }
+}
+
+gboolean session_check_idle(struct session *session, GError **error)
+{
+    if (!session_check_running(session, error))
+        return FALSE;
+    if (session->exec)
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_STEP_ACTIVE,
+                            "a command runs; cancel it or wait for its end");
+    else if (session->occupied)
+        g_set_error(error, STEPBACK_ERROR, ERROR_BUSY, "%s; wait for its end",
+                    session->occupied);
+    else
+        return TRUE;
+    return FALSE;
+}
+
+void session_keep_warning(struct session *session, unsigned index,
+                          json_t *payload)
+{
+    struct session_folder *folder = &session->folders[index];
+
+    if (!folder->warnings)
+        folder->warnings = json_array();
+    if (json_array_size(folder->warnings) == SESSION_WARNINGS)
+        json_array_remove(folder->warnings, 0);
+    json_array_append(folder->warnings, payload);
+}

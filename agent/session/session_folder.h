@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * session_folder - what is asked of one folder.
+ */
+#ifndef AGENT_SESSION_SESSION_FOLDER_H
+#define AGENT_SESSION_SESSION_FOLDER_H
+
+#include "agent/session/session_core.h"
+
+/* A step is over: tell all its report (taken), and what is to be known of the
+ * names that it has made. */
+void session_tell_step(struct session *session, json_t *report);
+
+/* The folder that a field "directory" means, of a session that runs. */
+gboolean session_find_folder(struct session *session, json_t *directory,
+                             unsigned *ret_index, GError **error);
+struct control_link *session_folder_link(struct session *session,
+                                         unsigned index);
+
+#endif
