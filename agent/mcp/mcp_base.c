@@ -6,16 +6,17 @@
  * both tell the same.
  */
 #include "agent/mcp/mcp_connection.h"
-#include "agent/mcp/mcp_server.h"
 #include "agent/mcp/mcp_subscriptions.h"
 
+#include "agent/mcp/mcp_base.h"
+#include "agent/mcp/mcp_registry.h"
 #include "common/log.h"
 
 enum { DISCOVER_TTL_MS = 3600 * 1000 };
 
 static const struct mcp_service *service_of(const struct mcp_call *call)
 {
-    return mcp_server_service(mcp_call_server(call));
+    return mcp_call_registry(call)->service;
 }
 
 static json_t *describe(const struct mcp_call *call, enum mcp_version version)
@@ -64,8 +65,9 @@ static void handle_initialize(struct mcp_call *call)
     result = describe(call, version);
     json_object_set_new(result, "protocolVersion",
                         json_string(mcp_version_name(version)));
-    json_object_set_new(result, "serverInfo",
-                        mcp_server_describe(mcp_call_server(call), version));
+    json_object_set_new(
+        result, "serverInfo",
+        mcp_registry_describe(mcp_call_registry(call), version));
     mcp_call_finish(call, result);
 }
 

@@ -8,15 +8,15 @@
  */
 #include "agent/mcp/mcp_call.h"
 
-#include "agent/mcp/mcp_connection.h"
-#include "agent/mcp/mcp_server.h"
+#include "agent/mcp/mcp_registry.h"
 
 /* How long a parked call waits for its repetition: a person thinks first. */
 enum { PARKED_MS = 10 * 60 * 1000 };
 
 struct mcp_call {
     guint64 serial;
-    struct mcp_server *server;
+    struct mcp_registry *registry;
+    const struct mcp_transport *transport;
     struct mcp_connection *connection;
     json_t *id, *params, *capabilities;
     json_t *progress_token; /* or NULL */
@@ -45,6 +45,7 @@ static void attach(struct mcp_call *call, const struct mcp_call_config *config)
     json_t *token = json_object_get(meta, "progressToken");
 
     call->connection = config->connection;
+    call->transport = config->transport;
     json_decref(call->id);
     call->id = json_incref(config->id);
     json_decref(call->progress_token);
@@ -54,7 +55,7 @@ static void attach(struct mcp_call *call, const struct mcp_call_config *config)
     json_decref(call->capabilities);
     call->capabilities = json_incref(config->capabilities);
     call->log_level = config->log_level;
-    mcp_connection_add_call(call->connection, call);
+    call->transport->add_call(call->connection, call);
 }
 
 struct mcp_call *mcp_call_new(const struct mcp_call_config *config)
@@ -63,7 +64,7 @@ struct mcp_call *mcp_call_new(const struct mcp_call_config *config)
     struct mcp_call *call = g_new0(struct mcp_call, 1);
 
     call->serial = ++last_serial;
-    call->server = config->server;
+    call->registry = config->registry;
     call->method = g_strdup(config->method);
     call->version = config->version;
     call->params = config->params ? json_incref(config->params) : json_object();
@@ -81,14 +82,14 @@ static void unpark(struct mcp_call *call)
 {
     g_clear_handle_id(&call->timer, g_source_remove);
     if (call->token)
-        mcp_server_unpark(call->server, call->token);
+        mcp_registry_unpark(call->registry, call->token);
     g_clear_pointer(&call->token, g_free);
 }
 
 static void detach(struct mcp_call *call)
 {
     if (call->connection)
-        mcp_connection_remove_call(call->connection, call);
+        call->transport->remove_call(call->connection, call);
     call->connection = NULL;
 }
 
@@ -122,7 +123,7 @@ static void complete(struct mcp_call *call, json_t *result)
         json_object_set_new(result, "_meta", meta);
     }
     json_object_set_new(meta, MCP_META_SERVER,
-                        mcp_server_describe(call->server, call->version));
+                        mcp_registry_describe(call->registry, call->version));
 }
 
 /* outcome has "result" or "error", and is taken. */
@@ -130,7 +131,7 @@ static void send_outcome(struct mcp_call *call, json_t *outcome)
 {
     json_object_set_new(outcome, "jsonrpc", json_string("2.0"));
     json_object_set(outcome, "id", call->id);
-    mcp_connection_answer(call->connection, call, outcome);
+    call->transport->answer(call->connection, call, outcome);
 }
 
 static void end(struct mcp_call *call, json_t *outcome)
@@ -219,7 +220,7 @@ void mcp_call_progress(struct mcp_call *call, double progress, double total,
         json_object_set_new(params, "total", json_real(total));
     if (message && call->version >= MCP_2025_03_26)
         json_object_set_new(params, "message", json_string(message));
-    mcp_connection_notify(call->connection, "notifications/progress", params);
+    call->transport->notify(call->connection, "notifications/progress", params);
 }
 
 void mcp_call_log(struct mcp_call *call, const char *level, const char *logger,
@@ -229,9 +230,9 @@ void mcp_call_log(struct mcp_call *call, const char *level, const char *logger,
         json_decref(data);
         return;
     }
-    mcp_connection_notify(call->connection, "notifications/message",
-                          json_pack("{s:s, s:s, s:o}", "level", level, "logger",
-                                    logger, "data", data));
+    call->transport->notify(call->connection, "notifications/message",
+                            json_pack("{s:s, s:s, s:o}", "level", level,
+                                      "logger", logger, "data", data));
 }
 
 /* ---- questions ----------------------------------------------------------- */
@@ -277,7 +278,7 @@ static bool park(struct mcp_call *call)
 {
     json_t *result;
 
-    call->token = mcp_server_park(call->server, call);
+    call->token = mcp_registry_park(call->registry, call);
     if (!call->token)
         return false;
     result = json_pack("{s:s, s:o, s:s}", "resultType", "input_required",
@@ -301,8 +302,8 @@ static bool ask_connection(struct mcp_call *call)
             json_object_get(question, "method"));
         json_t *params = json_object_get(question, "params");
 
-        if (!mcp_connection_ask(call->connection, call, key, method,
-                                json_incref(params)))
+        if (!call->transport->ask(call->connection, call, key, method,
+                                  json_incref(params)))
             return false;
     }
     return true;
@@ -315,7 +316,7 @@ bool mcp_call_ask(struct mcp_call *call, json_t *requests,
 
     if ((!call->connection && !call->token) || call->outcome ||
         call->questions ||
-        (call->connection && !mcp_connection_can_ask(call->connection))) {
+        (call->connection && !call->transport->can_ask(call->connection))) {
         json_decref(requests);
         return false;
     }
@@ -334,7 +335,7 @@ bool mcp_call_ask(struct mcp_call *call, json_t *requests,
 void mcp_call_withdraw(struct mcp_call *call)
 {
     if (call->connection)
-        mcp_connection_unask(call->connection, call);
+        call->transport->unask(call->connection, call);
     forget_questions(call);
 }
 
@@ -447,7 +448,7 @@ json_t *mcp_call_params(const struct mcp_call *call)
 
 void *mcp_call_service(const struct mcp_call *call)
 {
-    return mcp_server_opaque(call->server);
+    return call->registry->opaque;
 }
 
 struct mcp_connection *mcp_call_connection(const struct mcp_call *call)
@@ -465,7 +466,7 @@ guint64 mcp_call_serial(const struct mcp_call *call)
     return call->serial;
 }
 
-struct mcp_server *mcp_call_server(const struct mcp_call *call)
+struct mcp_registry *mcp_call_registry(const struct mcp_call *call)
 {
-    return call->server;
+    return call->registry;
 }

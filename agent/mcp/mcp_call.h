@@ -26,7 +26,7 @@
 
 struct mcp_call;
 struct mcp_connection;
-struct mcp_server;
+struct mcp_registry;
 
 /* ---- for handlers -------------------------------------------------------- */
 
@@ -34,11 +34,11 @@ const char *mcp_call_method(const struct mcp_call *call);
 enum mcp_version mcp_call_version(const struct mcp_call *call);
 /* An object; borrowed. */
 json_t *mcp_call_params(const struct mcp_call *call);
-/* Borrowed: the opaque of mcp_server_new(). */
+/* Borrowed: the opaque of the server. */
 void *mcp_call_service(const struct mcp_call *call);
 /* NULL while it is parked, and after it was cancelled. */
 struct mcp_connection *mcp_call_connection(const struct mcp_call *call);
-struct mcp_server *mcp_call_server(const struct mcp_call *call);
+struct mcp_registry *mcp_call_registry(const struct mcp_call *call);
 json_t *mcp_call_id(const struct mcp_call *call);
 /* Never another call's, as its address may be. Not 0. */
 guint64 mcp_call_serial(const struct mcp_call *call);
@@ -87,9 +87,37 @@ void mcp_call_withdraw(struct mcp_call *call);
 
 /* ---- for connections and servers ----------------------------------------- */
 
+/* What a call wants of the connection that it came by. */
+struct mcp_transport {
+    /* Calls in flight: not owned. */
+    void (*add_call)(struct mcp_connection *connection, struct mcp_call *call);
+    void (*remove_call)(struct mcp_connection *connection,
+                        struct mcp_call *call);
+
+    /* The answer to a call: message is taken. */
+    void (*answer)(struct mcp_connection *connection, struct mcp_call *call,
+                   json_t *message);
+
+    /* A notification, which may be lost; params is taken. */
+    void (*notify)(struct mcp_connection *connection, const char *method,
+                   json_t *params);
+
+    /* Whether the client can be asked anything: it can still send. */
+    bool (*can_ask)(const struct mcp_connection *connection);
+
+    /* Ask the client something for a call; params is taken and may be NULL. The
+     * answer comes by mcp_call_take_answer(). False: it cannot be asked. */
+    bool (*ask)(struct mcp_connection *connection, struct mcp_call *call,
+                const char *key, const char *method, json_t *params);
+
+    /* Tell it that what was asked for this call does not matter any more. */
+    void (*unask)(struct mcp_connection *connection, struct mcp_call *call);
+};
+
 struct mcp_call_config {
-    struct mcp_server *server;
+    struct mcp_registry *registry;
     struct mcp_connection *connection;
+    const struct mcp_transport *transport;
     json_t *id, *params; /* borrowed; params may be NULL */
     const char *method;
     enum mcp_version version;

@@ -10,7 +10,7 @@
 
 #include "agent/mcp/mcp_meta.h"
 #include "agent/mcp/mcp_questions.h"
-#include "agent/mcp/mcp_server.h"
+#include "agent/mcp/mcp_registry.h"
 #include "agent/mcp/mcp_subscriptions.h"
 #include "common/jsonl.h"
 #include "common/log.h"
@@ -27,7 +27,7 @@ struct entry {
 };
 
 struct mcp_connection {
-    struct mcp_server *server;
+    struct mcp_registry *registry;
     struct jsonl_channel *channel;
     void (*closed)(struct mcp_connection *, void *);
     void *opaque;
@@ -83,8 +83,8 @@ static void refuse(struct mcp_connection *connection, json_t *id, int code,
               mcp_rpc_error(id, code, text, data));
 }
 
-void mcp_connection_notify(struct mcp_connection *connection,
-                           const char *method, json_t *params)
+static void notify(struct mcp_connection *connection, const char *method,
+                   json_t *params)
 {
     jsonl_channel_send(connection->channel,
                        mcp_rpc_notification(method, params), true);
@@ -94,15 +94,14 @@ void mcp_connection_log(struct mcp_connection *connection, const char *level,
                         const char *logger, json_t *data)
 {
     if (mcp_log_level_parse(level) >= connection->log_level)
-        mcp_connection_notify(connection, "notifications/message",
-                              json_pack("{s:s, s:s, s:O}", "level", level,
-                                        "logger", logger, "data", data));
+        notify(connection, "notifications/message",
+               json_pack("{s:s, s:s, s:O}", "level", level, "logger", logger,
+                         "data", data));
 }
 
 /* ---- calls --------------------------------------------------------------- */
 
-void mcp_connection_add_call(struct mcp_connection *connection,
-                             struct mcp_call *call)
+static void add_call(struct mcp_connection *connection, struct mcp_call *call)
 {
     struct entry *entry = g_new0(struct entry, 1);
 
@@ -126,8 +125,8 @@ static void finish_if_done(struct mcp_connection *connection)
     jsonl_channel_finish(connection->channel);
 }
 
-void mcp_connection_remove_call(struct mcp_connection *connection,
-                                struct mcp_call *call)
+static void remove_call(struct mcp_connection *connection,
+                        struct mcp_call *call)
 {
     g_autofree char *key = mcp_rpc_id_key(mcp_call_id(call));
     struct entry *entry = g_hash_table_lookup(connection->calls, key);
@@ -143,8 +142,8 @@ void mcp_connection_remove_call(struct mcp_connection *connection,
     finish_if_done(connection);
 }
 
-void mcp_connection_answer(struct mcp_connection *connection,
-                           struct mcp_call *call, json_t *message)
+static void answer(struct mcp_connection *connection, struct mcp_call *call,
+                   json_t *message)
 {
     g_autofree char *key = mcp_rpc_id_key(mcp_call_id(call));
     struct entry *entry = g_hash_table_lookup(connection->calls, key);
@@ -154,14 +153,13 @@ void mcp_connection_answer(struct mcp_connection *connection,
 
 /* ---- questions ----------------------------------------------------------- */
 
-bool mcp_connection_can_ask(const struct mcp_connection *connection)
+static bool can_ask(const struct mcp_connection *connection)
 {
     return !connection->ended;
 }
 
-bool mcp_connection_ask(struct mcp_connection *connection,
-                        struct mcp_call *call, const char *key,
-                        const char *method, json_t *params)
+static bool ask(struct mcp_connection *connection, struct mcp_call *call,
+                const char *key, const char *method, json_t *params)
 {
     g_autofree char *id = mcp_questions_add(connection->questions, call, key);
 
@@ -174,16 +172,25 @@ bool mcp_connection_ask(struct mcp_connection *connection,
 
 static void withdraw(const char *id, void *opaque)
 {
-    mcp_connection_notify(opaque, "notifications/cancelled",
-                          json_pack("{s:s, s:s}", "requestId", id, "reason",
-                                    "it was decided elsewhere"));
+    notify(opaque, "notifications/cancelled",
+           json_pack("{s:s, s:s}", "requestId", id, "reason",
+                     "it was decided elsewhere"));
 }
 
-void mcp_connection_unask(struct mcp_connection *connection,
-                          struct mcp_call *call)
+static void unask(struct mcp_connection *connection, struct mcp_call *call)
 {
     mcp_questions_remove(connection->questions, call, withdraw, connection);
 }
+
+static const struct mcp_transport transport = {
+    .add_call = add_call,
+    .remove_call = remove_call,
+    .answer = answer,
+    .notify = notify,
+    .can_ask = can_ask,
+    .ask = ask,
+    .unask = unask,
+};
 
 /* ---- requests ------------------------------------------------------------ */
 
@@ -207,15 +214,15 @@ static bool is_modern(const struct mcp_connection *connection,
     json_t *meta = json_object_get(rpc->params, "_meta");
 
     return json_object_get(meta, MCP_META_VERSION) ||
-           mcp_server_is_modern_only(rpc->method) ||
-           (!connection->initialized && !mcp_server_is_opening(rpc->method));
+           mcp_registry_is_modern_only(connection->registry, rpc->method) ||
+           (!connection->initialized && !mcp_registry_is_opening(rpc->method));
 }
 
 static void repeat(struct mcp_connection *connection,
                    const struct mcp_call_config *config, json_t *state)
 {
-    struct mcp_call *call = mcp_server_find_parked(connection->server,
-                                                   json_string_value(state));
+    struct mcp_call *call = mcp_registry_find_parked(connection->registry,
+                                                     json_string_value(state));
 
     /* Also of another request: who has only seen a token gains nothing. */
     if (call && mcp_call_is_repeated(call, config))
@@ -229,8 +236,8 @@ static void repeat(struct mcp_connection *connection,
 static void start_call(struct mcp_connection *connection,
                        const struct mcp_call_config *config, bool modern)
 {
-    const struct mcp_method *method = mcp_server_find_method(
-        connection->server, config->method, modern);
+    const struct mcp_method *method = mcp_registry_find_method(
+        connection->registry, config->method, modern);
     json_t *state = modern ? json_object_get(config->params, "requestState")
                            : NULL;
 
@@ -249,7 +256,8 @@ static void on_request(struct mcp_connection *connection,
     g_autofree char *key = mcp_rpc_id_key(rpc->id);
     bool modern = is_modern(connection, rpc);
     struct mcp_call_config config = {
-        .server = connection->server,
+        .registry = connection->registry,
+        .transport = &transport,
         .connection = connection,
         .id = rpc->id,
         .params = rpc->params,
@@ -376,7 +384,7 @@ static gboolean on_lingered(gpointer data)
     log_warn(LOG_MCP,
              "a client has sent no more for %u s; what is left of its "
              "requests is cancelled",
-             mcp_server_linger(connection->server));
+             connection->registry->linger_s);
     connection->closed(connection, connection->opaque);
     return G_SOURCE_REMOVE;
 }
@@ -387,8 +395,8 @@ static void on_ended(struct jsonl_channel *channel, void *opaque)
 
     connection->ended = true;
     /* Not one of whole seconds, which GLib may let end a quarter too early. */
-    connection->linger = g_timeout_add(
-        mcp_server_linger(connection->server) * 1000, on_lingered, connection);
+    connection->linger = g_timeout_add(connection->registry->linger_s * 1000,
+                                       on_lingered, connection);
     mcp_questions_end(connection->questions);
     finish_if_done(connection);
 }
@@ -404,13 +412,13 @@ static const struct jsonl_callbacks channel_callbacks = {
 /* ---- life ---------------------------------------------------------------- */
 
 struct mcp_connection *
-mcp_connection_new(struct mcp_server *server, int in_fd, int out_fd,
+mcp_connection_new(struct mcp_registry *registry, int in_fd, int out_fd,
                    void (*closed)(struct mcp_connection *, void *opaque),
                    void *opaque)
 {
     struct mcp_connection *connection = g_new0(struct mcp_connection, 1);
 
-    connection->server = server;
+    connection->registry = registry;
     connection->closed = closed;
     connection->opaque = opaque;
     connection->version = MCP_LATEST_LEGACY;
@@ -418,7 +426,7 @@ mcp_connection_new(struct mcp_server *server, int in_fd, int out_fd,
     connection->calls = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
                                               g_free);
     connection->questions = mcp_questions_new();
-    connection->subscriptions = mcp_subscriptions_new(connection);
+    connection->subscriptions = mcp_subscriptions_new(&transport, connection);
     connection->channel = jsonl_channel_new(
         in_fd, out_fd, MCP_CONNECTION_MAX_LINE, MCP_CONNECTION_MAX_QUEUE,
         &channel_callbacks, connection);

@@ -31,41 +31,13 @@ enum {
 /* Takes the fds (which may be one). closed is called once when the client is
  * gone, from the main loop; it may free the connection. */
 struct mcp_connection *
-mcp_connection_new(struct mcp_server *server, int in_fd, int out_fd,
+mcp_connection_new(struct mcp_registry *registry, int in_fd, int out_fd,
                    void (*closed)(struct mcp_connection *, void *opaque),
                    void *opaque);
 
 /* Its calls are cancelled. What is queued is sent, if the client takes it
  * within flush_ms. */
 void mcp_connection_free(struct mcp_connection *connection, int flush_ms);
-
-/* ---- for calls ----------------------------------------------------------- */
-
-/* Calls in flight: not owned. */
-void mcp_connection_add_call(struct mcp_connection *connection,
-                             struct mcp_call *call);
-void mcp_connection_remove_call(struct mcp_connection *connection,
-                                struct mcp_call *call);
-
-/* The answer to a call: message is taken. */
-void mcp_connection_answer(struct mcp_connection *connection,
-                           struct mcp_call *call, json_t *message);
-
-/* A notification, which may be lost; params is taken. */
-void mcp_connection_notify(struct mcp_connection *connection,
-                           const char *method, json_t *params);
-
-/* Whether the client can be asked anything: it can still send. */
-bool mcp_connection_can_ask(const struct mcp_connection *connection);
-
-/* Ask the client something for a call; params is taken and may be NULL. The
- * answer goes to mcp_call_take_answer(). False: too many questions. */
-bool mcp_connection_ask(struct mcp_connection *connection,
-                        struct mcp_call *call, const char *key,
-                        const char *method, json_t *params);
-/* Tell it that what was asked for this call does not matter any more. */
-void mcp_connection_unask(struct mcp_connection *connection,
-                          struct mcp_call *call);
 
 /* ---- for methods --------------------------------------------------------- */
 

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * mcp_server - see mcp_server.h.
- *
- * A token of a parked call is random: whoever has not got it cannot guess it.
  */
 #include "agent/mcp/mcp_server.h"
 
-#include <string.h>
-#include <sys/random.h>
-
+#include "agent/mcp/mcp_base.h"
+#include "agent/mcp/mcp_call.h"
 #include "agent/mcp/mcp_connection.h"
 #include "agent/mcp/mcp_subscriptions.h"
 #include "common/fd.h"
 #include "common/log.h"
 
-enum { FLUSH_MS = 500, TOKEN_BYTES = 18 };
+enum { FLUSH_MS = 500 };
 
 struct client {
     struct mcp_server *server;
@@ -24,11 +21,8 @@ struct client {
 };
 
 struct mcp_server {
-    const struct mcp_service *service;
-    void *opaque;
+    struct mcp_registry registry;
     GPtrArray *clients; /* of struct client */
-    GHashTable *parked; /* token -> struct mcp_call, not owned */
-    unsigned linger_s;
 };
 
 /* ---- clients ------------------------------------------------------------- */
@@ -68,20 +62,15 @@ bool mcp_server_add(struct mcp_server *server, int in_fd, int out_fd,
     client->server = server;
     client->closed = closed;
     client->opaque = opaque;
-    client->connection = mcp_connection_new(server, in_fd, out_fd, on_closed,
-                                            client);
+    client->connection = mcp_connection_new(&server->registry, in_fd, out_fd,
+                                            on_closed, client);
     g_ptr_array_add(server->clients, client);
     return true;
 }
 
 void mcp_server_set_linger(struct mcp_server *server, unsigned seconds)
 {
-    server->linger_s = seconds;
-}
-
-unsigned mcp_server_linger(const struct mcp_server *server)
-{
-    return server->linger_s;
+    server->registry.linger_s = seconds;
 }
 
 unsigned mcp_server_clients(const struct mcp_server *server)
@@ -130,73 +119,17 @@ void mcp_server_each_subscribed(struct mcp_server *server,
 
 /* ---- parked calls -------------------------------------------------------- */
 
-char *mcp_server_park(struct mcp_server *server, struct mcp_call *call)
-{
-    guint8 bytes[TOKEN_BYTES];
-    char *token;
-
-    if (g_hash_table_size(server->parked) >= MCP_SERVER_MAX_PARKED ||
-        getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-        return NULL;
-    token = g_base64_encode(bytes, sizeof(bytes));
-    g_hash_table_insert(server->parked, g_strdup(token), call);
-    return token;
-}
-
-void mcp_server_unpark(struct mcp_server *server, const char *token)
-{
-    g_hash_table_remove(server->parked, token);
-}
-
-struct mcp_call *mcp_server_find_parked(const struct mcp_server *server,
-                                        const char *token)
-{
-    return token ? g_hash_table_lookup(server->parked, token) : NULL;
-}
-
 static void cancel_parked(struct mcp_server *server)
 {
     GHashTableIter iter;
     gpointer call;
 
     for (;;) {
-        g_hash_table_iter_init(&iter, server->parked);
+        g_hash_table_iter_init(&iter, server->registry.parked);
         if (!g_hash_table_iter_next(&iter, NULL, &call))
             break;
         mcp_call_drop(call);
     }
-}
-
-/* ---- methods ------------------------------------------------------------- */
-
-static const struct mcp_method *find(const struct mcp_method *methods,
-                                     const char *name, bool modern)
-{
-    for (; methods->name; methods++) {
-        if (strcmp(methods->name, name) == 0 &&
-            methods->eras & (modern ? MCP_STATELESS : MCP_LEGACY))
-            return methods;
-    }
-    return NULL;
-}
-
-const struct mcp_method *mcp_server_find_method(const struct mcp_server *server,
-                                                const char *name, bool modern)
-{
-    const struct mcp_method *method = find(mcp_base_methods, name, modern);
-
-    return method ? method : find(server->service->methods, name, modern);
-}
-
-bool mcp_server_is_modern_only(const char *method)
-{
-    return find(mcp_base_methods, method, true) &&
-           !find(mcp_base_methods, method, false);
-}
-
-bool mcp_server_is_opening(const char *method)
-{
-    return strcmp(method, "initialize") == 0 || strcmp(method, "ping") == 0;
 }
 
 /* ---- life ---------------------------------------------------------------- */
@@ -206,12 +139,9 @@ struct mcp_server *mcp_server_new(const struct mcp_service *service,
 {
     struct mcp_server *server = g_new0(struct mcp_server, 1);
 
-    server->service = service;
-    server->opaque = opaque;
-    server->linger_s = MCP_SERVER_LINGER_S;
+    mcp_registry_init(&server->registry, service, mcp_base_methods, opaque);
+    server->registry.linger_s = MCP_SERVER_LINGER_S;
     server->clients = g_ptr_array_new();
-    server->parked = g_hash_table_new_full(g_str_hash, g_str_equal, g_free,
-                                           NULL);
     return server;
 }
 
@@ -228,31 +158,6 @@ void mcp_server_free(struct mcp_server *server)
         return;
     mcp_server_close(server);
     g_ptr_array_unref(server->clients);
-    g_hash_table_unref(server->parked);
+    mcp_registry_clear(&server->registry);
     g_free(server);
-}
-
-void *mcp_server_opaque(const struct mcp_server *server)
-{
-    return server->opaque;
-}
-
-const struct mcp_service *mcp_server_service(const struct mcp_server *server)
-{
-    return server->service;
-}
-
-json_t *mcp_server_describe(const struct mcp_server *server,
-                            enum mcp_version version)
-{
-    const struct mcp_service *service = server->service;
-    json_t *info = json_pack("{s:s, s:s}", "name", service->name, "version",
-                             service->version);
-
-    if (version >= MCP_2025_06_18 && service->title)
-        json_object_set_new(info, "title", json_string(service->title));
-    if (version >= MCP_2025_11_25 && service->description)
-        json_object_set_new(info, "description",
-                            json_string(service->description));
-    return info;
 }

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "agent/mcp/mcp_connection.h"
-
 struct stream {
     struct mcp_call *call;
     GHashTable *uris;
@@ -15,6 +13,7 @@ struct stream {
 };
 
 struct mcp_subscriptions {
+    const struct mcp_transport *transport;
     struct mcp_connection *connection;
     bool legacy;
     GHashTable *uris;   /* of the earlier era */
@@ -35,11 +34,13 @@ static GHashTable *new_set(void)
 }
 
 struct mcp_subscriptions *
-mcp_subscriptions_new(struct mcp_connection *connection)
+mcp_subscriptions_new(const struct mcp_transport *transport,
+                      struct mcp_connection *connection)
 {
     struct mcp_subscriptions *subscriptions = g_new0(struct mcp_subscriptions,
                                                      1);
 
+    subscriptions->transport = transport;
     subscriptions->connection = connection;
     subscriptions->uris = new_set();
     subscriptions->streams = g_ptr_array_new_with_free_func(stream_free);
@@ -100,7 +101,7 @@ static void tell(struct mcp_subscriptions *subscriptions,
 {
     if (stream)
         json_object_set_new(params, "_meta", stream_meta(stream));
-    mcp_connection_notify(subscriptions->connection, method, params);
+    subscriptions->transport->notify(subscriptions->connection, method, params);
 }
 
 static void on_cancelled(struct mcp_call *call, void *opaque)

@@ -22,9 +22,10 @@ enum {
 
 struct mcp_subscriptions;
 
-/* connection is borrowed. */
+/* Both are borrowed. */
 struct mcp_subscriptions *
-mcp_subscriptions_new(struct mcp_connection *connection);
+mcp_subscriptions_new(const struct mcp_transport *transport,
+                      struct mcp_connection *connection);
 /* End the streams, in order: their calls get their results. */
 void mcp_subscriptions_close(struct mcp_subscriptions *subscriptions);
 void mcp_subscriptions_free(struct mcp_subscriptions *subscriptions);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mcp_registry - what all clients of an MCP server share: its methods, and
+ * calls that wait to be repeated.
+ *
+ * A token of a parked call is random: whoever has not got it cannot guess it.
+ */
+#ifndef AGENT_MCP_MCP_REGISTRY_H
+#define AGENT_MCP_MCP_REGISTRY_H
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "agent/mcp/mcp_version.h"
+
+struct mcp_call;
+
+/* In which era a method is there. */
+enum mcp_eras { MCP_LEGACY = 1, MCP_STATELESS = 2, MCP_BOTH = 3 };
+
+struct mcp_method {
+    const char *name; /* NULL ends a table */
+    enum mcp_eras eras;
+    void (*handle)(struct mcp_call *call);
+};
+
+struct mcp_service {
+    const char *name, *title, *version, *description, *instructions;
+    /* What the service can: a new object, without "logging". */
+    json_t *(*capabilities)(enum mcp_version version);
+    const struct mcp_method *methods;
+};
+
+enum { MCP_REGISTRY_MAX_PARKED = 32 };
+
+struct mcp_registry {
+    const struct mcp_service *service; /* borrowed */
+    void *opaque;
+    const struct mcp_method *base; /* the protocol's own methods */
+    GHashTable *parked;            /* token -> struct mcp_call, not owned */
+    unsigned linger_s; /* for which a client that sends no more is answered */
+};
+
+void mcp_registry_init(struct mcp_registry *registry,
+                       const struct mcp_service *service,
+                       const struct mcp_method *base, void *opaque);
+void mcp_registry_clear(struct mcp_registry *registry);
+
+/* Name and version; a new object. */
+json_t *mcp_registry_describe(const struct mcp_registry *registry,
+                              enum mcp_version version);
+
+/* NULL: there is none in that era. */
+const struct mcp_method *
+mcp_registry_find_method(const struct mcp_registry *registry, const char *name,
+                         bool modern);
+
+/* Methods that tell the era of a client. */
+bool mcp_registry_is_modern_only(const struct mcp_registry *registry,
+                                 const char *method);
+bool mcp_registry_is_opening(const char *method);
+
+/* Keep a call until it is repeated: its token, a new string; NULL: there are
+ * too many. */
+char *mcp_registry_park(struct mcp_registry *registry, struct mcp_call *call);
+void mcp_registry_unpark(struct mcp_registry *registry, const char *token);
+/* token may be NULL. */
+struct mcp_call *mcp_registry_find_parked(const struct mcp_registry *registry,
+                                          const char *token);
+
+#endif
