@@ -3,6 +3,7 @@
  * forced-undo-links-test - a forced undo of changes to a file with several
  * names, some of which another process has removed.
  */
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -82,7 +83,28 @@ static void redo_has_mode_of_other_name(struct edits *f)
     assert_goes_to_and_fro(f);
 }
 
+/* The name that is left is in a folder that the undo moves, too. */
+static void link_is_found_in_moved_folder(struct edits *f)
+{
+    g_autoptr(GPtrArray) edited = NULL;
+    int64_t id;
+
+    edits_shell(f, "ln link dir/sub/third");
+    id = world_step(f->w);
+    edits_client_put(f, "link", O_TRUNC, "by the step");
+    g_assert_cmpint(f->w->backend->rename(f->w, "dir/sub", "moved", 0), ==, 0);
+    json_decref(world_close_step(f->w, id));
+    edits_shell(f, "rm link linked; printf theirs > moved/third");
+    edited = world_snapshot(f->w);
+    force(f);
+    edits_assert_text(f, "link", "old");
+    edits_assert_text(f, "dir/sub/third", "old");
+    json_decref(world_request(f->w, "redo", NULL));
+    world_assert_equal(f->w, edited);
+}
+
 static const struct edits_case cases[] = {
+    { "link-is-found-in-moved-folder", link_is_found_in_moved_folder },
     { "redo-has-content-of-other-name", redo_has_content_of_other_name },
     { "redo-has-edit-by-other-name", redo_has_edit_by_other_name },
     { "redo-has-edit-after-replacing", redo_has_edit_after_replacing },

@@ -277,7 +277,11 @@ static int search_missing(struct attacher *a)
         if (rc == 0)
             search_set_add(wanted, inode->ino);
     }
-    return search_files(a->r->root, wanted, link_staged, a);
+    rc = search_files(a->r->root, wanted, link_staged, a);
+    /* In folders that are put aside now and come back as they are. */
+    return rc < 0 || a->r->staging < 0 || a->r->staging_dir == a->r->root
+               ? rc
+               : search_files(a->r->staging, wanted, link_staged, a);
 }
 
 static int find_remade(struct attacher *a, const struct step_inode *inode,
