@@ -19,6 +19,7 @@
 #include "interceptor/restore/progress.h"
 #include "interceptor/restore/restore_busy.h"
 #include "interceptor/restore/restore_content.h"
+#include "interceptor/restore/restore_late.h"
 #include "interceptor/restore/restore_lost.h"
 #include "interceptor/restore/restore_names.h"
 #include "interceptor/restore/restore_state.h"
@@ -326,28 +327,44 @@ void restore_note_progress(struct restore *r)
         progress_step(r->progress);
 }
 
-gboolean restore_run(struct restore *r, GError **error)
+static int run_once(struct restore *r, const char **ret_part)
 {
     int rc = open_staging(r);
 
-    tell_alive(r);
-    count_work(r);
+    *ret_part = "staging folder";
     if (is_full(rc) && r->keep < 0)
         rc = do_without_staging(r);
     if (rc < 0)
-        return run_fail(r, error, "staging folder", rc);
+        return rc;
+    *ret_part = "putting aside what is new";
     rc = r->staging < 0 ? 0 : restore_detach(r);
     if (rc < 0)
-        return run_fail(r, error, "putting aside what is new", rc);
+        return rc;
+    *ret_part = "putting names back";
     rc = restore_attach(r);
     if (rc < 0)
-        return run_fail(r, error, "putting names back", rc);
+        return rc;
+    *ret_part = "putting content back";
     rc = close_staging(r);
     if (rc == 0)
         rc = restore_content(r);
-    if (rc == 0)
-        rc = restore_metadata(r);
-    return rc == 0 || run_fail(r, error, "putting content back", rc);
+    return rc < 0 ? rc : restore_metadata(r);
+}
+
+gboolean restore_run(struct restore *r, GError **error)
+{
+    const char *part;
+    int rc, again;
+
+    tell_alive(r);
+    count_work(r);
+    do {
+        g_string_truncate(r->trouble, 0);
+        r->gone = NULL;
+        rc = run_once(r, &part);
+        again = rc < 0 ? restore_go_without(r, rc) : 0;
+    } while (again > 0);
+    return rc == 0 || run_fail(r, error, part, again);
 }
 
 struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
@@ -404,6 +421,7 @@ void restore_free(struct restore *r)
     survey_free(r->survey);
     g_clear_pointer(&r->edited, g_hash_table_unref);
     g_clear_pointer(&r->alive, g_hash_table_unref);
+    g_clear_pointer(&r->missed, g_hash_table_unref);
     g_ptr_array_unref(r->lost);
     g_ptr_array_unref(r->orphans);
     walker_clear(&r->walker);

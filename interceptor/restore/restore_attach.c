@@ -11,6 +11,7 @@
 #include "common/fd.h"
 #include "interceptor/capture/search.h"
 #include "interceptor/restore/restore_alive.h"
+#include "interceptor/restore/restore_late.h"
 #include "interceptor/restore/restore_names.h"
 #include "interceptor/restore/restore_state.h"
 #include "interceptor/sys/birth.h"
@@ -328,8 +329,10 @@ static int bring_back(struct attacher *a, const struct step_binding *binding,
     int from, rc = find_waiting(a, inode, &from, &name);
     bool kept = rc > 0 && from == r->blobs && last;
 
-    if (rc == 0 && !can_remake(inode))
+    if (rc == 0 && !can_remake(inode)) {
+        r->gone = inode;
         return -ENODATA;
+    }
     if (rc == 0)
         rc = remake(a, inode, NULL, &name);
     if (rc < 0)
@@ -355,13 +358,15 @@ static int is_in_place(struct attacher *a, const struct step_binding *binding)
     return step_is_now(binding->before, st.st_ino);
 }
 
-static int enter_dir(struct attacher *a, const struct step_inode *dir)
+static int enter_dir(struct attacher *a, struct step_inode *dir)
 {
     if (a->dir == dir)
         return 0;
     fd_close(&a->dirfd);
     a->dirfd = restore_open_dir(a->r, dir);
     a->dir = a->dirfd < 0 ? NULL : dir;
+    if (restore_is_gone(a->dirfd))
+        restore_note_gone_folder(a->r, dir);
     return a->dirfd < 0 ? a->dirfd : 0;
 }
 

@@ -171,6 +171,15 @@ static void tell(struct restore *r, const struct step_inode *inode)
         g_ptr_array_add(r->lost, g_strdup(path ? path : "?"));
 }
 
+static int record_lost(struct restore *r, struct step_inode *inode)
+{
+    int rc = step_record_lost(r->step, inode);
+
+    if (rc == 0 && matters(inode))
+        tell(r, inode);
+    return rc;
+}
+
 static void mark_lost(struct restore *r, struct step_inode *inode, bool told)
 {
     if (!told && matters(inode))
@@ -192,7 +201,7 @@ static int keep_times(struct restore *r, struct step_inode *dir, int dirfd)
 
 /* A folder whose metadata is not recorded: the step changed only what is in it,
  * and another process has removed it with that. */
-static int record_plain_folder(struct restore *r, struct step_inode *dir)
+int restore_record_plain_folder(struct restore *r, struct step_inode *dir)
 {
     struct meta *meta;
     int rc = meta_read(r->root, &meta);
@@ -243,7 +252,7 @@ static int revive(const struct finder *f, struct step_inode *inode)
     rc = can_attach(f, inode);
     if (rc == 0 && r->forced && restore_is_folder(inode) &&
         !(inode->flags & STEP_META)) {
-        rc = record_plain_folder(r, inode);
+        rc = restore_record_plain_folder(r, inode);
         if (rc == 0)
             rc = can_attach(f, inode);
     }
@@ -339,10 +348,7 @@ static int find_one(struct finder *f, struct step_inode *inode)
         rc = is_lost(f, inode);
     if (rc <= 0)
         return rc;
-    rc = step_record_lost(r->step, inode);
-    if (rc == 0 && matters(inode))
-        tell(r, inode);
-    return rc;
+    return record_lost(r, inode);
 }
 
 static int find_all(struct finder *f)
@@ -464,4 +470,11 @@ int restore_drop_lost(struct restore *r)
     }
     g_hash_table_foreach_remove(r->step->bindings, binding_is_lost, NULL);
     return 0;
+}
+
+int restore_lose(struct restore *r, struct step_inode *inode)
+{
+    int rc = record_lost(r, inode);
+
+    return rc < 0 ? rc : restore_drop_lost(r);
 }

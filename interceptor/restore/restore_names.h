@@ -43,6 +43,8 @@ struct restore {
     GHashTable *alive;         /* see restore_is_alive(); NULL: not looked */
     GPtrArray *lost;           /* the paths of that */
     GPtrArray *orphans;        /* see restore_orphans() */
+    struct step_inode *gone;   /* what the error is about, if it is not there */
+    GHashTable *missed;        /* of step_inode: were gone before; or NULL */
     int64_t next_beat_us;      /* undo_log_beat() */
     int64_t edited_since;      /* restore_edited.h */
     GHashTable *edited;        /* of uint64_t, or NULL */
