@@ -110,7 +110,7 @@ static int discard_undone(struct ic *ic, int dir, struct step *step,
         rc = undo_log_set_undone(ic->log);
     if (rc < 0)
         return rc;
-    if (whole || (blobs >= 0 && rollback_has_rest(step, blobs)))
+    if (whole || (blobs >= 0 && rollback_has_rest(blobs)))
         return rollback_keep_rest(ic, step, restore, result);
     return undo_log_discard_wal(ic->log, step->id, step->seq, true);
 }
@@ -384,6 +384,7 @@ gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
     g_autoptr(step_auto) step = NULL;
     g_autoptr(GError) cause = NULL;
 
+    undo_log_inherit(ic->log);
     if (rollback_load_step(ic, dir, true, &step, &cause) &&
         undo_wal(ic, dir, step, ret_info, &cause))
         return TRUE;

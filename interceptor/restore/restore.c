@@ -311,7 +311,7 @@ static void count_work(struct restore *r)
 /* The engine's timer waits meanwhile. */
 static void tell_alive(struct restore *r)
 {
-    enum { EVERY_US = 500000 };
+    enum { EVERY_US = UNDO_LOG_BEAT_MS * 1000 };
     int64_t now_us = g_get_monotonic_time();
 
     if (now_us < r->next_beat_us)
