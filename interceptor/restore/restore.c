@@ -205,67 +205,6 @@ static int do_without_staging(struct restore *r)
     return is_full(rc) && !r->wants_staging ? 0 : rc;
 }
 
-static int keep_inode(struct restore *r, const char *staged, uint64_t ino,
-                      int keep)
-{
-    struct step_name name = step_inode_blob(ino);
-    int rc = restore_rename(r, r->staging, staged, keep, name.text);
-    struct stat st;
-
-    /* A link of it is there already. */
-    if (rc == -EEXIST && sys_stat_name(keep, name.text, &st) == 0 &&
-        st.st_ino == ino && !S_ISDIR(st.st_mode))
-        return sys_unlinkat(r->staging, staged, 0);
-    return rc < 0 ? rc : held_links_change_kept(r->held, keep, ino, 1);
-}
-
-static int keep_one(struct restore *r, const char *staged, uint64_t ino,
-                    int keep)
-{
-    /* A folder from which everything was removed as the step's own. */
-    if (r->foreign_since > 0 && r->foreign_since < INT64_MAX &&
-        sys_unlinkat(r->staging, staged, AT_REMOVEDIR) == 0)
-        return 0;
-    return keep_inode(r, staged, ino, keep);
-}
-
-/* It was there before the step, and has no place to go back to: it stays in the
- * step's own log, where nobody removes it. */
-static bool is_homeless(struct restore *r, uint64_t ino)
-{
-    const struct step_inode *inode = step_find_inode(r->step, ino);
-
-    return inode && inode->flags & STEP_LOST && restore_can_keep(r);
-}
-
-/* What is left in staging was created by the step, or is a link too many, or is
- * lost. */
-static int keep_staged(int staging, const struct dirent *entry, void *opaque)
-{
-    struct restore *r = opaque;
-    uint64_t ino = strtoull(entry->d_name, NULL, 10);
-
-    if (ino > 0 && r->keep >= 0)
-        return keep_one(r, entry->d_name, ino, r->keep);
-    if (ino > 0 && is_homeless(r, ino))
-        return keep_one(r, entry->d_name, ino, r->blobs);
-    return 0;
-}
-
-/* All names are back. What is left goes before content is put back, which may
- * need its room. */
-static int close_staging(struct restore *r)
-{
-    int rc = 0;
-
-    if (r->staging < 0)
-        return 0;
-    if (r->keep >= 0 || r->any_lost)
-        rc = sys_dir_each(r->staging, ".", keep_staged, r);
-    fd_close(&r->staging);
-    return rc < 0 ? rc : sys_remove_tree(r->staging_dir, r->staging_name);
-}
-
 /* What others have taken away does not stop a rollback that is to go on in
  * any case. */
 static gboolean drop_lost(struct restore *r, GError **error)
@@ -345,7 +284,7 @@ static int run_once(struct restore *r, const char **ret_part)
     if (rc < 0)
         return rc;
     *ret_part = "putting content back";
-    rc = close_staging(r);
+    rc = restore_close_staging(r);
     if (rc == 0)
         rc = restore_content(r);
     return rc < 0 ? rc : restore_metadata(r);

@@ -93,5 +93,6 @@ void restore_note_progress(struct restore *r);
 
 int restore_detach(struct restore *r);
 int restore_attach(struct restore *r);
+int restore_close_staging(struct restore *r);
 
 #endif
