@@ -341,6 +341,7 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
         .lost = g_ptr_array_new_with_free_func(g_free),
         .orphans = g_ptr_array_new_with_free_func(g_free),
         .trouble = g_string_new(NULL),
+        .made = g_hash_table_new(NULL, NULL),
     };
     step->dry = flags & RESTORE_DRY;
     step_sort(step);
@@ -361,6 +362,7 @@ void restore_free(struct restore *r)
     g_clear_pointer(&r->edited, g_hash_table_unref);
     g_clear_pointer(&r->alive, g_hash_table_unref);
     g_clear_pointer(&r->missed, g_hash_table_unref);
+    g_hash_table_unref(r->made);
     g_ptr_array_unref(r->lost);
     g_ptr_array_unref(r->orphans);
     walker_clear(&r->walker);

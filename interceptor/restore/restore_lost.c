@@ -10,8 +10,9 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/log/post_state.h"
-#include "interceptor/report/survey.h"
+#include "interceptor/restore/restore_late.h"
 #include "interceptor/restore/restore_stand_in.h"
+#include "interceptor/report/survey.h"
 #include "interceptor/sys/sys.h"
 
 struct finder {
@@ -60,7 +61,7 @@ static int find_top(const struct finder *f, const struct step_inode *home,
 
 static int gone_or(int rc)
 {
-    return rc == -ENOENT || rc == -ESTALE ? 0 : rc;
+    return restore_is_gone(rc) ? 0 : rc;
 }
 
 /* A folder that was put aside has in it what it had; each comes back with it.
@@ -218,14 +219,19 @@ int restore_record_plain_folder(struct restore *r, struct step_inode *dir)
  * what it finds there. 1, 0 or -errno. */
 static int can_take_home(const struct finder *f, struct step_inode *inode)
 {
+    const struct survey_entry *home = g_hash_table_lookup(f->survey->inodes,
+                                                          inode->home);
     struct restore *r = f->r;
+    struct walker walker;
     fd_auto int dir = -1;
     struct stat st;
     int rc;
 
-    if (!g_hash_table_contains(f->survey->inodes, inode->home))
+    if (!home)
         return 1;
-    dir = restore_open_dir(r, inode->home);
+    survey_walker_init(&walker, f->survey, r->step, r->root);
+    dir = survey_open(&walker, r->root, home); /* the step may have moved it */
+    walker_clear(&walker);
     if (dir < 0)
         return gone_or(dir);
     rc = sys_stat_name(dir, inode->home_name, &st);

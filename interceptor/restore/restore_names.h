@@ -44,6 +44,7 @@ struct restore {
     GPtrArray *lost;           /* the paths of that */
     GPtrArray *orphans;        /* see restore_orphans() */
     struct step_inode *gone;   /* what the error is about, if it is not there */
+    GHashTable *made;          /* step_inode -> number of its name in staging */
     GHashTable *missed;        /* of step_inode: were gone before; or NULL */
     int64_t next_beat_us;      /* undo_log_beat() */
     int64_t edited_since;      /* restore_edited.h */
