@@ -4,16 +4,9 @@
  */
 #include "interceptor/restore/restore_late.h"
 
-#include <errno.h>
-
 #include "common/fd.h"
 #include "interceptor/restore/restore_lost.h"
 #include "interceptor/restore/restore_stand_in.h"
-
-bool restore_is_gone(int rc)
-{
-    return rc == -ENOENT || rc == -ESTALE || rc == -ENOTDIR || rc == -ELOOP;
-}
 
 /* The uppermost one that is missing. */
 void restore_note_gone_folder(struct restore *r, struct step_inode *dir)

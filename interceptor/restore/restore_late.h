@@ -15,9 +15,6 @@
 
 #include "interceptor/restore/restore_names.h"
 
-/* Is that the error of something that is not there? All others may pass. */
-bool restore_is_gone(int rc);
-
 /* Note that the folder, or one above it, is not at its home. */
 void restore_note_gone_folder(struct restore *r, struct step_inode *dir);
 

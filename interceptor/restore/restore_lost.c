@@ -10,7 +10,6 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/log/post_state.h"
-#include "interceptor/restore/restore_late.h"
 #include "interceptor/restore/restore_stand_in.h"
 #include "interceptor/report/survey.h"
 #include "interceptor/sys/sys.h"

@@ -74,6 +74,9 @@ int restore_open_dir(struct restore *r, const struct step_inode *dir);
 void restore_walker_init(struct walker *walker, int dirfd,
                          const struct step_inode *dir);
 
+/* Is that the error of something that is not there? All others may pass. */
+bool restore_is_gone(int rc);
+
 /* The name in staging of an inode that was detached. */
 struct staged_name {
     char text[24];

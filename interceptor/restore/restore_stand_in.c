@@ -8,7 +8,6 @@
 
 #include "common/fd.h"
 #include "interceptor/log/post_state.h"
-#include "interceptor/restore/restore_late.h"
 #include "interceptor/restore/restore_lost.h"
 #include "interceptor/report/survey.h"
 #include "interceptor/sys/birth.h"

@@ -10,7 +10,6 @@
 
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/restore/restore_late.h"
 #include "interceptor/log/meta.h"
 #include "interceptor/sys/sys.h"
 
