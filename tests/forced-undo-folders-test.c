@@ -60,6 +60,45 @@ static void temporary_name_stays(struct edits *f)
     edits_assert_text(f, "file", "old");
 }
 
+/* A file that the step has moved is in the way of another one, and has no
+ * folder to go back to. */
+static void homeless_file_is_kept(struct edits *f)
+{
+    int64_t id;
+
+    edits_write(f, "dir/sub/file", "precious");
+    id = world_step(f->w);
+    g_assert_cmpint(f->w->backend->rename(f->w, "dir/sub/file", "file", 0), ==,
+                    0);
+    g_assert_cmpint(f->w->backend->rename(f->w, "dir", "moved", 0), ==, 0);
+    json_decref(world_close_step(f->w, id));
+    edits_shell(f, "rm -r moved");
+    json_decref(force(f));
+    edits_assert_text(f, "file", "old");
+    g_assert_true(edits_is_set_aside(f, "precious"));
+}
+
+/* The step has moved a folder, and another process has put a file in the place
+ * of the one that it came from. */
+static void file_in_place_of_folder_above(struct edits *f)
+{
+    g_autoptr(GPtrArray) edited = NULL;
+    int64_t id = world_step(f->w);
+
+    put(f, "dir/sub/file", O_TRUNC, "by the step", 0);
+    g_assert_cmpint(f->w->backend->mkdir(f->w, "new", 0755), ==, 0);
+    g_assert_cmpint(f->w->backend->rename(f->w, "dir/sub", "new/sub", 0), ==,
+                    0);
+    json_decref(world_close_step(f->w, id));
+    edits_shell(f, "rm new/sub/file; rm -r dir && printf theirs > dir");
+    edited = world_snapshot(f->w);
+    json_decref(force(f));
+    edits_assert_text(f, "dir/sub/file", "old");
+    edits_assert_text(f, "dir/sub/gone", "old");
+    json_decref(world_request(f->w, "redo", NULL));
+    world_assert_equal(f->w, edited);
+}
+
 static void change_in_folder(struct edits *f)
 {
     int64_t id = world_step(f->w);
@@ -159,6 +198,9 @@ static void redo_keeps_what_has_no_place(struct edits *f)
 }
 
 static const struct edits_case cases[] = {
+    { "forced-undo/a-homeless-file-is-kept", homeless_file_is_kept },
+    { "forced-undo/file-in-place-of-folder-above",
+      file_in_place_of_folder_above },
     { "forced-undo/a-temporary-name-stays", temporary_name_stays },
     { "forced-undo/a-removed-folder-comes-back", removed_folder_comes_back },
     { "forced-undo/a-replaced-folder-is-used", replaced_folder_is_used },

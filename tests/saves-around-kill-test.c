@@ -102,7 +102,26 @@ static void many(struct edits *f)
     no_save_is_lost(f);
 }
 
+/* Another process moves a folder of its own into one that the step made: no time
+ * of what is in it changes. */
+static void moved_folder_is_kept(struct edits *f)
+{
+    g_autofree char *damaged = g_build_filename(f->w->undo_dir, "damaged",
+                                                NULL);
+
+    edits_shell(f, "mkdir -p theirs/deep && echo precious > theirs/deep/file");
+    g_usleep(2500 * 1000);
+    world_step(f->w);
+    g_assert_cmpint(f->w->backend->mkdir(f->w, "new", 0755), ==, 0);
+    edits_client_put(f, "new/file", O_CREAT, "by the step");
+    f->w->backend->kill(f->w);
+    edits_shell(f, "mv theirs new/theirs");
+    g_assert_true(world_start(f->w));
+    g_assert_true(is_in(f->w->share, "precious") || is_in(damaged, "precious"));
+}
+
 static const struct edits_case cases[] = {
+    { "saves-around-kill/moved-folder-is-kept", moved_folder_is_kept },
     { "saves-around-kill/no-save-is-lost", many },
 };
 

@@ -60,6 +60,7 @@ static int reopen(struct ic *ic, const struct undo_log_entry *entry)
 
     if (rc < 0)
         return rc;
+    undo_log_begin_ownership(ic->log);
     durable_forget(ic);
     rc = journal_truncate(rest->wal.step->journal, rest->size);
     if (rc == 0)

@@ -330,8 +330,7 @@ static bool open_log(struct ic *ic, const struct ic_options *options,
     if (!recover(ic, options->keep_unfinished, error))
         return false;
     if (!ic->broken)
-        undo_log_take_over(ic->log, options->control_socket,
-                           options->no_timer ? 0 : tick_ms(ic));
+        undo_log_take_over(ic->log, options->no_timer ? 0 : tick_ms(ic));
     undo_log_take_reserve(ic->log);
     /* Nobody else is there yet. Neither who looks or undoes forgets steps, nor
      * who may have been started with this log by mistake. */

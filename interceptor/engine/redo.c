@@ -15,19 +15,21 @@
 #include "interceptor/engine/durable.h"
 #include "interceptor/engine/folder.h"
 #include "interceptor/engine/outside.h"
+#include "interceptor/restore/places.h"
+#include "interceptor/log/post_state.h"
+#include "interceptor/log/step_mark.h"
+#include "interceptor/restore/progress.h"
 #include "interceptor/engine/redo_stack.h"
 #include "interceptor/engine/redo_target.h"
 #include "interceptor/engine/rollback_extent.h"
 #include "interceptor/engine/rollback_gate.h"
 #include "interceptor/engine/stale.h"
 #include "interceptor/engine/steps_check.h"
-#include "interceptor/log/post_state.h"
 #include "interceptor/report/report.h"
 #include "interceptor/report/verify.h"
-#include "interceptor/restore/places.h"
-#include "interceptor/restore/progress.h"
 #include "interceptor/restore/restore_content.h"
 #include "interceptor/restore/restore_edited.h"
+#include "interceptor/engine/rollback_keep.h"
 #include "interceptor/restore/stuck.h"
 #include "interceptor/sys/fail.h"
 #include "interceptor/sys/sys.h"
@@ -100,7 +102,7 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
         ic->log, step, dir, ic->root->fd, ic->held, flags, error);
     struct progress progress;
     gboolean done;
-    int rc;
+    int rc = 0;
 
     *ret_untouched = target->dir < 0;
     if (!restore || !restore_check(restore, error))
@@ -112,9 +114,12 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
         rc = blobs < 0 ? blobs : redo_make(ic, step, blobs, restore, 0, target);
         if (rc == 0)
             rc = durable_sync_share(ic); /* the inverse, too */
-        if (rc < 0)
-            return fail_errno(error, ERROR_IO_ERROR, "redo", rc);
+    } else {
+        rc = rollback_keep_later(ic, step, dir, restore,
+                                 step_is_marked(dir, STEP_MARK_FOREIGN) != 0);
     }
+    if (rc < 0)
+        return fail_errno(error, ERROR_IO_ERROR, "redo", rc);
     *ret_untouched = false;
     redo_set_keep(restore, target);
     progress_start(&progress, ic->events, "redo", step->id, ic->progress_ms);
@@ -172,6 +177,7 @@ gboolean redo_finish(struct ic *ic, const struct step *summary,
             *ret_info = report_from_step(step);
         return TRUE;
     }
+    undo_log_inherit(ic->log);
     rc = redo_find(ic, summary->id, &target);
     if (rc < 0)
         return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);

@@ -253,6 +253,7 @@ static gboolean pop_locked(struct ic *ic, bool force,
     rc = cause ? 0 : mark_forced(ic, dir, flags & ROLLBACK_EDITED);
     if (rc < 0)
         return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
+    undo_log_begin_rollback(ic->log);
     rc = undo_log_reopen(ic->log, entry.id);
     if (rc < 0)
         return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);

@@ -86,6 +86,18 @@ static int keep_edited(struct restore *restore,
     return restore_set_edited(restore, 0, NULL);
 }
 
+/* Where names can be moved, what is put aside is kept all the same. */
+int rollback_keep_later(struct ic *ic, const struct step *step, int dir,
+                        struct restore *restore, bool marked)
+{
+    int rc = find_edited(ic, step, restore, marked);
+
+    if (rc == 0 && !restore_can_keep(restore))
+        restore_set_foreign(
+            restore, foreign_since(ic, step, dir, restore_survey(restore)));
+    return rc;
+}
+
 int rollback_keep_prepare(struct ic *ic, const struct step *step, int dir,
                           unsigned flags, struct restore *restore,
                           const struct redo_target *target, int blobs,
@@ -98,7 +110,7 @@ int rollback_keep_prepare(struct ic *ic, const struct step *step, int dir,
     /* The redo of a rollback that goes on does not have what was written since
      * it was made. */
     if (!(flags & ROLLBACK_CROSS) || flags & ROLLBACK_RESUMED)
-        rc = find_edited(ic, step, restore, keep->marked);
+        rc = rollback_keep_later(ic, step, dir, restore, keep->marked);
     if (rc == 0 && flags & ROLLBACK_CROSS)
         return keep->precious && blobs >= 0
                    ? keep_edited(restore, target, blobs)
@@ -123,6 +135,28 @@ bool rollback_keeps_redo(const struct rollback_keep *keep, unsigned flags,
 /* ---- after it -------------------------------------------------------------
  */
 
+/* 1: it is one. */
+static int is_left(int blobs, const struct dirent *entry, void *opaque)
+{
+    const char *name = entry->d_name;
+    struct stat st;
+    int rc;
+
+    if (restore_is_edited(name) || restore_is_orphan(name))
+        return 1;
+    if (name[0] != 'i')
+        return 0;
+    rc = sys_stat_name(blobs, name, &st);
+    if (rc < 0)
+        return rc == -ENOENT ? 0 : rc;
+    return S_ISDIR(st.st_mode) || st.st_nlink == 1;
+}
+
+bool rollback_has_rest(int blobs)
+{
+    return sys_dir_each(blobs, ".", is_left, NULL) != 0;
+}
+
 static bool has_lost(struct step *step)
 {
     GHashTableIter iter;
@@ -136,38 +170,6 @@ static bool has_lost(struct step *step)
             return true;
     }
     return false;
-}
-
-struct leftovers {
-    struct step *step;
-    bool lost;
-};
-
-/* 1: it is one. */
-static int is_left(int blobs, const struct dirent *entry, void *opaque)
-{
-    const struct leftovers *left = opaque;
-    const char *name = entry->d_name;
-    struct stat st;
-    int rc;
-
-    if (restore_is_edited(name) || restore_is_orphan(name))
-        return 1;
-    if (name[0] != 'i' ||
-        (!left->lost &&
-         step_find_inode(left->step, g_ascii_strtoull(name + 1, NULL, 10))))
-        return 0;
-    rc = sys_stat_name(blobs, name, &st);
-    if (rc < 0)
-        return rc == -ENOENT ? 0 : rc;
-    return S_ISDIR(st.st_mode) || st.st_nlink == 1;
-}
-
-bool rollback_has_rest(struct step *step, int blobs)
-{
-    struct leftovers left = { step, has_lost(step) };
-
-    return sys_dir_each(blobs, ".", is_left, &left) != 0;
 }
 
 /* Is all that the step had changed what it was? */

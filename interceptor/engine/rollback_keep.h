@@ -27,6 +27,11 @@ int rollback_keep_prepare(struct ic *ic, const struct step *step, int dir,
                           const struct redo_target *target, int blobs,
                           struct rollback_keep *keep);
 
+/* The inverse does not have what other processes have changed since it was
+ * made: let the restore copy that. dir: the step's folder. 0 or -errno. */
+int rollback_keep_later(struct ic *ic, const struct step *step, int dir,
+                        struct restore *restore, bool marked);
+
 /* Return whether the redo's folder has what must be kept while there can be no
  * redo: it goes to damaged/ with the step's. */
 bool rollback_keeps_redo(const struct rollback_keep *keep, unsigned flags,
@@ -36,7 +41,7 @@ bool rollback_keeps_redo(const struct rollback_keep *keep, unsigned flags,
 /* Return whether the log alone holds what another process wrote, or an inode
  * that was not put back: lines of the record are missing then, or its folder is
  * lost (restore_lost.h). What cannot be looked at may be that. */
-bool rollback_has_rest(struct step *step, int blobs);
+bool rollback_has_rest(int blobs);
 
 /* Put the step's folder aside: removing it would destroy the only copy of
  * something. restore: NULL if an earlier process restored it; result (may be

@@ -108,9 +108,11 @@ static int discard_undone(struct ic *ic, int dir, struct step *step,
         rc = step_mark(dir, STEP_MARK_NO_REDO, atomic_load(&ic->durable.power));
     if (rc == 0 && whole)
         rc = undo_log_set_undone(ic->log);
+    if (rc == 0 && whole)
+        rc = redo_drop_all(ic); /* before the step is gone */
     if (rc < 0)
         return rc;
-    if (whole || (blobs >= 0 && rollback_has_rest(step, blobs)))
+    if (whole || (blobs >= 0 && rollback_has_rest(blobs)))
         return rollback_keep_rest(ic, step, restore, result);
     return undo_log_discard_wal(ic->log, step->id, step->seq, true);
 }
@@ -214,18 +216,36 @@ static void warn_no_redo(struct ic *ic, const struct step *step,
                                     step->id));
 }
 
+/* There will be no redo of this step, and so none of newer ones: killed after
+ * the step was gone and before they were, they would be redone without it. */
+static int drop_redos(struct ic *ic, int dir, const struct step *step,
+                      const struct restore *restore, struct redo_target *target)
+{
+    int rc;
+
+    if (target->dir >= 0 && !restore_has_remade(restore))
+        return 0;
+    rc = forbid_redo(ic, step, dir);
+    if (rc == 0 && target->dir >= 0)
+        redo_drop(ic, target);
+    return rc < 0 ? rc : redo_drop_all(ic);
+}
+
 static gboolean finish(struct ic *ic, int dir, struct step *step,
                        unsigned flags, const struct rollback_keep *keeping,
                        struct restore *restore, struct redo_target *target,
                        struct ic_rollback_result *result, GError **error)
 {
     bool whole = rollback_keeps_redo(keeping, flags, restore, target);
-    int rc;
+    int rc = 0;
 
     places_note_restored(ic->inodes, ic->dev, ic->root->fd, step);
     if (result)
         outside_warn_lost(result, step->id, restore_lost(restore));
-    rc = discard_undone(ic, dir, step, flags, whole, restore, result);
+    if (!whole && (step->end || step->damaged))
+        rc = drop_redos(ic, dir, step, restore, target);
+    if (rc == 0)
+        rc = discard_undone(ic, dir, step, flags, whole, restore, result);
     if (whole)
         redo_close(target); /* none is left: redo_keep() drops the others */
     if (rc == 0 && (step->end || step->damaged))
@@ -353,10 +373,10 @@ static gboolean put_undone_aside(struct ic *ic, int dir, struct step *step,
     int rc;
 
     undo_log_release_reserve(ic->log);
-    rc = rollback_keep_rest(ic, step, NULL, NULL);
-    undo_log_take_reserve(ic->log);
+    rc = redo_drop_all(ic);
     if (rc == 0)
-        rc = redo_drop_all(ic);
+        rc = rollback_keep_rest(ic, step, NULL, NULL);
+    undo_log_take_reserve(ic->log);
     if (rc == 0 && ret_info)
         *ret_info = g_steal_pointer(&info);
     ic_step_info_free(info);
@@ -384,6 +404,7 @@ gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
     g_autoptr(step_auto) step = NULL;
     g_autoptr(GError) cause = NULL;
 
+    undo_log_inherit(ic->log);
     if (rollback_load_step(ic, dir, true, &step, &cause) &&
         undo_wal(ic, dir, step, ret_info, &cause))
         return TRUE;

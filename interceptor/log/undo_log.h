@@ -5,6 +5,7 @@
  *     version              "1\n"
  *     lock                 flock'd by the owner: {"pid":N,"socket":"PATH",
  *                          "beat_ms":N}; its mtime: when that was last alive
+ *                          (undo_log_owner.h)
  *     reserve              room for a rollback on a full disk
  *     spare/               a staging folder for when none can be made
  *     wal/in_progress/     the open step, or one that is being rolled back
@@ -59,6 +60,7 @@
 #include "interceptor/log/undo_log_history.h"
 #include "interceptor/log/undo_log_ids.h"
 #include "interceptor/log/undo_log_open.h"
+#include "interceptor/log/undo_log_owner.h"
 #include "interceptor/log/undo_log_redo.h"
 #include "interceptor/log/undo_log_steps.h"
 #include "interceptor/log/undo_log_trash.h"

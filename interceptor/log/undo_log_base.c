@@ -123,27 +123,6 @@ int undo_log_open_subdir(int dirfd, const char *name)
     return fd;
 }
 
-void undo_log_beat(struct undo_log *log)
-{
-    /* Until a former owner's step is done, the time is that one's. */
-    if (log->owner_gone == INT64_MAX)
-        sys_touch_fd(log->lock);
-}
-
-int64_t undo_log_owner_gone(const struct undo_log *log)
-{
-    return log->owner_gone;
-}
-
-int64_t undo_log_owner_doubt(const struct undo_log *log)
-{
-    /* The watcher, too, may not have come to tell of an edit. */
-    enum { BEFORE_US = 2000000 };
-
-    return log->owner_gone == INT64_MAX ? INT64_MAX
-                                        : log->owner_seen - BEFORE_US;
-}
-
 int undo_log_write_text(struct undo_log *log, const char *name,
                         const char *text)
 {
@@ -154,12 +133,6 @@ int undo_log_write_text(struct undo_log *log, const char *name,
 
     atomic_store(&log->on_disk, false);
     return rc < 0 ? rc : sys_renameat2(log->dir, fresh, log->dir, name, 0);
-}
-
-void undo_log_begin_ownership(struct undo_log *log)
-{
-    log->owner_gone = INT64_MAX;
-    undo_log_beat(log);
 }
 
 bool undo_log_has_inverse(struct undo_log *log)

@@ -3,7 +3,7 @@
  * undo_log_base - what all of an undo log is built on: its entries, numbers and
  * folders.
  *
- * Threads: all calls under the engine's locks, but undo_log_beat().
+ * Threads: all calls under the engine's locks.
  */
 #ifndef INTERCEPTOR_LOG_UNDO_LOG_BASE_H
 #define INTERCEPTOR_LOG_UNDO_LOG_BASE_H
@@ -63,26 +63,10 @@ void undo_log_set_sync(struct undo_log *log, bool sync);
  * consists of and the folders it is in. 0 or -errno. */
 int undo_log_sync_folders(struct undo_log *log);
 
-/* A step is open or is being taken back, and its owner alive: when it begins,
- * and as often as was noted. Any thread. */
-void undo_log_beat(struct undo_log *log);
-
-/* When the owner of what is in wal/in_progress since the log was opened was
- * gone for certain: microseconds since the epoch, by the kernel's clock for
- * files. INT64_MAX: not known, or it is not gone. */
-int64_t undo_log_owner_gone(const struct undo_log *log);
-
-/* From when on what was changed may be another process's work: some time before
- * the owner was last known to live. The same clock; INT64_MAX: as above. */
-int64_t undo_log_owner_doubt(const struct undo_log *log);
-
 /* Return whether wal/inverse exists, maybe. */
 bool undo_log_has_inverse(struct undo_log *log);
 
 /* ---- for the files of undo_log ------------------------------------------- */
-
-/* What is in wal/in_progress from here on is ours. */
-void undo_log_begin_ownership(struct undo_log *log);
 
 /* An id as the name of a folder. */
 struct undo_log_name undo_log_name(int64_t id);

@@ -21,6 +21,7 @@
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log_history.h"
 #include "interceptor/log/undo_log_names.h"
+#include "interceptor/log/undo_log_owner.h"
 #include "interceptor/log/undo_log_parts.h"
 #include "interceptor/log/undo_log_redo.h"
 #include "interceptor/log/undo_log_steps.h"
@@ -28,84 +29,12 @@
 #include "interceptor/sys/project.h"
 #include "interceptor/sys/sys.h"
 
-enum { MAX_LOCK_FILE = 64 << 10 };
-
 static bool fail(GError **error, int code, const char *path, int rc,
                  const char *what)
 {
     g_set_error(error, STEPBACK_ERROR, code, "%s: %s: %s", path, what,
                 g_strerror(-rc));
     return false;
-}
-
-/* What the process that has the lock has noted; 0: nothing. */
-static int64_t read_owner(struct undo_log *log, const char *key)
-{
-    g_autofree char *text = NULL;
-    json_t *note = NULL;
-    int64_t value;
-    size_t len;
-
-    if (fd_read_file(log->dir, "lock", MAX_LOCK_FILE, &text, &len) == 0)
-        note = json_loadb(text, len, 0, NULL);
-    value = json_integer_value(json_object_get(note, key));
-    json_decref(note);
-    return value;
-}
-
-/* Before the lock file is written. A busy machine may have held it up. */
-static void note_owner_gone(struct undo_log *log)
-{
-    enum { HELD_UP_MS = 1000, MAX_BEAT_MS = 3600 * 1000 };
-    int64_t beat_ms = read_owner(log, "beat_ms");
-    struct stat st;
-
-    log->owner_gone = log->owner_seen = INT64_MAX;
-    log->owner_beat = beat_ms;
-    if (beat_ms > 0 && beat_ms <= MAX_BEAT_MS &&
-        sys_stat_fd(log->lock, &st) == 0)
-        log->owner_seen = sys_time_us(&st.st_mtim);
-    if (log->owner_seen < INT64_MAX)
-        log->owner_gone = log->owner_seen + (2 * beat_ms + HELD_UP_MS) * 1000;
-}
-
-/* Whom to ask is good to know; a full disk must not keep what is in the log
- * from being taken back. */
-static void note_owner(struct undo_log *log, const char *socket,
-                       int64_t beat_ms)
-{
-    json_t *note = json_pack("{s:i, s:s*, s:I}", "pid", (int)getpid(), "socket",
-                             socket, "beat_ms", (json_int_t)beat_ms);
-    char *text = json_dumps(note, JSON_COMPACT);
-    int rc = sys_ftruncate(log->lock, 0);
-
-    if (rc == 0 && text)
-        rc = sys_pwrite_all(log->lock, text, strlen(text), 0);
-    free(text);
-    json_decref(note);
-    if (rc < 0)
-        log_warn(LOG_UNDO, "the undo log: cannot note who owns it: %s",
-                 g_strerror(-rc));
-}
-
-/* Until what is unfinished is done, this says when its owner was alive. */
-static void note_heir(struct undo_log *log, const char *socket)
-{
-    struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
-    struct stat st;
-    int rc = sys_stat_fd(log->lock, &st);
-
-    note_owner(log, socket, log->owner_beat);
-    times[1] = st.st_mtim;
-    if (rc == 0)
-        sys_utimens_fd(log->lock, times);
-}
-
-void undo_log_take_over(struct undo_log *log, const char *socket,
-                        unsigned beat_ms)
-{
-    note_owner(log, socket, beat_ms);
-    log->owner_gone = INT64_MAX;
 }
 
 static bool take_lock(struct undo_log *log, const char *path, GError **error)
@@ -117,10 +46,10 @@ static bool take_lock(struct undo_log *log, const char *path, GError **error)
     if (flock(log->lock, LOCK_EX | LOCK_NB) < 0) {
         g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
                     "the undo log %s is in use by process %d; wait for its end",
-                    path, (int)read_owner(log, "pid"));
+                    path, (int)undo_log_read_owner(log, "pid"));
         return false;
     }
-    note_owner_gone(log);
+    undo_log_note_owner_gone(log);
     return true;
 }
 
@@ -336,6 +265,7 @@ struct undo_log *undo_log_open(const char *path, const char *socket, bool look,
     struct undo_log *log = g_new0(struct undo_log, 1);
 
     log->wal = log->steps = log->lock = -1;
+    log->socket = g_strdup(socket);
     log->trash = undo_log_trash_new();
     log->entries = g_array_new(FALSE, FALSE, sizeof(struct undo_log_entry));
     log->redos = g_array_new(FALSE, FALSE, sizeof(int64_t));
@@ -349,9 +279,9 @@ struct undo_log *undo_log_open(const char *path, const char *socket, bool look,
         check_version(log, path, error) && open_parts(log, path, error)) {
         ic_hide_undo_dir(path);
         if (!has_unfinished(log))
-            note_owner(log, socket, 0);
+            undo_log_note_owner(log, 0, 0);
         else if (!look)
-            note_heir(log, socket);
+            undo_log_note_heir(log);
         return log;
     }
     undo_log_close(log);
@@ -367,6 +297,7 @@ void undo_log_close(struct undo_log *log)
     g_array_unref(log->entries);
     g_array_unref(log->redos);
     g_free(log->other_version);
+    g_free(log->socket);
     fd_close(&log->dir);
     fd_close(&log->lock); /* last: the lock ends here */
     g_free(log);

@@ -15,11 +15,6 @@
 struct undo_log *undo_log_open(const char *path, const char *socket, bool look,
                                GError **error);
 
-/* Nothing is in wal/in_progress any more that another owner has left. beat_ms:
- * how often undo_log_beat() will be called while a step is open; 0: never. */
-void undo_log_take_over(struct undo_log *log, const char *socket,
-                        unsigned beat_ms);
-
 void undo_log_close(struct undo_log *log);
 
 /* The version of a log that is not of ours, as it says; NULL: it is of ours.

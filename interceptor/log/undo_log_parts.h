@@ -41,6 +41,9 @@ struct undo_log {
     GHashTable *seqs; /* owned int64_t id -> owned int64_t seq: "done" notes */
     int64_t last_id, least_id, last_seq;
     int64_t owner_gone, owner_seen, owner_beat; /* see undo_log_owner_gone() */
+    int64_t beat_ms;    /* between undo_log_beat()s while a step is open; or 0 */
+    int64_t noted_beat; /* what the lock file says; -1: not known */
+    char *socket;       /* or NULL */
 };
 
 #endif

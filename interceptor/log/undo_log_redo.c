@@ -11,6 +11,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/log/step.h"
+#include "interceptor/log/undo_log_owner.h"
 #include "interceptor/log/undo_log_parts.h"
 #include "interceptor/log/undo_log_steps.h"
 #include "interceptor/log/undo_log_trash.h"
@@ -156,12 +157,12 @@ int undo_log_commit_inverse(struct undo_log *log,
 int undo_log_reopen_redo(struct undo_log *log, int64_t seq)
 {
     fd_auto int redo = sys_openat(log->dir, REDO, UNDO_LOG_DIR_FLAGS, 0);
-    int rc = redo < 0 ? redo
-                      : sys_rename_noreplace(redo, undo_log_name(seq).text,
-                                             log->wal, UNDO_LOG_IN_PROGRESS);
+    int rc;
 
-    if (rc == 0)
-        undo_log_begin_ownership(log);
+    undo_log_begin_rollback(log);
+    rc = redo < 0 ? redo
+                  : sys_rename_noreplace(redo, undo_log_name(seq).text,
+                                         log->wal, UNDO_LOG_IN_PROGRESS);
     for (guint i = 0; rc == 0 && i < log->redos->len; i++) {
         if (g_array_index(log->redos, int64_t, i) == seq) {
             g_array_remove_index(log->redos, i);

@@ -16,6 +16,7 @@
 #include "interceptor/log/pack.h"
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log_history.h"
+#include "interceptor/log/undo_log_owner.h"
 #include "interceptor/log/undo_log_parts.h"
 #include "interceptor/log/undo_log_trash.h"
 #include "interceptor/sys/sys.h"
@@ -189,7 +190,6 @@ int undo_log_reopen(struct undo_log *log, int64_t id)
                                   UNDO_LOG_IN_PROGRESS);
 
     if (rc == 0) {
-        undo_log_begin_ownership(log);
         entries_remove(log, id);
         sync_move(log);
     }

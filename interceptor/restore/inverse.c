@@ -257,7 +257,7 @@ static int invert(struct inverter *v, int dirfd)
 {
     int rc = step_create_manifest(v->step, dirfd);
 
-    if (rc == 0 && v->source->copies)
+    if (rc == 0)
         rc = inverse_copy_living(v);
     if (rc == 0)
         rc = invert_bindings(v);

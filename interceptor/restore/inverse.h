@@ -23,11 +23,14 @@
 #include "interceptor/log/step.h"
 #include "interceptor/report/survey.h"
 
+struct restore;
+
 struct inverse_source {
     struct step *step; /* what is to be taken back; has its end record */
     int blobs;         /* its kept content */
     const struct survey *survey;
-    int root; /* the share */
+    const struct restore *restore; /* the rollback */
+    int root;                      /* the share */
     struct held_links *held;
     int64_t seq;       /* the inverse's own */
     int64_t max_bytes; /* of content to be copied; 0: no limit */

@@ -14,9 +14,10 @@
 #include <sys/stat.h>
 
 #include "common/fd.h"
-#include "interceptor/capture/search.h"
-#include "interceptor/restore/inverse_parts.h"
 #include "interceptor/sys/birth.h"
+#include "interceptor/restore/inverse_parts.h"
+#include "interceptor/restore/restore_alive.h"
+#include "interceptor/capture/search.h"
 #include "interceptor/sys/sys.h"
 
 /* ---- what the step created ----------------------------------------------- */
@@ -217,6 +218,18 @@ static int record_found(struct inverter *v, int dirfd, const char *name,
     return rc;
 }
 
+/* The rollback copies a file that another process has moved, and does not
+ * change it. 1, 0 or -errno. */
+static int is_left_alone(struct inverter *v, int dirfd, const char *name,
+                         uint64_t ino)
+{
+    const struct step_inode *inode = step_find_inode(v->source->step, ino);
+
+    return inode && !v->source->copies
+               ? restore_was_moved(v->source->restore, inode, dirfd, name)
+               : 0;
+}
+
 static int found_name(int dirfd, const char *name, uint64_t ino, void *opaque)
 {
     const struct finder *f = opaque;
@@ -225,11 +238,21 @@ static int found_name(int dirfd, const char *name, uint64_t ino, void *opaque)
 
     if (rc < 0)
         return rc;
-    return will_go(f, st.st_ino, name) ? -ENOENT
-                                       : record_found(f->v, dirfd, name, ino);
+    if (will_go(f, st.st_ino, name))
+        return -ENOENT;
+    rc = is_left_alone(f->v, dirfd, name, ino);
+    return rc != 0 ? MIN(rc, 0) : record_found(f->v, dirfd, name, ino);
 }
 
-static void want_recorded(struct finder *f)
+/* Does a link in the log lead to it (inverse.c)? Where the log cannot take
+ * names there is none. 1, 0 or -errno. */
+static int is_linked(const struct inverse_source *source,
+                     const struct step_inode *inode)
+{
+    return source->copies ? 0 : restore_is_kept(source->restore, inode);
+}
+
+static int want_recorded(struct finder *f)
 {
     const struct inverse_source *source = f->v->source;
     GHashTableIter iter;
@@ -238,11 +261,18 @@ static void want_recorded(struct finder *f)
     g_hash_table_iter_init(&iter, source->step->inodes);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         const struct step_inode *inode = value;
+        int linked;
 
-        if (inode->names &&
-            !g_hash_table_contains(source->survey->inodes, inode))
+        if (!inode->names ||
+            g_hash_table_contains(source->survey->inodes, inode))
+            continue;
+        linked = is_linked(source, inode);
+        if (linked < 0)
+            return linked;
+        if (!linked)
             search_set_add(f->wanted, inode->ino);
     }
+    return 0;
 }
 
 /* Files with more names than those that will go. */
@@ -277,8 +307,12 @@ int inverse_copy_living(struct inverter *v)
     g_autoptr(GHashTable) dirs = search_set_new();
     g_autoptr(GHashTable) wanted = search_set_new();
     struct finder f = { v, dirs, wanted };
+    int rc;
 
-    want_created(&f);
-    want_recorded(&f);
-    return search_files(v->source->root, wanted, found_name, &f);
+    if (!v->source->copies && !v->source->restore->edited_too)
+        return 0;
+    if (v->source->copies)
+        want_created(&f);
+    rc = want_recorded(&f);
+    return rc < 0 ? rc : search_files(v->source->root, wanted, found_name, &f);
 }

@@ -19,6 +19,7 @@
 #include "interceptor/restore/progress.h"
 #include "interceptor/restore/restore_busy.h"
 #include "interceptor/restore/restore_content.h"
+#include "interceptor/restore/restore_late.h"
 #include "interceptor/restore/restore_lost.h"
 #include "interceptor/restore/restore_names.h"
 #include "interceptor/restore/restore_state.h"
@@ -204,67 +205,6 @@ static int do_without_staging(struct restore *r)
     return is_full(rc) && !r->wants_staging ? 0 : rc;
 }
 
-static int keep_inode(struct restore *r, const char *staged, uint64_t ino,
-                      int keep)
-{
-    struct step_name name = step_inode_blob(ino);
-    int rc = restore_rename(r, r->staging, staged, keep, name.text);
-    struct stat st;
-
-    /* A link of it is there already. */
-    if (rc == -EEXIST && sys_stat_name(keep, name.text, &st) == 0 &&
-        st.st_ino == ino && !S_ISDIR(st.st_mode))
-        return sys_unlinkat(r->staging, staged, 0);
-    return rc < 0 ? rc : held_links_change_kept(r->held, keep, ino, 1);
-}
-
-static int keep_one(struct restore *r, const char *staged, uint64_t ino,
-                    int keep)
-{
-    /* A folder from which everything was removed as the step's own. */
-    if (r->foreign_since > 0 && r->foreign_since < INT64_MAX &&
-        sys_unlinkat(r->staging, staged, AT_REMOVEDIR) == 0)
-        return 0;
-    return keep_inode(r, staged, ino, keep);
-}
-
-/* It was there before the step, and has no place to go back to: it stays in the
- * step's own log, where nobody removes it. */
-static bool is_homeless(struct restore *r, uint64_t ino)
-{
-    const struct step_inode *inode = step_find_inode(r->step, ino);
-
-    return inode && inode->flags & STEP_LOST && restore_can_keep(r);
-}
-
-/* What is left in staging was created by the step, or is a link too many, or is
- * lost. */
-static int keep_staged(int staging, const struct dirent *entry, void *opaque)
-{
-    struct restore *r = opaque;
-    uint64_t ino = strtoull(entry->d_name, NULL, 10);
-
-    if (ino > 0 && r->keep >= 0)
-        return keep_one(r, entry->d_name, ino, r->keep);
-    if (ino > 0 && is_homeless(r, ino))
-        return keep_one(r, entry->d_name, ino, r->blobs);
-    return 0;
-}
-
-/* All names are back. What is left goes before content is put back, which may
- * need its room. */
-static int close_staging(struct restore *r)
-{
-    int rc = 0;
-
-    if (r->staging < 0)
-        return 0;
-    if (r->keep >= 0 || r->any_lost)
-        rc = sys_dir_each(r->staging, ".", keep_staged, r);
-    fd_close(&r->staging);
-    return rc < 0 ? rc : sys_remove_tree(r->staging_dir, r->staging_name);
-}
-
 /* What others have taken away does not stop a rollback that is to go on in
  * any case. */
 static gboolean drop_lost(struct restore *r, GError **error)
@@ -310,7 +250,7 @@ static void count_work(struct restore *r)
 /* The engine's timer waits meanwhile. */
 static void tell_alive(struct restore *r)
 {
-    enum { EVERY_US = 500000 };
+    enum { EVERY_US = UNDO_LOG_BEAT_MS * 1000 };
     int64_t now_us = g_get_monotonic_time();
 
     if (now_us < r->next_beat_us)
@@ -326,28 +266,44 @@ void restore_note_progress(struct restore *r)
         progress_step(r->progress);
 }
 
-gboolean restore_run(struct restore *r, GError **error)
+static int run_once(struct restore *r, const char **ret_part)
 {
     int rc = open_staging(r);
 
-    tell_alive(r);
-    count_work(r);
+    *ret_part = "staging folder";
     if (is_full(rc) && r->keep < 0)
         rc = do_without_staging(r);
     if (rc < 0)
-        return run_fail(r, error, "staging folder", rc);
+        return rc;
+    *ret_part = "putting aside what is new";
     rc = r->staging < 0 ? 0 : restore_detach(r);
     if (rc < 0)
-        return run_fail(r, error, "putting aside what is new", rc);
+        return rc;
+    *ret_part = "putting names back";
     rc = restore_attach(r);
     if (rc < 0)
-        return run_fail(r, error, "putting names back", rc);
-    rc = close_staging(r);
+        return rc;
+    *ret_part = "putting content back";
+    rc = restore_close_staging(r);
     if (rc == 0)
         rc = restore_content(r);
-    if (rc == 0)
-        rc = restore_metadata(r);
-    return rc == 0 || run_fail(r, error, "putting content back", rc);
+    return rc < 0 ? rc : restore_metadata(r);
+}
+
+gboolean restore_run(struct restore *r, GError **error)
+{
+    const char *part;
+    int rc, again;
+
+    tell_alive(r);
+    count_work(r);
+    do {
+        g_string_truncate(r->trouble, 0);
+        r->gone = NULL;
+        rc = run_once(r, &part);
+        again = rc < 0 ? restore_go_without(r, rc) : 0;
+    } while (again > 0);
+    return rc == 0 || run_fail(r, error, part, again);
 }
 
 struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
@@ -385,6 +341,7 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
         .lost = g_ptr_array_new_with_free_func(g_free),
         .orphans = g_ptr_array_new_with_free_func(g_free),
         .trouble = g_string_new(NULL),
+        .made = g_hash_table_new(NULL, NULL),
     };
     step->dry = flags & RESTORE_DRY;
     step_sort(step);
@@ -404,6 +361,8 @@ void restore_free(struct restore *r)
     survey_free(r->survey);
     g_clear_pointer(&r->edited, g_hash_table_unref);
     g_clear_pointer(&r->alive, g_hash_table_unref);
+    g_clear_pointer(&r->missed, g_hash_table_unref);
+    g_hash_table_unref(r->made);
     g_ptr_array_unref(r->lost);
     g_ptr_array_unref(r->orphans);
     walker_clear(&r->walker);

@@ -78,13 +78,13 @@ int restore_is_alive(struct restore *r, const struct step_inode *inode)
 static bool is_place_of(const struct step_inode *inode, uint64_t dir,
                         const char *name)
 {
-    if (inode->home && inode->home->ino == dir &&
+    if (inode->home && step_is_now(inode->home, dir) &&
         strcmp(inode->home_name, name) == 0)
         return true;
     for (guint i = 0; inode->names && i < inode->names->len; i++) {
         const struct step_binding *binding = g_ptr_array_index(inode->names, i);
 
-        if (binding->dir->ino == dir && strcmp(binding->name, name) == 0)
+        if (step_is_now(binding->dir, dir) && strcmp(binding->name, name) == 0)
             return true;
     }
     return false;

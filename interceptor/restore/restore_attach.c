@@ -11,6 +11,7 @@
 #include "common/fd.h"
 #include "interceptor/capture/search.h"
 #include "interceptor/restore/restore_alive.h"
+#include "interceptor/restore/restore_late.h"
 #include "interceptor/restore/restore_names.h"
 #include "interceptor/restore/restore_state.h"
 #include "interceptor/sys/birth.h"
@@ -75,7 +76,6 @@ int restore_can_find(struct restore *r, const struct step_inode *inode)
 struct attacher {
     struct restore *r;
     GHashTable *missing; /* step_inode -> number of its names not yet back */
-    GHashTable *remade;  /* step_inode -> number of its remade_name() */
     const struct step_inode *dir; /* whose fd is dirfd */
     int dirfd;
     bool searched;
@@ -118,7 +118,7 @@ static int remake(struct attacher *a, struct step_inode *inode,
                   const int *source, struct staged_name *ret_name)
 {
     struct restore *r = a->r;
-    guint number = g_hash_table_size(a->remade) + 1;
+    guint number = g_hash_table_size(r->made) + 1;
     struct undo_log_remade remade = { .from = number_of(inode),
                                       .seq = r->step->seq,
                                       .born = inode->born };
@@ -146,7 +146,7 @@ static int remake(struct attacher *a, struct step_inode *inode,
         r->remade = r->remade || !r->forced;
     }
     inode->now = st.st_ino;
-    g_hash_table_insert(a->remade, inode, GUINT_TO_POINTER(number));
+    g_hash_table_insert(r->made, inode, GUINT_TO_POINTER(number));
     return 0;
 }
 
@@ -277,16 +277,49 @@ static int search_missing(struct attacher *a)
         if (rc == 0)
             search_set_add(wanted, inode->ino);
     }
-    return search_files(a->r->root, wanted, link_staged, a);
+    rc = search_files(a->r->root, wanted, link_staged, a);
+    /* In folders that are put aside now and come back as they are. */
+    return rc < 0 || a->r->staging < 0 || a->r->staging_dir == a->r->root
+               ? rc
+               : search_files(a->r->staging, wanted, link_staged, a);
+}
+
+/* An earlier pass made it anew (restore_late.h), and it has a name already:
+ * then that gets a link in staging. 1, 0 or -errno. */
+static int link_from_name(struct attacher *a, const struct step_inode *inode,
+                          const char *staged)
+{
+    int rc = 0;
+
+    for (guint i = 0; rc == 0 && inode->names && i < inode->names->len; i++) {
+        const struct step_binding *binding = g_ptr_array_index(inode->names, i);
+        fd_auto int dir = restore_open_dir(a->r, binding->dir);
+
+        if (restore_is_gone(dir))
+            continue;
+        rc = dir < 0 ? dir : is_there(dir, binding->name, inode->now);
+        if (rc > 0)
+            rc = project_link(dir, binding->name, a->r->staging, staged);
+        else if (rc == 0)
+            continue;
+        return rc < 0 ? rc : 1;
+    }
+    return rc;
 }
 
 static int find_remade(struct attacher *a, const struct step_inode *inode,
                        int *ret_dirfd, struct staged_name *ret_name)
 {
+    guint number = GPOINTER_TO_UINT(g_hash_table_lookup(a->r->made, inode));
+    int rc;
+
     *ret_dirfd = a->r->staging;
-    *ret_name = remade_name(
-        GPOINTER_TO_UINT(g_hash_table_lookup(a->remade, inode)));
-    return inode->now ? is_there(*ret_dirfd, ret_name->text, inode->now) : 0;
+    *ret_name = remade_name(number);
+    if (!inode->now)
+        return 0;
+    rc = is_there(*ret_dirfd, ret_name->text, inode->now);
+    return rc == 0 && number > 0 ? link_from_name(a, inode, ret_name->text)
+                                 : rc;
 }
 
 /* Where the inode waits: in staging, in the log, or, with a name that the step
@@ -324,8 +357,10 @@ static int bring_back(struct attacher *a, const struct step_binding *binding,
     int from, rc = find_waiting(a, inode, &from, &name);
     bool kept = rc > 0 && from == r->blobs && last;
 
-    if (rc == 0 && !can_remake(inode))
+    if (rc == 0 && !can_remake(inode)) {
+        r->gone = inode;
         return -ENODATA;
+    }
     if (rc == 0)
         rc = remake(a, inode, NULL, &name);
     if (rc < 0)
@@ -351,13 +386,15 @@ static int is_in_place(struct attacher *a, const struct step_binding *binding)
     return step_is_now(binding->before, st.st_ino);
 }
 
-static int enter_dir(struct attacher *a, const struct step_inode *dir)
+static int enter_dir(struct attacher *a, struct step_inode *dir)
 {
     if (a->dir == dir)
         return 0;
     fd_close(&a->dirfd);
     a->dirfd = restore_open_dir(a->r, dir);
     a->dir = a->dirfd < 0 ? NULL : dir;
+    if (restore_is_gone(a->dirfd))
+        restore_note_gone_folder(a->r, dir);
     return a->dirfd < 0 ? a->dirfd : 0;
 }
 
@@ -406,7 +443,6 @@ int restore_attach(struct restore *r)
     struct attacher a = {
         .r = r,
         .missing = g_hash_table_new(NULL, NULL),
-        .remade = g_hash_table_new(NULL, NULL),
         .dirfd = -1,
     };
     g_autoptr(GPtrArray) bindings = sorted_bindings(&a);
@@ -426,6 +462,5 @@ int restore_attach(struct restore *r)
     }
     fd_close(&a.dirfd);
     g_hash_table_unref(a.missing);
-    g_hash_table_unref(a.remade);
     return rc;
 }

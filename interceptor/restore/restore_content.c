@@ -257,6 +257,8 @@ static int open_file(struct contents *c, struct file *file)
     fd_auto int fd = restore_open_inode(c->r, file->inode);
     int rc = fd < 0 ? fd : check_file(fd);
 
+    if (fd == -ESTALE)
+        c->r->gone = file->inode;
     if (rc == 0 && !file->started)
         rc = restore_save_edited(c->r, file->inode->ino, fd);
     if (rc < 0)

@@ -21,36 +21,48 @@
 #include "common/fd.h"
 #include "interceptor/restore/restore_edited.h"
 #include "interceptor/restore/restore_names.h"
+#include "interceptor/sys/birth.h"
 #include "interceptor/sys/sys.h"
 #include "interceptor/sys/tree_walk.h"
 
 enum { DIR_FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW };
 
+/* The clock of files may be so far behind that of processes. */
+enum { CLOCK_STEP_US = 20000 };
+
 static int detach_in_created(struct restore *r, int dirfd, GArray *queue);
 
-static bool may_be_foreign(const struct restore *r, const struct stat *st)
+/* It was changed late, or is older than the step: another process has moved it
+ * here, alone or with a folder, in which a file's ctime does not tell. */
+static bool may_be_foreign(const struct restore *r, int dirfd, const char *name,
+                           const struct stat *st)
 {
-    return sys_time_us(&st->st_ctim) > r->foreign_since;
+    int64_t born;
+
+    if (r->foreign_since == INT64_MAX)
+        return false;
+    if (sys_time_us(&st->st_ctim) > r->foreign_since)
+        return true;
+    born = birth_of_name(dirfd, name);
+    return born > 0 && born / 1000 < r->step->started_us - CLOCK_STEP_US;
 }
 
 /* The step created it, and no redo will want it. */
-static bool is_rubbish(const struct restore *r, const struct stat *st)
+static bool is_rubbish(const struct restore *r, int dirfd, const char *name,
+                       const struct stat *st)
 {
-    return (r->keep < 0 ||
-            (r->foreign_since < INT64_MAX && !may_be_foreign(r, st))) &&
-           !S_ISDIR(st->st_mode) && !step_find_inode(r->step, st->st_ino);
+    return !S_ISDIR(st->st_mode) && !step_find_inode(r->step, st->st_ino) &&
+           (r->keep < 0 || (r->foreign_since < INT64_MAX &&
+                            !may_be_foreign(r, dirfd, name, st)));
 }
 
 /* Its content may be another process's, and has no other place. */
 static int save_rubbish(struct restore *r, int dirfd, const char *name,
                         const struct stat *st)
 {
-    fd_auto int fd = -1;
-
-    if (r->keep >= 0 || !S_ISREG(st->st_mode) || !may_be_foreign(r, st))
-        return 0;
-    fd = sys_openat(dirfd, name, O_PATH | O_NOFOLLOW, 0);
-    return fd < 0 ? fd : restore_save_copy(r, st->st_ino, fd, st->st_size);
+    return r->keep >= 0 || !may_be_foreign(r, dirfd, name, st)
+               ? 0
+               : restore_save_name(r, dirfd, name, st);
 }
 
 /* Of a folder that the step created, what is in it can go. */
@@ -74,7 +86,7 @@ static int detach(struct restore *r, int dirfd, const char *name,
     struct stat there;
     int rc;
 
-    if (is_rubbish(r, st)) {
+    if (is_rubbish(r, dirfd, name, st)) {
         rc = save_rubbish(r, dirfd, name, st);
         if (rc < 0)
             return rc;
@@ -181,7 +193,7 @@ static int visit_created(int dirfd, const struct dirent *entry, void *opaque)
 
     if (rc < 0)
         return rc;
-    if (is_rubbish(created->r, &st) ||
+    if (is_rubbish(created->r, dirfd, entry->d_name, &st) ||
         step_find_inode(created->r->step, st.st_ino))
         return detach(created->r, dirfd, entry->d_name, &st, created->queue);
     return S_ISDIR(st.st_mode) ? TREE_ENTER : TREE_SKIP;

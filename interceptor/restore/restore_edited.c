@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -71,17 +73,25 @@ static bool is_edited(const struct restore *r, uint64_t ino,
 
 /* A fresh one: that of a try which was killed may be whole, and the file half
  * restored since. */
+struct copy_name {
+    char text[48];
+};
+
+static struct copy_name copy_name(uint64_t ino, int n)
+{
+    struct copy_name name;
+
+    snprintf(name.text, sizeof(name.text), "e%" PRIu64 ".%d", ino, n);
+    return name;
+}
+
 static int create_copy(int blobs, uint64_t ino)
 {
     int fd = -EEXIST;
 
-    for (int n = 0; fd == -EEXIST && n < MAX_COPIES; n++) {
-        char name[48];
-
-        snprintf(name, sizeof(name), "e%llu.%d", (unsigned long long)ino, n);
-        fd = sys_openat(blobs, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
-                        0600);
-    }
+    for (int n = 0; fd == -EEXIST && n < MAX_COPIES; n++)
+        fd = sys_openat(blobs, copy_name(ino, n).text,
+                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     return fd;
 }
 
@@ -98,6 +108,34 @@ int restore_save_copy(struct restore *r, uint64_t ino, int fd, off_t size)
     to = create_copy(r->blobs, ino);
     rc = to < 0 ? to : restore_copy_data(from, to, size);
     return rc < 0 ? rc : sys_fsync(to); /* the only copy */
+}
+
+static int save_link(struct restore *r, int dirfd, const char *name,
+                     uint64_t ino)
+{
+    char target[PATH_MAX];
+    ssize_t len = readlinkat(dirfd, name, target, sizeof(target) - 1);
+    int rc = -EEXIST;
+
+    if (len < 0)
+        return -errno;
+    target[len] = '\0';
+    for (int n = 0; rc == -EEXIST && n < MAX_COPIES; n++)
+        rc = sys_symlinkat(target, r->blobs, copy_name(ino, n).text);
+    return rc;
+}
+
+int restore_save_name(struct restore *r, int dirfd, const char *name,
+                      const struct stat *st)
+{
+    fd_auto int fd = -1;
+
+    if (S_ISLNK(st->st_mode))
+        return save_link(r, dirfd, name, st->st_ino);
+    if (!S_ISREG(st->st_mode))
+        return 0;
+    fd = sys_openat(dirfd, name, O_PATH | O_NOFOLLOW, 0);
+    return fd < 0 ? fd : restore_save_copy(r, st->st_ino, fd, st->st_size);
 }
 
 int restore_save_edited(struct restore *r, uint64_t ino, int fd)

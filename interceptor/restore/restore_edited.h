@@ -10,6 +10,7 @@
 #define INTERCEPTOR_RESTORE_RESTORE_EDITED_H
 
 #include <dirent.h>
+#include <sys/stat.h>
 
 #include "interceptor/restore/restore.h"
 
@@ -27,6 +28,11 @@ int restore_save_edited(struct restore *restore, uint64_t ino, int fd);
 /* Copy the file's content to blobs/. fd: O_PATH. 0 or -errno. */
 int restore_save_copy(struct restore *restore, uint64_t ino, int fd,
                       off_t size);
+
+/* The same of what is at the name, and of a symlink's target; nothing else has
+ * content. 0 or -errno. */
+int restore_save_name(struct restore *restore, int dirfd, const char *name,
+                      const struct stat *st);
 
 /* Is that entry of blobs/ such a copy? */
 bool restore_is_edited(const char *name);

@@ -10,8 +10,8 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/log/post_state.h"
-#include "interceptor/report/survey.h"
 #include "interceptor/restore/restore_stand_in.h"
+#include "interceptor/report/survey.h"
 #include "interceptor/sys/sys.h"
 
 struct finder {
@@ -60,7 +60,7 @@ static int find_top(const struct finder *f, const struct step_inode *home,
 
 static int gone_or(int rc)
 {
-    return rc == -ENOENT || rc == -ESTALE ? 0 : rc;
+    return restore_is_gone(rc) ? 0 : rc;
 }
 
 /* A folder that was put aside has in it what it had; each comes back with it.
@@ -171,6 +171,15 @@ static void tell(struct restore *r, const struct step_inode *inode)
         g_ptr_array_add(r->lost, g_strdup(path ? path : "?"));
 }
 
+static int record_lost(struct restore *r, struct step_inode *inode)
+{
+    int rc = step_record_lost(r->step, inode);
+
+    if (rc == 0 && matters(inode))
+        tell(r, inode);
+    return rc;
+}
+
 static void mark_lost(struct restore *r, struct step_inode *inode, bool told)
 {
     if (!told && matters(inode))
@@ -192,7 +201,7 @@ static int keep_times(struct restore *r, struct step_inode *dir, int dirfd)
 
 /* A folder whose metadata is not recorded: the step changed only what is in it,
  * and another process has removed it with that. */
-static int record_plain_folder(struct restore *r, struct step_inode *dir)
+int restore_record_plain_folder(struct restore *r, struct step_inode *dir)
 {
     struct meta *meta;
     int rc = meta_read(r->root, &meta);
@@ -209,14 +218,19 @@ static int record_plain_folder(struct restore *r, struct step_inode *dir)
  * what it finds there. 1, 0 or -errno. */
 static int can_take_home(const struct finder *f, struct step_inode *inode)
 {
+    const struct survey_entry *home = g_hash_table_lookup(f->survey->inodes,
+                                                          inode->home);
     struct restore *r = f->r;
+    struct walker walker;
     fd_auto int dir = -1;
     struct stat st;
     int rc;
 
-    if (!g_hash_table_contains(f->survey->inodes, inode->home))
+    if (!home)
         return 1;
-    dir = restore_open_dir(r, inode->home);
+    survey_walker_init(&walker, f->survey, r->step, r->root);
+    dir = survey_open(&walker, r->root, home); /* the step may have moved it */
+    walker_clear(&walker);
     if (dir < 0)
         return gone_or(dir);
     rc = sys_stat_name(dir, inode->home_name, &st);
@@ -243,7 +257,7 @@ static int revive(const struct finder *f, struct step_inode *inode)
     rc = can_attach(f, inode);
     if (rc == 0 && r->forced && restore_is_folder(inode) &&
         !(inode->flags & STEP_META)) {
-        rc = record_plain_folder(r, inode);
+        rc = restore_record_plain_folder(r, inode);
         if (rc == 0)
             rc = can_attach(f, inode);
     }
@@ -339,10 +353,7 @@ static int find_one(struct finder *f, struct step_inode *inode)
         rc = is_lost(f, inode);
     if (rc <= 0)
         return rc;
-    rc = step_record_lost(r->step, inode);
-    if (rc == 0 && matters(inode))
-        tell(r, inode);
-    return rc;
+    return record_lost(r, inode);
 }
 
 static int find_all(struct finder *f)
@@ -464,4 +475,11 @@ int restore_drop_lost(struct restore *r)
     }
     g_hash_table_foreach_remove(r->step->bindings, binding_is_lost, NULL);
     return 0;
+}
+
+int restore_lose(struct restore *r, struct step_inode *inode)
+{
+    int rc = record_lost(r, inode);
+
+    return rc < 0 ? rc : restore_drop_lost(r);
 }

@@ -23,6 +23,11 @@ struct staged_name restore_staged_name(uint64_t ino)
     return name;
 }
 
+bool restore_is_gone(int rc)
+{
+    return rc == -ENOENT || rc == -ESTALE || rc == -ENOTDIR || rc == -ELOOP;
+}
+
 void restore_relax(int dirfd)
 {
     struct stat st;

@@ -43,6 +43,9 @@ struct restore {
     GHashTable *alive;         /* see restore_is_alive(); NULL: not looked */
     GPtrArray *lost;           /* the paths of that */
     GPtrArray *orphans;        /* see restore_orphans() */
+    struct step_inode *gone;   /* what the error is about, if it is not there */
+    GHashTable *made;          /* step_inode -> number of its name in staging */
+    GHashTable *missed;        /* of step_inode: were gone before; or NULL */
     int64_t next_beat_us;      /* undo_log_beat() */
     int64_t edited_since;      /* restore_edited.h */
     GHashTable *edited;        /* of uint64_t, or NULL */
@@ -71,6 +74,9 @@ int restore_open_dir(struct restore *r, const struct step_inode *dir);
 void restore_walker_init(struct walker *walker, int dirfd,
                          const struct step_inode *dir);
 
+/* Is that the error of something that is not there? All others may pass. */
+bool restore_is_gone(int rc);
+
 /* The name in staging of an inode that was detached. */
 struct staged_name {
     char text[24];
@@ -91,5 +97,6 @@ void restore_note_progress(struct restore *r);
 
 int restore_detach(struct restore *r);
 int restore_attach(struct restore *r);
+int restore_close_staging(struct restore *r);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "common/fd.h"
 #include "interceptor/log/post_state.h"
-#include "interceptor/report/survey.h"
 #include "interceptor/restore/restore_lost.h"
+#include "interceptor/report/survey.h"
 #include "interceptor/sys/birth.h"
 #include "interceptor/sys/sys.h"
 
@@ -175,7 +175,7 @@ static int adopt(struct restore *r, const struct survey *survey,
     dir = restore_open_dir(r, inode->home);
     rc = dir < 0 ? dir : sys_stat_name(dir, inode->home_name, &st);
     if (rc < 0 || !S_ISDIR(st.st_mode))
-        return rc < 0 ? rc == -ENOENT || rc == -ESTALE ? 0 : rc : 0;
+        return rc < 0 && !restore_is_gone(rc) ? rc : 0;
     remade.to = st.st_ino;
     remade.made = birth_of_name(dir, inode->home_name);
     rc = take_number(r, survey, st.st_ino);

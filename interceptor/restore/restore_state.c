@@ -20,31 +20,40 @@ void restore_note_trouble(struct restore *r, const struct step_inode *inode)
     g_string_assign(r->trouble, path ? path : "a file without a name");
 }
 
-/* An O_PATH fd of the inode, if that is at this name. */
+/* Is it that inode? fd (taken): O_PATH, or an error. */
+static int check_inode(const struct step_inode *inode, int fd)
+{
+    fd_auto int opened = fd;
+    struct stat st;
+    int rc = opened < 0 ? opened : sys_stat_fd(opened, &st);
+
+    if (rc == 0 && !step_is_now(inode, st.st_ino))
+        rc = -ESTALE;
+    if (rc < 0)
+        return restore_is_gone(rc) ? -ESTALE : rc;
+    return fd_steal(&opened);
+}
+
+/* An O_PATH fd of the inode, if that is at this name; -ESTALE if not. */
 static int open_at(struct restore *r, const struct step_inode *inode,
                    const struct step_inode *in, const char *name)
 {
     fd_auto int dir = restore_open_dir(r, in);
-    fd_auto int fd = dir < 0 ? dir
-                             : sys_openat(dir, name, O_PATH | O_NOFOLLOW, 0);
-    struct stat st;
+    int fd = dir < 0 ? dir : sys_openat(dir, name, O_PATH | O_NOFOLLOW, 0);
 
     /* The step has closed the directory; its mode is set at the end. */
     if (fd == -EACCES && dir >= 0 && in->flags & STEP_META) {
         restore_relax(dir);
         fd = sys_openat(dir, name, O_PATH | O_NOFOLLOW, 0);
     }
-    if (fd >= 0 && sys_stat_fd(fd, &st) == 0 && step_is_now(inode, st.st_ino))
-        return fd_steal(&fd);
-    return -ESTALE;
+    return check_inode(inode, fd);
 }
 
 /* The same at its home, at another name that it has got back, or where the log
  * keeps it. */
 int restore_open_inode(struct restore *r, const struct step_inode *inode)
 {
-    fd_auto int fd = -1;
-    struct stat st;
+    int fd = -ESTALE, error = -ESTALE;
 
     if (inode == r->step->root)
         return sys_openat(r->root, ".", O_PATH | O_DIRECTORY, 0);
@@ -53,15 +62,17 @@ int restore_open_inode(struct restore *r, const struct step_inode *inode)
     for (guint i = 0; fd < 0 && inode->names && i < inode->names->len; i++) {
         const struct step_binding *binding = g_ptr_array_index(inode->names, i);
 
+        error = fd == -ESTALE ? error : fd;
         fd = open_at(r, inode, binding->dir, binding->name);
     }
     if (fd >= 0)
-        return fd_steal(&fd);
-    fd = sys_openat(r->blobs, step_inode_blob(inode->ino).text,
-                    O_PATH | O_NOFOLLOW, 0);
-    if (fd >= 0 && sys_stat_fd(fd, &st) == 0 && step_is_now(inode, st.st_ino))
-        return fd_steal(&fd);
-    return -ESTALE;
+        return fd;
+    error = fd == -ESTALE ? error : fd;
+    fd = check_inode(inode,
+                     sys_openat(r->blobs, step_inode_blob(inode->ino).text,
+                                O_PATH | O_NOFOLLOW, 0));
+    /* What cannot be looked at may be it. */
+    return fd == -ESTALE ? error : fd;
 }
 
 static void add_target(GPtrArray *targets, struct step_inode *inode,
@@ -115,9 +126,11 @@ int restore_metadata(struct restore *r)
 
     g_ptr_array_sort(targets, compare_targets);
     for (guint i = 0; rc == 0 && i < targets->len; i++) {
-        const struct step_inode *inode = g_ptr_array_index(targets, i);
+        struct step_inode *inode = g_ptr_array_index(targets, i);
         fd_auto int fd = restore_open_inode(r, inode);
 
+        if (fd == -ESTALE)
+            r->gone = inode;
         rc = fd < 0 ? fd : meta_apply(inode->meta, fd);
         restore_note_progress(r);
         if (rc < 0)

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * restore_staged - the end of the staging folder (restore.h): what is left in
+ * it is kept, or removed.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "common/fd.h"
+#include "interceptor/restore/restore_edited.h"
+#include "interceptor/restore/restore_names.h"
+#include "interceptor/sys/sys.h"
+#include "interceptor/sys/tree_walk.h"
+
+static int keep_inode(struct restore *r, const char *staged, uint64_t ino,
+                      int keep)
+{
+    struct step_name name = step_inode_blob(ino);
+    int rc = restore_rename(r, r->staging, staged, keep, name.text);
+    struct stat st;
+
+    /* A link of it is there already. */
+    if (rc == -EEXIST && sys_stat_name(keep, name.text, &st) == 0 &&
+        st.st_ino == ino && !S_ISDIR(st.st_mode))
+        return sys_unlinkat(r->staging, staged, 0);
+    return rc < 0 ? rc : held_links_change_kept(r->held, keep, ino, 1);
+}
+
+static int keep_one(struct restore *r, const char *staged, uint64_t ino,
+                    int keep)
+{
+    /* A folder from which everything was removed as the step's own. */
+    if (r->foreign_since > 0 && r->foreign_since < INT64_MAX &&
+        sys_unlinkat(r->staging, staged, AT_REMOVEDIR) == 0)
+        return 0;
+    return keep_inode(r, staged, ino, keep);
+}
+
+/* Was it there before the step, by its number, and has it got no place? It may
+ * be another process's that has the number by now. 1, 0 or -errno. */
+static int is_homeless(struct restore *r, const char *staged,
+                       const struct step_inode *inode)
+{
+    struct stat st;
+    int rc = 0;
+
+    if (inode && !(inode->flags & STEP_LOST))
+        rc = sys_stat_name(r->staging, staged, &st);
+    if (!inode || rc < 0)
+        return rc;
+    return inode->flags & STEP_LOST || S_ISDIR(st.st_mode) || st.st_nlink == 1;
+}
+
+/* ---- where the log cannot take names ------------------------------------- */
+
+static int save_entry(int dirfd, const struct dirent *entry, void *opaque)
+{
+    struct stat st;
+    int rc = sys_stat_name(dirfd, entry->d_name, &st);
+
+    if (rc == 0 && !S_ISDIR(st.st_mode))
+        rc = restore_save_name(opaque, dirfd, entry->d_name, &st);
+    return rc < 0 ? rc : S_ISDIR(st.st_mode) ? TREE_ENTER : TREE_SKIP;
+}
+
+static int save_tree(struct restore *r, const char *staged)
+{
+    fd_auto int fd = sys_openat(r->staging, staged,
+                                O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+
+    return fd < 0 ? fd : tree_walk(fd, save_entry, restore_relax, r);
+}
+
+static void tell_saved(struct restore *r, const struct step_inode *inode)
+{
+    g_autofree char *path = step_path_before(r->step, inode, NULL);
+
+    g_ptr_array_add(r->orphans, g_strdup_printf("%s (blobs/e%" PRIu64 ".*)",
+                                                path ? path : "?", inode->ino));
+}
+
+/* The content of all files, each as a copy of its own. */
+static int save_homeless(struct restore *r, const char *staged,
+                         const struct step_inode *inode)
+{
+    struct stat st;
+    int rc = sys_stat_name(r->staging, staged, &st);
+
+    if (rc == 0 && S_ISDIR(st.st_mode))
+        return save_tree(r, staged);
+    if (rc == 0)
+        rc = restore_save_name(r, r->staging, staged, &st);
+    if (rc == 0)
+        tell_saved(r, inode);
+    return rc;
+}
+
+/* ---- closing ------------------------------------------------------------- */
+
+/* What is left in staging was created by the step, or is a link too many, or is
+ * lost. */
+static int keep_staged(int staging, const struct dirent *entry, void *opaque)
+{
+    struct restore *r = opaque;
+    uint64_t ino = strtoull(entry->d_name, NULL, 10);
+    const struct step_inode *inode;
+    int rc;
+
+    if (ino > 0 && r->keep >= 0)
+        return keep_one(r, entry->d_name, ino, r->keep);
+    inode = ino > 0 ? step_find_inode(r->step, ino) : NULL;
+    rc = is_homeless(r, entry->d_name, inode);
+    if (rc <= 0)
+        return rc;
+    /* It stays in the step's own log, where nobody removes it. */
+    return restore_can_keep(r) ? keep_one(r, entry->d_name, ino, r->blobs)
+                               : save_homeless(r, entry->d_name, inode);
+}
+
+/* All names are back. What is left goes before content is put back, which may
+ * need its room. */
+int restore_close_staging(struct restore *r)
+{
+    int rc = 0;
+
+    if (r->staging < 0)
+        return 0;
+    if (r->keep >= 0 || r->edited_too)
+        rc = sys_dir_each(r->staging, ".", keep_staged, r);
+    fd_close(&r->staging);
+    return rc < 0 ? rc : sys_remove_tree(r->staging_dir, r->staging_name);
+}
