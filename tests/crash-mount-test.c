@@ -8,15 +8,22 @@
  * test (STEPBACK_FAULT_FD), so it is told while it runs. When it is killed, it
  * is started again on the same folder.
  *
- * /crash-mount/kill      at each point of an act, and after half of each write
- * /crash-mount/recovery  once in the act's middle, and then at each point of
- *                        the next start
+ * /crash-mount/kill         at each point of an act, and after half of each
+ *                           write
+ * /crash-mount/recovery     once in the act's middle, and then at each point of
+ *                           the next start
  *
- * Each for a tree that one process changes, and one that a crowd does: there a
+ * Both for a tree that one process changes, and one that a crowd does: there a
  * point is another moment in each round.
+ *
+ * /crash-mount/lists        it is not killed, but each read of a directory
+ *                           fails, once or from there on; then it is ended
+ * /crash-mount/start-lists  it is killed in the act's middle, and these fail in
+ *                           the next start
  *
  * STEPBACK_CRASH_STRIDE=N takes every Nth point; all take some minutes.
  */
+#include <errno.h>
 #include <signal.h>
 
 #include "common/errors.h"
@@ -187,7 +194,7 @@ static bool run_start(struct crash *c, const struct fault_plan *plan)
     struct fault_board *board = &c->shared->board;
 
     fault_set(board, plan);
-    if (world_mount_try_start(c->w)) {
+    if (world_mount_try_start(c->w, plan->error != 0)) {
         fault_set(board, NULL);
         if (board->fired == 0)
             return false;
@@ -203,8 +210,30 @@ static void restart(struct crash *c)
     c->w->backend->start(c->w);
 }
 
+/* Errors may have kept the engine from noting what it restored. Then it takes
+ * that for an edit from outside, and wants force. */
+static bool undo_one(struct crash *c, bool had_errors)
+{
+    g_autoptr(GError) error = NULL;
+    json_t *answer;
+
+    if (!had_errors)
+        return roll_back(c, 1);
+    answer = c->w->backend->request(c->w, "rollback",
+                                    json_pack("{s:i}", "steps", 1), &error);
+    json_decref(answer);
+    if (answer)
+        return true;
+    if (error_code_of(error) == ERROR_UNDO_BARRIER)
+        return do_ask(c, "rollback",
+                      json_pack("{s:i, s:b}", "steps", 1, "force", 1));
+    crash_trouble(c, "rollback: %s", error->message);
+    return false;
+}
+
 /* One by one, through the states that there were. */
-static void go_through_all(struct crash *c, struct crash_place place)
+static void go_through_all(struct crash *c, struct crash_place place,
+                           bool had_errors)
 {
     bool made = c->act->before + c->act->undone > 0;
     g_autoptr(GError) error = NULL;
@@ -216,13 +245,14 @@ static void go_through_all(struct crash *c, struct crash_place place)
         json_decref(answer);
         crash_compare(c, ++place.at, "redoing all");
     }
-    if (made && error_code_of(error) != ERROR_NOTHING_TO_REDO)
+    if (made && error_code_of(error) != ERROR_NOTHING_TO_REDO &&
+        !(had_errors && error_code_of(error) == ERROR_UNDO_BARRIER))
         crash_trouble(c, "redo: %s", error->message);
-    while (place.at > place.base && roll_back(c, 1))
+    while (place.at > place.base && undo_one(c, had_errors))
         crash_compare(c, --place.at, "undoing all");
 }
 
-static guint look_after(struct crash *c, bool done)
+static guint look_after(struct crash *c, bool done, bool had_errors)
 {
     struct crash_place place = look_at_history(c), second;
 
@@ -236,7 +266,7 @@ static guint look_after(struct crash *c, bool done)
             c->w->recovery)
             crash_trouble(c, "a second start changes the history");
     }
-    go_through_all(c, place);
+    go_through_all(c, place, had_errors);
     return place.base;
 }
 
@@ -259,7 +289,8 @@ static bool run_round(struct crash *c, const struct fault_plan *plans,
     if (!c->w->state)
         c->w->backend->start(c->w);
     if (!c->shared->trouble[0])
-        forgotten = look_after(c, !killed && count == 1);
+        forgotten = look_after(c, !killed && count == 1,
+                               plans[count - 1].error != 0);
     if (c->shared->trouble[0])
         crash_report(c, plans, count);
     else if (forgotten > 0)
@@ -312,6 +343,39 @@ static void kill_recovery(struct crash *c)
                    plans[0].point, plans[1].point - points.stride);
 }
 
+static const enum fault_action list_errors[] = { FAULT_LIST_ERRNO,
+                                                 FAULT_LIST_ERRNO_FROM };
+
+static void fail_lists(struct crash *c)
+{
+    struct crash_points points = crash_choose_points(c, 1);
+
+    for (size_t i = 0; i < G_N_ELEMENTS(list_errors); i++) {
+        struct fault_plan plan = { list_errors[i], points.first, EIO };
+
+        while (goes_on(c) && run_round(c, &plan, 1))
+            plan.point += points.stride;
+        g_test_message("%u reads of directories, a failure in %u rounds",
+                       plan.point - points.stride, c->tried);
+    }
+}
+
+static void fail_lists_of_start(struct crash *c)
+{
+    struct crash_points points = crash_choose_points(c, 1);
+    unsigned count = measure(c);
+
+    for (size_t i = 0; i < G_N_ELEMENTS(list_errors); i++) {
+        struct fault_plan plans[2] = {
+            { FAULT_KILL_BEFORE, MAX(count / 2, 1) },
+            { list_errors[i], points.first, EIO },
+        };
+
+        while (goes_on(c) && run_round(c, plans, 2))
+            plans[1].point += points.stride;
+    }
+}
+
 struct run {
     const struct crash_tree *tree;
     const struct crash_act *act;
@@ -348,6 +412,10 @@ static void add_all(const struct crash_tree *tree)
     for (size_t i = 0; i < G_N_ELEMENTS(acts); i++) {
         add("kill", tree, &acts[i], kill_everywhere);
         add("recovery", tree, &acts[i], kill_recovery);
+        if (tree == &crash_crowd)
+            continue;
+        add("lists", tree, &acts[i], fail_lists);
+        add("start-lists", tree, &acts[i], fail_lists_of_start);
     }
 }
 

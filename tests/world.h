@@ -129,9 +129,10 @@ struct ic;
 bool world_folder_open(struct world *world, GError **error);
 struct ic *world_folder_ic(struct world *world); /* NULL: not open */
 
-/* The mount backend: start the daemon, which may be killed at that. False: it
- * was; the world is not started. */
-bool world_mount_try_start(struct world *world);
+/* The mount backend: start the daemon, which may be killed at that, or with
+ * may_refuse end by itself with an error. False: so it was; the world is not
+ * started. */
+bool world_mount_try_start(struct world *world, bool may_refuse);
 
 /* Steps; all assert success. Ids are given in order. */
 int64_t world_step(struct world *world);

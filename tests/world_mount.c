@@ -164,12 +164,14 @@ static bool mount_start(struct world *w)
     return true;
 }
 
-bool world_mount_try_start(struct world *w)
+bool world_mount_try_start(struct world *w, bool may_refuse)
 {
     int status = start(w);
 
     if (status == -1)
         return true;
+    if (may_refuse && WIFEXITED(status) && WEXITSTATUS(status) == 1)
+        return false;
     g_assert_true(WIFSIGNALED(status));
     g_assert_cmpint(WTERMSIG(status), ==, SIGKILL);
     return false;
