@@ -325,7 +325,7 @@ static bool open_log(struct ic *ic, const struct ic_options *options,
                             error))
         return false;
     configure_use_log(ic);
-    if (options->no_recovery && recover_not(ic))
+    if (options->no_recovery && recover_leave_unfinished(ic))
         return true;
     if (!recover(ic, options->keep_unfinished, error))
         return false;

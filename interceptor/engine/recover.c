@@ -361,7 +361,7 @@ static void tell_unfinished(struct ic *ic, struct step *step)
     ic_step_info_free(info);
 }
 
-bool recover_not(struct ic *ic)
+bool recover_leave_unfinished(struct ic *ic)
 {
     fd_auto int dir = undo_log_open_wal(ic->log);
     g_autoptr(step_auto) step = NULL;

@@ -13,6 +13,6 @@ bool recover_at_start(struct ic *ic, GError **error);
 
 /* The same for those who only look: leave it, break the engine, and tell of it.
  * False: there is none. */
-bool recover_not(struct ic *ic);
+bool recover_leave_unfinished(struct ic *ic);
 
 #endif

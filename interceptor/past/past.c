@@ -155,6 +155,15 @@ const struct step_inode *past_record(const struct past *past,
                                  : find_dead(step_at(past, step), node->ino);
 }
 
+const struct step_inode *past_content_record(const struct past *past,
+                                             const struct past_node *node,
+                                             unsigned step)
+{
+    const struct step_inode *record = past_record(past, node, step);
+
+    return record && record->flags & STEP_DATA ? record : NULL;
+}
+
 /* ---- where an inode went ------------------------------------------------- */
 
 /* The path that it had after the step, which noted it, or NULL. */

@@ -52,6 +52,11 @@ const struct step_inode *past_record(const struct past *past,
                                      const struct past_node *node,
                                      unsigned step);
 
+/* The same, if it is about the inode's content. */
+const struct step_inode *past_content_record(const struct past *past,
+                                             const struct past_node *node,
+                                             unsigned step);
+
 /* What the path, relative to the share, meant at this level. 0; -ENOENT: there
  * was none; -ESTALE: it cannot be found out; or -errno. */
 int past_resolve(const struct past *past, const char *path, unsigned level,

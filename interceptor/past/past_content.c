@@ -60,21 +60,12 @@ static int read_now(struct past_file *file)
     return fd < 0 ? fd : read_start(fd, file->bytes, file->len);
 }
 
-static const struct step_inode *content_record(const struct past *past,
-                                               const struct past_node *node,
-                                               unsigned step)
-{
-    const struct step_inode *record = past_record(past, node, step);
-
-    return record && record->flags & STEP_DATA ? record : NULL;
-}
-
 /* The size at a level: before the first step that changed the content. */
 static int64_t find_size(const struct past *past, const struct past_node *node,
                          unsigned level, int64_t now)
 {
     for (unsigned i = level; i < past->steps->len; i++) {
-        const struct step_inode *record = content_record(past, node, i);
+        const struct step_inode *record = past_content_record(past, node, i);
 
         if (record)
             return record->data_size;
@@ -235,8 +226,8 @@ static int prepare(const struct past *past, GPtrArray *files, unsigned index,
 {
     for (guint i = 0; i < files->len; i++) {
         struct past_file *file = g_ptr_array_index(files, i);
-        const struct step_inode *record = content_record(past, &file->node,
-                                                         index);
+        const struct step_inode *record = past_content_record(past, &file->node,
+                                                              index);
         int rc = 0;
 
         if (!record || !file->bytes || !S_ISREG(file->mode) ||

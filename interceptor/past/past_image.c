@@ -182,15 +182,6 @@ static int copy_data(const struct past_spool *spool,
 
 /* ---- images -------------------------------------------------------------- */
 
-static const struct step_inode *content_record(const struct past *past,
-                                               const struct past_image *image,
-                                               unsigned step)
-{
-    const struct step_inode *record = past_record(past, &image->node, step);
-
-    return record && record->flags & STEP_DATA ? record : NULL;
-}
-
 /* Of an inode that is no more, only what was kept of it when it went is known:
  * all of its content, if it had any. */
 static bool is_known(const struct past_node *node)
@@ -347,7 +338,8 @@ static int prepare(const struct past *past, const struct layer *layer,
 
     for (guint i = 0; rc == 0 && i < images->len; i++) {
         struct past_image *image = g_ptr_array_index(images, i);
-        const struct step_inode *record = content_record(past, image, index);
+        const struct step_inode *record = past_content_record(
+            past, &image->node, index);
 
         if (!record)
             continue;

@@ -23,6 +23,7 @@
 #include "interceptor/interceptor.h"
 #include "tests/fuzz/fuzz_request.h"
 #include "tests/fuzz/fuzz_world.h"
+#include "virtiofs/fuse/fuse_core.h"
 #include "virtiofs/fuse/fuse_server.h"
 
 enum { MAX_REQUESTS = 48, FILE_MAX = 4 << 20, STEP = 1 };
@@ -179,7 +180,7 @@ static void serve(struct ic *ic, uint8_t setup, uint8_t more,
     if (setup & 64)
         ic_step_open(ic, STEP, IC_STEP_COMMAND, "fuzz", NULL);
     run_script(server, input, !(more & 1));
-    fuse_server_reset(server);
+    fuse_core_reset(server);
     if (setup & 64)
         ic_step_close(ic, STEP, 0, 0, 0, NULL, NULL);
     if (setup & 128)

@@ -166,11 +166,6 @@ void fuse_server_free(struct fuse_server *server)
     g_free(server);
 }
 
-void fuse_server_reset(struct fuse_server *server)
-{
-    fuse_core_reset(server);
-}
-
 static const struct operation *find_operation(const struct fuse_server *server,
                                               uint32_t opcode)
 {

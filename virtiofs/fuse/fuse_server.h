@@ -31,9 +31,6 @@ struct fuse_server *fuse_server_new(struct ic *ic,
 /* Gives all inodes back. No request may be in work. NULL is allowed. */
 void fuse_server_free(struct fuse_server *server);
 
-/* As fuse_core_reset(), for what has no more to do with it. */
-void fuse_server_reset(struct fuse_server *server);
-
 /* Handle one request. The iovecs are borrowed for the call; there are at most
  * FUSE_MAX_IOV on each side. Returns the length of the reply that was written
  * into out, 0 if the request has none, FUSE_SERVER_PARKED: it was not begun

@@ -17,6 +17,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
+#include "virtiofs/fuse/fuse_core.h"
 #include "virtiofs/vhost/vhost_rings.h"
 #include "virtiofs/vhost/vu_message.h"
 
@@ -82,7 +83,7 @@ static int set_owner(struct vhost_user *vu, struct vu_message *message)
 static int reset_device(struct vhost_user *vu, struct vu_message *message)
 {
     vhost_rings_reset(vu->rings);
-    fuse_server_reset(vu->server);
+    fuse_core_reset(vu->server);
     return 0;
 }
 
