@@ -87,7 +87,7 @@ void mcp_call_withdraw(struct mcp_call *call);
 
 /* ---- for connections and servers ----------------------------------------- */
 
-/* What a call wants of the connection that it came by. */
+/* The operations of a connection that its calls use. */
 struct mcp_transport {
     /* Calls in flight: not owned. */
     void (*add_call)(struct mcp_connection *connection, struct mcp_call *call);
@@ -102,7 +102,7 @@ struct mcp_transport {
     void (*notify)(struct mcp_connection *connection, const char *method,
                    json_t *params);
 
-    /* Whether the client can be asked anything: it can still send. */
+    /* Return whether the client can answer a question: it still sends. */
     bool (*can_ask)(const struct mcp_connection *connection);
 
     /* Ask the client something for a call; params is taken and may be NULL. The

@@ -3,7 +3,7 @@
  * mcp_registry - what all clients of an MCP server share: its methods, and
  * calls that wait to be repeated.
  *
- * A token of a parked call is random: whoever has not got it cannot guess it.
+ * The token of a parked call is random, so that no other client can guess it.
  */
 #ifndef AGENT_MCP_MCP_REGISTRY_H
 #define AGENT_MCP_MCP_REGISTRY_H
@@ -27,7 +27,7 @@ struct mcp_method {
 
 struct mcp_service {
     const char *name, *title, *version, *description, *instructions;
-    /* What the service can: a new object, without "logging". */
+    /* The capabilities of the service: a new object, without "logging". */
     json_t *(*capabilities)(enum mcp_version version);
     const struct mcp_method *methods;
 };

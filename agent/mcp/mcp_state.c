@@ -19,8 +19,8 @@ static const struct {
     { ERROR_NOTHING_TO_UNDO,
       "get_undo_history lists the steps that there are" },
     { ERROR_UNDO_BARRIER,
-      "somebody else has edited since: ask the user, and only if they agree "
-      "call undo again with \"force\": true" },
+      "another program has changed these files since: ask the user, and only "
+      "if they agree call undo again with \"force\": true" },
     { ERROR_STEP_UNPROTECTED,
       "it changed more than was kept, so it cannot be taken back" },
     { ERROR_STEP_ACTIVE, "try again when it has ended" },

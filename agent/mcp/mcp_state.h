@@ -18,7 +18,7 @@
 enum mcp_denial {
     MCP_DENIED_BY_USER,
     MCP_DENIED_UNANSWERED,
-    MCP_DENIED_UNASKED, /* nobody can be asked */
+    MCP_DENIED_UNASKED, /* the client cannot ask the user */
 };
 
 struct mcp_state {
@@ -33,7 +33,7 @@ struct mcp_state {
 
 struct mcp_state *mcp_state_of(const struct mcp_call *call);
 
-/* What went wrong, with what can be done about it: a new string. */
+/* The message of an error, and its remedy if there is one: a new string. */
 char *mcp_state_advice(const struct mcp_call *call, const GError *error);
 /* The same as the result of a tool. */
 void mcp_state_refuse(struct mcp_call *call, const GError *error);

@@ -7,8 +7,8 @@
 
 #include "agent/session/session_core.h"
 
-/* What the guest says of commands: for machine_callbacks, with the session as
- * opaque. */
+/* Messages of the guest about commands, for machine_callbacks; opaque is the
+ * session. */
 void session_on_output(gint64 id, const char *stream, const char *data,
                        size_t len, void *opaque);
 void session_on_completed(gint64 id, const struct guest_end *end, void *opaque);

@@ -67,7 +67,7 @@ void session_unlisten(struct session *session,
     }
 }
 
-/* A listener may go when it is told something, so the list is copied. */
+/* A listener may remove itself in its callback, so the list is copied. */
 bool session_send_event(struct session *session, const char *type,
                         json_t *payload, bool droppable)
 {

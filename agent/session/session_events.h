@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* What has been counted since the agent's start. */
+/* Counters since the start of the process. */
 struct session_counters {
     guint64 requests, refused; /* of all parties, who count them here */
     guint64 events, dropped_events;

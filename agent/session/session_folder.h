@@ -7,8 +7,8 @@
 
 #include "agent/session/session_core.h"
 
-/* A step is over: tell all its report (taken), and what is to be known of the
- * names that it has made. */
+/* A step has ended: send its report (taken) to all listeners, and warnings
+ * about the names that it made. */
 void session_tell_step(struct session *session, json_t *report);
 
 /* The folder that a field "directory" means, of a session that runs. */
