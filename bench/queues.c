@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/fuse_client.h"
+#include "tests/virtiofs/fuse_client.h"
 
 enum { QUEUES = 2, FILES = 64, BLOCK = 4096 };
 

@@ -4,7 +4,7 @@
  *
  * For tests alone, and only where configure was called with
  * --enable-fault-injection: else the macros below are the bare calls, and
- * nothing of this is in the library (tests/no-fault-injection).
+ * nothing of this is in the library (tests/checks/no-fault-injection).
  *
  * sys.c marks each system call that changes the share or the log as a point,
  * each one that looks at them as another kind of point, and each entry read

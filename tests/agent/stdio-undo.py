@@ -1,0 +1,573 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Where a step ends, edits from outside, and what the next session finds; with
+real commands in folders that are mounted on the host.
+
+Ids such as EB-01 are the test plan's.
+"""
+import base64
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from mcp_client import connect  # noqa: E402
+from stdio_client import (Agent, Skip, contains, done,  # noqa: E402
+                          equal, eventually, main, open_session, sh, snapshot,
+                          test, write_late)
+
+EDITED = "event.external_modification"
+QUIET = 0.09  # less than the quiet window, which is 0.1 s
+
+
+def events(agent, type):
+    agent.ask("session.status")
+    return [m["payload"] for m in agent.seen if m["type"] == type]
+
+
+def steps(agent):
+    return agent.ask("undo.history")["payload"]["steps"]
+
+
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
+# ---- where a step ends -------------------------------------------------------
+
+@test
+def a_command_is_a_step(place):
+    """CC-01, CC-08: events come in their order, and changes are the step's"""
+    agent = open_session(place)
+    id = agent.send("agent.execute", command="sh echo hello; echo x > f")
+    agent.response(id)
+    equal([m["type"] for m in agent.seen[2:]],
+          ["event.step_started", "event.terminal_output",
+           "event.step_completed", "response"])
+    report = agent.seen[-2]["payload"]
+    equal(report, agent.seen[-1]["payload"])
+    equal([c["path"] for c in report["changes"]], ["f"])
+    equal([s["step_id"] for s in steps(agent)], [1])
+    equal(agent.close(), 0)
+
+
+@test
+def quiet_steps_end_soon(place):
+    """CC-09: without late writes a step closes after the quiet window"""
+    agent = open_session(place)
+    took = []
+    for i in range(5):
+        start = time.monotonic()
+        done(agent, "echo %d > f" % i)
+        took.append(time.monotonic() - start)
+    assert 0.1 <= sorted(took)[2] < 0.6, took
+    equal(agent.close(), 0)
+
+
+quiet_steps_end_soon.alone = True
+
+
+@test
+def late_writes_belong_to_the_step(place):
+    """CC-10: what a command's processes write right after it is its step's"""
+    agent = open_session(place)
+    before = snapshot(place.share)
+    # Without a pause: on a busy host a short one can be a long one.
+    report = done(agent, "(for i in $(seq 200); do echo $i > l$i; done)"
+                  " >/dev/null 2>&1 & echo x > f")
+    equal(sorted(c["path"] for c in report["changes"]),
+          sorted(["f"] + ["l%d" % i for i in range(1, 201)]))
+    equal(len(steps(agent)), 1)
+    agent.ask("undo.rollback")
+    equal(snapshot(place.share), before)
+    equal(agent.close(), 0)
+
+
+late_writes_belong_to_the_step.alone = True
+
+
+@test
+def a_step_is_named(place):
+    """undo by a step's id: what came later goes with it, whoever asks"""
+    agent = open_session(place)
+    client = connect(events(agent, "event.ready")[0]["mcp_socket"])
+    before = snapshot(place.share)
+    os.mkfifo(place.root + "/go")
+    for way in (lambda id: agent.ask("undo.rollback", step_id=id)["payload"],
+                lambda id: client.tool("undo", step_id=id)):
+        id = done(agent, "echo x > f")["step_id"]
+        # The step is ended while this still waits.
+        done(agent, "(read go < %s/go; echo x > late) > /dev/null 2>&1 &" %
+             place.root)
+        write_late(place.root + "/go", place.share + "/late")
+        equal([s["type"] for s in way(id)["steps"]], ["ambient", "command"])
+        equal(snapshot(place.share), before)
+    for wrong in ({"step_id": 0}, {"step_id": 1, "steps": 1}, {"step_id": "1"}):
+        equal(agent.error("undo.rollback", **wrong)[0], 1004)
+    equal(agent.error("undo.rollback", step_id=1)[0], 3000)
+    equal(agent.error("undo.redo", step_id=1)[0], 1004)
+    contains(client.refusal("undo", step_id=1), "no step 1")
+    # A command that was never run has this id in its report.
+    done(agent, "echo x > f")
+    contains(client.refusal("undo", step_id=0), "id 0")
+    equal(os.listdir(place.share), ["f"])
+    equal(agent.close(), 0)
+
+
+@test
+def what_follows_waits_for_a_named_step(place):
+    """what is asked right after an undo to a step does not get before it"""
+    agent = open_session(place)
+    for i in range(2):
+        done(agent, "echo %d > f%d" % (i, i))
+    undo, execute = agent.send_all(
+        ("undo.rollback", {"step_id": 2}),
+        ("agent.execute", {"command": "sh echo x > new"}))
+    equal([s["step_id"] for s in agent.response(undo)["payload"]["steps"]],
+          [2])
+    equal(agent.response(execute)["error"]["number"], 6000)
+    equal(os.listdir(place.share), ["f0"])
+    ids = agent.send_all(("undo.preview", {"step_id": 1}),
+                         ("session.stop", {}))
+    equal(agent.response(ids[1])["status"], "ok")
+    equal(agent.close(), 0)
+
+
+def longest_pause(place):
+    """Between two of the files l1, l2 ..., in seconds."""
+    times = sorted(os.stat(f"{place.share}/l{i}").st_mtime_ns
+                   for i in range(1, 151))
+    return max(b - a for a, b in zip(times, times[1:])) / 1e9
+
+
+@test
+def writes_without_end_do_not_hold_a_step(place):
+    """CC-11, CC-12: after 2 s it closes; what comes later is an ambient step"""
+    agent = open_session(place)
+    before = snapshot(place.share)
+    for _ in range(5):
+        start = time.monotonic()
+        report = done(agent, "(for i in $(seq 150); do echo $i > l$i;"
+                      " sleep 0.02; done) >/dev/null 2>&1 & echo x > f")
+        took = time.monotonic() - start
+        assert eventually(lambda: os.path.exists(place.share + "/l150"), 20)
+        # A writer that did not get to run for so long was quiet.
+        if took > 1.9 or longest_pause(place) < QUIET:
+            break
+        agent.ask("undo.rollback", steps=2)
+        equal(snapshot(place.share), before)
+    assert 1.9 < took < 4, took
+    mine = len(report["changes"])
+    assert 10 < mine < 151, mine
+    # A new step closes the ambient one.
+    done(agent, "echo y > g")
+    kinds = [(s["type"], s["step_id"] > 0) for s in steps(agent)]
+    equal(kinds, [("command", True), ("ambient", False), ("command", True)])
+    equal(steps(agent)[1]["affected"] >= 151 - mine, True)
+    agent.ask("undo.rollback", steps=3)
+    equal(snapshot(place.share), before)
+    equal(agent.close(), 0)
+
+
+writes_without_end_do_not_hold_a_step.alone = True
+
+
+@test
+def others_writes_do_not_hold_a_step(place):
+    """a command without processes is over, however much others write"""
+    agent = open_session(place)
+    # Its own process is left, so what that writes at first is its step's.
+    done(agent, "(while [ ! -e stop ]; do echo x > noise; sleep 0.01; done)"
+         " > /dev/null 2>&1 &")
+    assert eventually(lambda: os.path.exists(place.share + "/noise"), 10)
+    took = []
+    for i in range(5):
+        start = time.monotonic()
+        report = done(agent, "for i in $(seq 50); do echo %d > f$i; done" % i)
+        took.append(time.monotonic() - start)
+        paths = [c["path"] for c in report["changes"]]
+        equal([p for p in paths if p != "noise"],
+              sorted("f%d" % n for n in range(1, 51)))
+    write(place.share + "/stop", "")
+    assert sorted(took)[2] < 1, took
+    # By its id: what the writer did after it may be a step of its own.
+    agent.ask("undo.rollback", step_id=report["step_id"], force=True)
+    equal(open(place.share + "/f1").read(), "3\n")
+    equal(agent.close(), 0)
+
+
+others_writes_do_not_hold_a_step.alone = True
+
+
+@test
+def cancelled_steps_can_be_undone(place):
+    """CC-07: a cancelled command's step is closed, and can be taken back"""
+    agent = open_session(place)
+    before = snapshot(place.share)
+    id = agent.send("agent.execute", command="sh echo x > f; sleep 100")
+    assert eventually(lambda: os.path.exists(place.share + "/f"), 10)
+    equal(agent.ask("agent.cancel")["payload"], {"cancelled": True})
+    error = agent.response(id)["error"]
+    equal((error["number"], error["data"]["step_id"]), (6001, 1))
+    equal([c["path"] for c in steps(agent)[0]["changes"]], ["f"])
+    agent.ask("undo.rollback")
+    equal(snapshot(place.share), before)
+    equal(agent.close(), 0)
+
+
+# ---- edits from outside ------------------------------------------------------
+
+@test
+def outside_edits_are_told(place):
+    """EB-01, EB-05: an edit from outside is an event; a command's is none"""
+    agent = open_session(place, "a", "b")
+    done(agent, "echo x > f; mkdir d; mv f d; echo y > /mnt/working/1/f")
+    equal(events(agent, EDITED), [])
+    write(place.root + "/b/mine", "text")
+    event = agent.event(EDITED)
+    equal((event["directory"], event["paths"]), ("b", ["mine"]))
+    equal(agent.close(), 0)
+
+
+@test
+def barriers_stop_undo(place):
+    """EB-02, EB-03, EB-04: a barrier is in the history; force goes over it"""
+    agent = open_session(place)
+    before = snapshot(place.share)
+    done(agent, "echo x > f")
+    write(place.share + "/f", "mine")
+    agent.event(EDITED)
+    barrier, = agent.ask("undo.history")["payload"]["barriers"]
+    equal((barrier["type"], barrier["paths"], barrier["after_step"],
+           barrier["directory"]), ("barrier", ["f"], 1, "share"))
+    contains(barrier["timestamp"], "T")
+    error = agent.ask("undo.rollback")["error"]
+    equal((error["number"], error["code"]), (3001, "undo_barrier"))
+    equal((error["data"]["paths"], error["data"]["steps"],
+           error["data"]["directory"]), (["f"], [], "share"))
+    contains(error["message"], "f")
+    equal(agent.error("undo.preview")[0], 3001)
+    answer = agent.ask("undo.rollback", force=True)["payload"]
+    equal([b["paths"] for b in answer["barriers"]], [["f"]])
+    assert answer["warnings"], answer
+    equal(snapshot(place.share), before)
+    equal(agent.close(), 0)
+
+
+@test
+def the_nearest_barrier_counts(place):
+    """EB-06: several barriers are listed; undo goes as far as the nearest"""
+    agent = open_session(place)
+    for i in (1, 2, 3):
+        done(agent, "echo x > f%d" % i)
+        if i < 3:
+            # One event, where a write would be several.
+            write(place.root + "/mine", "mine")
+            os.rename(place.root + "/mine", place.share + "/f%d" % i)
+            agent.event(EDITED)
+    barriers = agent.ask("undo.history")["payload"]["barriers"]
+    equal([b["after_step"] for b in barriers], [2, 1])
+    agent.ask("undo.rollback")
+    error = agent.ask("undo.rollback")["error"]
+    equal((error["number"], error["data"]["paths"]), (3001, ["f2"]))
+    equal(sorted(os.listdir(place.share)), ["f1", "f2"])
+    equal(agent.close(), 0)
+
+
+@test
+def edits_nobody_saw_are_found(place):
+    """EB-07: what no watcher told of is found when it matters"""
+    agent = open_session(place)
+    done(agent, "echo x > f")
+    agent.ask("session.stop")
+    place.unmount()
+    write(place.share + "/f", "mine")
+    agent.start()
+    error = agent.ask("undo.rollback")["error"]
+    equal((error["number"], error["data"]["paths"]), (3001, ["f"]))
+    agent.ask("undo.rollback", force=True)
+    equal(os.listdir(place.share), [])
+    equal(agent.close(), 0)
+
+
+def daemons(agent):
+    """The processes that serve the folders, below their stand-ins."""
+    found, rest = [], agent.children()
+    while rest:
+        pid = rest.pop()
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
+            rest += map(int, file.read().split())
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            if b"--mount\0" in file.read():
+                found.append(pid)
+    return found
+
+
+def limited(place):
+    """An agent whose daemon's watcher has a queue with an end, which root's has
+    not."""
+    wrapper = ["unshare", "--user", "--map-root-user", "--mount"]
+    if os.geteuid() != 0:
+        wrapper = []
+    elif subprocess.run(wrapper + ["true"],
+                        stderr=subprocess.DEVNULL).returncode:
+        raise Skip("no user namespace can be made")
+    place.mounting()
+    agent = Agent(place, wrapper=wrapper)
+    equal(agent.start()["status"], "ok")
+    return agent
+
+
+@test
+def a_watcher_that_is_overrun_is_told(place):
+    """EB-07: events are lost: a warning, and undo stops until it is forced"""
+    with open("/proc/sys/fs/fanotify/max_queued_events") as file:
+        limit = int(file.read())
+    if limit > 100000:
+        raise Skip("the kernel keeps %d events" % limit)
+    agent = limited(place)
+    before = snapshot(place.share)
+    done(agent, "echo x > f")
+    stopped = daemons(agent)
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        # An event each, whatever happens to it later.
+        for i in range(limit + 1000):
+            os.mknod("%s/%d" % (place.share, i))
+        for i in range(limit + 1000):
+            os.unlink("%s/%d" % (place.share, i))
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+    warning = agent.event("event.warning")
+    equal(warning["directory"], "share")
+    contains(warning["message"], "too much happened")
+    event = agent.first(EDITED)
+    assert event["more"] > 0, event
+    contains([w["message"] for w in agent.ask("fs.status")["payload"]
+              ["warnings"]], warning["message"])
+    barrier, = agent.ask("undo.history")["payload"]["barriers"]
+    assert barrier["more"] > 0, barrier
+    equal(agent.error("undo.rollback")[0], 3001)
+    equal(os.listdir(place.share), ["f"])
+    agent.ask("undo.rollback", force=True)
+    equal(snapshot(place.share)[0].split(b"\n")[1:],
+          before[0].split(b"\n")[1:])
+    # It goes on to watch.
+    done(agent, "echo x > f")
+    write(place.share + "/f", "mine")
+    equal(agent.event(EDITED)["paths"], ["f"])
+    equal(agent.error("undo.rollback")[0], 3001)
+    equal(agent.close(), 0)
+
+
+@test
+def edits_may_only_warn(place):
+    """EB-08, EB-09: policy warn: told, and no barrier; lock is refused"""
+    agent = open_session(place, external_modification_policy="warn")
+    before = snapshot(place.share)
+    done(agent, "echo x > f")
+    write(place.share + "/g", "mine")
+    agent.event(EDITED)
+    agent.ask("undo.rollback")
+    os.unlink(place.share + "/g")
+    equal(snapshot(place.share)[0].split(b"\n")[1:],
+          before[0].split(b"\n")[1:])
+    agent.ask("session.stop")
+    number, text = (agent.start(external_modification_policy="lock")["error"]
+                    [key] for key in ("number", "message"))
+    equal(number, 1004)
+    contains(text, "lock")
+    equal(agent.close(), 0)
+
+
+# ---- what the next session finds ---------------------------------------------
+
+@test
+def cut_steps_are_taken_back(place):
+    """CR-01, CR-06: killed in a step: the next start takes it back, once"""
+    agent = open_session(place)
+    done(agent, "echo x > kept")
+    before = snapshot(place.share)
+    agent.send("agent.execute", command="sh echo y > f; rm kept; sleep 100")
+    assert eventually(lambda: os.path.exists(place.share + "/f") and not
+                      os.path.exists(place.share + "/kept"), 10)
+    agent.kill()
+    place.unmount()
+    agent = Agent(place)
+    agent.start()
+    recovery = agent.first("event.recovery")
+    equal((recovery["directory"], recovery["step_id"],
+           recovery["taken_back"]), ("share", 2, True))
+    assert recovery["restored_paths"] >= 2
+    equal(snapshot(place.share), before)
+    equal([s["step_id"] for s in steps(agent)], [1])
+    # Its number is not used again.
+    equal(done(agent, "true")["step_id"], 3)
+    agent.ask("session.stop")
+    place.unmount()
+    before = len(agent.seen)
+    agent.start()
+    equal([m for m in agent.seen[before:] if m["type"] == "event.recovery"],
+          [])
+    equal(agent.close(), 0)
+
+
+@test
+def whole_ends_need_no_recovery(place):
+    """CR-05, CR-07: after session.stop nothing is recovered"""
+    agent = open_session(place)
+    done(agent, "echo x > f")
+    agent.ask("session.stop")
+    log = place.root + "/.stepback/share"
+    equal((os.path.exists(log + "/wal/in_progress"),
+           len(os.listdir(log + "/steps"))), (False, 1))
+    place.unmount()
+    agent.start()
+    equal(events(agent, "event.recovery"), [])
+    agent.ask("undo.rollback")
+    equal(os.listdir(place.share), [])
+    equal(agent.close(), 0)
+
+
+@test
+def diff(place):
+    """undo.diff: what a step changed in a folder's files, as before and after"""
+    agent = open_session(place, "a", "b")
+    done(agent, "echo one > f; echo two > /mnt/working/1/g")
+    step = done(agent, "echo 2 >> f; rm /mnt/working/1/g")["step_id"]
+    done(agent, "rm f")
+    equal(agent.error("undo.diff", step_id=step)[0], 1003)
+    equal(agent.error("undo.diff", directory="a")[0], 1003)
+    equal(agent.error("undo.diff", step_id=99, directory="a")[0], 1004)
+    answer = agent.ask("undo.diff", step_id=step, directory="a")["payload"]
+    file, = answer["files"]
+    equal((answer["next"], file["path"], file["change"]),
+          (None, "f", "modified"))
+    equal([base64.b64decode(file[side]["content"])
+           for side in ("before", "after")], [b"one\n", b"one\n2\n"])
+    file, = agent.ask("undo.diff", step_id=step,
+                      directory="b")["payload"]["files"]
+    equal((file["change"], file["after"],
+           base64.b64decode(file["before"]["content"])),
+          ("deleted", None, b"two\n"))
+    equal(agent.close(), 0)
+
+
+@test
+def another_version_is_told(place):
+    """UL-04, UL-05: a log of another version: told, no undo until discard"""
+    agent = open_session(place, "a", "b")
+    done(agent, "echo x > f; echo y > /mnt/working/1/f")
+    agent.ask("session.stop")
+    place.unmount()
+    version = place.root + "/.stepback/a/version"
+    write(version, "99\n")
+    agent = Agent(place)
+    folders = [{"path": place.root + "/" + name} for name in "ab"]
+    equal(agent.start(working_directories=folders)["status"], "ok")
+    event = agent.first("event.undo_version_mismatch")
+    equal((event["directory"], event["undo_dir"]),
+          ("a", place.root + "/.stepback/a"))
+    equal(agent.ask("fs.status", directory="a")["payload"]["undo"], False)
+    equal(agent.error("undo.rollback", directory="a")[0], 3003)
+    equal(agent.error("undo.history", directory="a")[0], 3003)
+    # Commands run, and the other folder's changes are kept.
+    report = done(agent, "echo new > g; echo new > /mnt/working/1/g")
+    equal([(c["directory"], c["path"]) for c in report["changes"]],
+          [("b", "g")])
+    agent.ask("undo.rollback")
+    equal((sorted(os.listdir(place.root + "/a")),
+           os.listdir(place.root + "/b")), (["f", "g"], ["f"]))
+    # Nothing of the old log is touched unasked.
+    equal(open(version).read(), "99\n")
+    agent.ask("undo.discard", directory="a")
+    equal(open(version).read() != "99\n", True)
+    report = done(agent, "echo 2 > g; echo 2 > /mnt/working/1/g")
+    equal(len(report["changes"]), 2)
+    agent.ask("undo.rollback")
+    equal(open(place.root + "/a/g").read(), "new\n")
+    equal(sorted(os.listdir(place.root + "/b")), ["f"])
+    equal(agent.close(), 0)
+
+
+@test
+def limits_are_kept_and_told(place):
+    """undo.configure: a step over its limit is told of, and cannot be undone"""
+    agent = open_session(place, undo={"max_single_step_size_bytes": 65536})
+    write(place.share + "/big", "x" * (1 << 20))
+    time.sleep(0.3)
+    report = sh(agent, "dd if=/dev/zero of=big bs=1M count=1 conv=notrunc"
+                " 2>/dev/null")["payload"]
+    equal((report["unprotected"], report["undoable"]), (True, False))
+    warning = [w for w in events(agent, "event.warning")
+               if w.get("code") == "step_unprotected"]
+    equal((warning[0]["directory"], warning[0]["step_id"]), ("share", 1))
+    kept = agent.ask("fs.status")["payload"]["warnings"]
+    contains([w.get("code") for w in kept], "step_unprotected")
+    equal(agent.error("undo.rollback")[0], 3002)
+    equal(agent.close(), 0)
+
+
+@test
+def times_alone_are_a_step(place):
+    """what undo would count is "undoable" in the report, and nothing else"""
+    agent = open_session(place)
+    for command, kept in (("true", False), ("touch z; rm z", True),
+                          ("touch z", True)):
+        report = done(agent, command)
+        ids = [step["step_id"] for step in
+               agent.ask("undo.history")["payload"]["steps"]]
+        equal((command, report["step_id"] in ids, report["undoable"]),
+              (command, kept, kept))
+    listed = {step["step_id"]: step["undoable"] for step in
+              agent.ask("undo.history")["payload"]["steps"]}
+    equal(set(listed.values()), {True})
+    equal(agent.close(), 0)
+
+
+REWRITE = "; ".join("cp %sf %slock; mv %slock %sf" % ((p,) * 4)
+                    for p in ("", "/mnt/working/1/"))
+
+
+@test
+def a_step_without_effect_is_not_undone_alone(place):
+    """undo takes back the step that changed something, in one and two folders"""
+    for labels in ((), ("a", "b")):
+        agent = open_session(place, *labels)
+        folders = [place.root + "/" + label for label in labels] or \
+            [place.share]
+        rewrite = REWRITE if labels else REWRITE[:REWRITE.index("; cp")]
+        done(agent, "echo x > f" + ("; echo y > /mnt/working/1/f" if labels
+                                    else ""))
+        before = [snapshot(folder) for folder in folders]
+        real = done(agent, "echo z >> f")["step_id"]
+        same = done(agent, rewrite)
+        equal((same.get("unchanged"), same["undoable"], same["affected"]),
+              (True, True, len(folders)))
+        after = [snapshot(folder) for folder in folders]
+        equal(["unchanged" in step for step in steps(agent)],
+              [True, False, False])
+        for _ in range(2):
+            answer = agent.ask("undo.rollback")["payload"]
+            equal([step["step_id"] for step in answer["steps"]],
+                  [same["step_id"], real])
+            equal([snapshot(folder) for folder in folders], before)
+            answer = agent.ask("undo.redo")["payload"]
+            equal([step["step_id"] for step in answer["steps"]],
+                  [real, same["step_id"]])
+            equal([snapshot(folder) for folder in folders], after)
+        answer = agent.ask("undo.rollback", step_id=same["step_id"])
+        equal([step["step_id"] for step in answer["payload"]["steps"]],
+              [same["step_id"]])
+        agent.ask("undo.rollback", steps=2)
+        equal(agent.close(), 0)
+        place.unmount()
+
+
+main(mounts=True)

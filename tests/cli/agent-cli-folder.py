@@ -1,0 +1,465 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The command line where folder and undo log do not belong together."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from cli_case import Daemon, call, overlay, run  # noqa: E402
+from daemon_case import says  # noqa: E402
+from stdio_client import PROGRAM, Skip, contains, equal, main, test  # noqa: E402
+
+
+@test
+def log_of_another_folder(place):
+    """a log whose steps were made elsewhere: each command says so"""
+    log = place.root + "/.stepback/share"
+    other = place.root + "/other"
+    os.mkdir(other)
+    wrong = ("-C", other, "--undo-dir", log)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        for words in (["history"], ["undo"], ["undo", "--discard"],
+                      ["preview"]):
+            status, out, err = call(place, *words, "-C", other, "--undo-dir",
+                                    log)
+            equal((status, out), (1, b""))
+            contains(err, "another folder than " + other)
+            contains(err, "serves " + place.share)
+        os.symlink("share", place.root + "/link")
+        status, out, err = call(place, "history", "-C", place.root + "/link",
+                                "--undo-dir", log)
+        equal((status, err), (0, ""))
+        contains(out.decode(), "echo 1 > one")
+    finally:
+        daemon.end()
+    equal(os.listdir(place.share), ["one"])
+    # Likewise without a daemon, and of a folder that is made anew: its number
+    # may be the same again.
+    shutil.rmtree(place.share)
+    os.mkdir(place.share)
+    for words in (["-C", other, "--undo-dir", log], ["-C", place.share]):
+        out = call(place, "history", *words)[1].decode()
+        contains(out, "echo 1 > one  [of another folder: cannot be undone "
+                      "here]")
+        out = json.loads(call(place, "history", "--json", *words)[1])
+        equal((out["steps"][0]["other_folder"], out["steps"][0]["undoable"]),
+              (True, False))
+        status, out, err = call(place, "diff", "1", *words)
+        equal((status, out), (1, b""))
+        contains(err, "step 1 changed another folder than " + words[1])
+        status, out, err = call(place, "preview", *words)
+        equal((status, out),
+              (1, b"cannot be undone: 1; what it changed stays\n"))
+        contains(err, "step 1 changed another folder than " + words[1])
+        out = json.loads(call(place, "preview", "--json", *words)[1])["error"]
+        equal([(step["step_id"], step["other_folder"], "damaged" in step)
+               for step in out["data"]["steps"]], [(1, True, False)])
+        # Nor is it passed by: that would be the end of its undo.
+        for more in ([], ["--force"]):
+            status, out, err = call(place, "undo", *more, *words)
+            equal((status, out), (1, b""))
+            contains(err, "step 1 changed another folder than %s (%s" %
+                     (words[1], place.share if words[1] == other else
+                      "one that was at its place then"))
+            contains(err, "undo --discard")
+            equal("--force" in err, False)
+    daemon = Daemon(place)
+    try:
+        daemon.control.settimeout(20)
+        warning = json.loads(daemon.answers.readline())
+        equal(warning["type"], "event.warning")
+        contains(warning["payload"]["message"],
+                 "has steps of another folder than")
+        daemon.step(2, "echo 2 > two")
+    finally:
+        daemon.end()
+    equal(call(place, "undo", "-C", place.share)[0], 0)
+    equal(os.listdir(place.share), [])
+    status, out, err = call(place, "undo", "--discard", *wrong)
+    equal((status, out), (0, b"1 step and 1 that was undone forgotten. The undo "
+                          b"log is empty now.\n"))
+    contains(err, "this is the log of another folder than " + other)
+
+
+@test
+def other_folder_stays(place):
+    """what is a folder's is neither taken back nor brought back in another"""
+    log = place.root + "/.stepback/share"
+    other = place.root + "/other"
+    os.mkdir(other)
+    wrong = ("-C", other, "--undo-dir", log)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.ask("step.open", step_id=2, type="command", command="x")
+        with open(daemon.seen + "/two", "w"):
+            pass
+    finally:
+        daemon.end(signal.SIGKILL)
+    for path in ("/one", "/two"):
+        with open(other + path, "w") as file:
+            file.write("theirs")
+    told = "step 2, which did not end, changed another folder than %s (%s, by" \
+        % (other, place.share)
+    for words in (["undo"], ["undo", "--force"], ["redo"]):
+        status, out, err = call(place, *words, *wrong)
+        equal((status, out), (1, b""))
+        contains(err, told)
+    status, out, err = call(place, "preview", *wrong)
+    equal((status, out), (1, b"cannot be undone: 2; what it changed stays\n"))
+    contains(err, told)
+    status, out, err = call(place, "history", "--json", *wrong)
+    equal((status, json.loads(out)["unfinished"]["other_folder"]), (0, True))
+    contains(err, "a step of another folder than this one did not end: x")
+    # A daemon that was started by mistake leaves all as it is, too.
+    for server in (("stepback-virtiofsd",), ("stepback-9pd",)):
+        status, err = says("--shared-dir=" + other, "--undo-dir=" + log,
+                           "--socket-path=%s/s.sock" % place.root,
+                           "--sandbox=chroot", program=server[0])
+        equal(status, 1)
+        contains(err, told)
+    status, out, _ = call(place, "undo", "2", "-C", place.share)
+    equal((status, len(out.splitlines())), (0, 2))
+    equal(os.listdir(place.share), [])
+    for words in ([], ["--force"]):
+        status, out, err = call(place, "redo", *words, *wrong)
+        equal((status, out), (1, b""))
+        contains(err, "changed another folder than " + other)
+    out = call(place, "history", *wrong)[1].decode()
+    contains(out, "1 undone step of another folder\n")
+    for path in ("/one", "/two"):
+        with open(other + path) as file:
+            equal(file.read(), "theirs")
+    equal(call(place, "redo", "-C", place.share)[0], 0)
+    equal(os.listdir(place.share), ["one"])
+
+
+@test
+def recovery_elsewhere(place):
+    """what a kill interrupted is not taken back in a folder that is made anew"""
+    # Where the time of a folder's birth says nothing.
+    with overlay(place) as over:
+        place.share = over + "/share"
+        os.mkdir(place.share)
+        daemon = Daemon(place)
+        daemon.ask("step.open", step_id=1, type="command", command="x")
+        with open(daemon.seen + "/made", "w"):
+            pass
+        daemon.end(signal.SIGKILL)
+        os.rename(place.share, place.share + ".former")
+        os.mkdir(place.share)
+        with open(place.share + "/made", "w") as file:
+            file.write("mine")
+        status, err = says("--shared-dir", place.share, "--mount", daemon.seen,
+                           "--undo-dir", place.root + "/.stepback/share")
+        equal(status, 1)
+        contains(err, "(one that was at its place then)")
+        status, out, err = call(place, "undo", "--discard", "-C", place.share,
+                                "--undo-dir", place.root + "/.stepback/share")
+        equal((status, out),
+              (0, b"1 step forgotten. The undo log is empty now.\n"))
+        contains(err, "this is the log of another folder than")
+        daemon = Daemon(place)
+        daemon.step(2, "echo mine > mine")
+        daemon.end()
+        with open(place.share + "/made") as file:
+            equal(file.read(), "mine")
+        equal(os.listdir(place.share + ".former"), ["made"])
+
+
+@test
+def through_the_mount(place):
+    """the folder is known where its daemon mounts it, and by a full name"""
+    log = place.root + "/.stepback/share"
+    os.mkdir(place.root + "/other")
+    name, place.share = place.share, os.path.relpath(place.share)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "mkdir below && echo 1 > one")
+        for words in (["-C", daemon.seen + "/below"],
+                      ["-C", place.root + "/other"]):
+            status, out, err = call(place, "undo", *words, "--undo-dir", log)
+            equal((status, out), (1, b""))
+            contains(err, "serves %s; name that one with -C" % name)
+        status, out, err = call(place, "undo", "-C", daemon.seen, "--undo-dir",
+                                log)
+        equal((status, err), (0, ""))
+        equal(os.listdir(name), [])
+    finally:
+        daemon.end()
+
+
+@test
+def overlay_made_anew(place):
+    """where a folder's birth may move, a later one than its step's end is told"""
+    with overlay(place, ["share/old"]) as over:
+        place.share = over + "/share"
+        words = ("-C", place.share, "--undo-dir",
+                 place.root + "/.stepback/share")
+        # The folder is copied up by the first step, and is the same one.
+        for _ in range(2):
+            daemon = Daemon(place)
+            last = daemon.ask("status")["last_step_id"]
+            daemon.step(last + 1, "echo 1 >> old && echo 1 >> made")
+            daemon.end()
+        for _ in range(2):
+            equal(call(place, "undo", *words)[0], 0)
+        with open(place.share + "/old") as file:
+            equal((file.read(), os.listdir(place.share)), ("old", ["old"]))
+        equal(call(place, "undo", "--discard", *words)[0], 0)
+        place.share = over + "/new"
+        os.mkdir(place.share)
+        words = ("-C", place.share, *words[2:])
+        daemon = Daemon(place)
+        daemon.step(100, "echo 1 >> made")
+        daemon.end()
+        number = os.stat(place.share).st_ino
+        shutil.rmtree(place.share)
+        for i in range(2000):
+            os.mkdir("%s/%d" % (over, i))
+            if os.stat("%s/%d" % (over, i)).st_ino == number:
+                os.rename("%s/%d" % (over, i), place.share)
+                break
+        else:
+            raise Skip("the number is not given again")
+        with open(place.share + "/made", "w") as file:
+            file.write("mine")
+        status, _, err = call(place, "undo", "--force", *words)
+        equal(status, 1)
+        contains(err, "one that was at its place then")
+        equal(os.listdir(place.share), ["made"])
+
+
+@test
+def bind_mount(place):
+    """half a step is not undone by a path of another mount than the log's"""
+    bound = place.root + "/bound"
+    os.mkdir(bound)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.step(2, "rm one && echo 2 > two")
+    finally:
+        daemon.end()
+    if subprocess.run(["mount", "--bind", place.share, bound],
+                      stderr=subprocess.DEVNULL).returncode:
+        raise Skip("nothing can be mounted")
+    words = ("--undo-dir", place.root + "/.stepback/share")
+    try:
+        for command in ("undo", "preview"):
+            status, out, err = call(place, command, "-C", bound, *words)
+            equal(status, 1)
+            contains(err, "by another mount (a bind mount) than the log's")
+        equal(os.listdir(place.share), ["two"])
+    finally:
+        subprocess.run(["umount", bound], check=True)
+    equal(call(place, "undo", "2", "-C", place.share, *words)[0], 0)
+    equal(os.listdir(place.share), [])
+
+
+@test
+def snapshot(place):
+    """a snapshot of btrfs is another folder"""
+    image, top = place.root + "/btrfs", place.root + "/top"
+    os.mkdir(top)
+    with open(image, "wb") as file:
+        file.truncate(256 << 20)
+    made = shutil.which("mkfs.btrfs") and not any(
+        subprocess.run(words, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL).returncode
+        for words in (["mkfs.btrfs", "-q", image],
+                      ["mount", "-o", "loop", image, top]))
+    if not made:
+        raise Skip("there is no btrfs here")
+    try:
+        place.share = top + "/share"
+        subprocess.run(["btrfs", "-q", "subvolume", "create", place.share],
+                       check=True)
+        daemon = Daemon(place)
+        daemon.step(1, "echo 1 > one")
+        daemon.end()
+        subprocess.run(["btrfs", "-q", "subvolume", "snapshot", place.share,
+                        top + "/copy"], check=True)
+        words = ("--undo-dir", place.root + "/.stepback/share")
+        status, _, err = call(place, "undo", "-C", top + "/copy", *words)
+        equal(status, 1)
+        contains(err, "step 1 changed another folder than %s/copy" % top)
+        # And it is the same one after the next mount.
+        subprocess.run(["umount", top], check=True)
+        subprocess.run(["mount", "-o", "loop", image, top], check=True)
+        equal(call(place, "undo", "-C", place.share, *words)[0], 0)
+        equal((os.listdir(place.share), os.listdir(top + "/copy")),
+              ([], ["one"]))
+        # Where a snapshot takes the log with the folder, both go back.
+        place.share += "/below"
+        os.mkdir(place.share)
+        os.makedirs(top + "/share/log")
+        words = ("-C", place.share, "--undo-dir", top + "/share/log")
+        daemon = Daemon(place, "--undo-dir", top + "/share/log")
+        daemon.step(1, "echo 1 > one")
+        daemon.end()
+        subprocess.run(["btrfs", "-q", "subvolume", "snapshot", top + "/share",
+                        top + "/back"], check=True)
+        os.rename(top + "/share", top + "/bad")
+        os.rename(top + "/back", top + "/share")
+        equal(call(place, "undo", *words)[0], 0)
+        equal((os.listdir(place.share), os.listdir(top + "/bad/below")),
+              ([], ["one"]))
+    finally:
+        subprocess.run(["umount", top], check=True)
+
+
+@test
+def log_above(place):
+    """in a folder below one that has a log, that log is used, and named"""
+    below = place.share + "/below/it"
+    os.makedirs(below)
+    found = "stepback: using the undo log of %s\n" % place.share
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one; echo 1 > below/it/f; echo 1 > below/g")
+        equal(call(place, "preview", "-C", below)[::2], (0, found))
+    finally:
+        daemon.end()
+    for words in (["history"], ["preview"], ["diff", "1"], ["undo"], ["redo"],
+                  ["undo", "--dry-run"]):
+        status, out, err = call(place, *words, "-C", below)
+        equal((words, status, err), (words, 0, found))
+        done = subprocess.run([PROGRAM, *words], cwd=below, timeout=60,
+                              env=place.environment(), capture_output=True)
+        if words != ["undo"] and words != ["redo"]:
+            equal((words, done.stdout, done.stderr.decode()),
+                  (words, out, found))
+        if words == ["undo"]:
+            equal(os.listdir(below), [])
+    # Paths are relative to where the caller is, and may lead out of it.
+    for path, names in (("f", [b"below/it/f"]), (".", [b"below/it/f"]),
+                        ("../g", [b"below/g"]),
+                        ("..", [b"below/g", b"below/it/f"])):
+        status, out, err = call(place, "diff", "1", path, "-C", below)
+        equal((path, status, [line.split(b" b/")[1] for line in
+                              out.splitlines() if line.startswith(b"diff")]),
+              (path, 0, names))
+    # To forget is for the folder alone that was named.
+    status, out, err = call(place, "undo", "--discard", "-C", below)
+    equal((status, out), (1, b""))
+    contains(err, "A folder above it has a log: " + place.share)
+    # A file is no folder below it.
+    with open(below + "/file", "w"):
+        pass
+    for done in (call(place, "history", "-C", below + "/file"),
+                 run(place, "-C", below + "/file", "--", "true")):
+        equal(done[0] != 0, True)
+        contains(done[2], "not a folder")
+    os.unlink(below + "/file")
+    # An undo log that was named, or a folder's own, is the one.
+    status, out, err = call(place, "history", "-C", below, "--undo-dir",
+                            place.root + "/none")
+    equal(found in err, False)
+
+
+@test
+def run_below_a_log(place):
+    """run below a folder with a log is a step of it, and starts there"""
+    below = place.share + "/below/it"
+    os.makedirs(below)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+    finally:
+        daemon.end()
+    place.mounting()
+    done = subprocess.run([PROGRAM, "run", "--accel", "tcg", "--",
+                           "sh pwd; echo x > made"], cwd=below, timeout=60,
+                          env=place.environment(), capture_output=True)
+    contains(done.stderr.decode(),
+             "stepback: using the undo log of %s\n" % place.share)
+    equal((done.returncode, done.stdout.endswith(b"/below/it\n")), (0, True))
+    equal(os.listdir(below), ["made"])
+    equal(os.path.exists(place.share + "/below/.stepback"), False)
+    status, out, err = call(place, "undo", "-C", below)
+    equal((status, os.listdir(below)), (0, []))
+    shutil.rmtree(place.libexec)
+    # No more is shared than -C says.
+    status, out, err = run(place, "-C", below, "--", "echo x")
+    equal((status, out), (125, b""))
+    contains(err, "%s: the undo log of %s covers this folder; add "
+             "--separate-log for a log of its own, or share all of that "
+             "folder: -C %s" % (below, place.share, place.share))
+    equal(os.path.exists(place.share + "/below/.stepback"), False)
+    status, out, err = run(place, "-C", below, "--separate-log", "--", "echo x")
+    equal((status, out), (0, b"x\n"))
+    contains(err, "warning: " + place.share)
+    status, out, err = run(place, "-C", below, "--", "echo x")
+    equal((status, out), (0, b"x\n"))
+    contains(err, "warning: " + place.share)
+    os.rename(place.share + "/below/.stepback", place.share + "/.stepback")
+    status, out, err = run(place, "--", "echo x")
+    equal((status, out, "warning" in err), (0, b"x\n", True))
+    contains(err, "warning: %s/.stepback/it is the undo log of a folder in "
+             "this one" % place.share)
+    shutil.rmtree(place.share + "/.stepback")
+    status, out, err = run(place, "--", "echo x")
+    equal((status, out, "warning" in err), (0, b"x\n", False))
+
+
+@test
+def log_above_of_another_user(place):
+    """the log of a folder above that is another user's is not used"""
+    if os.geteuid() != 0:
+        raise Skip("only root can make one")
+    below = place.share + "/below"
+    os.mkdir(below)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+    finally:
+        daemon.end()
+    log = place.root + "/.stepback/share"
+    for path, link in ((log, None), (place.root + "/.stepback", None),
+                       (log, place.root + "/elsewhere")):
+        if link:
+            os.rename(path, link)
+            os.symlink(link, path)
+        else:
+            os.chown(path, 1234, 1234)
+        for words in (["history"], ["undo"], ["diff", "1"]):
+            status, out, err = call(place, *words, "-C", below)
+            contains(err, "stepback: %s: its undo log belongs to another user "
+                     "and is not used" % place.share)
+            equal((words, status), (words, 0 if words == ["history"] else 1))
+        if not link:
+            os.chown(path, 0, 0)
+    equal(sorted(os.listdir(place.share)), ["below", "one"])
+
+
+@test
+def log_above_on_another_filesystem(place):
+    """no log above another filesystem's root is used, which it does not cover"""
+    below = place.share + "/below"
+    os.mkdir(below)
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+    finally:
+        daemon.end()
+    if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", below],
+                      stderr=subprocess.DEVNULL).returncode:
+        raise Skip("cannot mount")
+    try:
+        os.mkdir(below + "/sub")
+        for folder in below, below + "/sub":
+            status, out, err = call(place, "undo", "-C", folder)
+            equal((status, "using" in err), (1, False))
+    finally:
+        subprocess.run(["umount", below], check=True)
+
+
+main()

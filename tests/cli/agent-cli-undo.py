@@ -1,0 +1,699 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The command line over real logs: history, preview, undo and redo."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from cli_case import (Daemon, answer_on_terminal, call,  # noqa: E402
+                      on_terminal)
+from stdio_client import PROGRAM, contains, equal, main, test  # noqa: E402
+
+
+@test
+def no_history(place):
+    """a folder without a log: an empty history, and none is made"""
+    status, out, err = call(place, "history", "-C", place.share)
+    equal((status, out), (0, b"There is nothing to undo.\n"))
+    contains(err, "/.stepback/share does not exist")
+    status, out, err = call(place, "history", "--json", "-C", place.share)
+    equal(json.loads(out), {"steps": [], "barriers": [], "last_step_id": 0,
+                            "redoable": 0, "redo_steps": [],
+                            "open_step": None,
+                            "unfinished": None})
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "no undo log")
+    status, _, err = call(place, "undo", "-C", place.share, "--undo-dir",
+                          PROGRAM)
+    equal(status, 1)
+    contains(err, PROGRAM + " is no folder")
+    status, _, err = call(place, "diff", "-1", "-C", place.share)
+    equal(status, 2)
+    contains(err, "write -- before a number below 0")
+    status, _, err = call(place, "undo", "-1", "-C", place.share)
+    equal((status, "write --" in err), (2, False))
+    for verb in ("undo", "preview"):
+        for word in ("0", "x", "1x", ""):
+            status, _, err = call(place, verb, "--step=" + word, "-C",
+                                  place.share)
+            equal((status, word), (2, word))
+            contains(err, "--step: '%s' is not a step number" % word)
+        status, _, err = call(place, verb, "0", "-C", place.share)
+        equal(status, 2)
+        contains(err, "'0' is not a step count; 'stepback %s 2' takes" % verb)
+    equal(os.path.exists(place.root + "/.stepback"), False)
+
+
+def weakly(place, command):
+    """call() of one whom modes stop: root without the right to pass by them"""
+    weak = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    done = subprocess.run([*(weak if os.geteuid() == 0 else []), PROGRAM,
+                           command, "-C", place.share],
+                          env=place.environment(), capture_output=True)
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+@test
+def no_folder(place):
+    """what is no folder, or may not be read, has no empty history"""
+    with open(place.root + "/file", "w"):
+        pass
+    for there in ("/none", "/file"):
+        status, out, err = call(place, "history", "-C", place.root + there)
+        equal((there, status, out), (there, 1, b""))
+    os.chmod(place.share, 0)
+    status, out, err = weakly(place, "history")
+    os.chmod(place.share, 0o755)
+    equal((status, out), (1, b""))
+    contains(err, "Permission denied")
+
+
+@test
+def closed_log(place):
+    """a log that may not be read is told as such, and not as one to make"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo a > a")
+    finally:
+        daemon.end()
+    log = place.root + "/.stepback/share"
+    os.chmod(log, 0)
+    for command in ("history", "undo"):
+        status, out, err = weakly(place, command)
+        equal((command, status, out), (command, 1, b""))
+        contains(err, "cannot open the undo log's folder, which is for the "
+                 "user who made it")
+        contains(err, log)
+    os.chmod(log, 0o700)
+
+
+@test
+def open_steps(place):
+    """history does not say "nothing" of what undo would take back"""
+    daemon = Daemon(place)
+    try:
+        with open(daemon.seen + "/ambient", "w"):
+            pass
+        answer = json.loads(call(place, "history", "--json", "-C",
+                                 place.share)[1])
+        equal((answer["steps"], answer["open_step"] < 0,
+               answer["unfinished"]), ([], True, None))
+        out = call(place, "history", "-C", place.share)[1].decode()
+        contains(out, "changes outside commands")
+        equal("nothing to undo" in out, False)
+        daemon.ask("step.open", step_id=1, type="command", command="x")
+        with open(daemon.seen + "/half", "w"):
+            pass
+        out = call(place, "history", "-C", place.share)[1].decode()
+        contains(out.splitlines()[0], "    1  (a step that is not over yet)")
+        equal(len(out.splitlines()), 2)
+        status, out, err = call(place, "undo", "-C", place.share)
+        equal((status, out), (1, b""))
+        contains(err, "stop the command")
+    finally:
+        daemon.end(signal.SIGKILL)
+
+
+@test
+def killed_outside_a_step(place):
+    """a kill while something was changed outside of commands: it is told"""
+    daemon = Daemon(place)
+    try:
+        with open(daemon.seen + "/ambient", "w"):
+            pass
+    finally:
+        daemon.end(signal.SIGKILL)
+    status, out, err = call(place, "history", "-C", place.share)
+    equal((status, out), (0, b""))
+    contains(err, "changes outside commands")
+    contains(err, "'undo --ambient' takes them back")
+    answer = json.loads(call(place, "history", "--json", "-C", place.share)[1])
+    equal((answer["steps"], answer["open_step"]), ([], None))
+    equal(answer["unfinished"]["type"], "ambient")
+    equal(os.listdir(place.share), ["ambient"])
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, out, os.listdir(place.share)), (1, b"", ["ambient"]))
+    contains(err, "stepback undo -C %s --ambient" % place.share)
+    equal(call(place, "undo", "--ambient", "-C", place.share)[0], 0)
+    equal(os.listdir(place.share), [])
+
+
+@test
+def undo_with_and_without_daemon(place):
+    """history and undo are the same, whoever owns the log"""
+    with open(place.share + "/old", "w") as file:
+        file.write("old")
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo new > old; mkdir d; echo x > d/x")
+        daemon.step(2, "rm old")
+        daemon.step(3, "mv d e")
+        owned = call(place, "history", "--json", "-C", place.share)
+        equal(owned[0], 0)
+        status, out, err = call(place, "undo", "-C", place.share)
+        equal((status, err), (0, ""))
+        contains(out.decode(), "undone: 3")
+        equal(sorted(os.listdir(place.share)), ["d"])
+    finally:
+        daemon.end()
+    status, out, err = call(place, "history", "--json", "-C", place.share)
+    equal([s["step_id"] for s in json.loads(out)["steps"]], [2, 1])
+    equal([s["step_id"] for s in json.loads(owned[1])["steps"]], [3, 2, 1])
+    equal(json.loads(out)["steps"], json.loads(owned[1])["steps"][1:])
+    out = call(place, "history", "--limit", "1", "-C", place.share)[1].decode()
+    contains(out, "rm old")
+    contains(out, "1 path changed (1 deleted)")
+    equal(len(out.splitlines()), 2)
+    contains(out.splitlines()[0],
+             "1 undone step can be brought back: stepback redo -C")
+    equal(call(place, "undo", "3", "-C", place.share)[0], 1)
+    equal(os.listdir(place.share), ["d"])
+    equal(call(place, "undo", "2", "-C", place.share)[0], 0)
+    equal(os.listdir(place.share), ["old"])
+    equal(open(place.share + "/old").read(), "old")
+
+
+@test
+def changes_from_outside(place):
+    """undo stops at what somebody else has changed, and says so"""
+    with open(place.share + "/old", "w") as file:
+        file.write("old")
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo new > old")
+        with open(place.share + "/old", "w") as file:
+            file.write("mine")
+        out = call(place, "history", "-C", place.share)[1].decode()
+        contains(out.splitlines()[0], "changed from outside: old")
+        status, out, err = call(place, "undo", "-C", place.share)
+        equal((status, out), (1, b""))
+        contains(err, "changed from outside: old")
+        contains(err, "--force")
+    finally:
+        daemon.end()
+    # Nobody watches now, and it is not forgotten.
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal(status, 1)
+    contains(err, "changed from outside: old")
+    equal(open(place.share + "/old").read(), "mine")
+    status, out, err = call(place, "undo", "--force", "-C", place.share)
+    equal(status, 0)
+    contains(out.decode(), "undone: 1")
+    equal(err.count("warning: "), 1)
+    contains(err, "goes over changes from outside: old")
+    equal(open(place.share + "/old").read(), "old")
+
+
+@test
+def table(place):
+    """history on a terminal is a table with a head"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.step(2, "echo 2 > two; rm one")
+    finally:
+        daemon.end()
+    lines = on_terminal(place, "history", "-C", place.share).splitlines()
+    equal(lines[0].split(), ["STEP", "TIME", "CHANGES", "COMMAND"])
+    equal(lines[1].index("echo 2"), lines[0].index("COMMAND"))
+    equal(lines[2].index("echo 1"), lines[0].index("COMMAND"))
+    out = call(place, "history", "-C", place.share)[1].decode()
+    equal(out.splitlines(), lines[1:])
+
+
+@test
+def preview(place):
+    """preview is undo that does nothing"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+    finally:
+        daemon.end()
+    told = call(place, "preview", "-C", place.share)
+    equal(told, call(place, "undo", "--dry-run", "-C", place.share))
+    contains(told[1].decode(), "would be undone: 1")
+    contains(told[1].decode(), "deleted  one")
+    equal(os.listdir(place.share), ["one"])
+    answer = json.loads(call(place, "preview", "--json", "-C", place.share)[1])
+    equal(answer["steps"][0]["step_id"], 1)
+    equal(call(place, "preview", "2", "-C", place.share)[0], 1)
+    equal(call(place, "preview", "x", "-C", place.share)[0], 2)
+
+
+def write(daemon, name):
+    with open(daemon.seen + "/" + name, "w") as file:
+        file.write("outside commands")
+
+
+@test
+def undo_means_the_newest_command(place):
+    """what came after a command goes with it if the user says so"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.step(2, "echo 2 > two")
+        write(daemon, "mine")
+        everything = ["mine", "one", "two"]
+        for words in ([], ["1"], ["2"]):
+            status, out, err = call(place, "undo", *words, "-C", place.share)
+            equal((status, out), (1, b""))
+            contains(err, "ambient  undo would change 1 path (1 deleted)")
+            contains(err, "--yes")
+            equal(sorted(os.listdir(place.share)), everything)
+        status, out, err = call(place, "undo", "--json", "-C", place.share)
+        error = json.loads(out)["error"]
+        equal((status, error["code"], err), (1, "undo_barrier", ""))
+        equal([s["step_id"] for s in error["data"]["steps"]], [-1])
+        for words in (["preview"], ["undo", "-n"]):
+            out = call(place, *words, "-C", place.share)[1].decode()
+            equal(out.count("would be undone:"), 2)
+        out = answer_on_terminal(place, b"n\n", "undo", "-C", place.share)
+        contains(out, "the steps after the command")
+        contains(out, "nothing was undone")
+        equal(sorted(os.listdir(place.share)), everything)
+        out = answer_on_terminal(place, b"y\n", "undo", "-C", place.share)
+        equal(out.count("undone:"), 2)
+        equal(os.listdir(place.share), ["one"])
+        equal(call(place, "redo", "2", "-C", place.share)[0], 0)
+        equal(sorted(os.listdir(place.share)), everything)
+        status, out, err = call(place, "undo", "--yes", "-C", place.share)
+        equal((status, os.listdir(place.share)), (0, ["one"]))
+        equal(call(place, "redo", "2", "-C", place.share)[0], 0)
+        status, out, err = call(place, "undo", "--ambient", "-C", place.share)
+        equal((status, sorted(os.listdir(place.share))), (0, ["one", "two"]))
+        # Nothing came after the command: nobody is asked.
+        out = answer_on_terminal(place, b"", "undo", "-C", place.share)
+        equal(out.count("undone:"), 1)
+        equal(os.listdir(place.share), ["one"])
+    finally:
+        daemon.end()
+
+
+@test
+def undo_to_a_step(place):
+    """--step: this step and all that are newer, as in the API"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.step(2, "echo 2 > two")
+        write(daemon, "mine")
+        daemon.step(3, "echo 3 > three")
+    finally:
+        daemon.end()
+    for id, gone in ((3, ["3"]), (-1, ["3", "-1"]), (2, ["3", "-1", "2"])):
+        out = call(place, "preview", "--step", str(id), "-C",
+                   place.share)[1].decode()
+        equal([line.split("undone: ")[1].split()[0] for line in
+               out.splitlines() if "undone: " in line], gone)
+    contains(call(place, "diff", "3", "-C", place.share)[1].decode(), "+3")
+    contains(call(place, "diff", "-C", place.share, "--", "-1")[1].decode(),
+             "+outside commands")
+    for words in (["--step", "2", "1"], ["--step", "2", "--ambient"],
+                  ["--step", "x"], ["--discard", "--step", "2"]):
+        equal(call(place, "undo", *words, "-C", place.share)[0], 2)
+    status, out, err = call(place, "undo", "--step", "9", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "step 9 is not in the history")
+    out = answer_on_terminal(place, b"n\n", "undo", "--step", "2", "-C",
+                             place.share)
+    contains(out, "the steps after this step")
+    equal(sorted(os.listdir(place.share)), ["mine", "one", "three", "two"])
+    status, out, err = call(place, "undo", "--step", "2", "-C", place.share)
+    equal((status, err, os.listdir(place.share)), (0, "", ["one"]))
+
+
+@test
+def killed_after_a_command(place):
+    """what is no step yet goes with the command before it, as if it were"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        write(daemon, "mine")
+    finally:
+        daemon.end(signal.SIGKILL)
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "--yes")
+    equal(sorted(os.listdir(place.share)), ["mine", "one"])
+    out = call(place, "undo", "--yes", "-C", place.share)[1].decode()
+    equal((out.count("undone:"), os.listdir(place.share)), (2, []))
+
+
+@test
+def a_step_without_effect(place):
+    """git status rewrites its index: undo takes back what was changed before"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > index")
+        daemon.step(2, "echo 2 > two")
+        daemon.step(3, "cp index index.lock; mv index.lock index")
+        out = call(place, "history", "-C", place.share)[1].decode()
+        contains(out.splitlines()[0],
+                 "wrote 1 path with the same content as before")
+        for command in ("undo -n", "undo"):
+            out = call(place, *command.split(), "-C", place.share)[1].decode()
+            equal([line.split("undone: ")[1].split()[0] for line in
+                   out.splitlines()
+                   if "undone: " in line], ["3", "2"])
+        equal(os.listdir(place.share), ["index"])
+        out = call(place, "redo", "-C", place.share)[1].decode()
+        equal(out.count("redone:"), 2)
+        equal(sorted(os.listdir(place.share)), ["index", "two"])
+        equal(call(place, "undo", "2", "-C", place.share)[0], 0)
+        equal(os.listdir(place.share), [])
+    finally:
+        daemon.end()
+
+
+@test
+def half_way(place):
+    """undo of several steps that stops says what was undone and goes on"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.step(2, "echo 2 > two")
+    finally:
+        daemon.end()
+    with open(place.share + "/one", "w") as file:
+        file.write("from outside")
+    status, out, err = call(place, "undo", "-n", "2", "-C", place.share)
+    equal((status, err), (0, ""))
+    contains(out.decode(), "only when")
+    status, out, err = call(place, "undo", "2", "-C", place.share)
+    equal(status, 1)
+    contains(out.decode(), "undone: 2")
+    contains(err, "1 of 2 steps undone")
+    contains(err, "undo: stopped at changes from outside:\n")
+    contains(err, "'stepback redo' brings them back")
+    equal("GIT_OPTIONAL_LOCKS" in err, False)
+    contains(err, "To go on: stepback undo -C %s 1 --force\n" % place.share)
+    status, out, err = call(place, "undo", "--json", "-C", place.share)
+    equal((status, err), (1, ""))
+    error = json.loads(out)["error"]
+    equal((error["code"], error["data"]["paths"]), ("undo_barrier", ["one"]))
+    status, out, err = call(place, "undo", "1", "--force", "-C", place.share)
+    equal((status, os.listdir(place.share)), (0, []))
+
+
+@test
+def edits_beside_the_step(place):
+    """an edit that touches nothing of the step is told, and undo goes on"""
+    os.mkdir(place.share + "/.git")
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        with open(place.share + "/.git/index", "w") as file:
+            file.write("from outside")
+        # The daemon notes what has happened until then.
+        equal(len(daemon.ask("history")["barriers"]), 1)
+    finally:
+        daemon.end()
+    for words in (("preview",), ("undo", "-n"), ("undo",)):
+        status, out, err = call(place, *words, "-C", place.share)
+        equal(status, 0)
+        contains(err, "not in the way and left as it is: .git/index")
+    equal(os.listdir(place.share), [".git"])
+    status, out, err = call(place, "redo", "--json", "-C", place.share)
+    equal((status, err), (0, ""))
+    equal(json.loads(out)["barriers"], [])
+    equal(open(place.share + "/.git/index").read(), "from outside")
+
+
+@test
+def a_look_by_git_in_the_way(place):
+    """undo that a new .git/index stops says how git leaves it alone"""
+    os.mkdir(place.share + "/.git")
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > .git/index")
+    finally:
+        daemon.end()
+    with open(place.share + "/.git/index", "w") as file:
+        file.write("from outside")
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "changed from outside: .git/index (while no file server ran)")
+    contains(err, "GIT_OPTIONAL_LOCKS=0")
+    equal(call(place, "undo", "--force", "-C", place.share)[0], 0)
+    equal(os.listdir(place.share + "/.git"), [])
+
+
+@test
+def unreadable_step(place):
+    """a step that cannot be read is passed by, loudly"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+    finally:
+        daemon.end()
+    step = place.root + "/.stepback/share/steps/1"
+    shutil.rmtree(step)
+    os.mkdir(step)
+    out = call(place, "history", "-C", place.share)[1].decode()
+    equal(out, "    1  (its record cannot be read)\n")
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "add --force")
+    out = call(place, "undo", "-n", "--force", "-C", place.share)[1]
+    equal(out, b"would be passed by: 1; what it changed stays\n")
+    status, out, err = call(place, "undo", "--force", "-C", place.share)
+    equal((status, out), (0, b"passed by: 1; what it changed stays\n"))
+    contains(err, "warning: step 1")
+    equal(os.listdir(place.share), ["one"])
+
+
+@test
+def step_over_the_limit(place):
+    """a step that changed too much says so, and what ends it"""
+    with open(place.share + "/big", "wb") as file:
+        file.write(os.urandom(3 << 20))
+    daemon = Daemon(place, "--undo-max-step-size", "1M")
+    try:
+        daemon.step(1, "echo x > small")
+        daemon.step(2, "dd if=/dev/zero of=big bs=1M count=3 conv=notrunc "
+                    "2>/dev/null")
+    finally:
+        daemon.end()
+    out = call(place, "history", "-C", place.share)[1].decode()
+    contains(out, "  changed more than could be kept  dd if=/dev/zero")
+    lines = out.splitlines()
+    equal(lines[0].endswith("  [cannot be undone]"), True)
+    equal(lines[1].endswith("  [cannot be undone: below step 2]"), True)
+    status, out, err = call(place, "undo", "--force", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "--discard")
+    status, out, err = call(place, "undo", "--discard", "--json", "-C",
+                            place.share)
+    equal((status, json.loads(out)["discarded_steps"], err), (0, 2, ""))
+    equal(call(place, "history", "-C", place.share)[1],
+          b"There is nothing to undo.\n")
+    # Who has forgotten to name the log sees which one was asked.
+    for command in ("undo", "redo"):
+        status, out, err = call(place, command, "-C", place.share)
+        equal((status, out), (1, b""))
+        contains(err, "looked in the undo log %s/.stepback/share; " % place.root)
+
+
+@test
+def discard_open_ambient(place):
+    """changes that are no step yet count among those that are forgotten"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        with open(daemon.seen + "/two", "w") as file:
+            file.write("2")
+        status, out, _ = call(place, "undo", "--discard", "-C", place.share)
+        equal((status, out),
+              (0, b"2 steps forgotten. The undo log is empty now.\n"))
+    finally:
+        daemon.end()
+
+
+@test
+def discard_unfinished(place):
+    """with no daemon, --discard gives up a step that cannot be taken back"""
+    log = place.root + "/.stepback/share"
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.ask("step.open", step_id=2, type="command", command="x")
+        subprocess.run(["sh", "-c", "echo 2 > one"], cwd=daemon.seen, check=True)
+    finally:
+        daemon.end(signal.SIGKILL)
+    # A file where the rollback wants a folder.
+    with open(log + "/wal/in_progress/staging", "w"):
+        pass
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "stepback undo --discard")
+    status, out, err = call(place, "undo", "--discard", "-C", place.share)
+    equal((status, out), (0, b"2 steps forgotten. The undo log is empty now.\n"))
+    contains(err, log + "/damaged")
+    equal(os.listdir(log + "/damaged"), ["0"])
+    with open(place.share + "/one") as one:
+        equal(one.read(), "2\n")
+
+
+@test
+def discard_changes_nothing(place):
+    """--discard takes back no step that did not end, and a no keeps it"""
+    interrupted(place)
+    master, slave = os.openpty()
+    process = subprocess.Popen(
+        [PROGRAM, "undo", "--discard", "-C", place.share], stdin=slave,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=place.environment())
+    os.write(master, b"n\n")
+    err = process.communicate(timeout=30)[1].decode()
+    contains(err, "Forget 2 steps?")
+    contains(err, "nothing was forgotten")
+    os.close(master)
+    os.close(slave)
+    equal(sorted(os.listdir(place.share)), ["half", "one"])
+    status, out, err = call(place, "undo", "--discard", "-C", place.share)
+    equal((status, out), (0, b"2 steps forgotten. The undo log is empty now.\n"))
+    contains(err, "step 2, which had not come to its end or was half taken "
+             "back, was given up")
+    equal(sorted(os.listdir(place.share)), ["half", "one"])
+    daemon = Daemon(place)  # of changes outside steps nothing is kept
+    try:
+        os.unlink(daemon.seen + "/one")
+    finally:
+        daemon.end(signal.SIGKILL)
+    status, out, err = call(place, "undo", "--discard", "-C", place.share)
+    equal((status, out, "given up" in err),
+          (0, b"1 step forgotten. The undo log is empty now.\n", False))
+    equal(os.path.exists(place.root + "/.stepback/share/damaged"), False)
+    equal(os.listdir(place.share), ["half"])
+
+
+@test
+def looking_forgets_nothing(place):
+    """who looks or undoes does not apply limits that the server did not have"""
+    daemon = Daemon(place, "--undo-max-steps=500")
+    try:
+        for i in range(1, 104):
+            daemon.step(i, "echo %d > one" % i)
+    finally:
+        daemon.end()
+    for words in (["history"], ["preview"], ["diff"], ["undo"], ["redo"]):
+        equal(call(place, *words, "-C", place.share)[0], 0)
+    out = call(place, "history", "--limit=200", "-C", place.share)[1]
+    equal(len(out.splitlines()), 103)
+
+
+@test
+def recovery_is_told(place):
+    """a step that a crash interrupted is taken back, and that is said"""
+    daemon = Daemon(place)
+    try:
+        daemon.ask("step.open", step_id=1, type="command", command="break it")
+        open(daemon.seen + "/half", "w").close()
+    finally:
+        daemon.end(signal.SIGKILL)
+    equal(os.listdir(place.share), ["half"])
+    status, out, err = call(place, "redo", "-C", place.share)
+    equal((status, out), (1, b""))
+    contains(err, "taken back: break it (1 path restored)")
+    equal(os.listdir(place.share), [])
+
+
+@test
+def recovery_is_complete(place):
+    """a recovery that put all back does not say that something is missing"""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.ask("step.open", step_id=2, type="command", command="x")
+        with open(daemon.seen + "/one", "w") as one:
+            one.write("2")
+    finally:
+        daemon.end(signal.SIGKILL)
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal(status, 0)
+    equal("not all of it" in err, False)
+    if os.path.exists(place.root + "/.stepback/share/damaged"):
+        contains(err, "step 2: taken back; content that another process may "
+                 "have written there is in ")
+    with open(place.share + "/one") as one:
+        equal(one.read(), "1\n")
+
+
+def interrupted(place):
+    """A folder with one step, and one that a kill interrupted."""
+    daemon = Daemon(place)
+    try:
+        daemon.step(1, "echo 1 > one")
+        daemon.ask("step.open", step_id=2, type="command", command="break it")
+        open(daemon.seen + "/half", "w").close()
+    finally:
+        daemon.end(signal.SIGKILL)
+    equal(sorted(os.listdir(place.share)), ["half", "one"])
+
+
+@test
+def looking_recovers_nothing(place):
+    """history, preview, diff and --dry-run leave an interrupted step alone"""
+    interrupted(place)
+    lock = place.root + "/.stepback/share/lock"
+    before = (os.stat(lock).st_mtime_ns, open(lock).read())
+    for words in (["history"], ["preview"], ["undo", "--dry-run"],
+                  ["preview", "2"], ["diff"], ["diff", "1"]):
+        status, out, err = call(place, *words, "-C", place.share)
+        equal(status, 1 if words[0] == "diff" else 0)
+        contains(err, "a step did not end: break it; the next undo, redo or "
+                 "run takes it back")
+        if words[0] in ("preview", "undo"):
+            contains(out.decode(), "would be undone: 2")
+            contains(out.decode(), "deleted  half")
+        equal(out.decode().count("would be undone: 1"),
+              1 if words[-1] == "2" else 0)
+        equal(sorted(os.listdir(place.share)), ["half", "one"])
+    equal((os.stat(lock).st_mtime_ns, open(lock).read()), before)
+    equal(call(place, "preview", "3", "-C", place.share)[0], 1)
+    answer = json.loads(call(place, "history", "--json", "-C", place.share)[1])
+    equal([step["step_id"] for step in answer["steps"]], [1])
+    equal((answer["unfinished"]["step_id"], answer["unfinished"]["command"],
+           answer["open_step"]), (2, "break it", None))
+
+
+@test
+def undo_counts_the_interrupted(place):
+    """a step that opening the log has taken back is the first that undo undoes"""
+    interrupted(place)
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal(status, 0)
+    contains(out.decode(), "undone: 2")
+    contains(err, "a step that did not end was taken back: break it")
+    equal(os.listdir(place.share), ["one"])
+    status, out, err = call(place, "undo", "-C", place.share)
+    equal((status, os.listdir(place.share)), (0, []))
+
+
+@test
+def undo_of_the_interrupted_and_more(place):
+    """with N, it is one of the N"""
+    interrupted(place)
+    status, out, err = call(place, "undo", "2", "--json", "-C", place.share)
+    equal(status, 0)
+    equal([s["step_id"] for s in json.loads(out)["steps"]], [2, 1])
+    equal(os.listdir(place.share), [])
+
+
+@test
+def undo_of_too_many_interrupted(place):
+    """more than there are: the interrupted one is taken back, and that is all"""
+    interrupted(place)
+    status, out, err = call(place, "undo", "9", "-C", place.share)
+    equal(status, 1)
+    contains(out.decode(), "undone: 2")
+    contains(err, "only 1 step can be undone")
+    equal(os.listdir(place.share), ["one"])
+
+
+main()

@@ -1,0 +1,514 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: run over a fake QEMU, what it prints, and the daemon."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from cli_case import Daemon, call, run, without_script  # noqa: E402
+from mcp_client import Server  # noqa: E402
+from stdio_client import (BUILDDIR, PROGRAM, contains, equal,  # noqa: E402
+                          eventually, main, test)
+
+
+@test
+def usage(place):
+    """wrong command lines exit with 2, --help and --version with 0"""
+    for words in ((), ("fly",), ("run",), ("run", "--nope", "--", "x"),
+                  ("history", "x"), ("history", "--limit", "0"),
+                  ("history", "-n", "1"), ("undo", "x"), ("undo", "0"),
+                  ("undo", "1", "2"), ("image",),
+                  ("agent", "--log-level", "loud"), ("agent", "x"),
+                  ("doctor", "x"), ("doctor", "--rounds", "2"),
+                  ("doctor", "--boot", "--rounds", "101"),
+                  ("doctor", "--rounds=0"), ("doctor", "--boot", "--rounds=0"),
+                  ("help", "fly"), ("history", "-C", ""),
+                  ("undo", "--undo-dir="), ("run", "--undo-dir=", "--", "x"),
+                  ("run", "-C", "", "--", "x"), ("mcp", "--kernel="),
+                  ("help", "undo", "x"), ("-C", ".", "history"),
+                  ("run", "--memory", "1", "--", "x"),
+                  ("run", "--memory", "127", "--", "x"),
+                  ("run", "--accel", "foo", "--", "x"),
+                  ("run", "--image", "a/b", "--", "x"),
+                  ("run", "--network", "10.1.0.0/8", "--", "x"),
+                  ("run", "--network", "example.org", "--", "x"),
+                  ("run", "--network", "1.2.3.4,,dns", "--", "x"),
+                  ("run", "--network", "none,1.2.3.4", "--", "x"),
+                  ("run", "--network", "open", "--no-network", "--", "x"),
+                  ("mcp", "--network", "127.0.0.1"),
+                  ("undo", "--yes", "x"), ("undo", "--discard", "-n"),
+                  ("image", "build", "--bogus"),
+                  ("image", "build", "--flavour")):
+        status, out, err = call(place, *words)
+        equal((words, status, out, err != ""), (words, 2, b"", True))
+    contains(call(place, "run", "--memory", "1", "--", "x")[2], "--memory")
+    contains(call(place, "run", "--network", "10.1.0.0/8", "--", "x")[2],
+             "the network is 10.0.0.0/8")
+    for network in ("none,dns", "1.2.3.4,none", "open,none"):
+        contains(call(place, "run", "--network", network, "--", "x")[2],
+                 "--network: 'none' stands alone")
+    contains(call(place, "image", "build", "--bogus")[2],
+             "stepback image build: unknown option --bogus")
+    for words in (("--help",), ("--version",), ("-V",), ("help",),
+                  ("help", "redo"), ("help", "--help"), ("help", "-h"),
+                  ("run", "--help"), ("undo", "--help"), ("image", "--help"),
+                  ("image", "build", "--help"), ("image", "build", "-h")):
+        status, out, err = call(place, *words)
+        equal((words, status, err, out != b""), (words, 0, "", True))
+
+
+@test
+def step_size(place):
+    """run --undo-max-step-size: more, or less, is kept of this one command"""
+    with open(place.share + "/big", "wb") as file:
+        file.write(os.urandom(3 << 20))
+    place.mounting()
+    wipe = ("sh dd if=/dev/zero of=big bs=1M count=3 conv=notrunc 2>/dev/null")
+    for size, kept in (("8M", True), ("1m", False)):
+        status, out, err = run(place, "--undo-max-step-size", size, "--", wipe)
+        equal((size, status), (size, 0))
+        equal((size, "undo with: " in err), (size, kept))
+        equal("exceeded the limit of 1.0 MiB at big (3.0 MiB)" in err, not kept)
+    for wrong in ("0", "x", "1X"):
+        status, out, err = run(place, "--undo-max-step-size", wrong, "--", "x")
+        equal((status, out), (2, b""))
+        contains(err, "such as 500M or 20G")
+
+
+@test
+def exit_codes(place):
+    """run passes the exit code on and says what changed"""
+    for code in (0, 1, 77, 137):
+        status, out, err = run(place, "--", "exit %d" % code)
+        equal((status, out), (code, b""))
+        equal(err, "stepback: nothing changed\n")
+    equal(run(place, "-C", place.root + "/none", "--", "x")[0], 125)
+    status, out, err = run(place, "--image", "foo", "--", "x")
+    equal(status, 125)
+    contains(err, "--output=DIR")
+    equal(run(place, "--timeout", "1", "--", "sleep")[0], 124)
+    equal(run(place, "--timeout", "604800", "--", "exit 0")[0], 0)
+    for wrong in ("-1", "604801", "4294968"):
+        code, out, err = run(place, "--timeout", wrong, "--", "exit 0")
+        equal((code, out), (2, b""))
+        contains(err, "at most 604800")
+
+
+@test
+def paths_of_bytes(place):
+    """a path that is not UTF-8 is refused with what helps, and not ignored"""
+    odd = os.fsencode(place.root) + b"/odd\xff"
+    link = place.root + "/link"
+    os.mkdir(odd)
+    os.symlink(odd, link)
+    for option in ("--undo-dir", "--kernel", "--initrd"):
+        code, out, err = call(place, "run", "-C", place.share, "--accel=tcg",
+                              os.fsencode(option) + b"=" + odd, "--", "exit 0")
+        equal((code, out), (2, b""))
+        contains(err, "symbolic link")
+        contains(err, option)
+    for command in (["run", "--accel=tcg", "--", "exit 0"], ["mcp"]):
+        done = subprocess.run([PROGRAM, *command], cwd=odd, timeout=60,
+                              env=place.environment(),
+                              stdin=subprocess.DEVNULL, capture_output=True)
+        equal(done.returncode, 2)
+        contains(done.stderr, b"give that with -C")
+    equal(os.listdir(place.share) + os.listdir(odd), [])
+    equal(os.path.exists(place.root + "/.stepback"), False)
+    equal(call(place, "run", "-C", place.share, "--accel=tcg", "--undo-dir",
+               link + "/log", "--", "exit 0")[0], 0)
+    equal(os.listdir(odd), [b"log"])
+    equal(call(place, "run", "-C", link, "--accel=tcg", "--", "exit 3")[0], 3)
+
+
+@test
+def output(place):
+    """run streams bytes to the stream they came from"""
+    equal(run(place, "--", "echo one")[1], b"one\n")
+    done = subprocess.run([PROGRAM, "run", "-C", place.share, "--", "bytes"],
+                          env=place.environment(), timeout=60,
+                          capture_output=True)
+    equal((done.returncode, done.stdout), (0, b""))
+    contains(done.stderr, b"\xff\x00")
+    status = subprocess.run([PROGRAM, "run", "-C", place.share, "--accel",
+                             "tcg", "--", "flood 200"],
+                            env=place.environment(), timeout=60,
+                            capture_output=True)
+    equal(len(status.stdout), 200 * 32768)
+
+
+@test
+def quoting(place):
+    """one argument is shell text, several are words"""
+    status, out, err = run(place, "--", "show $HOME; 'x'")
+    equal(json.loads(out)["command"], "show $HOME; 'x'")
+    status, out, err = run(place, "--", "show", "a b", "$x")
+    equal(json.loads(out)["command"], "show 'a b' '$x'")
+
+
+@test
+def interrupts(place):
+    """SIGINT cancels the command, and the step is closed"""
+    process = subprocess.Popen(
+        [PROGRAM, "run", "-v", "-C", place.share, "--accel", "tcg", "--",
+         "sleep"], env=place.environment(), stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL, text=True)
+    for line in process.stderr:
+        if "is up after" in line:
+            break
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    contains(process.stderr.read(), "nothing changed")
+    equal(process.wait(20), 130)
+    equal(os.listdir(place.runtime), [])
+
+
+@test
+def ignored_signals_stay_ignored(place):
+    """what nohup and the shell's "&" have ignored ends nothing"""
+    def ignore():
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+    folder = ("-C", place.share, "--accel=tcg")
+    for words, status in ((("run", *folder, "--", "sleep"), 130),
+                          (("agent",), 0), (("mcp", *folder), 0)):
+        process = subprocess.Popen(
+            [PROGRAM, *words], env=place.environment(), preexec_fn=ignore,
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        assert eventually(lambda: os.listdir(place.runtime), 20)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        equal((words, process.poll()), (words, None))
+        process.send_signal(signal.SIGTERM)
+        equal((words, process.wait(20)), (words, status))
+        process.stdin.close()
+
+
+@test
+def streams_are_given_back(place):
+    """who reads and writes after agent and mcp finds streams that wait"""
+    for words in (("agent",), ("mcp", "-C", place.share, "--accel=tcg")):
+        theirs, ours = os.pipe()
+        back, away = os.pipe()
+        process = subprocess.Popen([PROGRAM, *words], stdin=theirs,
+                                   stdout=away, stderr=subprocess.DEVNULL,
+                                   env=place.environment())
+        assert eventually(lambda: not os.get_blocking(theirs), 20)
+        os.close(ours)
+        equal(process.wait(20), 0)
+        equal((os.get_blocking(theirs), os.get_blocking(away)), (True, True))
+        for fd in (theirs, back, away):
+            os.close(fd)
+
+
+@test
+def a_reader_that_leaves(place):
+    """a closed stdout ends the command as SIGPIPE would"""
+    process = subprocess.Popen(
+        [PROGRAM, "run", "-C", place.share, "--accel", "tcg", "--",
+         "flood 400"], env=place.environment(), stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL)
+    process.stdout.read(100)
+    process.stdout.close()
+    equal(process.wait(60), 128 + signal.SIGPIPE)
+
+
+@test
+def output_that_is_lost(place):
+    """what cannot be printed is a failure, unless the reader has left"""
+    server = Server(place)
+    server.client.tool("write_file", path="file", content="text\n")
+    equal(server.close(), 0)
+    there = ["-C", place.share]
+    for words in (["history", *there], ["history", "--json", *there],
+                  ["diff", *there], ["diff", "--json", *there],
+                  ["preview", *there], ["--version"], ["help"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, *words], stdout=full, timeout=60,
+                                  env=place.environment(),
+                                  stderr=subprocess.PIPE)
+        equal((words, done.returncode), (words, 1))
+        contains(done.stderr, b"could be written")
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run([PROGRAM, *words], stdout=writer, timeout=60,
+                              env=place.environment(), stderr=subprocess.PIPE)
+        os.close(writer)
+        equal((words, done.returncode, done.stderr),
+              (words, 128 + signal.SIGPIPE, b""))
+
+
+def targets(fds):
+    """What a process's fds lead to, in one string."""
+    try:
+        return " ".join(os.readlink(fds + fd) for fd in os.listdir(fds))
+    except FileNotFoundError:  # it was closed meanwhile
+        return ""
+
+
+@test
+def closed_streams(place):
+    """a stream that was closed is /dev/null, and no file of ours"""
+    program, env = without_script("stepback")
+    for closed in ("2>&-", ">&- 2>&-"):
+        agent = subprocess.Popen(
+            ["sh", "-c", "exec %s agent %s" % (program, closed)],
+            env=place.environment(**env), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        fds = "/proc/%d/fd/" % agent.pid
+        assert eventually(lambda: "eventfd" in targets(fds), 20)
+        equal(os.readlink(fds + "2"), "/dev/null")
+        agent.stdin.close()
+        equal(agent.wait(20), 0)
+
+
+@test
+def files_without_room(place):
+    """RLIMIT_FSIZE: an error in words, and no death by SIGXFSZ"""
+    done = subprocess.run(
+        ["sh", "-c", "ulimit -f 0; exec %s run -C %s --accel tcg -- exit 0" %
+         (PROGRAM, place.share)], env=place.environment(),
+        capture_output=True, timeout=60)
+    equal(done.returncode, 125)
+    contains(done.stderr, b"File too large")
+
+
+@test
+def protocols_on_a_terminal(place):
+    """agent and mcp tell a person what they are"""
+    for words, part in ((("agent",), "JSON Lines"),
+                        (("mcp", "-C", place.share), "Model Context")):
+        master, slave = os.openpty()
+        process = subprocess.Popen([PROGRAM, *words], stdin=slave,
+                                   stdout=subprocess.DEVNULL, stderr=slave,
+                                   env=place.environment())
+        os.close(slave)
+        out = b""
+        while b"Ctrl-D" not in out:
+            out += os.read(master, 4096)
+        contains(out.decode(), part)
+        os.write(master, b"\4")
+        equal(process.wait(20), 0)
+        os.close(master)
+    status, out, err = call(place, "agent")
+    equal((status, "Ctrl-D" in err), (0, False))
+
+
+@test
+def busy_folder(place):
+    """a folder in use: run names the process"""
+    daemon = Daemon(place)
+    try:
+        status, out, err = run(place, "--", "x")
+        equal((status, out), (125, b""))
+        contains(err, "is in use by process %d" % daemon.process.pid)
+        contains(err, "another stepback works on this folder")
+        equal("exited with" in err, False)
+        equal("{" in err, False)
+    finally:
+        daemon.end()
+
+
+def daemon_says(place, *options, program="stepback-virtiofsd"):
+    """How a daemon with these options ends, and its last line."""
+    done = subprocess.run([BUILDDIR + "/" + program, *options],
+                          capture_output=True, timeout=20, text=True)
+    return done.returncode, (done.stderr.splitlines() or [""])[-1]
+
+
+@test
+def daemon_options(place):
+    """the daemon says in plain text what is wrong with its options"""
+    share = "--shared-dir=" + place.share
+    for words, part in (((share,), "exactly one of"),
+                        ((share, "--fd=1", "--mount=/x"), "exactly one of"),
+                        ((share, "--fd=77"), "--fd=77 is not a listening"),
+                        ((share, "--mount=/x", "extra"),
+                         "'extra' is one argument too many"),
+                        ((share, "--mount=/x", "-o", "source=/etc"),
+                         "named twice"),
+                        ((share, "--mount=/x", "--undo-dir="), "--undo-dir")):
+        status, line = daemon_says(place, *words)
+        equal((words, status), (words, 2))
+        contains(line, part)
+        contains(line, "stepback-virtiofsd: ")
+    status, line = daemon_says(place, "-o",
+                               "cache=auto,source=/no\\,such,debug",
+                               f"--socket-path={place.root}/socket")
+    equal(status, 1)
+    contains(line, "/no,such: cannot serve this folder")
+    os.mkdir(place.share + "/in")
+    for inside in ("", "/in"):
+        status, line = daemon_says(place, share,
+                                   "--mount=" + place.share + inside)
+        equal(status, 1)
+        contains(line, "lies in the shared folder")
+    status, line = daemon_says(place, share, "--mount=" +
+                               os.path.dirname(place.share))
+    equal(status, 1)
+    contains(line, "would hide the shared folder")
+
+
+@test
+def mounts_that_cannot_be(place):
+    """a mount on a file, or one that would hide the log, is refused at once"""
+    share, seen = "--shared-dir=" + place.share, place.root + "/seen"
+    with open(place.root + "/file", "w"):
+        pass
+    for words, part in ((("--mount=%s/file" % place.root,), "not a folder"),
+                        (("--mount=" + seen, "--undo-dir=" + seen), "apart"),
+                        (("--mount=" + seen, "--undo-dir=%s/log" % seen),
+                         "apart"),
+                        (("--mount=%s/log" % seen, "--undo-dir=" + seen),
+                         "apart")):
+        os.makedirs(seen + "/log")
+        status, line = daemon_says(place, share, *words)
+        equal((words, status), (words, 1))
+        contains(line, part)
+        equal((os.listdir(seen), os.listdir(seen + "/log")), (["log"], []))
+        os.rmdir(seen + "/log")
+        os.rmdir(seen)
+
+
+@test
+def servers_options(place):
+    """what both file servers refuse, as a wrong command line or as an error"""
+    socket = "--socket-path=%s/socket" % place.root
+    share = "--shared-dir=" + place.share
+    with open(place.root + "/file", "w"):
+        pass
+    for program in ("stepback-virtiofsd", "stepback-9pd"):
+        for word in ("--undo-max-steps=0", "--undo-max-steps=-1",
+                     "--undo-max-steps=x", "--modcaps=foo",
+                     "--modcaps=+chown:-nothing", "--uid-map=1:2:3",
+                     "--gid-map=:1:2:0:", "--socket-group=no such"):
+            status, line = daemon_says(place, share, socket, word,
+                                       program=program)
+            equal((word, status, line[:1]), (word, 2, "s"))
+            contains(line, word.split("=")[0] if "group" not in word else
+                     "no group")
+        for words, part in ((("--shared-dir=%s/file" % place.root, socket),
+                             "cannot serve this folder: Not a directory"),
+                            ((share, "--socket-path=%s/file" % place.root),
+                             "something else than a socket")):
+            status, line = daemon_says(place, *words, program=program)
+            equal((words, status), (words, 1))
+            contains(line, part)
+        done = subprocess.run([BUILDDIR + "/" + program, "--help"],
+                              env=dict(os.environ, LC_ALL="C.UTF-8"),
+                              capture_output=True, timeout=20, text=True)
+        equal(("[OPTION?]" in done.stdout, done.returncode), (False, 0))
+    equal(os.path.getsize(place.root + "/file"), 0)
+
+
+@test
+def refused_logs(place):
+    """a log or an overlay in the folder is refused, and leaves nothing there"""
+    socket = "--socket-path=%s/socket" % place.root
+    link = place.root + "/link"
+    os.symlink(place.share, link)
+    for below in (place.share, place.share + "/a/b/log", link + "/x/y"):
+        for program in ("stepback-virtiofsd", "stepback-9pd"):
+            for words in ((), ("--sandbox=none",)):
+                status, line = daemon_says(
+                    place, "--shared-dir=" + place.share, socket,
+                    "--undo-dir=" + below, *words, program=program)
+                equal((below, program, words, status),
+                      (below, program, words, 1))
+                contains(line, "must lie outside the shared folder")
+        status, out, err = run(place, "--undo-dir=" + below, "--", "true")
+        equal((status, out), (125, b""))
+        contains(err, "must lie outside the shared folder")
+        contains(err, "--undo-dir")
+        equal(os.listdir(place.share), [])
+
+
+@test
+def mount_of_the_dead(place):
+    """a mount whose daemon was killed is told with what ends it"""
+    daemon = Daemon(place)
+    try:
+        daemon.process.kill()
+        daemon.process.wait(20)
+        status, line = daemon_says(place, "--shared-dir", place.share,
+                                   "--mount", daemon.seen)
+        equal(status, 1)
+        contains(line, "fusermount3 -u " + daemon.seen)
+    finally:
+        daemon.end()
+
+
+@test
+def doctor(place):
+    """doctor says what is missing and what mends it"""
+    status, out, err = call(place, "doctor")
+    equal((status, err), (0, ""))
+    os.unlink(place.image + "/vmlinuz")
+    status, out, err = call(place, "doctor", STEPBACK_QEMU=None,
+                            STEPBACK_PROGRAM_PATH=place.root,
+                            STEPBACK_LIBEXECDIR=place.root)
+    equal(status, 1)
+    for part in ("apt-get install", "stepback image build", "make install",
+                 "stepback-virtiofsd is", "stepback-9pd is", "stepback-net is",
+                 "install qemu-utils", "install diffutils"):
+        contains(out.decode(), part)
+    equal(out.count(b"stepback image build"), 1)
+    status, out, err = call(place, "doctor", STEPBACK_QEMU="/nonexist")
+    equal(status, 1)
+    contains(out.decode(), "STEPBACK_QEMU names /nonexist")
+    equal("apt-get install" in out.decode(), False)
+
+
+@test
+def boot(place):
+    """doctor --boot tells where the time of a start goes, and leaves nothing"""
+    temp = place.root + "/temp"
+    os.mkdir(temp)
+    words = ("doctor", "--boot", "--rounds", "2", "--accel", "tcg")
+    status, out, err = call(place, *words, TMPDIR=temp)
+    equal((status, err), (0, ""))
+    lines = [line.split(None, 2) for line in out.decode().splitlines()]
+    equal(" ".join(lines[0]), "Start of a machine with tcg, medians of 2:")
+    said = {line[2]: float(line[0]) for line in lines[1:10]}
+    equal((said["kernel"], said["init: drivers and mounts"], said["shim"]),
+          (3, 1, 1))
+    equal("the same kernel, powering off at once" in said, True)
+    equal(lines[10][1:], ["to", "the hello, for each ms of powering off at once"])
+    out = call(place, *words, TMPDIR=temp, STEPBACK_FAKE_QEMU="times")[1].decode()
+    equal(("kernel\n" in out, "hello" in out), (False, True))
+    status, out, err = call(place, *words, TMPDIR=temp, STEPBACK_FAKE_QEMU="exit")
+    equal((status, out), (1, b""))
+    contains(err, "cannot allocate everything")
+    equal((os.listdir(temp), os.listdir(place.runtime)), ([], []))
+
+
+@test
+def image_builder(place):
+    """image build runs the builder with its arguments"""
+    os.makedirs(place.root + "/data/guest")
+    builder = place.root + "/data/guest/build"
+    with open(builder, "w") as file:
+        file.write('#!/bin/sh\necho "$#:$*"\nexit 9\n')
+    os.chmod(builder, 0o755)
+    status, out, err = call(place, "image", "build", "--flavour", "debian",
+                            STEPBACK_DATADIR=place.root + "/data")
+    equal((status, out), (9, b"2:--flavour debian\n"))
+    with open(builder, "w") as file:
+        file.write("#!/bin/sh\ncat /proc/$$/environ\n")
+    status, out, err = call(place, "image", "build", http_proxy="http://p",
+                            HOME=place.root, XDG_DATA_HOME=place.root,
+                            STEPBACK_DATADIR=place.root + "/data")
+    names = sorted(line.partition(b"=")[0] for line in out.split(b"\0")
+                   if line)
+    equal([name for name in names if not name.startswith(b"STEPBACK_")],
+          [b"HOME", b"LC_ALL", b"PATH", b"XDG_CACHE_HOME", b"http_proxy"])
+
+
+main()

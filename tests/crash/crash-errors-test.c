@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * crash-errors-test - calls of the engine fail, at every point (I3). It takes
+ * long, so each world (CRASH_WORLD) has a program, and they run side by side.
+ *
+ * /crash/recovery-errors
+ *                 after a kill each call of the recovery fails
+ * /crash/CR-02-CR-03-errors
+ *                 each call that changes something fails: once, or with all
+ *                 that follow; each call that looks fails; each read of a
+ *                 directory fails, once or with all that follow
+ *
+ * Each for every act and tree (crash_ways.h), but for trees that are large or
+ * changed at random. There are many: STEPBACK_CRASH_STRIDE=N takes every 3Nth
+ * point only. STEPBACK_CRASH_POINTS=KILL,POINT,FAULT,ERRNO of a report lets
+ * /crash/recovery-errors make that round alone; STEPBACK_CRASH_FULL=1 runs all
+ * combinations. Without a stride this takes hours: run several acts at once,
+ * by -p.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "tests/crash/crash_points.h"
+#include "tests/crash/crash_ways.h"
+
+/* ---- errors -------------------------------------------------------------- */
+
+static const struct {
+    enum fault_action action;
+    int error;
+} errors[] = {
+    { FAULT_ERRNO, EIO },           { FAULT_ERRNO_FROM, ENOSPC },
+    { FAULT_ERRNO, ENOSPC },        { FAULT_TORN_ERRNO, ENOSPC },
+    { FAULT_ERRNO, EDQUOT },        { FAULT_LOOK_ERRNO, EMFILE },
+    { FAULT_LOOK_ERRNO, EIO },      { FAULT_LIST_ERRNO, EIO },
+    { FAULT_LIST_ERRNO_FROM, EIO },
+};
+
+enum { WAYS = 3 };
+
+/* One kind of error at every point. way: how the act goes on; or another one at
+ * each point. */
+static void fail_with(struct crash *c, size_t kind, unsigned way)
+{
+    struct crash_points points = crash_choose_points(c, 3);
+    unsigned rounds = 0;
+
+    for (unsigned point = points.first; crash_goes_on(c);
+         point += points.stride) {
+        struct fault_plan plan = { errors[kind].action, point,
+                                   errors[kind].error };
+
+        c->way = way < WAYS ? way
+                            : (point / points.stride + (unsigned)kind) % WAYS;
+        if (!crash_round(c, &plan, 1))
+            break;
+        rounds++;
+    }
+    g_test_message("%s, %d: failed at %u points",
+                   g_strerror(errors[kind].error), (int)errors[kind].action,
+                   rounds);
+}
+
+static void fail_everywhere(struct crash *c)
+{
+    bool full = c->act->go_on && g_getenv("STEPBACK_CRASH_FULL") != NULL;
+
+    crash_measure(c);
+    for (size_t kind = 0; kind < G_N_ELEMENTS(errors); kind++) {
+        for (unsigned way = 0; full && way < WAYS; way++)
+            fail_with(c, kind, way);
+        if (!full)
+            fail_with(c, kind, WAYS);
+    }
+}
+
+/* ---- errors in the recovery ---------------------------------------------- */
+
+/* What the engine cannot read at its start is there at the next. */
+static void fail_recovery(struct crash *c, unsigned point, size_t kind)
+{
+    struct crash_points points = crash_choose_points(c, 3);
+    struct fault_plan plans[2] = { { FAULT_KILL_BEFORE, point },
+                                   { errors[kind].action, points.first,
+                                     errors[kind].error } };
+
+    while (crash_goes_on(c) && crash_round(c, plans, 2))
+        plans[1].point += points.stride;
+    g_test_message("killed at %u, then %s, %d, up to %u of the recovery", point,
+                   g_strerror(errors[kind].error), (int)errors[kind].action,
+                   plans[1].point - points.stride);
+}
+
+/* The round of a report alone. */
+static void fail_again(struct crash *c, const char *numbers)
+{
+    struct fault_plan plans[2] = { { FAULT_KILL_BEFORE, 0, 0 } };
+    int action;
+
+    if (sscanf(numbers, "%u,%u,%d,%d", &plans[0].point, &plans[1].point,
+               &action, &plans[1].error) != 4) {
+        g_test_message("STEPBACK_CRASH_POINTS=KILL,POINT,FAULT,ERRNO");
+        g_test_fail();
+        return;
+    }
+    plans[1].action = (enum fault_action)action;
+    crash_round(c, plans, 2);
+}
+
+static void fail_recoveries(struct crash *c)
+{
+    enum { CHOSEN = 2 };
+    const char *again = g_getenv("STEPBACK_CRASH_POINTS");
+    unsigned points;
+
+    if (again) {
+        fail_again(c, again);
+        return;
+    }
+    points = crash_measure(c);
+    for (size_t kind = 0; kind < G_N_ELEMENTS(errors); kind++) {
+        for (unsigned i = 0; i < CHOSEN && crash_goes_on(c); i++)
+            fail_recovery(c, MAX(points * (2 * i + 1) / (2 * CHOSEN), 1), kind);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct crash_way ways[] = {
+        { "CR-02-CR-03-errors", fail_everywhere, CRASH_USUAL },
+        { "recovery-errors", fail_recoveries, CRASH_USUAL },
+    };
+
+    return crash_main(argc, argv, ways, G_N_ELEMENTS(ways), &CRASH_WORLD);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * crash_points - see crash_points.h.
+ */
+#include "tests/crash/crash_points.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned number_from(const char *variable, unsigned otherwise)
+{
+    const char *text = g_getenv(variable);
+    unsigned number = text ? (unsigned)strtoul(text, NULL, 10) : 0;
+
+    return number ? number : otherwise;
+}
+
+unsigned crash_seed(void)
+{
+    return number_from("STEPBACK_CRASH_SEED", 1);
+}
+
+struct crash_points crash_choose_points(const struct crash *c, unsigned factor)
+{
+    unsigned stride = number_from("STEPBACK_CRASH_STRIDE", 1);
+
+    stride *= stride > 1 ? factor : 1;
+    stride *= c ? MAX(c->tree->sparse, 1) : 1;
+    return (struct crash_points){ 1 + crash_seed() % stride, stride };
+}
+
+bool crash_at_write(const struct crash *c)
+{
+    const char *call = c->shared->board.call;
+
+    return strstr(call, "write") || strcmp(call, "copy_file_range") == 0;
+}

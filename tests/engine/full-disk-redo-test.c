@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * full-disk-redo-test - the undo of a step that has filled the disk gives the
+ * room back, unless redo has the only copy of what others wrote.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "tests/lib/full_disk.h"
+
+#define OK(call) g_assert_cmpint((call), ==, 0)
+
+static int64_t free_bytes(struct world *w)
+{
+    struct statvfs st;
+
+    OK(statvfs(w->base, &st));
+    return (int64_t)(st.f_bavail * st.f_frsize);
+}
+
+static json_int_t redoable(struct world *w)
+{
+    json_t *answer = world_request(w, "history", NULL);
+    json_int_t count = json_integer_value(json_object_get(answer, "redoable"));
+
+    json_decref(answer);
+    return count;
+}
+
+/* A step that fills the disk. */
+static void fill_step(struct world *w)
+{
+    int64_t id = world_step(w);
+
+    g_assert_cmpint(full_disk_write(w, "new", 100), <, 40);
+    json_decref(world_close_step(w, id));
+}
+
+/* The undo of a step that has filled the disk gives the room back. */
+static void undo_makes_room(gconstpointer data)
+{
+    struct world *w = full_disk_start(data);
+    g_autoptr(GPtrArray) before = NULL;
+    json_t *answer;
+    const char *text;
+
+    if (!w)
+        return;
+    before = world_snapshot(w);
+    fill_step(w);
+    g_assert_cmpint(free_bytes(w), <, 2 * MIB);
+    answer = world_undo(w, 1);
+    text = json_string_value(
+        json_array_get(json_object_get(answer, "warnings"), 0));
+    g_assert_nonnull(text);
+    g_assert_nonnull(strstr(text, "cannot be redone"));
+    json_decref(answer);
+    world_assert_equal(w, before);
+    w->backend->stop(w); /* the kernel may remember the file until then */
+    g_assert_true(world_start(w));
+    for (int i = 0; i < 1000 && free_bytes(w) < 20 * MIB; i++)
+        g_usleep(10000);
+    g_assert_cmpint(free_bytes(w), >=, 20 * MIB);
+    g_assert_cmpint(redoable(w), ==, 0);
+    full_disk_end(w);
+}
+
+/* But not if that is the only copy of what others wrote. */
+static void undo_keeps_edits(gconstpointer data)
+{
+    struct world *w = full_disk_start(data);
+    g_autofree char *path = NULL;
+    json_t *answer;
+    char byte = 0;
+    int fd;
+
+    if (!w)
+        return;
+    fill_step(w);
+    path = world_host_path(w, "new");
+    fd = open(path, O_RDWR);
+    g_assert_cmpint(pwrite(fd, "!", 1, 5), ==, 1);
+    close(fd);
+    answer = world_request(w, "rollback", json_pack("{s:b}", "force", 1));
+    json_decref(answer);
+    g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+    g_assert_cmpint(redoable(w), ==, 1);
+    json_decref(world_redo(w, 1));
+    fd = open(path, O_RDONLY);
+    g_assert_cmpint(pread(fd, &byte, 1, 5), ==, 1);
+    g_assert_cmpint(byte, ==, '!');
+    close(fd);
+    full_disk_end(w);
+}
+
+/* Nor where it would make next to no difference. */
+static void a_small_redo_stays(gconstpointer data)
+{
+    struct world *w = full_disk_start(data);
+    int64_t id;
+
+    if (!w)
+        return;
+    full_disk_fill(w);
+    id = world_step(w);
+    OK(w->backend->unlink(w, "c"));
+    json_decref(world_close_step(w, id));
+    json_decref(world_undo(w, 1));
+    g_assert_cmpint(redoable(w), ==, 1);
+    json_decref(world_redo(w, 1));
+    full_disk_end(w);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(gconstpointer backend);
+} cases[] = {
+    { "undo-makes-room", undo_makes_room },
+    { "undo-keeps-edits", undo_keeps_edits },
+    { "a-small-redo-stays", a_small_redo_stays },
+};
+
+int main(int argc, char **argv)
+{
+    static const struct world_backend *const backends[] = { &world_folder,
+                                                            &world_mount };
+
+    full_disk_init(&argc, &argv);
+    for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
+        for (size_t j = 0; j < G_N_ELEMENTS(cases); j++) {
+            g_autofree char *path = g_strdup_printf(
+                "/full-disk-redo/%s/%s", backends[i]->name, cases[j].name);
+
+            g_test_add_data_func(path, backends[i], cases[j].run);
+        }
+    }
+    return g_test_run();
+}

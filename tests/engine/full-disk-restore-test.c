@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * full-disk-restore-test - a restore of paths for which the disk has no room is
+ * refused, and nothing has changed; with room it is made.
+ */
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "tests/lib/full_disk.h"
+
+#define OK(call) g_assert_cmpint((call), ==, 0)
+
+enum { FILE_MIB = 8 };
+
+static json_t *payload(void)
+{
+    return json_pack("{s:[s, s]}", "paths", "data", "c");
+}
+
+/* A file of so many MiB is removed, and another one changed. */
+static void do_steps(struct world *w)
+{
+    int64_t id = world_step(w);
+
+    g_assert_cmpint(full_disk_write(w, "data", FILE_MIB), ==, FILE_MIB);
+    json_decref(world_close_step(w, id));
+    id = world_step(w);
+    OK(w->backend->unlink(w, "data"));
+    OK(w->backend->put(w, "c", 0, "changed", 7, 100));
+    json_decref(world_close_step(w, id));
+}
+
+/* So much room is left. */
+static void leave(struct world *w, off_t size)
+{
+    g_autofree char *room = world_host_path(w, "room");
+
+    full_disk_file(w, "room", MAX(size, 1));
+    full_disk_fill(w);
+    OK(unlink(room));
+}
+
+static void try_with(gconstpointer backend, off_t room, bool enough)
+{
+    struct world *w = full_disk_start_on(backend, "size=80m", 8 * MIB);
+    g_autoptr(GPtrArray) after = NULL;
+
+    if (!w)
+        return;
+    do_steps(w);
+    leave(w, room);
+    after = world_snapshot(w);
+    if (enough) {
+        json_decref(world_request(w, "restore", payload()));
+        g_assert_cmpuint(world_history_count(w), ==, 3);
+        json_decref(world_undo(w, 1));
+    } else {
+        world_refused(w, "restore", payload(), ERROR_IO_ERROR);
+        g_assert_cmpuint(world_history_count(w), ==, 2);
+    }
+    world_assert_equal(w, after);
+    full_disk_end(w);
+}
+
+static void no_room(gconstpointer backend)
+{
+    try_with(backend, 0, false);
+}
+
+/* For what is put by, but not for the file. */
+static void room_for_one_copy(gconstpointer backend)
+{
+    try_with(backend, (FILE_MIB + 2) * MIB, false);
+}
+
+static void room_for_both(gconstpointer backend)
+{
+    try_with(backend, (2 * FILE_MIB + 2) * MIB, true);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(gconstpointer backend);
+} cases[] = {
+    { "no-room", no_room },
+    { "room-for-one-copy", room_for_one_copy },
+    { "room-for-both", room_for_both },
+};
+
+int main(int argc, char **argv)
+{
+    static const struct world_backend *const backends[] = { &world_folder,
+                                                            &world_mount };
+
+    full_disk_init(&argc, &argv);
+    for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
+        for (size_t j = 0; j < G_N_ELEMENTS(cases); j++) {
+            g_autofree char *path = g_strdup_printf(
+                "/full-disk-restore/%s/%s", backends[i]->name, cases[j].name);
+
+            g_test_add_data_func(path, backends[i], cases[j].run);
+        }
+    }
+    return g_test_run();
+}

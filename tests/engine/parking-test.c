@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * parking-test - a server that can park: every change returns IC_PARKED while
+ * a decision is pending or a rollback runs, and the server is told the end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "interceptor/engine/engine.h"
+#include "tests/lib/oracle.h"
+#include "tests/lib/world.h"
+
+#define OK(call) g_assert_cmpint((call), ==, 0)
+
+struct fixture {
+    struct world *world; /* for its folders; never started */
+    struct ic *ic;
+    struct ic_cred cred;
+    struct ic_inode *file, *dir;
+    int fd; /* of file */
+
+    pthread_mutex_t lock; /* which ThreadSanitizer knows, unlike GLib's */
+    pthread_cond_t cond;
+    char *id; /* of the last event.safeguard_triggered */
+    unsigned released, denied;
+};
+
+static void on_event(const char *type, const char *payload, void *opaque)
+{
+    struct fixture *f = opaque;
+    json_t *object = json_loads(payload, 0, NULL);
+
+    if (g_strcmp0(type, "event.safeguard_triggered") == 0) {
+        pthread_mutex_lock(&f->lock);
+        g_free(f->id);
+        f->id = g_strdup(
+            json_string_value(json_object_get(object, "safeguard_id")));
+        pthread_cond_signal(&f->cond);
+        pthread_mutex_unlock(&f->lock);
+    }
+    json_decref(object);
+}
+
+static void on_unparked(int verdict, void *opaque)
+{
+    struct fixture *f = opaque;
+
+    if (verdict < 0)
+        f->denied++;
+    else
+        f->released++;
+}
+
+static char *wait_triggered(struct fixture *f)
+{
+    char *id;
+
+    pthread_mutex_lock(&f->lock);
+    while (!f->id)
+        pthread_cond_wait(&f->cond, &f->lock);
+    id = g_steal_pointer(&f->id);
+    pthread_mutex_unlock(&f->lock);
+    return id;
+}
+
+static void start(struct fixture *f)
+{
+    struct ic_options options = {
+        .share = f->world->share,
+        .undo_dir = f->world->undo_dir,
+        .no_timer = true,
+        .event = on_event,
+        .event_opaque = f,
+    };
+    g_autoptr(GError) error = NULL;
+
+    ic_set_log(0, NULL);
+    f->ic = ic_open_share(&options, &error);
+    g_assert_no_error(error);
+    ic_set_unparked(f->ic, on_unparked, f);
+    OK(ic_lookup(f->ic, ic_root(f->ic), "file", &f->file, NULL));
+    OK(ic_lookup(f->ic, ic_root(f->ic), "dir", &f->dir, NULL));
+    OK(ic_open(f->ic, f->file, O_RDWR, &f->fd));
+}
+
+static void stop(struct fixture *f)
+{
+    close(f->fd);
+    ic_inode_unref(f->file);
+    ic_inode_unref(f->dir);
+    ic_close(f->ic);
+}
+
+static void set_up(struct fixture *f, gconstpointer data)
+{
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->cond, NULL);
+    f->world = world_new(&world_folder);
+    f->cred = (struct ic_cred){ getuid(), getgid(), 022 };
+    world_host_dir(f->world, "dir/sub");
+    world_host_file(f->world, "file", "content");
+    world_host_file(f->world, "other", "more content");
+    start(f);
+}
+
+static void tear_down(struct fixture *f, gconstpointer data)
+{
+    stop(f);
+    world_free(f->world);
+    g_free(f->id);
+    pthread_cond_destroy(&f->cond);
+    pthread_mutex_destroy(&f->lock);
+}
+
+/* The first deletion of the step is held. */
+static char *hold(struct fixture *f)
+{
+    struct ic_safeguard_rules rules = { .delete_threshold = 1,
+                                        .overwrite_file_size_threshold = -1,
+                                        .timeout_ms = 600000 };
+    g_autoptr(GError) error = NULL;
+
+    g_assert_true(ic_safeguard_configure(f->ic, &rules, &error));
+    g_assert_true(ic_step_open(f->ic, ic_last_step_id(f->ic) + 1,
+                               IC_STEP_COMMAND, "test", &error));
+    g_assert_cmpint(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0), ==,
+                    IC_PARKED);
+    return wait_triggered(f);
+}
+
+/* ---- every change -------------------------------------------------------- */
+
+static ssize_t call(struct fixture *f, int number)
+{
+    struct ic *ic = f->ic;
+    struct ic_inode *root = ic_root(ic), *inode = NULL;
+    struct ic_setattr attr = { .valid = IC_SET_MODE, .mode = 0600 };
+    struct iovec iov = { (void *)"new", 3 };
+    int fd = -1;
+
+    switch (number) {
+    case 0:
+        return ic_create(ic, &f->cred, root, "new", O_RDWR, 0644, &inode, NULL,
+                         &fd);
+    case 1:
+        return ic_mkdirat(ic, &f->cred, root, "new", 0755, &inode, NULL);
+    case 2:
+        return ic_mknodat(ic, &f->cred, root, "new", S_IFIFO | 0644, 0, &inode,
+                          NULL);
+    case 3:
+        return ic_symlinkat(ic, &f->cred, "to", root, "new", &inode, NULL);
+    case 4:
+        return ic_linkat(ic, f->file, root, "new", NULL);
+    case 5:
+        return ic_unlinkat(ic, root, "file", 0);
+    case 6:
+        return ic_unlinkat(ic, f->dir, "sub", AT_REMOVEDIR);
+    case 7:
+        return ic_renameat2(ic, root, "file", root, "new", 0);
+    case 8:
+        return ic_tmpfile(ic, &f->cred, root, O_RDWR, 0644, &inode, NULL, &fd);
+    case 9:
+        return ic_open(ic, f->file, O_RDWR | O_TRUNC, &fd);
+    case 10:
+        return ic_pwritev(ic, f->file, f->fd, &iov, 1, 0, 0, false);
+    case 11:
+        return ic_setattr(ic, f->file, -1, &attr, NULL);
+    case 12:
+        return ic_setxattr(ic, f->file, "user.test", "x", 1, 0);
+    case 13:
+        return ic_removexattr(ic, f->file, "user.test");
+    case 14:
+        return ic_fallocate(ic, f->file, f->fd, 0, 0, 100);
+    case 15:
+        return ic_copy_file_range(ic, f->fd, 0, f->file, f->fd, 100, 3, 0);
+    default:
+        return -ENOSYS;
+    }
+}
+
+static void all_return(struct fixture *f, ssize_t expected)
+{
+    for (int i = 0; i < 16; i++)
+        g_assert_cmpint(call(f, i), ==, expected);
+}
+
+static void read_on(struct fixture *f)
+{
+    struct ic_inode *inode;
+    struct stat st;
+    int fd;
+
+    OK(ic_lookup(f->ic, ic_root(f->ic), "other", &inode, &st));
+    OK(ic_stat(f->ic, inode, &st));
+    OK(ic_open(f->ic, inode, O_RDWR, &fd));
+    close(fd);
+    ic_inode_unref(inode);
+}
+
+static void allowed(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *id = hold(f);
+    g_autoptr(GPtrArray) then = world_snapshot(f->world);
+
+    all_return(f, IC_PARKED);
+    read_on(f);
+    world_assert_equal(f->world, then);
+    g_assert_cmpuint(f->released, ==, 0);
+    g_assert_true(ic_safeguard_confirm(f->ic, id, true, NULL));
+    g_assert_cmpuint(f->released, ==, 1);
+    g_assert_cmpuint(f->denied, ==, 0);
+    OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0));
+    OK(ic_unlinkat(f->ic, ic_root(f->ic), "file", 0));
+}
+
+static void denied(struct fixture *f, gconstpointer data)
+{
+    g_autoptr(GPtrArray) before = world_snapshot(f->world);
+    g_autofree char *id = hold(f);
+    struct ic_step_info *info;
+
+    g_assert_true(ic_safeguard_confirm(f->ic, id, false, NULL));
+    g_assert_cmpuint(f->denied, ==, 1);
+    g_assert_cmpuint(f->released, ==, 0);
+    all_return(f, -EPERM);
+    read_on(f);
+    world_assert_equal(f->world, before);
+    g_assert_true(ic_step_close(f->ic, 1, 3, 0, 0, &info, NULL));
+    g_assert_true(info->denied);
+    g_assert_false(info->undoable);
+    g_assert_cmpint(info->exit_code, ==, 3);
+    ic_step_info_free(info);
+    OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0)); /* an ambient one */
+}
+
+/* The step did something before it was denied; it is told what was lost. */
+static void denied_after_changes(struct fixture *f, gconstpointer data)
+{
+    struct ic_safeguard_rules rules = { .delete_threshold = 2,
+                                        .overwrite_file_size_threshold = -1 };
+    g_autoptr(GPtrArray) before = world_snapshot(f->world);
+    g_autofree char *id = NULL;
+    struct ic_step_info *info;
+
+    g_assert_true(ic_safeguard_configure(f->ic, &rules, NULL));
+    g_assert_true(ic_step_open(f->ic, 7, IC_STEP_API, NULL, NULL));
+    OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0));
+    g_assert_cmpint(call(f, 10), ==, 3);
+    g_assert_cmpint(call(f, 6), ==, IC_PARKED);
+    id = wait_triggered(f);
+    g_assert_true(ic_safeguard_confirm(f->ic, id, false, NULL));
+    world_assert_equal(f->world, before);
+    g_assert_true(ic_step_close(f->ic, 7, 0, 0, 0, &info, NULL));
+    g_assert_cmpuint(info->affected, ==, 2);
+    ic_step_info_free(info);
+    g_assert_cmpint(ic_last_step_id(f->ic), ==, 7);
+}
+
+/* An obstacle stops the rollback of a denied step: that is told, and the step
+ * can be taken back later. */
+static void denial_fails(struct fixture *f, gconstpointer data)
+{
+    g_autofree char *obstacle = g_build_filename(
+        f->world->undo_dir, "wal", "in_progress", "staging", NULL);
+    g_autoptr(GPtrArray) before = world_snapshot(f->world);
+    g_autoptr(GError) error = NULL, again = NULL;
+    g_autofree char *id = hold(f);
+
+    g_assert_true(ic_safeguard_confirm(f->ic, id, true, NULL));
+    OK(call(f, 11));
+    OK(call(f, 7));
+    g_assert_true(ic_step_abort(f->ic, 1, NULL));
+    g_clear_pointer(&id, g_free);
+    id = hold(f);
+    g_assert_true(g_file_set_contents(obstacle, "", 0, NULL));
+    g_assert_false(ic_safeguard_confirm(f->ic, id, false, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_IO_ERROR);
+    all_return(f, -EPERM);
+    g_assert_false(ic_step_close(f->ic, 2, 0, 0, 0, NULL, &again));
+    g_assert_error(again, STEPBACK_ERROR, ERROR_IO_ERROR);
+    all_return(f, -EIO);
+    OK(unlink(obstacle));
+    g_assert_true(ic_rollback(f->ic, 1, false, NULL, NULL));
+    world_assert_equal(f->world, before);
+    OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0));
+}
+
+/* ---- who waits in the call ----------------------------------------------- */
+
+/* The verdict is of those who waited, whatever holds by the time they look. */
+static void verdicts(struct fixture *f, gconstpointer data)
+{
+    struct parking *parking = &f->ic->parking;
+    uint64_t seq = parking_seq(parking);
+    int rc = IC_PARKED;
+
+    g_assert_false(parking_again(parking, seq, &rc));
+    g_assert_cmpint(rc, ==, IC_PARKED);
+    parking_thread_waits(true);
+    parking_begin_decision(parking);
+    parking_end_decision(parking, false);
+    parking_end_denied(parking);
+    g_assert_false(parking_again(parking, seq, &rc));
+    g_assert_cmpint(rc, ==, -EPERM);
+    seq = parking_seq(parking);
+    parking_begin_decision(parking);
+    parking_end_decision(parking, true);
+    rc = IC_PARKED;
+    g_assert_true(parking_again(parking, seq, &rc));
+    OK(rc);
+    parking_thread_waits(false);
+}
+
+static gpointer unlink_waiting(gpointer data)
+{
+    struct fixture *f = data;
+    int rc;
+
+    parking_thread_waits(true);
+    rc = ic_unlinkat(f->ic, ic_root(f->ic), "file", 0);
+    parking_thread_waits(false);
+    return GINT_TO_POINTER(rc);
+}
+
+/* The engine's end waits for nobody's decision. */
+static void refused(struct fixture *f, gconstpointer data)
+{
+    GThread *thread;
+
+    g_free(hold(f));
+    thread = g_thread_new("waits", unlink_waiting, f);
+
+    safeguard_refuse(f->ic);
+    g_assert_cmpint(GPOINTER_TO_INT(g_thread_join(thread)), ==, -EPERM);
+    all_return(f, -EPERM);
+}
+
+/* ---- the engine's own changes -------------------------------------------- */
+
+/* The responses to the requests "1" and "2", in any order; events are passed
+ * over. */
+static void read_responses(FILE *in, json_t *ret_responses[2])
+{
+    g_autofree char *line = NULL;
+    size_t size = 0;
+    ssize_t len;
+
+    ret_responses[0] = ret_responses[1] = NULL;
+    while (!ret_responses[0] || !ret_responses[1]) {
+        json_t *message;
+        const char *id;
+
+        len = getline(&line, &size, in);
+        g_assert_cmpint(len, >, 0);
+        message = json_loadb(line, (size_t)len, 0, NULL);
+        id = json_string_value(json_object_get(message, "request_id"));
+        if (id)
+            ret_responses[id[0] - '1'] = message;
+        else
+            json_decref(message);
+    }
+}
+
+static const char *status_of(json_t *response)
+{
+    json_t *error = json_object_get(response, "error");
+
+    return error ? json_string_value(json_object_get(error, "code"))
+                 : json_string_value(json_object_get(response, "status"));
+}
+
+/* A write by the agent is held like a command's, and waits in its thread; the
+ * answer to the question overtakes it on the same connection. */
+static void write_file(struct fixture *f, gconstpointer data)
+{
+    struct ic_safeguard_rules rules = { .timeout_ms = 600000 };
+    bool allow = GPOINTER_TO_INT(data);
+    g_autofree char *id = NULL, *text = NULL;
+    json_t *responses[2];
+    int pair[2];
+    FILE *in;
+
+    OK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
+    in = fdopen(pair[0], "r+");
+    g_assert_true(ic_control_attach(f->ic, pair[1], NULL));
+    g_assert_true(ic_safeguard_configure(f->ic, &rules, NULL));
+    dprintf(pair[0], "{\"type\":\"write_file\",\"request_id\":\"1\","
+                     "\"payload\":{\"path\":\"file\",\"content\":\"new\"}}\n");
+    id = wait_triggered(f);
+    dprintf(pair[0],
+            "{\"type\":\"safeguard.confirm\",\"request_id\":\"2\","
+            "\"payload\":{\"safeguard_id\":\"%s\",\"action\":\"%s\"}}\n",
+            id, allow ? "allow" : "deny");
+    read_responses(in, responses);
+    g_assert_cmpstr(status_of(responses[0]), ==, allow ? "ok" : "denied");
+    g_assert_cmpstr(status_of(responses[1]), ==, "ok");
+    text = world_read(f->world, "file");
+    g_assert_cmpstr(text, ==, allow ? "new" : "content");
+    OK(call(f, 11)); /* no step is left open */
+    json_decref(responses[0]);
+    json_decref(responses[1]);
+    fclose(in);
+}
+
+/* ---- rollbacks ----------------------------------------------------------- */
+
+static void rollback_runs(struct fixture *f, gconstpointer data)
+{
+    parking_begin_rollback(&f->ic->parking);
+    parking_begin_rollback(&f->ic->parking);
+    all_return(f, IC_PARKED);
+    read_on(f);
+    /* The engine's own threads have nobody who would tell them. */
+    parking_thread_waits(true);
+    OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0));
+    parking_thread_waits(false);
+    parking_end_rollback(&f->ic->parking);
+    g_assert_cmpint(call(f, 1), ==, IC_PARKED);
+    g_assert_cmpuint(f->released, ==, 0);
+    parking_end_rollback(&f->ic->parking);
+    g_assert_cmpuint(f->released, ==, 1);
+    OK(ic_unlinkat(f->ic, ic_root(f->ic), "file", 0));
+}
+
+static void rollback_tells(struct fixture *f, gconstpointer data)
+{
+    g_autoptr(GPtrArray) before = world_snapshot(f->world);
+
+    OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0));
+    g_assert_true(ic_rollback(f->ic, 1, false, NULL, NULL));
+    g_assert_cmpuint(f->released, ==, 1);
+    world_assert_equal(f->world, before);
+}
+
+/* ---- the end ------------------------------------------------------------- */
+
+/* With a decision pending, or a denied step not closed. */
+static void close_engine(struct fixture *f, gconstpointer data)
+{
+    g_autoptr(GPtrArray) before = world_snapshot(f->world);
+    g_autofree char *id = NULL;
+    struct ic_step_info *recovered;
+    bool deny = GPOINTER_TO_INT(data);
+
+    g_assert_true(ic_step_open(f->ic, 1, IC_STEP_COMMAND, "test", NULL));
+    g_assert_cmpint(call(f, 10), ==, 3);
+    g_assert_true(ic_step_close(f->ic, 1, 0, 0, 0, NULL, NULL));
+    g_assert_true(ic_rollback(f->ic, 1, false, NULL, NULL));
+    id = hold(f);
+    if (deny)
+        g_assert_true(ic_safeguard_confirm(f->ic, id, false, NULL));
+    stop(f);
+    start(f);
+    recovered = ic_recovered(f->ic);
+    g_assert_true((recovered == NULL) == deny);
+    ic_step_info_free(recovered);
+    world_assert_equal(f->world, before);
+    OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0));
+}
+
+/* Without an undo log a denied step could not be taken back. */
+static void no_log(struct fixture *f, gconstpointer data)
+{
+    struct ic_safeguard_rules rules = { .delete_threshold = 1 };
+    struct ic_options options = { .share = f->world->share };
+    g_autoptr(GError) error = NULL;
+    struct ic *ic = ic_open_share(&options, NULL);
+
+    g_assert_nonnull(ic);
+    g_assert_false(ic_safeguard_configure(ic, &rules, &error));
+    g_assert_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO);
+    OK(ic_unlinkat(ic, ic_root(ic), "other", 0));
+    ic_close(ic);
+}
+
+static const struct {
+    const char *path;
+    void (*run)(struct fixture *f, gconstpointer data);
+    gconstpointer data;
+} cases[] = {
+    { "/parking/allowed", allowed },
+    { "/parking/denied", denied },
+    { "/parking/denied-after-changes", denied_after_changes },
+    { "/parking/denial-fails", denial_fails },
+    { "/parking/verdicts", verdicts },
+    { "/parking/refused", refused },
+    { "/parking/write-file/allowed", write_file, GINT_TO_POINTER(1) },
+    { "/parking/write-file/denied", write_file },
+    { "/parking/rollback-runs", rollback_runs },
+    { "/parking/rollback-tells", rollback_tells },
+    { "/parking/close/pending", close_engine },
+    { "/parking/close/denied", close_engine, GINT_TO_POINTER(1) },
+    { "/parking/no-log", no_log },
+};
+
+int main(int argc, char **argv)
+{
+    umask(022);
+    g_test_init(&argc, &argv, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
+        g_test_add(cases[i].path, struct fixture, cases[i].data, set_up,
+                   cases[i].run, tear_down);
+    return g_test_run();
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * unprotected-test - steps that change more than may be kept.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "tests/lib/limits_common.h"
+
+#define OK(call) g_assert_cmpint((call), ==, 0)
+
+static const struct world_backend *const backends[] = {
+    &world_folder,
+    &world_folder_copy,
+    &world_mount,
+};
+
+/* ---- unprotected steps --------------------------------------------------- */
+
+/* Everything that a step can do, when it is unprotected already. */
+static void do_everything(struct world *w)
+{
+    const struct world_backend *b = w->backend;
+
+    OK(b->mkdir(w, "dir", 0755));
+    OK(b->put(w, "dir/new", O_CREAT, "new", 3, 0));
+    OK(b->symlink(w, "target", "dir/symlink"));
+    OK(b->link(w, "file0", "dir/link"));
+    OK(b->rename(w, "moved", "dir/moved", 0));
+    OK(b->rename(w, "dir/new", "replaced", 0));
+    OK(b->unlink(w, "file1"));
+    OK(b->chmod(w, "file2", 0600));
+    OK(b->truncate(w, "file3", 5));
+    OK(b->mkdir(w, "gone", 0755));
+    OK(b->rmdir(w, "gone"));
+}
+
+/* A step that is over its limit; it is still open. */
+static int64_t go_over(struct world *w)
+{
+    int64_t id;
+
+    limits_configure(w, "max_single_step_size_bytes", 3 * FILE_SIZE);
+    id = world_step(w);
+    OK(w->backend->unlink(w, "file7")); /* kept, and dropped again */
+    for (unsigned i = 0; i < 5; i++)
+        limits_overwrite(w, i, 100 + i);
+    do_everything(w);
+    limits_expect_unprotected(w, id);
+    return id;
+}
+
+static void expect_wall(struct world *w, int64_t id)
+{
+    json_t *answer = world_request(w, "history", NULL);
+    json_t *step = json_array_get(json_object_get(answer, "steps"), 0);
+    g_autoptr(GPtrArray) before = world_snapshot(w);
+
+    g_assert_cmpint(json_integer_value(json_object_get(step, "step_id")), ==,
+                    id);
+    g_assert_true(json_is_false(json_object_get(step, "undoable")));
+    g_assert_true(json_is_true(json_object_get(step, "unprotected")));
+    json_decref(answer);
+    limits_rollback_refused(w, 1, false, ERROR_STEP_UNPROTECTED);
+    limits_rollback_refused(w, 1, true, ERROR_STEP_UNPROTECTED);
+    limits_rollback_refused(w, 2, true, ERROR_STEP_UNPROTECTED);
+    world_assert_equal(w, before);
+}
+
+/* Steps after the wall are undone, up to it. */
+static void expect_goes_on(struct world *w)
+{
+    g_autoptr(GPtrArray) before = world_snapshot(w);
+    g_autoptr(GError) error = NULL;
+
+    limits_small_step(w, "after the wall");
+    limits_rollback_refused(w, 2, false, ERROR_STEP_UNPROTECTED);
+    g_assert_null(w->backend->request(w, "rollback",
+                                      json_pack("{s:i}", "steps", 2), &error));
+    g_assert_nonnull(strstr(error->message, "only 1 newer step can be undone"));
+    json_decref(world_undo(w, 1));
+    world_assert_equal(w, before);
+    limits_rollback_refused(w, 1, false, ERROR_STEP_UNPROTECTED);
+}
+
+static void expect_no_blobs(struct world *w, int64_t id)
+{
+    g_autofree char *name = g_strdup_printf("steps/%d/blobs", (int)id);
+    g_autofree char *path = g_build_filename(w->undo_dir, name, NULL);
+
+    g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+}
+
+static void ui17(gconstpointer data)
+{
+    struct world *w = limits_world(data);
+    json_t *report;
+    int64_t id;
+
+    if (!w)
+        return;
+    limits_small_step(w, "step 1");
+    id = go_over(w);
+    report = world_close_step(w, id);
+    g_assert_true(json_is_false(json_object_get(report, "undoable")));
+    g_assert_true(json_is_true(json_object_get(report, "unprotected")));
+    json_decref(report);
+    expect_no_blobs(w, id);
+    expect_wall(w, id);
+    expect_goes_on(w);
+    w->backend->stop(w);
+    world_start(w);
+    expect_wall(w, id);
+    expect_goes_on(w);
+    world_free(w);
+}
+
+/* Which file was too much, and what cannot be undone because of it. */
+static void a_wall_is_told(gconstpointer data)
+{
+    struct world *w = limits_world(data);
+    json_t *event, *answer, *step;
+    const char *message;
+    int64_t id;
+    size_t i;
+
+    if (!w)
+        return;
+    limits_small_step(w, "below");
+    limits_configure(w, "max_single_step_size_bytes", 2 * FILE_SIZE);
+    id = world_step(w);
+    limits_overwrite(w, 0, 100);
+    OK(w->backend->truncate(w, "file1", 0)); /* with its record, too much */
+    event = limits_take_warning(w, "step_unprotected");
+    g_assert_nonnull(event);
+    g_assert_cmpstr(json_string_value(json_object_get(event, "path")), ==,
+                    "file1");
+    g_assert_cmpint(json_integer_value(json_object_get(event, "size")), ==,
+                    FILE_SIZE);
+    message = json_string_value(json_object_get(event, "message"));
+    g_assert_nonnull(strstr(message, "at file1 (64.0 KiB): it and older steps "
+                                     "cannot be undone; newer ones can"));
+    json_decref(event);
+    json_decref(world_close_step(w, id));
+    limits_small_step(w, "above");
+    answer = world_request(w, "history", NULL);
+    json_array_foreach(json_object_get(answer, "steps"), i, step)
+    {
+        json_t *below = json_object_get(step, "below_unprotected");
+
+        g_assert_cmpint(json_is_true(json_object_get(step, "undoable")), ==,
+                        i == 0);
+        g_assert_cmpint(json_integer_value(below), ==, i == 2 ? id : 0);
+    }
+    g_assert_cmpuint(i, ==, 3);
+    json_decref(answer);
+    world_free(w);
+}
+
+enum { LARGE = 232 << 20 };
+
+static void put_large(struct world *w, char byte)
+{
+    g_autofree char *data = g_malloc(LARGE);
+
+    memset(data, byte, LARGE);
+    data[0] = 'x'; /* no hole, whatever the file system does */
+    OK(w->backend->put(w, "large", O_CREAT, data, LARGE, 0));
+}
+
+/* Where the disk has room, more than the default limit is kept of a step, and
+ * that pushes nothing out of the log. */
+static void the_disk_has_room(gconstpointer data)
+{
+    struct world *w = limits_world(data);
+    g_autoptr(GPtrArray) before = NULL, between = NULL, after = NULL;
+    struct statvfs st;
+    int64_t id;
+
+    if (!w)
+        return;
+    OK(statvfs(w->undo_dir, &st));
+    if (st.f_bavail * st.f_frsize <
+        st.f_blocks * st.f_frsize / 20 + (1 << 30)) {
+        g_test_skip("not enough room on this disk");
+        world_free(w);
+        return;
+    }
+    put_large(w, 'a');
+    json_decref(world_request(w, "discard", NULL));
+    before = world_snapshot(w);
+    limits_small_step(w, "below");
+    between = world_snapshot(w);
+    id = world_step(w);
+    put_large(w, 'b');
+    json_decref(world_close_step(w, id));
+    after = world_snapshot(w);
+    limits_small_step(w, "above");
+    g_assert_null(limits_take_warning(w, "step_unprotected"));
+    g_assert_null(limits_take_warning(w, "steps_evicted"));
+    json_decref(world_undo(w, 1));
+    world_assert_equal(w, after);
+    json_decref(world_undo(w, 1));
+    world_assert_equal(w, between);
+    json_decref(world_redo(w, 1));
+    world_assert_equal(w, after);
+    json_decref(world_undo(w, 2));
+    world_assert_equal(w, before);
+    world_free(w);
+}
+
+/* The record says it before anything goes through uncaptured; so whoever is
+ * killed there knows afterwards. */
+static void ui17_killed(gconstpointer data)
+{
+    struct world *w = limits_world(data);
+    g_autoptr(GPtrArray) left = NULL;
+    int64_t id;
+
+    if (!w)
+        return;
+    limits_small_step(w, "step 1");
+    id = go_over(w);
+    w->backend->kill(w);
+    left = world_snapshot(w);
+    world_start(w);
+    g_assert_nonnull(w->recovery);
+    g_assert_true(json_is_false(json_object_get(w->recovery, "taken_back")));
+    g_assert_true(json_is_false(json_object_get(w->recovery, "undoable")));
+    g_assert_cmpint(
+        json_integer_value(json_object_get(w->recovery, "restored_paths")), ==,
+        0);
+    world_assert_equal(w, left);
+    expect_wall(w, id);
+    expect_goes_on(w);
+    w->backend->stop(w);
+    world_start(w);
+    g_assert_null(w->recovery);
+    expect_wall(w, id);
+    world_free(w);
+}
+
+static void ui17_aborted(gconstpointer data)
+{
+    struct world *w = limits_world(data);
+    g_autoptr(GPtrArray) left = NULL;
+    int64_t id;
+
+    if (!w)
+        return;
+    id = go_over(w);
+    left = world_snapshot(w);
+    world_refused(w, "step.abort",
+                  json_pack("{s:I}", "step_id", (json_int_t)id),
+                  ERROR_STEP_UNPROTECTED);
+    world_assert_equal(w, left);
+    expect_wall(w, id);
+    expect_goes_on(w);
+    world_free(w);
+}
+
+/* One file that alone is too large: nothing of it is copied first. */
+static void ui17_one_file(gconstpointer data)
+{
+    struct world *w = limits_world(data);
+    int64_t id;
+
+    if (!w)
+        return;
+    limits_configure(w, "max_single_step_size_bytes", FILE_SIZE / 2);
+    id = world_step(w);
+    OK(w->backend->put(w, "file0", O_TRUNC, "x", 1, 0));
+    json_decref(world_close_step(w, id));
+    limits_expect_unprotected(w, id);
+    expect_wall(w, id);
+    world_free(w);
+}
+
+/* Records count, too: no step may fill the disk by them. */
+static void dos01(gconstpointer data)
+{
+    struct world *w = limits_world(data);
+    int64_t id;
+
+    if (!w)
+        return;
+    limits_configure(w, "max_single_step_size_bytes", 16 << 10);
+    id = world_step(w);
+    for (int i = 0; i < 400; i++) {
+        g_autofree char *name = g_strdup_printf("unique%d", i);
+
+        OK(w->backend->put(w, name, O_CREAT, "x", 1, 0));
+    }
+    limits_expect_unprotected(w, id);
+    json_decref(world_request(w, "status", NULL));
+    json_decref(world_close_step(w, id));
+    expect_wall(w, id);
+    expect_goes_on(w);
+    world_free(w);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(gconstpointer backend);
+} cases[] = {
+    { "told", a_wall_is_told },        { "room", the_disk_has_room },
+    { "UI-17/unprotected", ui17 },     { "UI-17/killed", ui17_killed },
+    { "UI-17/aborted", ui17_aborted }, { "UI-17/one-file", ui17_one_file },
+    { "DOS-01/records", dos01 },
+};
+
+int main(int argc, char **argv)
+{
+    umask(022);
+    g_test_init(&argc, &argv, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
+        for (size_t j = 0; j < G_N_ELEMENTS(cases); j++) {
+            g_autofree char *path = g_strdup_printf(
+                "/unprotected/%s/%s", backends[i]->name, cases[j].name);
+
+            g_test_add_data_func(path, backends[i], cases[j].run);
+        }
+    }
+    return g_test_run();
+}

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * p9_client - see p9_client.h.
+ */
+#include "tests/lib/p9_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "common/fd.h"
+
+enum { ROOM = P9_MAX_MSIZE, TIMEOUT_MS = 60000 };
+
+/* ---- messages ------------------------------------------------------------ */
+
+struct p9_client *p9_client_open(const char *socket_path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    fd_auto int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct p9_client *client;
+
+    g_strlcpy(address.sun_path, socket_path, sizeof(address.sun_path));
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+        return NULL;
+    client = g_new0(struct p9_client, 1);
+    client->fd = fd_steal(&fd);
+    client->msize = 8192;
+    client->room = ROOM;
+    client->out = g_malloc(ROOM);
+    client->in = g_malloc(ROOM);
+    client->next_fid = 1;
+    client->gid = getegid();
+    return client;
+}
+
+struct p9_client *p9_client_connect(const char *socket_path, uint32_t msize,
+                                    uint32_t uid)
+{
+    struct p9_client *client = p9_client_open(socket_path);
+
+    g_assert_nonnull(client);
+    g_assert_cmpint(p9_version(client, msize, P9_VERSION, NULL, NULL), ==, 0);
+    g_assert_cmpint(p9_attach(client, P9_ROOT, "", uid), ==, 0);
+    return client;
+}
+
+void p9_client_free(struct p9_client *client)
+{
+    if (!client)
+        return;
+    fd_close(&client->fd);
+    g_free(client->out);
+    g_free(client->in);
+    g_free(client);
+}
+
+void p9_client_send_bytes(struct p9_client *client, const void *bytes,
+                          size_t size)
+{
+    g_assert_cmpint(fd_write_all(client->fd, bytes, size), ==, 0);
+}
+
+void p9_client_send(struct p9_client *client, const struct p9_message *message)
+{
+    int size = p9_message_encode(message, client->out, client->room);
+
+    g_assert_cmpint(size, >, 0);
+    p9_client_send_bytes(client, client->out, (size_t)size);
+}
+
+bool p9_client_is_readable(struct p9_client *client, int ms)
+{
+    struct pollfd fds = { client->fd, POLLIN, 0 };
+
+    return poll(&fds, 1, ms) == 1;
+}
+
+static bool receive_bytes(struct p9_client *client, uint8_t *to, size_t size)
+{
+    for (size_t have = 0; have < size;) {
+        ssize_t n;
+
+        if (!p9_client_is_readable(client, TIMEOUT_MS))
+            g_error("the server does not answer");
+        n = read(client->fd, to + have, size - have);
+        if (n <= 0)
+            return false;
+        have += (size_t)n;
+    }
+    return true;
+}
+
+bool p9_client_receive(struct p9_client *client, struct p9_message *ret_message)
+{
+    uint32_t size;
+
+    if (!receive_bytes(client, client->in, 4))
+        return false;
+    size = p9_message_size(client->in);
+    g_assert_cmpuint(size, >=, P9_HEADER_SIZE);
+    g_assert_cmpuint(size, <=, MAX(client->msize, 8192));
+    if (!receive_bytes(client, client->in + 4, size - 4))
+        return false;
+    g_assert_cmpint(p9_message_decode(client->in, size, ret_message), ==, 0);
+    return true;
+}
+
+int p9_client_call(struct p9_client *client, struct p9_message *message,
+                   struct p9_message *ret_reply)
+{
+    struct p9_message reply;
+
+    ret_reply = ret_reply ? ret_reply : &reply;
+    message->tag = message->type == P9_TVERSION ? P9_NO_TAG
+                                                : client->next_tag++ % 60000;
+    p9_client_send(client, message);
+    if (!p9_client_receive(client, ret_reply))
+        return -ECONNRESET;
+    g_assert_cmpuint(ret_reply->tag, ==, message->tag);
+    if (ret_reply->type == P9_RLERROR)
+        return -(int)ret_reply->ecode;
+    g_assert_cmpuint(ret_reply->type, ==, message->type + 1);
+    return 0;
+}
+
+uint32_t p9_client_new_fid(struct p9_client *client)
+{
+    return client->next_fid++;
+}
+
+/* ---- sessions ------------------------------------------------------------ */
+
+int p9_version(struct p9_client *client, uint32_t msize, const char *version,
+               uint32_t *ret_msize, char **ret_version)
+{
+    struct p9_message m = { .type = P9_TVERSION }, reply;
+    int r;
+
+    m.version.msize = msize;
+    m.version.version = p9_string(version);
+    r = p9_client_call(client, &m, &reply);
+    if (r < 0)
+        return r;
+    client->msize = reply.version.msize;
+    if (ret_msize)
+        *ret_msize = reply.version.msize;
+    if (ret_version)
+        *ret_version = g_strndup(reply.version.version.at,
+                                 reply.version.version.len);
+    return 0;
+}
+
+int p9_attach(struct p9_client *client, uint32_t fid, const char *aname,
+              uint32_t uid)
+{
+    struct p9_message m = { .type = P9_TATTACH };
+
+    m.attach.fid = fid;
+    m.attach.afid = P9_NO_FID;
+    m.attach.uname = p9_string("");
+    m.attach.aname = p9_string(aname);
+    m.attach.uid = uid;
+    return p9_client_call(client, &m, NULL);
+}
+
+/* As many names as one request takes; *at is behind them. */
+static uint16_t split(const char **at, struct p9_string names[P9_MAX_WALK])
+{
+    uint16_t n = 0;
+
+    while (**at && n < P9_MAX_WALK) {
+        size_t len = strcspn(*at, "/");
+
+        if (len > 0)
+            names[n++] = (struct p9_string){ *at, (uint16_t)len };
+        *at += len + ((*at)[len] == '/');
+    }
+    return n;
+}
+
+/* Some names in one request; *ret_done: how many were found. */
+static int walk_once(struct p9_client *client, uint32_t from, uint32_t to,
+                     const struct p9_string *names, uint16_t n,
+                     uint16_t *ret_done)
+{
+    struct p9_message m = { .type = P9_TWALK }, reply;
+    int r;
+
+    m.walk.fid = from;
+    m.walk.newfid = to;
+    m.walk.n = n;
+    memcpy(m.walk.names, names, n * sizeof(*names));
+    r = p9_client_call(client, &m, &reply);
+    *ret_done = r == 0 ? reply.rwalk.n : 0;
+    return r;
+}
+
+/* What is wrong with the name that was not found is told when it is the first
+ * one. */
+static int walk_error(struct p9_client *client, uint32_t from,
+                      const struct p9_string *names, uint16_t found)
+{
+    uint32_t fid = p9_client_new_fid(client);
+    int r = walk_once(client, from, fid, names, found, &found);
+
+    if (r < 0)
+        return r;
+    r = walk_once(client, fid, fid, names + found, 1, &found);
+    p9_clunk(client, fid);
+    return r < 0 ? r : -ENOENT;
+}
+
+int p9_walk(struct p9_client *client, uint32_t from, const char *path,
+            uint32_t *ret_fid)
+{
+    uint32_t fid = p9_client_new_fid(client);
+    bool first = true;
+
+    while (*path || first) {
+        struct p9_string names[P9_MAX_WALK];
+        uint16_t n = split(&path, names), done;
+        uint32_t start = first ? from : fid;
+        int r = walk_once(client, start, fid, names, n, &done);
+
+        if (r == 0 && done < n)
+            r = walk_error(client, start, names, done);
+        if (r < 0 && !first)
+            p9_clunk(client, fid);
+        if (r < 0)
+            return r;
+        first = false;
+    }
+    *ret_fid = fid;
+    return 0;
+}
+
+static int call_fid(struct p9_client *client, uint8_t type, uint32_t fid)
+{
+    struct p9_message m = { .type = type };
+
+    m.fid = fid;
+    return p9_client_call(client, &m, NULL);
+}
+
+int p9_clunk(struct p9_client *client, uint32_t fid)
+{
+    return call_fid(client, P9_TCLUNK, fid);
+}
+
+int p9_remove(struct p9_client *client, uint32_t fid)
+{
+    return call_fid(client, P9_TREMOVE, fid);
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+int p9_lopen(struct p9_client *client, uint32_t fid, uint32_t flags)
+{
+    struct p9_message m = { .type = P9_TLOPEN };
+
+    m.lopen.fid = fid;
+    m.lopen.flags = flags;
+    return p9_client_call(client, &m, NULL);
+}
+
+int p9_lcreate(struct p9_client *client, uint32_t fid, const char *name,
+               uint32_t flags, uint32_t mode)
+{
+    struct p9_message m = { .type = P9_TLCREATE };
+
+    m.lcreate.fid = fid;
+    m.lcreate.name = p9_string(name);
+    m.lcreate.flags = flags;
+    m.lcreate.mode = mode;
+    m.lcreate.gid = client->gid;
+    return p9_client_call(client, &m, NULL);
+}
+
+ssize_t p9_read(struct p9_client *client, uint32_t fid, void *data, size_t size,
+                uint64_t offset)
+{
+    size_t done = 0;
+
+    while (done < size) {
+        struct p9_message m = { .type = P9_TREAD }, reply;
+        int r;
+
+        m.read.fid = fid;
+        m.read.offset = offset + done;
+        m.read.count = (uint32_t)MIN(size - done, client->msize - P9_IO_HEADER);
+        r = p9_client_call(client, &m, &reply);
+        if (r < 0)
+            return r;
+        if (reply.data.count == 0)
+            break;
+        g_assert_cmpuint(reply.data.count, <=, m.read.count);
+        memcpy((char *)data + done, reply.data.at, reply.data.count);
+        done += reply.data.count;
+    }
+    return (ssize_t)done;
+}
+
+ssize_t p9_write(struct p9_client *client, uint32_t fid, const void *data,
+                 size_t size, uint64_t offset)
+{
+    size_t done = 0;
+
+    do {
+        struct p9_message m = { .type = P9_TWRITE }, reply;
+        int r;
+
+        m.write.fid = fid;
+        m.write.offset = offset + done;
+        m.write.data.at = (const uint8_t *)data + done;
+        m.write.data.count = (uint32_t)MIN(size - done,
+                                           client->msize - P9_IO_HEADER);
+        r = p9_client_call(client, &m, &reply);
+        if (r < 0)
+            return done > 0 ? (ssize_t)done : r;
+        done += reply.count;
+        if (reply.count < m.write.data.count)
+            break;
+    } while (done < size);
+    return (ssize_t)done;
+}
+
+int p9_fsync(struct p9_client *client, uint32_t fid)
+{
+    struct p9_message m = { .type = P9_TFSYNC };
+
+    m.fsync.fid = fid;
+    m.fsync.datasync = 0;
+    return p9_client_call(client, &m, NULL);
+}
+
+int p9_getattr(struct p9_client *client, uint32_t fid, uint64_t mask,
+               struct p9_message *ret_reply)
+{
+    struct p9_message m = { .type = P9_TGETATTR };
+
+    m.getattr.fid = fid;
+    m.getattr.mask = mask;
+    return p9_client_call(client, &m, ret_reply);
+}
+
+int p9_stat(struct p9_client *client, uint32_t fid, struct stat *ret_stat)
+{
+    struct p9_message m;
+    int r = p9_getattr(client, fid, P9_GETATTR_BASIC, &m);
+
+    if (r < 0)
+        return r;
+    *ret_stat = (struct stat){
+        .st_ino = m.rgetattr.qid.path,
+        .st_mode = m.rgetattr.mode,
+        .st_uid = m.rgetattr.uid,
+        .st_gid = m.rgetattr.gid,
+        .st_nlink = m.rgetattr.nlink,
+        .st_rdev = m.rgetattr.rdev,
+        .st_size = (off_t)m.rgetattr.size,
+        .st_blocks = (blkcnt_t)m.rgetattr.blocks,
+        .st_mtim = { (time_t)m.rgetattr.mtime.sec,
+                     (long)m.rgetattr.mtime.nsec },
+    };
+    return 0;
+}
+
+/* ---- names --------------------------------------------------------------- */
+
+int p9_mkdir(struct p9_client *client, uint32_t dir, const char *name,
+             uint32_t mode)
+{
+    struct p9_message m = { .type = P9_TMKDIR };
+
+    m.mkdir.fid = dir;
+    m.mkdir.name = p9_string(name);
+    m.mkdir.mode = mode;
+    m.mkdir.gid = client->gid;
+    return p9_client_call(client, &m, NULL);
+}
+
+int p9_mknod(struct p9_client *client, uint32_t dir, const char *name,
+             uint32_t mode, dev_t dev)
+{
+    struct p9_message m = { .type = P9_TMKNOD };
+
+    m.mknod.fid = dir;
+    m.mknod.name = p9_string(name);
+    m.mknod.mode = mode;
+    m.mknod.major = major(dev);
+    m.mknod.minor = minor(dev);
+    m.mknod.gid = client->gid;
+    return p9_client_call(client, &m, NULL);
+}
+
+int p9_symlink(struct p9_client *client, uint32_t dir, const char *name,
+               const char *target)
+{
+    struct p9_message m = { .type = P9_TSYMLINK };
+
+    m.symlink.fid = dir;
+    m.symlink.name = p9_string(name);
+    m.symlink.target = p9_string(target);
+    m.symlink.gid = client->gid;
+    return p9_client_call(client, &m, NULL);
+}
+
+int p9_readlink(struct p9_client *client, uint32_t fid, char **ret_target)
+{
+    struct p9_message m = { .type = P9_TREADLINK }, reply;
+    int r;
+
+    m.fid = fid;
+    r = p9_client_call(client, &m, &reply);
+    if (r == 0)
+        *ret_target = g_strndup(reply.target.at, reply.target.len);
+    return r;
+}
+
+static int call_rename(struct p9_client *client, uint8_t type, uint32_t fid,
+                       uint32_t dir, const char *name)
+{
+    struct p9_message m = { .type = type };
+
+    m.rename.fid = fid;
+    m.rename.dfid = dir;
+    m.rename.name = p9_string(name);
+    return p9_client_call(client, &m, NULL);
+}
+
+int p9_link(struct p9_client *client, uint32_t dir, uint32_t fid,
+            const char *name)
+{
+    return call_rename(client, P9_TLINK, fid, dir, name);
+}
+
+int p9_rename(struct p9_client *client, uint32_t fid, uint32_t dir,
+              const char *name)
+{
+    return call_rename(client, P9_TRENAME, fid, dir, name);
+}
+
+int p9_renameat(struct p9_client *client, uint32_t old_dir,
+                const char *old_name, uint32_t new_dir, const char *new_name)
+{
+    struct p9_message m = { .type = P9_TRENAMEAT };
+
+    m.renameat.old_fid = old_dir;
+    m.renameat.old_name = p9_string(old_name);
+    m.renameat.new_fid = new_dir;
+    m.renameat.new_name = p9_string(new_name);
+    return p9_client_call(client, &m, NULL);
+}
+
+int p9_unlinkat(struct p9_client *client, uint32_t dir, const char *name,
+                uint32_t flags)
+{
+    struct p9_message m = { .type = P9_TUNLINKAT };
+
+    m.unlinkat.fid = dir;
+    m.unlinkat.name = p9_string(name);
+    m.unlinkat.flags = flags;
+    return p9_client_call(client, &m, NULL);
+}
+
+/* The names of one reply; *offset is behind the last. */
+static void add_names(const struct p9_data *data, GPtrArray *names,
+                      uint64_t *offset)
+{
+    for (uint32_t at = 0; at < data->count;) {
+        const uint8_t *entry = data->at + at;
+        uint16_t len;
+
+        g_assert_cmpuint(data->count - at, >=, P9_ENTRY_SIZE);
+        memcpy(offset, entry + P9_QID_SIZE, sizeof(*offset));
+        *offset = GUINT64_FROM_LE(*offset);
+        len = (uint16_t)(entry[22] | entry[23] << 8);
+        at += P9_ENTRY_SIZE;
+        g_assert_cmpuint(data->count - at, >=, len);
+        g_ptr_array_add(names, g_strndup((const char *)data->at + at, len));
+        at += len;
+    }
+}
+
+int p9_list(struct p9_client *client, uint32_t fid, uint32_t count,
+            GPtrArray **ret_names)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    struct p9_message m = { .type = P9_TREADDIR }, reply;
+
+    m.read.fid = fid;
+    m.read.offset = 0;
+    m.read.count = count;
+    do {
+        int r = p9_client_call(client, &m, &reply);
+
+        if (r < 0)
+            return r;
+        g_assert_cmpuint(reply.data.count, <=, count);
+        add_names(&reply.data, names, &m.read.offset);
+    } while (reply.data.count > 0);
+    *ret_names = g_steal_pointer(&names);
+    return 0;
+}
+
+/* ---- attributes and locks ------------------------------------------------ */
+
+int p9_setxattr(struct p9_client *client, uint32_t fid, const char *name,
+                const void *value, size_t size, uint32_t flags)
+{
+    struct p9_message m = { .type = P9_TXATTRCREATE };
+    uint32_t own;
+    ssize_t n = 0;
+    int r = p9_walk(client, fid, "", &own);
+
+    if (r < 0)
+        return r;
+    m.xattrcreate.fid = own;
+    m.xattrcreate.name = p9_string(name);
+    m.xattrcreate.size = size;
+    m.xattrcreate.flags = flags;
+    r = p9_client_call(client, &m, NULL);
+    if (r == 0 && size > 0)
+        n = p9_write(client, own, value, size, 0);
+    if (r < 0 || n < 0) {
+        p9_clunk(client, own);
+        return r < 0 ? r : (int)n;
+    }
+    return p9_clunk(client, own);
+}
+
+ssize_t p9_getxattr(struct p9_client *client, uint32_t fid, const char *name,
+                    void *value, size_t room)
+{
+    struct p9_message m = { .type = P9_TXATTRWALK }, reply;
+    uint32_t own = p9_client_new_fid(client);
+    ssize_t n;
+    int r;
+
+    m.xattrwalk.fid = fid;
+    m.xattrwalk.newfid = own;
+    m.xattrwalk.name = p9_string(name);
+    r = p9_client_call(client, &m, &reply);
+    if (r < 0)
+        return r;
+    n = (ssize_t)reply.size;
+    if ((size_t)n <= room)
+        g_assert_cmpint(p9_read(client, own, value, room, 0), ==, n);
+    g_assert_cmpint(p9_clunk(client, own), ==, 0);
+    return n;
+}
+
+struct p9_message p9_lock_message(uint32_t fid, uint8_t type, uint32_t flags,
+                                  uint64_t start, uint64_t length,
+                                  uint32_t process)
+{
+    struct p9_message m = { .type = P9_TLOCK };
+
+    m.lock.fid = fid;
+    m.lock.type = type;
+    m.lock.flags = flags;
+    m.lock.start = start;
+    m.lock.length = length;
+    m.lock.proc_id = process;
+    m.lock.client_id = p9_string("client");
+    return m;
+}

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * model_history - see model_history.h.
+ */
+#include "tests/model/model_history.h"
+
+#include <string.h>
+
+#include "common/errors.h"
+#include "tests/model/model_tree.h"
+
+enum { HISTORY_LIMIT = 1000 };
+
+static void step_free(gpointer data)
+{
+    struct model_step *step = data;
+
+    g_clear_pointer(&step->before, g_ptr_array_unref);
+    g_clear_pointer(&step->after, g_ptr_array_unref);
+    g_free(step->loose);
+    g_free(step);
+}
+
+GPtrArray *model_steps_new(void)
+{
+    return g_ptr_array_new_with_free_func(step_free);
+}
+
+static GPtrArray *ref(GPtrArray *tree)
+{
+    return tree ? g_ptr_array_ref(tree) : NULL;
+}
+
+static void set(GPtrArray **place, GPtrArray *tree /* borrowed, or NULL */)
+{
+    GPtrArray *old = *place;
+
+    *place = ref(tree);
+    if (old)
+        g_ptr_array_unref(old);
+}
+
+static struct model_step *step_at(GPtrArray *steps, guint i)
+{
+    return g_ptr_array_index(steps, i);
+}
+
+/* From the newest on, which is 0. */
+static struct model_step *newest(GPtrArray *steps, guint i)
+{
+    return step_at(steps, steps->len - 1 - i);
+}
+
+void model_history_doubt(GPtrArray *steps)
+{
+    for (guint i = 0; i < steps->len; i++) {
+        struct model_step *step = step_at(steps, i);
+
+        step->unsure = true;
+        set(&step->before, NULL);
+        set(&step->after, NULL);
+    }
+}
+
+void model_redos_drop(struct model *m, bool sure)
+{
+    if (sure)
+        g_ptr_array_set_size(m->redos, 0);
+    m->redo_unsure = !sure;
+}
+
+/* ---- the engine's history ------------------------------------------------ */
+
+/* Its steps, newest first; new. */
+static json_t *history(struct model *m)
+{
+    json_t *answer, *steps;
+
+    if (model_request(m, "history", json_pack("{s:i}", "limit", HISTORY_LIMIT),
+                      &answer)) {
+        model_fail(m, "history: refused\n");
+        return json_array();
+    }
+    steps = json_incref(json_object_get(answer, "steps"));
+    json_decref(answer);
+    return steps;
+}
+
+static int64_t id_at(json_t *steps, size_t i)
+{
+    return json_integer_value(
+        json_object_get(json_array_get(steps, i), "step_id"));
+}
+
+/* Might it be the one that was open? */
+static bool is_new(struct model *m, int64_t id)
+{
+    for (guint i = 0; i < m->steps->len; i++) {
+        if (step_at(m->steps, i)->id == id)
+            return false;
+    }
+    return m->step ? id == m->step : m->ambient && id < 0;
+}
+
+bool model_history_has_new(struct model *m)
+{
+    json_t *steps = history(m);
+    bool found = json_array_size(steps) > 0 && is_new(m, id_at(steps, 0));
+
+    json_decref(steps);
+    return found;
+}
+
+static void add_new(struct model *m, json_t *shown)
+{
+    struct model_step *step = g_new0(struct model_step, 1);
+    g_autoptr(GPtrArray) now = model_look(m);
+
+    step->id = json_integer_value(json_object_get(shown, "step_id"));
+    step->order = ++m->last_order;
+    step->unprotected = json_is_true(json_object_get(shown, "unprotected"));
+    step->linked = m->linked;
+    set(&step->before, m->pending);
+    set(&step->after, now);
+    g_ptr_array_add(m->steps, step);
+    g_clear_pointer(&m->places, g_hash_table_unref);
+    m->places = g_steal_pointer(&m->pending_places);
+    m->places_id = step->id;
+    if (step->unprotected && m->limits.step < 0 && m->limits.log < 0)
+        model_fail(m, "step %" G_GINT64_FORMAT " is unprotected\n", step->id);
+}
+
+/* The steps that are left are the newest. */
+static void compare(struct model *m, json_t *shown)
+{
+    size_t count = json_array_size(shown);
+
+    for (size_t i = 0; i < count; i++) {
+        struct model_step *step = newest(m->steps, (guint)i);
+
+        if (step->id != id_at(shown, i))
+            model_fail(m,
+                       "the history has step %" G_GINT64_FORMAT
+                       ", not %" G_GINT64_FORMAT "\n",
+                       (gint64)id_at(shown, i), step->id);
+        if (step->unprotected != json_is_true(json_object_get(
+                                     json_array_get(shown, i), "unprotected")))
+            model_fail(m, "step %" G_GINT64_FORMAT ": unprotected?\n",
+                       step->id);
+    }
+}
+
+/* So many of the oldest go, until neither commands nor ambient steps are more
+ * than the limit. */
+static guint count_over(struct model *m)
+{
+    int64_t ambient = 0, commands = 0;
+    guint i = m->steps->len;
+
+    while (m->limits.count >= 0 && i > 0) {
+        bool is_ambient = step_at(m->steps, i - 1)->id < 0;
+
+        ambient += is_ambient;
+        commands += !is_ambient;
+        if (MAX(ambient, commands) > m->limits.count)
+            break;
+        i--;
+    }
+    return m->limits.count < 0 ? 0 : i;
+}
+
+static void check_evicted(struct model *m, guint evicted,
+                          enum model_evicts evicts, bool added)
+{
+    bool applied = evicts == MODEL_EVICTS_ALWAYS ||
+                   (evicts == MODEL_EVICTS_STEP && added);
+    guint least = applied ? count_over(m) : 0;
+
+    if (evicted < least || (evicted > least && !(evicts != MODEL_EVICTS_NONE &&
+                                                 m->limits.log >= 0)))
+        model_fail(m, "%u steps were forgotten of %u, not %u\n", evicted,
+                   m->steps->len, least);
+}
+
+/* A step that changed something is kept. */
+static void check_dropped(struct model *m)
+{
+    if ((m->step || m->ambient) && m->pending && m->limits.log < 0)
+        model_expect(m, "a step that was dropped", m->pending, NULL);
+}
+
+void model_history_sync(struct model *m, enum model_evicts evicts)
+{
+    json_t *shown = history(m);
+    guint count = (guint)json_array_size(shown);
+    bool added = count > 0 && is_new(m, id_at(shown, 0));
+
+    if (added)
+        add_new(m, json_array_get(shown, 0));
+    else
+        check_dropped(m);
+    m->step = 0;
+    m->ambient = false;
+    if (count > m->steps->len) {
+        model_fail(m, "the history has %u steps, not %u\n", count,
+                   m->steps->len);
+    } else {
+        compare(m, shown);
+        check_evicted(m, m->steps->len - count, evicts, added);
+        g_ptr_array_remove_range(m->steps, 0, m->steps->len - count);
+    }
+    json_decref(shown);
+}
+
+/* How many of the newest count steps are no more in the engine's? */
+static guint count_popped(struct model *m, guint count)
+{
+    json_t *shown = history(m);
+    guint left = (guint)json_array_size(shown);
+    guint popped = left > m->steps->len ? 0 : m->steps->len - left;
+
+    if (left > m->steps->len || popped > count)
+        model_fail(m, "the history has %u steps after an undo of %u of %u\n",
+                   left, count, m->steps->len);
+    json_decref(shown);
+    return MIN(popped, count);
+}
+
+/* ---- taking back --------------------------------------------------------- */
+
+/* Did a file of the tree have several names? */
+static bool has_links(const GPtrArray *tree)
+{
+    for (guint i = 0; tree && i < tree->len; i++) {
+        if (strstr(g_ptr_array_index(tree, i), " same-as:"))
+            return true;
+    }
+    return false;
+}
+
+/* Did the watcher see an edit that may have to do with one of the newest count
+ * steps? Of one that is not edited that is so only if its records may not know
+ * all names of its files (overlap.h). */
+static bool any_barrier(struct model *m, GPtrArray *steps, guint count)
+{
+    guint barriers = m->barriers->len;
+    guint64 last = barriers > 0
+                       ? g_array_index(m->barriers, guint64, barriers - 1)
+                       : 0;
+
+    for (guint i = 0; i < count; i++) {
+        const struct model_step *step = newest(steps, i);
+
+        if (step->order < last &&
+            (step->edited || step->unsure || step->linked ||
+             has_links(step->before) || has_links(step->after)))
+            return true;
+    }
+    return false;
+}
+
+/* Number of steps, from the newest, before one that is edited, or that may be
+ * so; count: there is none. */
+static guint before_edited(GPtrArray *steps, guint count, bool unsure_too)
+{
+    for (guint i = 0; i < count; i++) {
+        const struct model_step *step = newest(steps, i);
+
+        if (step->edited || (unsure_too && step->unsure))
+            return i;
+    }
+    return count;
+}
+
+/* Do the rules allow what was said and done? */
+static void check_answer(struct model *m, const char *what, GPtrArray *steps,
+                         guint count, bool force, int code, guint done)
+{
+    bool barrier = !force && any_barrier(m, steps, count);
+    guint most = force ? count : before_edited(steps, count, false);
+
+    if (code == 0 && (most < count || done < count))
+        model_fail(m, "%s of %u: %u done%s\n", what, count, done,
+                   most < count ? ", over an edit" : "");
+    if (code == 0)
+        return;
+    if (code != ERROR_UNDO_BARRIER || force)
+        model_fail(m, "%s of %u%s: error %d: %s\n", what, count,
+                   force ? " by force" : "", code, m->said);
+    else if (!(barrier && done == 0) &&
+             (done >= count ||
+              !(newest(steps, done)->edited || newest(steps, done)->unsure)))
+        model_fail(m, "%s of %u: refused after %u, for no reason: %s\n", what,
+                   count, done, m->said);
+}
+
+/* The newest step was taken back: move it. over: by force over what was
+ * edited. */
+static void pop(struct model *m, GPtrArray *after, bool over)
+{
+    struct model_step *step = g_ptr_array_steal_index(m->steps,
+                                                      m->steps->len - 1);
+
+    set(&step->after, after);
+    step->order = ++m->last_order;
+    step->edited = step->unsure = false;
+    g_clear_pointer(&step->loose, g_free);
+    g_ptr_array_add(m->redos, step);
+    m->redo_unsure |= over || m->limits.step >= 0 || m->limits.log >= 0;
+    m->places_id = 0;
+}
+
+/* What of the tree is not exactly as before: then all that is older is not
+ * known any more. */
+static void settle_loose(struct model *m, GPtrArray *wanted, const char *loose)
+{
+    g_autoptr(GPtrArray) now = model_look(m);
+    g_autofree char *diff = wanted ? model_tree_diff(wanted, now, NULL) : NULL;
+
+    model_expect(m, "undo by force", wanted, loose);
+    if (diff)
+        model_history_doubt(m->steps);
+    if (diff && m->redos->len > 0)
+        set(&newest(m->redos, 0)->before, NULL);
+}
+
+/* Ask for so many steps; returns how many are left to be taken back. */
+static guint take_back(struct model *m, guint count, bool force)
+{
+    g_autoptr(GPtrArray) was = model_look(m), wanted = NULL;
+    g_autofree char *loose = NULL;
+    bool over = before_edited(m->steps, count, true) < count;
+    int code = model_request(
+        m, "rollback",
+        json_pack("{s:i, s:b}", "steps", (int)count, "force", force), NULL);
+    guint done = count_popped(m, count);
+
+    check_answer(m, "undo", m->steps, count, force, code, done);
+    wanted = ref(was);
+    over = over && (force || code == 0) && done > 0;
+    for (guint i = 0; i < done; i++) {
+        struct model_step *step = newest(m->steps, 0);
+        g_autoptr(GPtrArray) after = g_steal_pointer(&wanted);
+
+        wanted = ref(step->before);
+        g_free(loose);
+        loose = g_strdup(step->loose);
+        pop(m, after, over);
+    }
+    model_forget_now(m);
+    if (loose)
+        settle_loose(m, wanted, loose);
+    else
+        model_expect(m, code ? "an undo that was refused" : "undo", wanted,
+                     NULL);
+    for (guint i = 0; over && i < m->steps->len; i++)
+        step_at(m->steps, i)->unsure = true;
+    return count - done;
+}
+
+static bool has_loose(struct model *m, guint count)
+{
+    for (guint i = 0; i < count; i++) {
+        if (newest(m->steps, i)->loose)
+            return true;
+    }
+    return false;
+}
+
+/* How many of the newest are above a wall; beyond it nothing can be done, not
+ * even by force. */
+static guint above_wall(struct model *m, guint count, bool force)
+{
+    guint above = 0;
+
+    while (above < count && !newest(m->steps, above)->unprotected)
+        above++;
+    if (above == count)
+        return count;
+    model_expect_code(m, "undo of an unprotected step",
+                      model_request(m, "rollback",
+                                    json_pack("{s:i, s:b}", "steps",
+                                              (int)above + 1, "force", force),
+                                    NULL),
+                      ERROR_STEP_UNPROTECTED);
+    return above;
+}
+
+/* It must be refused, with this code, and change nothing. */
+static void refused(struct model *m, const char *what, int code)
+{
+    g_autoptr(GPtrArray) was = model_look(m);
+
+    model_expect_code(
+        m, what, model_request(m, what, json_pack("{s:i}", "steps", 1), NULL),
+        code);
+    model_forget_now(m);
+    model_expect(m, what, was, NULL);
+}
+
+void model_undo(struct model *m, int64_t wanted, enum model_force force)
+{
+    guint count;
+
+    if (m->step) {
+        refused(m, "rollback", ERROR_STEP_ACTIVE);
+        return;
+    }
+    model_end_ambient(m);
+    if (m->steps->len == 0) {
+        refused(m, "rollback", ERROR_NOTHING_TO_UNDO);
+        return;
+    }
+    count = (guint)CLAMP(wanted, 0, (int64_t)m->steps->len);
+    count = above_wall(m, count, force == MODEL_FORCE);
+    if (count == 0)
+        return;
+    count = take_back(m, count, force == MODEL_FORCE && !has_loose(m, count));
+    while (count > 0 && force != MODEL_ASK_ONLY && m->failure->len == 0)
+        count -= 1 - take_back(m, 1, true);
+}
+
+/* ---- redoing ------------------------------------------------------------- */
+
+/* The next to be redone is in the tree again. */
+static void push(struct model *m, GPtrArray *before)
+{
+    struct model_step *step = g_ptr_array_steal_index(m->redos,
+                                                      m->redos->len - 1);
+
+    set(&step->before, before);
+    step->order = ++m->last_order;
+    step->edited = false;
+    g_ptr_array_add(m->steps, step);
+    m->places_id = 0;
+}
+
+/* No more than there are; one by one where an edit may be in the way. */
+static guint count_redos(struct model *m, int64_t wanted)
+{
+    guint count = (guint)CLAMP(wanted, 1, (int64_t)m->redos->len);
+
+    return any_barrier(m, m->redos, count) ||
+                   before_edited(m->redos, count, true) < count
+               ? 1
+               : count;
+}
+
+static bool is_absent(struct model *m, int code)
+{
+    return code == ERROR_NOTHING_TO_REDO && m->redo_unsure;
+}
+
+/* Fewer than that: the last to be redone are missing. */
+static void drop_absent(struct model *m, guint count)
+{
+    g_ptr_array_remove_range(m->redos, 0, m->redos->len - (count - 1));
+}
+
+static void redo_now(struct model *m, guint count, bool force)
+{
+    g_autoptr(GPtrArray) was = model_look(m), wanted = ref(was);
+    int code = model_request(
+        m, "redo", json_pack("{s:i, s:b}", "steps", (int)count, "force", force),
+        NULL);
+
+    if (is_absent(m, code)) {
+        drop_absent(m, count);
+    } else {
+        check_answer(m, "redo", m->redos, count, force, code, code ? 0 : count);
+        for (guint i = 0; code == 0 && i < count; i++) {
+            g_autoptr(GPtrArray) before = g_steal_pointer(&wanted);
+
+            wanted = ref(newest(m->redos, 0)->after);
+            push(m, newest(m->redos, 0)->unsure ? NULL : before);
+        }
+    }
+    model_forget_now(m);
+    model_expect(m, "redo", wanted, NULL);
+    if (m->failure->len > 0)
+        return;
+    model_history_sync(m, MODEL_EVICTS_NONE);
+    if (code == ERROR_UNDO_BARRIER && !force)
+        redo_now(m, count, true);
+    else if (code == ERROR_NOTHING_TO_REDO && m->redos->len > 0)
+        redo_now(m, m->redos->len, force);
+}
+
+void model_redo(struct model *m, int64_t wanted)
+{
+    if (m->step) {
+        refused(m, "redo", ERROR_STEP_ACTIVE);
+        return;
+    }
+    model_end_ambient(m);
+    if (m->redos->len == 0)
+        refused(m, "redo", ERROR_NOTHING_TO_REDO);
+    else
+        redo_now(m, count_redos(m, wanted), false);
+}

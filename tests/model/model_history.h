@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * model_history - the model's steps, and taking them back.
+ */
+#ifndef TESTS_MODEL_HISTORY_H
+#define TESTS_MODEL_HISTORY_H
+
+#include "tests/model/model_run.h"
+
+enum model_evicts {
+    MODEL_EVICTS_NONE,
+    MODEL_EVICTS_STEP,   /* if there is a new step */
+    MODEL_EVICTS_ALWAYS, /* the limits were set */
+};
+
+GPtrArray *model_steps_new(void);
+
+/* Is the step in the history that was open last? */
+bool model_history_has_new(struct model *model);
+
+/* Compare the model's steps with the engine's. One that was open and has ended
+ * is added, those that the limits allow to be forgotten are removed. */
+void model_history_sync(struct model *model, enum model_evicts evicts);
+
+void model_undo(struct model *model, int64_t wanted, enum model_force force);
+void model_redo(struct model *model, int64_t wanted);
+
+/* The tree was, or may have been, changed: no redo. */
+void model_redos_drop(struct model *model, bool sure);
+
+/* What is known of all steps is not to be relied on. */
+void model_history_doubt(GPtrArray *steps);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * forced-undo-folders-test - a forced undo in folders that another process
+ * removed, replaced or moved, and of names that came and went; and what follows
+ * it. tests/undo/forced-undo-test has the table of changes and edits of one file.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/lib/edits.h"
+#include "tests/lib/oracle.h"
+
+enum { LARGE = 300000 };
+
+static void put(struct edits *f, const char *path, int flags, const char *text,
+                off_t offset)
+{
+    g_assert_cmpint(
+        f->w->backend->put(f->w, path, flags, text, strlen(text), offset), ==,
+        0);
+}
+
+static void assert_not_restored(json_t *answer, const char *path)
+{
+    g_assert_true(
+        edits_has_path(json_object_get(answer, "not_restored"), path));
+    json_decref(answer);
+}
+
+/* Has damaged/ the part of the content that the log had? */
+static bool has_aside(struct edits *f)
+{
+    g_autofree char *command = g_strdup_printf(
+        "grep -rq SSSSSSSS '%s'/damaged/*/blobs/o*", f->w->undo_dir);
+
+    return system(command) == 0;
+}
+
+static json_t *force(struct edits *f)
+{
+    return world_request(f->w, "rollback", edits_undo_payload(true));
+}
+
+/* The step made a name and removed it: what another process makes there later
+ * is none of the step's. */
+static void temporary_name_stays(struct edits *f)
+{
+    int64_t id = world_step(f->w);
+
+    put(f, "temporary", O_CREAT, "by the step", 0);
+    put(f, "file", O_TRUNC, "by the step", 0);
+    g_assert_cmpint(f->w->backend->unlink(f->w, "temporary"), ==, 0);
+    json_decref(world_close_step(f->w, id));
+    edits_write(f, "temporary", "theirs");
+    json_decref(force(f));
+    edits_assert_text(f, "temporary", "theirs");
+    edits_assert_text(f, "file", "old");
+}
+
+/* A file that the step has moved is in the way of another one, and has no
+ * folder to go back to. */
+static void homeless_file_is_kept(struct edits *f)
+{
+    int64_t id;
+
+    edits_write(f, "dir/sub/file", "precious");
+    id = world_step(f->w);
+    g_assert_cmpint(f->w->backend->rename(f->w, "dir/sub/file", "file", 0), ==,
+                    0);
+    g_assert_cmpint(f->w->backend->rename(f->w, "dir", "moved", 0), ==, 0);
+    json_decref(world_close_step(f->w, id));
+    edits_shell(f, "rm -r moved");
+    json_decref(force(f));
+    edits_assert_text(f, "file", "old");
+    g_assert_true(edits_is_set_aside(f, "precious"));
+}
+
+/* The step has moved a folder, and another process has put a file in the place
+ * of the one that it came from. */
+static void file_in_place_of_folder_above(struct edits *f)
+{
+    g_autoptr(GPtrArray) edited = NULL;
+    int64_t id = world_step(f->w);
+
+    put(f, "dir/sub/file", O_TRUNC, "by the step", 0);
+    g_assert_cmpint(f->w->backend->mkdir(f->w, "new", 0755), ==, 0);
+    g_assert_cmpint(f->w->backend->rename(f->w, "dir/sub", "new/sub", 0), ==,
+                    0);
+    json_decref(world_close_step(f->w, id));
+    edits_shell(f, "rm new/sub/file; rm -r dir && printf theirs > dir");
+    edited = world_snapshot(f->w);
+    json_decref(force(f));
+    edits_assert_text(f, "dir/sub/file", "old");
+    edits_assert_text(f, "dir/sub/gone", "old");
+    json_decref(world_request(f->w, "redo", NULL));
+    world_assert_equal(f->w, edited);
+}
+
+static void change_in_folder(struct edits *f)
+{
+    int64_t id = world_step(f->w);
+
+    put(f, "dir/sub/file", O_TRUNC, "by the step", 0);
+    put(f, "dir/sub/new", O_CREAT, "by the step", 0);
+    g_assert_cmpint(f->w->backend->unlink(f->w, "dir/sub/gone"), ==, 0);
+    json_decref(world_close_step(f->w, id));
+}
+
+static void host_remove_folder(struct edits *f)
+{
+    g_autofree char *dir = world_host_path(f->w, "dir/sub");
+    g_autofree char *command = g_strdup_printf("rm -r '%s'", dir);
+
+    g_assert_cmpint(system(command), ==, 0);
+}
+
+static void undo_in_folder(struct edits *f)
+{
+    json_decref(force(f));
+    edits_assert_text(f, "dir/sub/file", "old");
+    edits_assert_text(f, "dir/sub/gone", "old");
+    edits_assert_text(f, "dir/sub/new", NULL);
+}
+
+static void removed_folder_comes_back(struct edits *f)
+{
+    g_autoptr(GPtrArray) edited = NULL;
+
+    change_in_folder(f);
+    host_remove_folder(f);
+    edited = world_snapshot(f->w);
+    undo_in_folder(f);
+    json_decref(world_request(f->w, "redo", NULL));
+    world_assert_equal(f->w, edited);
+}
+
+static void replaced_folder_is_used(struct edits *f)
+{
+    g_autofree char *dir = world_host_path(f->w, "dir/sub");
+    g_autoptr(GPtrArray) edited = NULL;
+
+    change_in_folder(f);
+    host_remove_folder(f);
+    g_assert_cmpint(mkdir(dir, 0755), ==, 0);
+    edits_write(f, "dir/sub/file", "theirs");
+    edits_write(f, "dir/sub/other", "theirs");
+    edited = world_snapshot(f->w);
+    undo_in_folder(f);
+    edits_assert_text(f, "dir/sub/other", "theirs");
+    json_decref(world_request(f->w, "redo", NULL));
+    world_assert_equal(f->w, edited);
+}
+
+static void moved_folder_stays_moved(struct edits *f)
+{
+    g_autofree char *dir = world_host_path(f->w, "dir/sub");
+    g_autofree char *away = world_host_path(f->w, "away");
+
+    change_in_folder(f);
+    g_assert_cmpint(rename(dir, away), ==, 0);
+    undo_in_folder(f);
+    edits_assert_text(f, "away/file", "by the step");
+    edits_assert_text(f, "away/new", "by the step");
+}
+
+/* The file that a forced undo made anew is the one that older steps changed. */
+static void older_step_needs_no_force(struct edits *f)
+{
+    edits_client_step(f, "file", "one");
+    edits_client_step(f, "file", "two");
+    edits_replace(f, "file", "theirs");
+    json_decref(force(f));
+    edits_assert_text(f, "file", "one");
+    json_decref(world_undo(f->w, 1));
+    edits_assert_text(f, "file", "old");
+}
+
+/* Of a part of a large file the redo has only that part, too. */
+static void redo_keeps_what_has_no_place(struct edits *f)
+{
+    g_autofree char *large = g_strnfill(LARGE, 'o');
+    g_autofree char *part = g_strnfill(1000, 'S');
+    int64_t id;
+    json_t *answer;
+
+    put(f, "large", O_CREAT, large, 0);
+    id = world_step(f->w);
+    put(f, "large", 0, part, 1);
+    json_decref(world_close_step(f->w, id));
+    json_decref(world_undo(f->w, 1));
+    edits_remove(f, "large");
+    answer = world_request(f->w, "redo", edits_undo_payload(true));
+    assert_not_restored(answer, "large");
+    g_assert_true(has_aside(f));
+}
+
+static const struct edits_case cases[] = {
+    { "forced-undo/a-homeless-file-is-kept", homeless_file_is_kept },
+    { "forced-undo/file-in-place-of-folder-above",
+      file_in_place_of_folder_above },
+    { "forced-undo/a-temporary-name-stays", temporary_name_stays },
+    { "forced-undo/a-removed-folder-comes-back", removed_folder_comes_back },
+    { "forced-undo/a-replaced-folder-is-used", replaced_folder_is_used },
+    { "forced-undo/a-moved-folder-stays-moved", moved_folder_stays_moved },
+    { "forced-undo/redo-keeps-what-has-no-place",
+      redo_keeps_what_has_no_place },
+    { "forced-undo/an-older-step-needs-no-force", older_step_needs_no_force },
+};
+
+int main(int argc, char **argv)
+{
+    umask(022);
+    g_test_init(&argc, &argv, NULL);
+    edits_add_cases(cases, G_N_ELEMENTS(cases));
+    return g_test_run();
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * foreign-test - what others make in a folder that the open step has just made.
+ *
+ * No watcher knows such a folder yet. It is an edit from outside all the same:
+ * it is told, and is never undone as if the step had made it.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "tests/lib/edits.h"
+#include "tests/lib/oracle.h"
+
+static void client_mkdir(struct edits *f, const char *path)
+{
+    g_assert_cmpint(f->w->backend->mkdir(f->w, path, 0755), ==, 0);
+}
+
+static void host_mkdir(struct edits *f, const char *path)
+{
+    g_autofree char *full = world_host_path(f->w, path);
+
+    g_assert_cmpint(mkdir(full, 0755), ==, 0);
+}
+
+/* How many barriers of the history name the path? */
+static unsigned told(struct edits *f, const char *path)
+{
+    json_t *answer = world_request(f->w, "history", NULL), *barrier;
+    unsigned count = 0;
+    size_t i;
+
+    json_array_foreach(json_object_get(answer, "barriers"), i, barrier)
+        count += edits_has_path(json_object_get(barrier, "paths"), path);
+    json_decref(answer);
+    return count;
+}
+
+/* ---- told ---------------------------------------------------------------- */
+
+static void in_new_folder(struct edits *f)
+{
+    int64_t id = world_step(f->w);
+    json_t *report, *payload;
+
+    client_mkdir(f, "new");
+    edits_write(f, "new/mine", "precious");
+    edits_client_put(f, "new/own", O_CREAT, "own");
+    report = world_close_step(f->w, id);
+    world_assert_affected(report, "new", "new/own", NULL);
+    json_decref(report);
+    payload = f->w->backend->wait_event(f->w, "event.external_modification");
+    g_assert_true(
+        edits_has_path(json_object_get(payload, "paths"), "new/mine"));
+    json_decref(payload);
+    g_assert_cmpuint(told(f, "new/mine"), >=, 1);
+    edits_refused(f, "new/mine");
+    edits_assert_text(f, "new/mine", "precious");
+    edits_forced(f, "new/mine");
+    world_assert_equal(f->w, f->before);
+}
+
+/* Also by comparing: when what was noted is in nobody's way, say. */
+static void compared(struct edits *f)
+{
+    int64_t id = world_step(f->w);
+    json_t *answer;
+
+    json_decref(world_request(
+        f->w, "configure",
+        json_pack("{s:s}", "external_modification_policy", "warn")));
+    client_mkdir(f, "new");
+    edits_write(f, "new/mine", "precious");
+    json_decref(world_close_step(f->w, id));
+    g_assert_cmpuint(told(f, "new/mine"), ==, 0);
+    json_decref(world_request(
+        f->w, "configure",
+        json_pack("{s:s}", "external_modification_policy", "barrier")));
+    edits_refused(f, "new/mine");
+    answer = world_request(f->w, "rollback", edits_undo_payload(true));
+    g_assert_true(edits_warns(answer, "new/mine"));
+    json_decref(answer);
+}
+
+/* Of a folder that is not the step's only the folder is told. */
+static void deep(struct edits *f)
+{
+    int64_t id = world_step(f->w);
+
+    client_mkdir(f, "new");
+    client_mkdir(f, "new/a");
+    client_mkdir(f, "new/a/b");
+    edits_write(f, "new/a/b/mine", "precious");
+    host_mkdir(f, "new/theirs");
+    edits_write(f, "new/theirs/mine", "precious");
+    json_decref(world_close_step(f->w, id));
+    edits_refused(f, "new/a/b/mine");
+    edits_refused(f, "new/theirs");
+    g_assert_cmpuint(told(f, "new/a"), ==, 0);
+}
+
+/* At a name that the step had made, and given up. */
+static void at_a_name(struct edits *f)
+{
+    int64_t id = world_step(f->w);
+
+    edits_client_put(f, "new", O_CREAT, "own");
+    g_assert_cmpint(f->w->backend->unlink(f->w, "new"), ==, 0);
+    g_assert_cmpint(f->w->backend->unlink(f->w, "file"), ==, 0);
+    edits_write(f, "new", "precious");
+    edits_write(f, "file", "precious");
+    json_decref(world_close_step(f->w, id));
+    edits_refused(f, "new");
+    edits_refused(f, "file");
+}
+
+/* The step's own work on it does not make it the step's. It is not changed
+ * where the log cannot keep it: no record leads into a folder that the step
+ * made. */
+static void touched(struct edits *f)
+{
+    int64_t id = world_step(f->w);
+    int rc;
+
+    client_mkdir(f, "new");
+    edits_write(f, "new/mine", "precious");
+    edits_write(f, "new/yours", "precious");
+    rc = f->w->backend->put(f->w, "new/mine", 0, "changed!", 8, 0);
+    g_assert_cmpint(rc, ==, f->w->backend->log_elsewhere ? -ESTALE : 0);
+    g_assert_cmpint(f->w->backend->rename(f->w, "new/yours", "moved", 0), ==,
+                    0);
+    json_decref(world_close_step(f->w, id));
+    edits_refused(f, "new/mine");
+    edits_refused(f, "moved");
+}
+
+/* Some filesystems give the number of what was removed again at once. */
+static void number_used_again(struct edits *f)
+{
+    const struct world_backend *b = f->w->backend;
+    int64_t id = world_step(f->w);
+    void *handle;
+
+    client_mkdir(f, "new");
+    edits_client_put(f, "new/own", O_CREAT, "own");
+    g_assert_cmpint(b->unlink(f->w, "new/own"), ==, 0);
+    edits_write(f, "new/mine", "precious");
+    client_mkdir(f, "new/dir");
+    g_assert_cmpint(b->rmdir(f->w, "new/dir"), ==, 0);
+    host_mkdir(f, "new/theirs");
+    handle = b->tmpfile ? b->tmpfile(f->w, "new", O_RDWR) : NULL;
+    if (handle)
+        b->close(f->w, handle);
+    edits_write(f, "new/third", "precious");
+    json_decref(world_close_step(f->w, id));
+    edits_refused(f, "new/mine");
+    edits_refused(f, "new/theirs");
+    edits_refused(f, "new/third");
+}
+
+/* Outside of any step, too. */
+static void ambient(struct edits *f)
+{
+    int64_t id;
+
+    client_mkdir(f, "new");
+    edits_write(f, "new/mine", "precious");
+    id = world_step(f->w);
+    json_decref(world_close_step(f->w, id));
+    edits_refused(f, "new/mine");
+}
+
+/* ---- taken back unasked -------------------------------------------------- */
+
+/* It is out of the folder, and kept, and that is told. */
+static void assert_kept(struct edits *f, const char *text)
+{
+    json_t *warning = f->w->backend->wait_event(f->w, "event.warning");
+    const char *message = json_string_value(
+        json_object_get(warning, "message"));
+
+    g_test_message("warning: %s", message);
+    world_assert_equal(f->w, f->before);
+    g_assert_nonnull(strstr(message, "/damaged/"));
+    g_assert_true(edits_is_set_aside(f, text));
+    json_decref(warning);
+}
+
+static void aborted(struct edits *f)
+{
+    int64_t id = world_step(f->w);
+
+    client_mkdir(f, "new");
+    edits_write(f, "new/mine", "precious");
+    json_decref(world_request(f->w, "step.abort",
+                              json_pack("{s:I}", "step_id", (json_int_t)id)));
+    assert_kept(f, "precious");
+}
+
+/* Nothing is known then but what the history says. */
+static void killed(struct edits *f)
+{
+    world_step(f->w);
+    client_mkdir(f, "new");
+    told(f, "new"); /* takes in what has happened: it is watched by now */
+    edits_write(f, "new/mine", "precious");
+    if (!edits_is_watched(f)) {
+        g_test_skip("the watcher takes us for the engine");
+        return;
+    }
+    g_assert_cmpuint(told(f, "new/mine"), ==, 1);
+    f->w->backend->kill(f->w);
+    g_assert_true(world_start(f->w));
+    world_assert_equal(f->w, f->before);
+    g_assert_true(edits_is_set_aside(f, "precious"));
+}
+
+/* Of one file the log keeps a name, and others write into it by another one. */
+static void killed_linked(struct edits *f)
+{
+    world_step(f->w);
+    edits_client_put(f, "linked", 0, "of the step");
+    g_assert_cmpint(f->w->backend->unlink(f->w, "link"), ==, 0);
+    client_mkdir(f, "new");
+    told(f, "new"); /* takes in what has happened: it is watched by now */
+    edits_write(f, "linked", "precious");
+    if (!edits_is_watched(f)) {
+        g_test_skip("the watcher takes us for the engine");
+        return;
+    }
+    told(f, "linked");
+    f->w->backend->kill(f->w);
+    g_assert_true(world_start(f->w));
+    world_assert_equal(f->w, f->before);
+    g_assert_true(edits_is_set_aside(f, "precious"));
+}
+
+static void deny(struct edits *f, int64_t id)
+{
+    json_decref(world_request(f->w, "step.abort",
+                              json_pack("{s:I}", "step_id", (json_int_t)id)));
+}
+
+static void set_policy(struct edits *f, const char *policy)
+{
+    json_decref(world_request(
+        f->w, "configure",
+        json_pack("{s:s}", "external_modification_policy", policy)));
+}
+
+/* What others write into a file of the step's goes, but not without a copy. */
+static void written_into(struct edits *f, const char *policy)
+{
+    int64_t id;
+
+    if (!edits_is_watched(f)) {
+        g_test_skip("the watcher takes us for the engine");
+        return;
+    }
+    set_policy(f, policy);
+    id = world_step(f->w);
+    edits_client_put(f, "dir/file", 0, "of the step");
+    edits_client_put(f, "file", 0, "of the step");
+    client_mkdir(f, "new");
+    told(f, "new"); /* takes in what has happened: it is watched by now */
+    edits_write(f, "file", "precious");
+    edits_write(f, "new/mine", "another");
+    deny(f, id);
+    world_assert_equal(f->w, f->before);
+    g_assert_true(edits_is_set_aside(f, "precious"));
+    g_assert_true(f->w->backend->log_elsewhere ||
+                  edits_is_set_aside(f, "another"));
+    g_assert_false(edits_is_set_aside(f, "of the step"));
+}
+
+static void written_into_watched(struct edits *f)
+{
+    written_into(f, "barrier");
+}
+
+static void written_into_warned(struct edits *f)
+{
+    written_into(f, "warn");
+}
+
+/* A note of many edits does not name them all. */
+static void many(struct edits *f)
+{
+    int64_t id;
+
+    if (!edits_is_watched(f)) {
+        g_test_skip("the watcher takes us for the engine");
+        return;
+    }
+    id = world_step(f->w);
+    edits_client_put(f, "file", 0, "of the step");
+    told(f, "new");
+    for (int i = 0; i < 150; i++) {
+        g_autofree char *name = g_strdup_printf("n%d", i);
+
+        edits_write(f, name, "one of many");
+    }
+    edits_write(f, "file", "precious");
+    deny(f, id);
+    g_assert_true(edits_is_set_aside(f, "precious"));
+}
+
+/* While a rollback that cannot be finished waits for it. */
+static void between_two_tries(struct edits *f)
+{
+    int64_t id;
+
+    if (!edits_is_watched(f)) {
+        g_test_skip("the watcher takes us for the engine");
+        return;
+    }
+    id = world_step(f->w);
+    edits_client_put(f, "file", 0, "of the step");
+    edits_client_put(f, "dir/file", 0, "of the step");
+    json_decref(world_close_step(f->w, id));
+    if (!edits_set_attribute(f, "dir/file", "+i")) {
+        g_test_skip("no file can be made immutable here");
+        return;
+    }
+    /* The attribute is an edit by itself. */
+    world_refused(f->w, "rollback", edits_undo_payload(true), ERROR_IO_ERROR);
+    edits_write(f, "file", "precious");
+    told(f, "file"); /* takes in what has happened */
+    g_assert_true(edits_set_attribute(f, "dir/file", "-i"));
+    json_decref(world_request(f->w, "rollback", edits_undo_payload(false)));
+    world_assert_equal(f->w, f->before);
+    g_assert_true(edits_is_set_aside(f, "precious"));
+}
+
+/* ---- not told ------------------------------------------------------------ */
+
+static void make_kinds(struct edits *f)
+{
+    const struct world_backend *b = f->w->backend;
+
+    client_mkdir(f, "new");
+    client_mkdir(f, "new/sub");
+    edits_client_put(f, "new/own", O_CREAT, "own");
+    g_assert_cmpint(b->mknod(f->w, "new/fifo", S_IFIFO | 0600, 0), ==, 0);
+    g_assert_cmpint(b->symlink(f->w, "own", "new/symlink"), ==, 0);
+    g_assert_cmpint(b->link(f->w, "new/own", "new/sub/again"), ==, 0);
+    g_assert_cmpint(b->link(f->w, "linked", "new/sub/old"), ==, 0);
+    g_assert_cmpint(b->rename(f->w, "dir/sub", "new/sub/moved", 0), ==, 0);
+    g_assert_cmpint(b->rename(f->w, "new/own", "new/sub/own", 0), ==, 0);
+    g_assert_cmpint(b->unlink(f->w, "new/sub/again"), ==, 0);
+    g_assert_cmpint(b->rename(f->w, "file", "new/sub/own", 0), ==, 0);
+    g_assert_cmpint(b->rename(f->w, "new/sub", "dir/sub", 0), ==, 0);
+    g_assert_cmpint(b->rename(f->w, "new/fifo", "file", 0), ==, 0);
+}
+
+/* Whatever the step does itself. */
+static void own(struct edits *f)
+{
+    const struct world_backend *b = f->w->backend;
+    int64_t id = world_step(f->w);
+    void *handle;
+
+    make_kinds(f);
+    for (unsigned i = 0; i < 20; i++) {
+        edits_client_put(f, "new/one", O_CREAT, "one");
+        edits_client_put(f, "new/two", O_CREAT, "two");
+        g_assert_cmpint(b->rename(f->w, "new/one", "new/two", 0), ==, 0);
+        g_assert_cmpint(b->unlink(f->w, "new/two"), ==, 0);
+    }
+    edits_client_put(f, "new/last", O_CREAT, "last");
+    handle = b->tmpfile ? b->tmpfile(f->w, "new", O_RDWR) : NULL;
+    if (handle) {
+        g_assert_cmpint(b->write(f->w, handle, "text", 4, 0), ==, 0);
+        g_assert_cmpint(b->handle_link(f->w, handle, "new/named"), ==, 0);
+        g_assert_cmpint(b->write(f->w, handle, "more", 4, 4), ==, 0);
+        b->close(f->w, handle);
+    }
+    json_decref(world_close_step(f->w, id));
+    edits_undone(f);
+    world_assert_equal(f->w, f->before);
+}
+
+/* A file that the client made without a step open, and has open since. */
+static void own_in_next_step(struct edits *f)
+{
+    const struct world_backend *b = f->w->backend;
+    void *handle = b->tmpfile ? b->tmpfile(f->w, "dir", O_RDWR) : NULL;
+    int64_t id = world_step(f->w);
+
+    client_mkdir(f, "new");
+    if (handle) {
+        g_assert_cmpint(b->handle_link(f->w, handle, "new/named"), ==, 0);
+        b->close(f->w, handle);
+    }
+    json_decref(world_close_step(f->w, id));
+    edits_undone(f);
+    world_assert_equal(f->w, f->before);
+}
+
+/* ---- the lot ------------------------------------------------------------- */
+
+static const struct edits_case cases[] = {
+    { "foreign/in-new-folder", in_new_folder },
+    { "foreign/compared", compared },
+    { "foreign/deep", deep },
+    { "foreign/at-a-name", at_a_name },
+    { "foreign/touched", touched },
+    { "foreign/number-used-again", number_used_again },
+    { "foreign/ambient", ambient },
+    { "foreign/aborted", aborted },
+    { "foreign/killed", killed },
+    { "foreign/killed-linked", killed_linked },
+    { "foreign/written-into", written_into_watched },
+    { "foreign/written-into-warned", written_into_warned },
+    { "foreign/many", many },
+    { "foreign/between-two-tries", between_two_tries },
+    { "foreign/own", own },
+    { "foreign/own-in-next-step", own_in_next_step },
+};
+
+int main(int argc, char **argv)
+{
+    umask(022);
+    g_test_init(&argc, &argv, NULL);
+    edits_add_cases(cases, G_N_ELEMENTS(cases));
+    return g_test_run();
+}

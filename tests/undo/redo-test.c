@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * redo-test - rollback as a service: undo taken back, over several steps, over
+ * restarts, until the next change (engine-test redoes each of its cases as
+ * well); what an undo would do; how far it is.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "interceptor/interceptor.h"
+#include "tests/lib/engine_cases.h"
+#include "tests/lib/oracle.h"
+#include "tests/lib/world.h"
+
+static void expect_nothing(struct world *w)
+{
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(w->backend->request(w, "redo", NULL, &error));
+    g_assert_cmpint(error->code, ==, 3007);
+}
+
+/* ---- several steps ------------------------------------------------------- */
+
+/* The trees before and after each step. */
+struct walk {
+    struct world *w;
+    GPtrArray *trees; /* of GPtrArray snapshots */
+    GArray *ids;      /* of int64_t: what made each but the first */
+    guint at;         /* steps that are done */
+};
+
+static void do_step(struct walk *walk, void (*change)(struct world *w))
+{
+    int64_t id = world_step(walk->w);
+
+    change(walk->w);
+    json_decref(world_close_step(walk->w, id));
+    g_ptr_array_add(walk->trees, world_snapshot(walk->w));
+    g_array_set_size(walk->ids, walk->at);
+    g_array_append_val(walk->ids, id);
+    walk->at++;
+}
+
+/* What can be redone is listed, the next first. */
+static void check_list(struct walk *walk)
+{
+    json_t *answer = world_request(walk->w, "history", NULL);
+    json_t *redos = json_object_get(answer, "redo_steps"), *redo;
+    size_t i;
+
+    g_assert_cmpuint(json_array_size(redos), ==,
+                     walk->trees->len - 1 - walk->at);
+    json_array_foreach(redos, i, redo)
+    {
+        g_assert_cmpint(json_integer_value(json_object_get(redo, "step_id")),
+                        ==, g_array_index(walk->ids, int64_t, walk->at + i));
+        g_assert_true(json_is_false(json_object_get(redo, "undoable")));
+        g_assert_cmpint(json_integer_value(json_object_get(redo, "affected")),
+                        >, 0);
+    }
+    json_decref(answer);
+}
+
+static void go(struct walk *walk, guint to)
+{
+    g_test_message("from step %u to step %u", walk->at, to);
+    if (to < walk->at)
+        json_decref(world_undo(walk->w, walk->at - to));
+    else if (to > walk->at)
+        json_decref(world_redo(walk->w, to - walk->at));
+    walk->at = to;
+    world_assert_equal(walk->w, g_ptr_array_index(walk->trees, to));
+    g_assert_cmpuint(world_history_count(walk->w), ==, to);
+    check_list(walk);
+}
+
+static void change_files(struct world *w)
+{
+    WRITE("small.txt", "changed once");
+    DO(put, "third", O_APPEND, "and longer", 10, 0);
+    DO(chmod, "run.sh", 0600);
+}
+
+static void move_around(struct world *w)
+{
+    DO(mkdir, "new", 0750);
+    DO(mkdir, "new/deeper", 0700);
+    DO(rename, "src", "new/deeper/src", 0);
+    DO(link, "small.txt", "new/deeper/link");
+    DO(rename, "empty.txt", "new/was-empty", 0);
+    CREATE("new/own", "made here");
+}
+
+static void remove_most(struct world *w)
+{
+    engine_remove_tree(w, "new/deeper");
+    DO(unlink, "run.sh");
+    DO(unlink, "third");
+}
+
+static void replace(struct world *w)
+{
+    CREATE("run.sh", "another");
+    DO(rename, "run.sh", "small.txt", 0);
+    DO(truncate, "large.bin", 1000);
+    DO(put, "large.bin", 0, "far", 3, 5000000);
+}
+
+static void start_over(struct world *w)
+{
+    engine_remove_tree(w, "");
+    CREATE("small.txt", "alone");
+}
+
+static void replace_again(struct world *w)
+{
+    DO(unlink, "small.txt");
+    CREATE("small.txt", "of another step");
+    DO(chmod, "new", 0700);
+}
+
+static struct walk *walk_new(const struct world_backend *backend)
+{
+    struct walk *walk = g_new0(struct walk, 1);
+
+    walk->w = world_new(backend);
+    walk->trees = g_ptr_array_new_with_free_func(
+        (GDestroyNotify)g_ptr_array_unref);
+    walk->ids = g_array_new(FALSE, FALSE, sizeof(int64_t));
+    engine_fill_links(walk->w);
+    if (!world_start(walk->w))
+        return walk;
+    g_ptr_array_add(walk->trees, world_snapshot(walk->w));
+    do_step(walk, change_files);
+    do_step(walk, move_around);
+    do_step(walk, remove_most);
+    do_step(walk, replace);
+    do_step(walk, start_over);
+    return walk;
+}
+
+static void walk_free(struct walk *walk)
+{
+    g_ptr_array_unref(walk->trees);
+    g_array_unref(walk->ids);
+    world_free(walk->w);
+    g_free(walk);
+}
+
+static void to_and_fro(gconstpointer data)
+{
+    static const guint path[] = { 4, 5, 0, 5, 3, 4, 1, 3, 2, 5, 0, 1, 5, 0 };
+    struct walk *walk = walk_new(data);
+
+    for (size_t i = 0; walk->trees->len && i < G_N_ELEMENTS(path); i++)
+        go(walk, path[i]);
+    walk_free(walk);
+}
+
+static void restarted(gconstpointer data)
+{
+    static const guint path[] = { 3, 5, 2, 4, 0, 5 };
+    struct walk *walk = walk_new(data);
+
+    for (size_t i = 0; walk->trees->len && i < G_N_ELEMENTS(path); i++) {
+        go(walk, path[i]);
+        if (i % 2)
+            walk->w->backend->kill(walk->w);
+        else
+            walk->w->backend->stop(walk->w);
+        g_assert_true(world_start(walk->w));
+    }
+    walk_free(walk);
+}
+
+/* What is redone can be undone by a later step's side, too. */
+static void then_another(gconstpointer data)
+{
+    struct walk *walk = walk_new(data);
+    struct world *w = walk->w;
+
+    if (walk->trees->len) {
+        go(walk, 1);
+        go(walk, 3);
+        g_ptr_array_set_size(walk->trees, 4);
+        do_step(walk, replace_again);
+        expect_nothing(w);
+        go(walk, 0);
+        go(walk, 4);
+    }
+    walk_free(walk);
+}
+
+/* The name of the only entry of a folder of the log. */
+static char *only_entry(struct world *w, const char *folder)
+{
+    g_autofree char *path = g_build_filename(w->undo_dir, folder, NULL);
+    g_autoptr(GDir) dir = g_dir_open(path, 0, NULL);
+    char *name = g_strdup(g_dir_read_name(dir));
+
+    g_assert_nonnull(name);
+    g_assert_null(g_dir_read_name(dir));
+    return name;
+}
+
+/* Killed when the step was complete, and not yet among the others: the next
+ * start takes it back, and that can be redone. What leads there is younger than
+ * the step, or else both would speak of one inode number at one time. */
+static void killed_before_commit(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autofree char *history = g_build_filename(w->undo_dir, "history.jsonl",
+                                                NULL);
+    g_autofree char *wal = g_build_filename(w->undo_dir, "wal/in_progress",
+                                            NULL);
+    g_autofree char *id = NULL, *step = NULL, *redo = NULL;
+    g_autoptr(GPtrArray) before = NULL, after = NULL;
+    int64_t number;
+
+    engine_fill_small(w);
+    if (world_start(w)) {
+        before = world_snapshot(w);
+        json_decref(world_close_step(w, world_step(w)));
+        number = world_step(w);
+        WRITE("small.txt", "a step");
+        json_decref(world_close_step(w, number));
+        w->backend->stop(w);
+        after = world_snapshot(w);
+        id = only_entry(w, "steps");
+        step = g_build_filename(w->undo_dir, "steps", id, NULL);
+        g_assert_cmpint(rename(step, wal), ==, 0);
+        g_assert_cmpint(unlink(history), ==, 0);
+        g_assert_true(world_start(w));
+        world_assert_equal(w, before);
+        redo = only_entry(w, "redo");
+        g_assert_cmpint(g_ascii_strtoll(redo, NULL, 10), >, 1);
+        json_decref(world_redo(w, 1));
+        world_assert_equal(w, after);
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+    }
+    world_free(w);
+}
+
+/* ---- until the next change ----------------------------------------------- */
+
+static void dropped(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autoptr(GPtrArray) before = NULL;
+    int64_t id;
+
+    engine_fill_small(w);
+    if (world_start(w)) {
+        before = world_snapshot(w);
+        expect_nothing(w);
+        id = world_step(w);
+        WRITE("small.txt", "x");
+        json_decref(world_close_step(w, id));
+        expect_nothing(w);
+        json_decref(world_undo(w, 1));
+        id = world_step(w); /* a step that changes nothing is no change */
+        json_decref(world_close_step(w, id));
+        json_decref(world_redo(w, 1));
+        json_decref(world_undo(w, 1));
+        DO(chmod, "run.sh", 0700);
+        expect_nothing(w);
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+    }
+    world_free(w);
+}
+
+/* What an undo cannot keep for its redo ends that of earlier undos, too: their
+ * redo leads from where nobody gets to any more. */
+static void not_kept(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autoptr(GPtrArray) before = NULL;
+    int64_t id;
+
+    engine_fill_small(w);
+    if (world_start(w)) {
+        before = world_snapshot(w);
+        id = world_step(w);
+        WRITE("small.txt", "the first step");
+        json_decref(world_close_step(w, id));
+        id = world_step(w);
+        DO(chmod, "run.sh", 0700);
+        json_decref(world_close_step(w, id));
+        json_decref(world_undo(w, 1));
+        json_decref(
+            world_request(w, "configure",
+                          json_pack("{s:i}", "max_single_step_size_bytes", 1)));
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+        expect_nothing(w);
+        world_assert_equal(w, before);
+    }
+    world_free(w);
+}
+
+/* A file that lost its name to another folder, and got it back as one more.
+ * Both ways: which of the two is met first is a matter of chance. */
+static void link_back(struct world *w)
+{
+    DO(rename, "a/name", "b/other", 0);
+    DO(link, "b/other", "a/name");
+    DO(rename, "b/name", "a/other", 0);
+    DO(link, "a/other", "b/name");
+}
+
+static void linked_back(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autoptr(GPtrArray) before = NULL, after = NULL;
+    int64_t id;
+
+    world_host_dir(w, "a");
+    world_host_dir(w, "b");
+    world_host_file(w, "a/name", "it gets one more name");
+    world_host_file(w, "b/name", "and this one does");
+    if (world_start(w)) {
+        before = world_snapshot(w);
+        id = world_step(w);
+        link_back(w);
+        json_decref(world_close_step(w, id));
+        after = world_snapshot(w);
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+        json_decref(world_redo(w, 1));
+        world_assert_equal(w, after);
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+    }
+    world_free(w);
+}
+
+static void open_step(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autoptr(GError) error = NULL;
+    int64_t id;
+
+    engine_fill_small(w);
+    if (world_start(w)) {
+        id = world_step(w);
+        WRITE("small.txt", "x");
+        json_decref(world_close_step(w, id));
+        json_decref(world_undo(w, 1));
+        world_step(w);
+        g_assert_null(w->backend->request(w, "redo", NULL, &error));
+        g_assert_cmpint(error->code, ==, 3006);
+    }
+    world_free(w);
+}
+
+/* ---- preview ------------------------------------------------------------- */
+
+static json_t *find_change(json_t *answer, size_t step, const char *path)
+{
+    json_t *changes = json_object_get(
+        json_array_get(json_object_get(answer, "steps"), step), "changes");
+    json_t *change;
+    size_t i;
+
+    json_array_foreach(changes, i, change)
+    {
+        if (g_strcmp0(json_string_value(json_object_get(change, "path")),
+                      path) == 0)
+            return change;
+    }
+    return NULL;
+}
+
+static void assert_change(json_t *answer, size_t step, const char *path,
+                          const char *kind, const char *from)
+{
+    json_t *change = find_change(answer, step, path);
+
+    g_assert_nonnull(change);
+    g_assert_cmpstr(json_string_value(json_object_get(change, "change")), ==,
+                    kind);
+    g_assert_cmpstr(json_string_value(json_object_get(change, "from")), ==,
+                    from);
+}
+
+static void preview(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autoptr(GPtrArray) before = NULL;
+    json_t *answer;
+    int64_t id;
+
+    engine_fill_small(w);
+    if (world_start(w)) {
+        id = world_step(w);
+        DO(rename, "run.sh", "walk.sh", 0);
+        json_decref(world_close_step(w, id));
+        id = world_step(w);
+        DO(rename, "walk.sh", "src/main.c", 0);
+        WRITE("small.txt", "longer than it was before");
+        DO(unlink, "empty.txt");
+        CREATE("new", "new");
+        DO(rename, "large.bin", "b", 0);
+        DO(link, "b", "c");
+        json_decref(world_close_step(w, id));
+        before = world_snapshot(w);
+        answer = world_request(w, "preview", json_pack("{s:i}", "steps", 2));
+        world_assert_equal(w, before); /* nothing is done */
+        g_assert_cmpuint(world_history_count(w), ==, 2);
+        assert_change(answer, 0, "src/main.c", "created", NULL);
+        assert_change(answer, 0, "walk.sh", "renamed", "src/main.c");
+        assert_change(answer, 0, "small.txt", "modified", NULL);
+        assert_change(answer, 0, "empty.txt", "created", NULL);
+        assert_change(answer, 0, "new", "deleted", NULL);
+        assert_change(answer, 0, "large.bin", "renamed", "b");
+        assert_change(answer, 0, "c", "deleted", NULL);
+        assert_change(answer, 1, "run.sh", "renamed", "walk.sh");
+        json_decref(answer);
+        json_decref(world_undo(w, 2)); /* it is in nobody's way */
+    }
+    world_free(w);
+}
+
+/* A redo moves what goes as a whole; what is in it is told all the same. */
+static void preview_redone(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autoptr(GPtrArray) before = NULL;
+    json_t *answer;
+    int64_t id;
+
+    world_host_dir(w, "d/sub");
+    world_host_file(w, "d/x", "content");
+    world_host_file(w, "d/sub/y", "y");
+    if (world_start(w)) {
+        before = world_snapshot(w);
+        id = world_step(w);
+        engine_remove_tree(w, "d");
+        DO(rmdir, "d");
+        json_decref(world_close_step(w, id));
+        json_decref(world_undo(w, 1));
+        json_decref(world_redo(w, 1));
+        answer = world_request(w, "preview", NULL);
+        assert_change(answer, 0, "d", "created", NULL);
+        assert_change(answer, 0, "d/sub", "created", NULL);
+        assert_change(answer, 0, "d/sub/y", "created", NULL);
+        assert_change(answer, 0, "d/x", "created", NULL);
+        g_assert_cmpint(json_integer_value(json_object_get(
+                            find_change(answer, 0, "d/x"), "size_after")),
+                        ==, 7);
+        json_decref(answer);
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+    }
+    world_free(w);
+}
+
+static void preview_refused(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    g_autoptr(GError) error = NULL;
+    int64_t id;
+
+    engine_fill_small(w);
+    if (world_start(w)) {
+        g_assert_null(w->backend->request(w, "preview", NULL, &error));
+        g_assert_cmpint(error->code, ==, 3000);
+        g_clear_error(&error);
+        id = world_step(w);
+        WRITE("small.txt", "of the step");
+        json_decref(world_close_step(w, id));
+        world_host_file(w, "small.txt", "from outside");
+        g_assert_null(w->backend->request(w, "preview", NULL, &error));
+        g_assert_cmpint(error->code, ==, 3001);
+    }
+    world_free(w);
+}
+
+/* ---- progress ------------------------------------------------------------ */
+
+static int64_t last_done, last_total;
+
+static void on_event(const char *type, const char *payload, void *opaque)
+{
+    json_t *object = json_loads(payload, 0, NULL);
+    int64_t done = json_integer_value(json_object_get(object, "done"));
+
+    if (strcmp(type, "event.progress") == 0) {
+        g_assert_cmpint(done, >=, last_done);
+        last_done = done;
+        last_total = json_integer_value(json_object_get(object, "total"));
+    }
+    json_decref(object);
+}
+
+/* A rollback that takes more than the clock's tick tells of itself. */
+static void progress(gconstpointer data)
+{
+    struct world *w = world_new(data);
+    struct ic_options options = {
+        .share = w->share,
+        .undo_dir = w->undo_dir,
+        .progress_ms = 1,
+        .event = on_event,
+    };
+    enum { FILES = 4000 };
+    struct ic *ic;
+
+    for (int i = 0; i < FILES; i++) {
+        g_autofree char *name = g_strdup_printf("%d", i);
+
+        world_host_file(w, name, "x");
+    }
+    ic = ic_open_share(&options, NULL);
+    g_assert_true(ic_step_open(ic, 1, IC_STEP_COMMAND, NULL, NULL));
+    for (int i = 0; i < FILES; i++) {
+        g_autofree char *name = g_strdup_printf("%d", i);
+
+        OK(ic_unlinkat(ic, ic_root(ic), name, 0));
+    }
+    g_assert_true(ic_step_close(ic, 1, 0, 0, 0, NULL, NULL));
+    g_assert_true(ic_rollback(ic, 1, false, NULL, NULL));
+    ic_close(ic);
+    g_assert_cmpint(last_done, ==, last_total);
+    g_assert_cmpint(last_total, >=, FILES);
+    world_free(w);
+}
+
+static const struct {
+    const char *id;
+    void (*run)(gconstpointer backend);
+} cases[] = {
+    { "to-and-fro", to_and_fro },
+    { "restarted", restarted },
+    { "then-another", then_another },
+    { "killed-before-commit", killed_before_commit },
+    { "dropped", dropped },
+    { "not-kept", not_kept },
+    { "linked-back", linked_back },
+    { "open-step", open_step },
+    { "preview", preview },
+    { "preview-redone", preview_redone },
+    { "preview-refused", preview_refused },
+};
+
+int main(int argc, char **argv)
+{
+    const struct world_backend *backends[] = { &world_folder,
+                                               &world_folder_copy, &world_mount,
+                                               &world_9p };
+
+    umask(022);
+    g_test_init(&argc, &argv, NULL);
+    for (size_t b = 0; b < G_N_ELEMENTS(backends); b++) {
+        for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+            g_autofree char *path = g_strdup_printf(
+                "/redo/%s/%s", backends[b]->name, cases[i].id);
+
+            g_test_add_data_func(path, backends[b], cases[i].run);
+        }
+    }
+    g_test_add_data_func("/redo/folder/progress", &world_folder, progress);
+    return g_test_run();
+}

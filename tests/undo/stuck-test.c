@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stuck-test - what would stop an undo half-way: it is found before a change is
+ * made, or before the first of it is taken back.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/errors.h"
+#include "common/fd.h"
+#include "interceptor/interceptor.h"
+#include "tests/lib/engine_cases.h"
+#include "tests/lib/loop_fs.h"
+
+/* ---- bind mounts --------------------------------------------------------- */
+
+static void fill_mounted(struct world *w)
+{
+    g_autofree char *other = g_build_filename(w->base, "other", NULL);
+    g_autofree char *file = g_build_filename(other, "f", NULL);
+
+    world_host_dir(w, "data");
+    world_host_file(w, "a", "old");
+    OK(mkdir(other, 0755));
+    g_assert_true(g_file_set_contents(file, "old", -1, NULL));
+}
+
+static bool bind_mount(struct world *w, const char *at)
+{
+    g_autofree char *other = g_build_filename(w->base, "other", NULL);
+
+    return mount(other, at, NULL, MS_BIND, NULL) == 0;
+}
+
+/* Of the same filesystem: the numbers are its own, but nothing can be moved
+ * between the two. */
+static void mounted_refused(gconstpointer backend)
+{
+    struct world *w = world_new(backend);
+    g_autofree char *data = world_host_path(w, "data");
+    g_autoptr(GPtrArray) before = NULL;
+    bool mounted;
+    int64_t id;
+
+    fill_mounted(w);
+    mounted = bind_mount(w, data);
+    if (!mounted)
+        g_test_skip("no right to mount");
+    if (mounted && world_start(w)) {
+        before = world_snapshot(w);
+        id = world_step(w);
+        g_assert_cmpint(engine_put(w, "data/f", 0, "new"), ==, -EROFS);
+        g_assert_cmpint(engine_put(w, "data/new", O_CREAT, "x"), ==, -EROFS);
+        g_assert_cmpint(w->backend->unlink(w, "data/f"), ==, -EROFS);
+        g_assert_cmpint(w->backend->chmod(w, "data/f", 0600), ==, -EROFS);
+        g_assert_cmpint(w->backend->link(w, "data/f", "l"), ==, -EXDEV);
+        g_assert_cmpint(w->backend->rename(w, "a", "data/a", 0), ==, -EXDEV);
+        g_assert_cmpint(w->backend->rename(w, "data/f", "b", 0), ==, -EROFS);
+        WRITE("a", "new");
+        json_decref(world_close_step(w, id));
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+        w->backend->stop(w);
+    }
+    if (mounted)
+        umount2(data, MNT_DETACH);
+    world_free(w);
+}
+
+/* A folder of the share, and a file, have a second place in it: that is another
+ * mount, whichever of the two was seen first. */
+static void mounted_twice(struct world *w, const char *first,
+                          const char *second)
+{
+    g_autofree char *from = world_host_path(w, "data");
+    g_autofree char *at = world_host_path(w, "seen");
+    g_autofree char *file = world_host_path(w, "a");
+    g_autofree char *at_file = world_host_path(w, "b");
+    g_autoptr(GPtrArray) before = NULL;
+    bool mounted = mount(from, at, NULL, MS_BIND, NULL) == 0 &&
+                   mount(file, at_file, NULL, MS_BIND, NULL) == 0;
+    struct stat st;
+
+    if (!mounted)
+        g_test_skip("no right to mount");
+    if (mounted && world_start(w)) {
+        before = world_snapshot(w);
+        OK(w->backend->stat(w, first, &st));
+        OK(w->backend->stat(w, second, &st));
+        json_decref(world_close_step(w, world_step(w)));
+        g_assert_cmpint(engine_put(w, "seen/new", O_CREAT, "x"), ==, -EROFS);
+        g_assert_cmpint(engine_put(w, "seen/f", 0, "new"), ==, -EROFS);
+        g_assert_cmpint(engine_put(w, "b", 0, "new"), ==, -EROFS);
+        g_assert_cmpint(w->backend->chmod(w, "seen", 0700), ==, -EROFS);
+        g_assert_cmpint(w->backend->rename(w, "data", "seen", 0), <, 0);
+        WRITE("data/f", "new");
+        CREATE("data/new", "new");
+        WRITE("a", "new");
+        OK(w->backend->rename(w, "data", "moved", 0));
+        OK(w->backend->rename(w, "moved", "data", 0));
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+        WRITE("data/f", "new");
+        w->backend->kill(w);
+    }
+    umount2(at_file, MNT_DETACH);
+    umount2(at, MNT_DETACH);
+    if (mounted) {
+        g_assert_true(world_start(w));
+        json_decref(world_undo(w, 1));
+        w->backend->stop(w);
+    }
+}
+
+static void mount_twice(gconstpointer backend, const char *first,
+                        const char *second)
+{
+    struct world *w = world_new(backend);
+
+    world_host_dir(w, "data");
+    world_host_dir(w, "seen");
+    world_host_file(w, "data/f", "old");
+    world_host_file(w, "a", "old");
+    world_host_file(w, "b", "other");
+    mounted_twice(w, first, second);
+    world_free(w);
+}
+
+static void alias_after(gconstpointer backend)
+{
+    mount_twice(backend, "data/f", "seen/f");
+}
+
+static void alias_before(gconstpointer backend)
+{
+    mount_twice(backend, "seen/f", "data/f");
+}
+
+/* ---- files that others use ----------------------------------------------- */
+
+enum { TRIES = 200, TRY_US = 10000 };
+
+static void fill_program(struct world *w)
+{
+    g_autofree char *program = world_host_path(w, "d/program");
+    g_autofree char *data = NULL;
+    gsize length;
+
+    world_host_dir(w, "d");
+    world_host_file(w, "a", "old");
+    g_assert_true(g_file_get_contents("/bin/sleep", &data, &length, NULL));
+    g_assert_true(g_file_set_contents(program, data, (gssize)length, NULL));
+    OK(chmod(program, 0755));
+}
+
+/* A part of the file that does not matter to who runs it. */
+static void change_program(struct world *w)
+{
+    struct stat st;
+
+    WRITE("a", "new");
+    DO(stat, "d/program", &st);
+    DO(put, "d/program", 0, "xyz", 3, st.st_size - 3);
+    CREATE("new", "new");
+}
+
+static pid_t run_program(struct world *w)
+{
+    g_autofree char *program = world_host_path(w, "d/program");
+    char *argv[] = { program, (char *)"60", NULL };
+    gboolean ok = FALSE;
+    GPid pid = -1;
+
+    /* A server that mounts closes what it has written a little later. */
+    for (int i = 0; !ok && i < TRIES; i++) {
+        ok = g_spawn_async(NULL, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL,
+                           NULL, &pid, NULL);
+        if (!ok)
+            g_usleep(TRY_US);
+    }
+    g_assert_true(ok);
+    return pid;
+}
+
+static void end_program(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    g_assert_cmpint(waitpid(pid, NULL, 0), ==, pid);
+}
+
+static void refused(struct world *w, const char *type, const char *text)
+{
+    g_autoptr(GPtrArray) before = world_snapshot(w);
+    g_autoptr(GError) error = NULL;
+
+    g_assert_null(
+        w->backend->request(w, type, json_pack("{s:i}", "steps", 1), &error));
+    g_assert_cmpint(error_code_of(error), ==, ERROR_BUSY);
+    g_assert_nonnull(strstr(error->message, text));
+    world_assert_equal(w, before);
+}
+
+/* Undo and redo say so, change nothing, and can be asked again. */
+static void program(gconstpointer backend)
+{
+    static const char text[] = "'d/program' is running as a program";
+    struct world *w = world_new(backend);
+    g_autoptr(GPtrArray) before = NULL;
+    int64_t id;
+    pid_t pid;
+
+    fill_program(w);
+    if (world_start(w)) {
+        before = world_snapshot(w);
+        id = world_step(w);
+        change_program(w);
+        json_decref(world_close_step(w, id));
+        pid = run_program(w);
+        refused(w, "rollback", text);
+        g_assert_cmpuint(world_history_count(w), ==, 1);
+        end_program(pid);
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+        pid = run_program(w);
+        refused(w, "redo", text);
+        end_program(pid);
+        json_decref(world_redo(w, 1));
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+        w->backend->stop(w);
+    }
+    world_free(w);
+}
+
+/* At the start, of a step that was interrupted. */
+static void program_at_start(gconstpointer backend)
+{
+    struct world *w = world_new(backend);
+    struct ic_options options = { .share = w->share, .undo_dir = w->undo_dir };
+    g_autoptr(GPtrArray) before = NULL, between = NULL;
+    g_autoptr(GError) error = NULL;
+    pid_t pid;
+
+    fill_program(w);
+    if (world_start(w)) {
+        before = world_snapshot(w);
+        world_step(w);
+        change_program(w);
+        w->backend->kill(w);
+        between = world_snapshot(w);
+        pid = run_program(w);
+        g_assert_null(ic_open_share(&options, &error));
+        g_assert_cmpint(error_code_of(error), ==, ERROR_IO_ERROR);
+        g_assert_nonnull(strstr(error->message, "is running as a program"));
+        world_assert_equal(w, between);
+        end_program(pid);
+        g_assert_true(world_start(w));
+        world_assert_equal(w, before);
+        w->backend->stop(w);
+    }
+    world_free(w);
+}
+
+static int take_lease(struct world *w, const char *path)
+{
+    g_autofree char *full = world_host_path(w, path);
+    int fd = open(full, O_RDONLY | O_CLOEXEC);
+
+    g_assert_cmpint(fd, >=, 0);
+    for (int i = 0; fcntl(fd, F_SETLEASE, F_RDLCK) < 0; i++) {
+        g_assert_cmpint(errno, ==, EAGAIN);
+        g_assert_cmpint(i, <, TRIES);
+        g_usleep(TRY_US);
+    }
+    return fd;
+}
+
+static void lease(gconstpointer backend)
+{
+    struct world *w = world_new(backend);
+    g_autoptr(GPtrArray) before = NULL;
+    int64_t id;
+    int fd;
+
+    fill_program(w);
+    if (world_start(w)) {
+        before = world_snapshot(w);
+        id = world_step(w);
+        change_program(w);
+        json_decref(world_close_step(w, id));
+        fd = take_lease(w, "d/program");
+        refused(w, "rollback", "'d/program' is leased");
+        OK(fcntl(fd, F_SETLEASE, F_UNLCK));
+        close(fd);
+        json_decref(world_undo(w, 1));
+        world_assert_equal(w, before);
+        w->backend->stop(w);
+    }
+    world_free(w);
+}
+
+/* ---- as many names as there can be --------------------------------------- */
+
+enum { MOST_LINKS = 65000 }; /* ext4 */
+
+static const struct loop_fs ext4 = { "ext4", "mkfs.ext4 -q -F -m 0", 64 << 20 };
+
+static void fill_links(struct world *w)
+{
+    g_autofree char *path = world_host_path(w, "a");
+    g_autofree char *many = world_host_path(w, "many");
+    fd_auto int dir = -1;
+
+    world_host_file(w, "a", "x");
+    world_host_dir(w, "many");
+    dir = open(many, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 1; i < MOST_LINKS; i++) {
+        g_autofree char *name = g_strdup_printf("%d", i);
+
+        OK(linkat(AT_FDCWD, path, dir, name, 0));
+    }
+}
+
+/* A redo would need one more, so it is done without. */
+static void most_links(gconstpointer backend)
+{
+    struct world *w = world_new(backend);
+    g_autofree char *path = world_host_path(w, "a");
+    struct stat st;
+    int64_t id;
+
+    if (!loop_fs_mount(w, &ext4)) {
+        g_test_skip("no root, loop devices or mkfs for it");
+        world_free(w);
+        return;
+    }
+    fill_links(w);
+    if (world_start(w)) {
+        id = world_step(w);
+        OK(w->backend->unlink(w, "a"));
+        OK(w->backend->unlink(w, "many/1"));
+        json_decref(world_close_step(w, id));
+        json_decref(world_undo(w, 1));
+        OK(stat(path, &st));
+        g_assert_cmpuint(st.st_nlink, ==, MOST_LINKS);
+        w->backend->stop(w);
+    }
+    loop_fs_unmount(w);
+    world_free(w);
+}
+
+/* ---- the lot ------------------------------------------------------------- */
+
+static const struct world_backend *const backends[] = {
+    &world_folder,
+    &world_folder_copy,
+    &world_mount,
+};
+
+static const struct {
+    const char *name;
+    void (*run)(gconstpointer backend);
+} cases[] = {
+    { "mounted", mounted_refused },
+    { "mounted-alias-after", alias_after },
+    { "mounted-alias-before", alias_before },
+    { "program", program },
+    { "program-at-start", program_at_start },
+    { "lease", lease },
+    { "most-links", most_links },
+};
+
+int main(int argc, char **argv)
+{
+    umask(022);
+    signal(SIGIO, SIG_IGN); /* of a lease */
+    g_test_init(&argc, &argv, NULL);
+    /* So that nothing stays mounted, whatever happens. */
+    if (unshare(CLONE_NEWNS) == 0)
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(backends); i++) {
+        for (size_t j = 0; j < G_N_ELEMENTS(cases); j++) {
+            g_autofree char *path = g_strdup_printf(
+                "/stuck/%s/%s", backends[i]->name, cases[j].name);
+
+            g_test_add_data_func(path, backends[i], cases[j].run);
+        }
+    }
+    return g_test_run();
+}

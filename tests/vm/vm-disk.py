@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A machine that keeps its disk, for real: what it writes is there after the
+next cold boot, and gone after session.reset.
+
+SL-03 to SL-05 of the test plan. It is skipped without QEMU, qemu-img or the
+image debian, the one with a disk (STEPBACK_TEST_IMAGE names another).
+"""
+import os
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../lib"))
+from stdio_client import (Agent, Skip, contains, equal,  # noqa: E402
+                          main, test)
+
+IMAGE = os.environ.get("STEPBACK_TEST_IMAGE", "debian")
+CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+
+
+def disks(place):
+    return [os.path.join(base, name) for base, _, names in
+            os.walk(place.root + "/state") for name in names
+            if name.endswith(".qcow2")]
+
+
+def output(agent, command):
+    mark = len(agent.seen)
+    answer = agent.ask("agent.execute", command=command)
+    assert answer["status"] == "ok", answer
+    return "".join(m["payload"]["data"] for m in agent.seen[mark:]
+                   if m["type"] == "event.terminal_output")
+
+
+@test
+def disks_stay_and_go(place):
+    """SL-03 to SL-05: a file in the machine outlives a boot, and no reset"""
+    disk = os.path.join(CACHE, "stepback/guest", IMAGE, "rootfs.ext4")
+    if not (shutil.which("qemu-system-x86_64") and shutil.which("qemu-img") and
+            os.path.exists(disk)):
+        raise Skip("there is no QEMU, no qemu-img or no image with a disk")
+    agent = Agent(place, STEPBACK_QEMU=None, XDG_CACHE_HOME=CACHE)
+    image = os.stat(disk).st_mtime_ns
+    wanted = {"vm": {"image": IMAGE, "boot_timeout_seconds": 300},
+              "vm_mode": "persistent", "network_policy": "disabled"}
+    equal(agent.start(**wanted)["status"], "ok")
+    output(agent, "echo kept > /root/mark")
+    agent.ask("session.stop")
+    equal(agent.start(**wanted)["status"], "ok")
+    equal(output(agent, "cat /root/mark"), "kept\n")
+    # It was left clean: the kernel had nothing to mend.
+    equal(output(agent, "dmesg | grep -ci 'recovery complete'"), "0\n")
+    equal(agent.ask("session.reset")["status"], "ok")
+    contains(output(agent, "cat /root/mark 2>&1; true"), "No such file")
+    kept = disks(place)
+    output(agent, "echo kept > /root/mark")
+    agent.ask("session.stop")
+    # SL-04
+    equal(agent.start(**dict(wanted, vm_mode="ephemeral",
+                             network_policy="open"))["status"], "ok")
+    # The first command waits for the network, which no start does.
+    contains(output(agent, "busybox ip -4 addr show dev eth0"), "inet 10.")
+    equal(output(agent, "ls /run/stepback-network-pending 2>&1 | grep -c No"),
+          "1\n")
+    contains(output(agent, "cat /root/mark 2>&1; true"), "No such file")
+    output(agent, "echo lost > /root/mark")
+    agent.ask("session.stop")
+    equal((disks(place), place.sessions()), (kept, []))
+    equal(agent.close(), 0)
+    equal(place.left(), [])
+    equal(os.stat(disk).st_mtime_ns, image)
+
+
+main()
