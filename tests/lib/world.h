@@ -4,9 +4,9 @@
  *
  * The engine's tests are written once against this and run over several
  * backends: the library in this process, with the log on the same or another
- * filesystem, the real daemon under a real mount, driven by system calls and its
- * control socket, and the 9P server, driven by requests. Operations take paths relative to the folder (or to
- * where chdir went) and return 0 or -errno.
+ * filesystem, the real daemon under a real mount, driven by system calls and
+ * its control socket, and the 9P server, driven by requests. Operations take
+ * paths relative to the folder (or to where chdir went) and return 0 or -errno.
  */
 #ifndef TESTS_WORLD_H
 #define TESTS_WORLD_H

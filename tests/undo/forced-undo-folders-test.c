@@ -2,7 +2,8 @@
  *
  * forced-undo-folders-test - a forced undo in folders that another process
  * removed, replaced or moved, and of names that came and went; and what follows
- * it. tests/undo/forced-undo-test has the table of changes and edits of one file.
+ * it. tests/undo/forced-undo-test has the table of changes and edits of one
+ * file.
  */
 #include <fcntl.h>
 #include <stdlib.h>

@@ -37,8 +37,8 @@ static void wait_until_gone(struct edits *f)
     g_usleep((is_daemon ? 4500 : 2000) * 1000);
 }
 
-/* Until what was changed is older than anything that the watcher may not have told
- * of yet: from there on it is the step's for certain. */
+/* Until what was changed is older than anything that the watcher may not have
+ * told of yet: from there on it is the step's for certain. */
 static void wait_until_certain(struct edits *f)
 {
     bool is_daemon = f->w->backend != &world_folder &&

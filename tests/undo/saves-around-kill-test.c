@@ -102,8 +102,8 @@ static void many(struct edits *f)
     no_save_is_lost(f);
 }
 
-/* Another process moves a folder of its own into one that the step made: no time
- * of what is in it changes. */
+/* Another process moves a folder of its own into one that the step made: no
+ * time of what is in it changes. */
 static void moved_folder_is_kept(struct edits *f)
 {
     g_autofree char *damaged = g_build_filename(f->w->undo_dir, "damaged",

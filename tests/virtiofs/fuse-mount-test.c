@@ -151,8 +151,9 @@ static char *work_in(const char *folder)
 {
     const char *srcdir = g_getenv("srcdir"); /* from make check */
     g_autofree char *script =
-        srcdir ? g_build_filename(srcdir, "tests/virtiofs/fuse-workload.sh", NULL)
-               : g_test_build_filename(G_TEST_DIST, "fuse-workload.sh", NULL);
+        srcdir
+            ? g_build_filename(srcdir, "tests/virtiofs/fuse-workload.sh", NULL)
+            : g_test_build_filename(G_TEST_DIST, "fuse-workload.sh", NULL);
     g_autofree char *command = g_strdup_printf("sh '%s' '%s'", script, folder);
 
     return run(command);
