@@ -121,8 +121,8 @@ static void tell(const struct trials *trials, enum accel accel, unsigned rounds)
 {
     gint64 ratio = median(trials->ratios);
 
-    printf("Boot of a guest with %s, medians of %u rounds:\n",
-           accel_name(accel), rounds);
+    printf("Boot of a guest with %s, medians of %u round%s:\n",
+           accel_name(accel), rounds, rounds == 1 ? "" : "s");
     for (int part = 0; part < PARTS; part++) {
         gint64 us = median(trials->times[part]);
         bool within = part >= FIRMWARE && part <= SHIM;
@@ -132,7 +132,7 @@ static void tell(const struct trials *trials, enum accel accel, unsigned rounds)
                    names[part]);
     }
     if (ratio > 0)
-        printf("%10.2fx the time of the floor until the shim answers\n",
+        printf("%10.2f  times the floor until the shim answers\n",
                (double)ratio / 1000);
 }
 

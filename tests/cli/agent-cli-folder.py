@@ -350,7 +350,7 @@ def log_above(place):
     # To forget is for the folder alone that was named.
     status, out, err = call(place, "undo", "--discard", "-C", below)
     equal((status, out), (1, b""))
-    contains(err, "A folder above it has a log: " + place.share)
+    contains(err, "a folder above has a log: " + place.share)
     # A file is no folder below it.
     with open(below + "/file", "w"):
         pass

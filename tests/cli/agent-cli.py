@@ -480,7 +480,7 @@ def boot(place):
     equal((said["kernel"], said["init: drivers and mounts"], said["shim"]),
           (3, 1, 1))
     equal("floor: the same kernel, powering off at once" in said, True)
-    equal(lines[10][1:], ["the", "time of the floor until the shim answers"])
+    equal(lines[10][1:], ["times", "the floor until the shim answers"])
     out = call(place, *words, TMPDIR=temp, STEPBACK_FAKE_QEMU="times")[1].decode()
     equal(("  kernel\n" in out, "shim answers" in out), (False, True))
     status, out, err = call(place, *words, TMPDIR=temp, STEPBACK_FAKE_QEMU="exit")
