@@ -330,14 +330,15 @@ static char *remedy(const struct cli_place *place, const GError *error)
                                undo);
     case ERROR_PREIMAGE_MISSING:
     case ERROR_PREIMAGE_CORRUPT:
-        return g_strdup("To undo what is left of the step, or to pass it by: "
-                        "--force");
+        return g_strdup("To undo what is left of the step, or to pass it by, "
+                        "add --force");
     case ERROR_STEP_ACTIVE:
-        return g_strdup("A command runs in the folder (stepback run, or the "
-                        "session of a frontend or an assistant): wait for its "
-                        "end, or stop it. If a client of the control socket "
-                        "has left a step open, close it there, or restart the "
-                        "file server, which rolls it back.");
+        return g_strdup(
+            "A command runs in the folder (stepback run, or the "
+            "session of a frontend or an assistant): wait for its "
+            "end, or stop the command. If a client of the control socket "
+            "has left a step open, close it there, or restart the "
+            "file server, which rolls it back.");
     case ERROR_NOTHING_TO_UNDO:
     case ERROR_NOTHING_TO_REDO:
         return place->undo_dir ? NULL : name_log(place->dir ? place->dir : ".");
