@@ -143,7 +143,8 @@ int main(int argc, char **argv)
     prepare();
     ic = argc == 3 ? ic_open_share(&options, &error) : NULL;
     if (!ic) {
-        fprintf(stderr, "%s\n", error ? error->message : "usage: fileserver FOLDER LOG-FOLDER");
+        fprintf(stderr, "%s\n",
+                error ? error->message : "usage: fileserver FOLDER LOG-FOLDER");
         return 1;
     }
     while (fgets(line, sizeof(line), stdin)) {
