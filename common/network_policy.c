@@ -111,6 +111,14 @@ static gboolean invalid_entry(GError **error, const char *entry,
     return FALSE;
 }
 
+static gboolean too_many(GError **error)
+{
+    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                "the network policy has more than %d entries",
+                NETWORK_POLICY_MAX);
+    return FALSE;
+}
+
 /* Digits alone, from min to max. */
 static bool parse_number(const char *text, unsigned min, unsigned max,
                          unsigned *ret_number)
@@ -184,8 +192,8 @@ static gboolean check_reachable(const struct network_prefix *prefix,
         return TRUE;
     return invalid_entry(
         error, entry,
-        "no guest can reach; the host's own services are at 10.0.2.2 "
-        "(fec0::2), and its name server is had with \"dns\"");
+        "no guest can reach; use 10.0.2.2 (fec0::2) for the host's own "
+        "services, and dns for its name server");
 }
 
 static gboolean parse_entry(json_t *value, struct network_prefix *prefix,
@@ -224,7 +232,7 @@ static gboolean parse_list(json_t *list, struct network_policy *policy,
         return invalid(error, "must have an 'allow' that is a list of "
                               "addresses and networks");
     if (json_array_size(list) > NETWORK_POLICY_MAX)
-        return invalid(error, "allows more than 256 networks");
+        return too_many(error);
     json_array_foreach(list, i, entry)
     {
         if (!parse_entry(entry, &policy->allow[policy->count++], error))

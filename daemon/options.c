@@ -339,22 +339,24 @@ static void add_undo_entries(GOptionContext *context,
         { "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->undo_dir,
           "Keep the undo log here (default: no undo)", "DIR" },
         { "undo-max-log-size", 0, 0, G_OPTION_ARG_STRING, &raw->max_log_size,
-          "Forget the oldest steps when more was copied (default: 1G)",
+          "Forget the oldest steps beyond this size of copied content "
+          "(default: "
+          "1G)",
           "BYTES" },
         { "undo-max-step-size", 0, 0, G_OPTION_ARG_STRING, &raw->max_step_size,
-          "Keep no more of a step that copies more; it cannot be undone "
+          "A step that copies more cannot be undone, nor can older ones "
           "(default: 200M)",
           "BYTES" },
         { "undo-max-steps", 0, 0, G_OPTION_ARG_STRING, &raw->max_steps,
-          "Forget the oldest steps when there are more (default: 100)", "N" },
+          "Forget the oldest steps beyond this number (default: 100)", "N" },
         { "durability", 0, 0, G_OPTION_ARG_STRING, &raw->durability,
-          "What undo survives: process (default: the daemon's end) or power (a "
-          "power cut, too)",
+          "What undo survives: process (the daemon's death; default) or power "
+          "(a power cut, too)",
           "WHAT" },
         { "external-modification-policy", 0, 0, G_OPTION_ARG_STRING,
           &raw->outside_policy,
-          "What a change of the folder by others does: barrier (default: undo "
-          "over it needs force), warn, lock (refused: no host enforces it)",
+          "What an edit by another program does: barrier (undo needs force; "
+          "default) or warn; lock is refused, because no host enforces it",
           "POLICY" },
         { "interceptor-socket", 0, 0, G_OPTION_ARG_FILENAME,
           &options->interceptor_socket,
@@ -373,26 +375,25 @@ static void add_sandbox_entries(GOptionContext *context,
 {
     const GOptionEntry entries[] = {
         { "sandbox", 0, 0, G_OPTION_ARG_STRING, &raw->sandbox,
-          "Lock the daemon in: namespace (default), chroot or none", "MODE" },
+          "Confine the daemon: namespace (default), chroot or none", "MODE" },
         { "seccomp", 0, 0, G_OPTION_ARG_STRING, &raw->seccomp,
-          "What a system call that is not allowed does: kill (default), log, "
-          "trap, none",
+          "Effect of a forbidden system call: kill (default), log, trap or "
+          "none",
           "ACTION" },
         { "modcaps", 0, 0, G_OPTION_ARG_STRING, &options->modcaps,
-          "Change the capabilities that are kept: +NAME and -NAME, between "
-          "colons",
+          "Change the kept capabilities: +NAME and -NAME, separated by colons",
           "LIST" },
         { "uid-map", 0, 0, G_OPTION_ARG_STRING_ARRAY, &raw->uid_maps,
-          "Users of the sandbox's user namespace, by newuidmap",
+          "Map users into the sandbox's user namespace, with newuidmap",
           ":INSIDE:OUTSIDE:COUNT:" },
         { "gid-map", 0, 0, G_OPTION_ARG_STRING_ARRAY, &raw->gid_maps,
-          "The same of groups", ":INSIDE:OUTSIDE:COUNT:" },
+          "Map groups, with newgidmap", ":INSIDE:OUTSIDE:COUNT:" },
         { "translate-uid", 0, 0, G_OPTION_ARG_STRING_ARRAY, &raw->translate_uid,
-          "Other numbers for the guest's users: guest, host, squash-guest, "
-          "squash-host, map, forbid-guest, ignore-guest",
+          "Translate user ids between guest and host: TYPE is guest, host, "
+          "squash-guest, squash-host, map, forbid-guest or ignore-guest",
           "TYPE:FROM:TO:COUNT" },
         { "translate-gid", 0, 0, G_OPTION_ARG_STRING_ARRAY, &raw->translate_gid,
-          "The same of groups", "TYPE:FROM:TO:COUNT" },
+          "Translate group ids", "TYPE:FROM:TO:COUNT" },
         { NULL }
     };
 
@@ -414,19 +415,20 @@ static void add_program_entries(GOptionContext *context,
         { "allow-devices", 0, 0, G_OPTION_ARG_NONE, &raw->allow_devices,
           "Allow new device nodes", NULL },
         { "rlimit-nofile", 0, 0, G_OPTION_ARG_INT, &options->file_limit,
-          "Open files at most; 0: leave the limit (default: 1000000)", "N" },
+          "Limit of open files; 0: keep the current limit (default: 1000000)",
+          "N" },
         { "inode-file-handles", 0, 0, G_OPTION_ARG_STRING, &raw->file_handles,
-          "Find files by file handles when others have moved them: never "
-          "(default), prefer, mandatory",
+          "Find files that another program has moved by file handle: never "
+          "(default), prefer or mandatory",
           "WHEN" },
         { "socket-group", 0, 0, G_OPTION_ARG_STRING, &options->socket_group,
           "Let this group use the socket", "GROUP" },
         { "log-level", 0, 0, G_OPTION_ARG_STRING, &raw->log_level,
-          "error, warn, info (default), debug or trace", "LEVEL" },
+          "Log level: error, warn, info (default), debug or trace", "LEVEL" },
         { "syslog", 0, 0, G_OPTION_ARG_NONE, &raw->syslog,
-          "Send messages to the system's log", NULL },
-        { "debug", 'd', 0, G_OPTION_ARG_NONE, &raw->debug, "Log for debugging",
-          NULL },
+          "Log to the system's log", NULL },
+        { "debug", 'd', 0, G_OPTION_ARG_NONE, &raw->debug,
+          "Same as --log-level=debug", NULL },
         { "version", 'V', 0, G_OPTION_ARG_NONE, &raw->print_version,
           "Print the version", NULL },
         { NULL }

@@ -154,19 +154,17 @@ static void add_entries(GOptionContext *context, struct p9_options *options,
         { "fd", 0, 0, G_OPTION_ARG_STRING, &raw->daemon.listen_fd,
           "Serve this inherited socket, which listens or is connected", "N" },
         { "msize-max", 0, 0, G_OPTION_ARG_STRING, &raw->msize_max,
-          "Messages are no larger, whatever a client wishes: 4K to 4M "
-          "(default: 4M)",
-          "BYTES" },
+          "Limit of a message's size, from 4K to 4M (default: 4M)", "BYTES" },
         { "max-connections", 0, 0, G_OPTION_ARG_INT, &raw->max_connections,
-          "Serve so many clients at a time (default: 64)", "N" },
+          "Serve up to N clients at a time (default: 64)", "N" },
         { "thread-pool-size", 0, 0, G_OPTION_ARG_INT, &raw->threads,
-          "Threads for what takes long (default: 4)", "N" },
+          "Threads for slow requests (default: 4)", "N" },
         { "mknod", 0, 0, G_OPTION_ARG_STRING, &raw->mknod,
-          "May clients make device nodes, FIFOs and sockets: allow (default) "
+          "Let clients create device nodes, FIFOs and sockets: allow (default) "
           "or deny",
           "WHAT" },
         { "profile", 0, 0, G_OPTION_ARG_STRING, &raw->profile,
-          "Whose file semantics: posix (default) or windows", "NAME" },
+          "File semantics: posix (default) or windows", "NAME" },
         { "overlay-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->overlay_dir,
           "Keep the metadata of --profile=windows here (default: "
           "<undo-dir>.overlay)",
@@ -183,7 +181,7 @@ static gboolean parse(struct p9_options *options, struct raw_options *raw,
     g_autoptr(GOptionContext) context = g_option_context_new(NULL);
 
     g_option_context_set_summary(context,
-                                 "Serves a folder over 9P2000.L, with undo.");
+                                 "Serve a folder over 9P2000.L, with undo.");
     add_entries(context, options, raw);
     daemon_options_add_entries(context, &options->daemon, &raw->daemon);
     if (!daemon_options_check_flags(&raw->daemon, argv, error) ||

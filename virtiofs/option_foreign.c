@@ -35,7 +35,7 @@ static gboolean refuse(const char *option, const char *value, gpointer data,
         if (strcmp(option, refusals[i].option) == 0)
             reason = refusals[i].reason;
     }
-    return daemon_options_fail(error, "%s is not to be had: %s", option,
+    return daemon_options_fail(error, "%s is not supported: %s", option,
                                reason);
 }
 

@@ -3,7 +3,7 @@
  * option_list - see options_parts.h: -o source=DIR,cache=always,...
  *
  * The grammar of QEMU's former C daemon, which libvirt writes. What is so
- * anyway is taken without a word; what is not to be had is refused, with the
+ * anyway is taken without a word; what is not supported is refused, with the
  * reason.
  */
 #include "virtiofs/option_list.h"
@@ -18,7 +18,7 @@ struct list_option {
     options_setter *set; /* takes a value; else a switch: */
     size_t offset;       /* of a bool in struct options; 0: there is none */
     bool value;
-    const char *refusal; /* why it is not to be had */
+    const char *refusal; /* why it is not supported */
 };
 
 #define SERVER(member) offsetof(struct options, server.member)
@@ -50,7 +50,7 @@ static const struct list_option list_options[] = {
     { "no_security_label", NULL, SERVER(security_label), false },
     { "debug", NULL, offsetof(struct options, debug), true },
 
-    /* So anyway. */
+    /* Accepted for compatibility; always on. */
     { "xattr", NULL, 0, false },
     { "no_allow_direct_io", NULL, 0, false },
     { "allow_root", NULL, 0, false },
@@ -81,7 +81,7 @@ static gboolean parse_option(struct options *options, char *text,
         if (strcmp(text, option->name) != 0)
             continue;
         if (option->refusal)
-            return daemon_options_fail(error, "-o %s is not to be had: %s",
+            return daemon_options_fail(error, "-o %s is not supported: %s",
                                        text, option->refusal);
         if ((option->set != NULL) != (value != NULL))
             return daemon_options_fail(error, "-o %s %s a value", text,

@@ -79,9 +79,9 @@ int cli_agent(int argc, char **argv)
     g_autofree char *log_level = NULL, *mcp_socket = NULL;
     const GOptionEntry entries[] = {
         { "log-level", 0, 0, G_OPTION_ARG_STRING, &log_level,
-          "error, warn, info (default), debug or trace", "LEVEL" },
+          "log level: error, warn, info (default), debug or trace", "LEVEL" },
         { "mcp-socket", 0, 0, G_OPTION_ARG_FILENAME, &mcp_socket,
-          "serve MCP clients at this socket (default: in a private folder)",
+          "serve MCP clients on this socket (default: in a private folder)",
           "PATH" },
         { NULL },
     };

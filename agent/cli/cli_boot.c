@@ -36,14 +36,14 @@ enum part {
 
 static const char *const names[] = {
     [DAEMONS] = "file system daemons",
-    [FIRMWARE] = "QEMU, firmware, unpacking",
+    [FIRMWARE] = "QEMU, firmware, unpacking the kernel",
     [KERNEL] = "kernel",
     [INIT] = "init: drivers and mounts",
     [SHIM] = "shim",
-    [TO_HELLO] = "from QEMU's start to the shim's hello",
+    [TO_HELLO] = "from QEMU's start until the shim answers",
     [MOUNT] = "mounting the folder",
-    [TOTAL] = "all",
-    [FLOOR] = "the same kernel, powering off at once",
+    [TOTAL] = "total",
+    [FLOOR] = "floor: the same kernel, powering off at once",
 };
 
 struct trials {
@@ -121,8 +121,8 @@ static void tell(const struct trials *trials, enum accel accel, unsigned rounds)
 {
     gint64 ratio = median(trials->ratios);
 
-    printf("Start of a machine with %s, medians of %u:\n", accel_name(accel),
-           rounds);
+    printf("Boot of a guest with %s, medians of %u round%s:\n",
+           accel_name(accel), rounds, rounds == 1 ? "" : "s");
     for (int part = 0; part < PARTS; part++) {
         gint64 us = median(trials->times[part]);
         bool within = part >= FIRMWARE && part <= SHIM;
@@ -132,7 +132,7 @@ static void tell(const struct trials *trials, enum accel accel, unsigned rounds)
                    names[part]);
     }
     if (ratio > 0)
-        printf("%10.2f  to the hello, for each ms of powering off at once\n",
+        printf("%10.2f  times the floor until the shim answers\n",
                (double)ratio / 1000);
 }
 

@@ -183,8 +183,9 @@ int cli_diff(int argc, char **argv)
     const GOptionEntry entries[] = {
         CLI_PLACE_OPTIONS(&place),
         { "color", 0, 0, G_OPTION_ARG_STRING, &color,
-          "auto (default: on a terminal), always or never", "WHEN" },
-        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON, an error too",
+          "color the patch: auto (default: on a terminal), always or never",
+          "WHEN" },
+        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON, errors included",
           NULL },
         { NULL },
     };
@@ -192,8 +193,8 @@ int cli_diff(int argc, char **argv)
 
     if (cli_options_parse_with(
             "[STEP] [PATH...] - show what a step changed in files",
-            "STEP is a number of \"" CLI_PROGRAM " history\"; the newest, if "
-            "it is left out. Write\n\"--\" before one below 0. PATHs are "
+            "STEP is a number that \"" CLI_PROGRAM " history\" lists (default: "
+            "the newest). Write \"--\"\nbefore a number below 0. PATHs are "
             "relative to the working folder.",
             entries, false, &argc, &argv)) {
         request.json = json;

@@ -48,7 +48,7 @@ static enum verdict check_qemu(void)
         return tell(GOOD, "QEMU", qemu, NULL);
     if (g_getenv("STEPBACK_QEMU"))
         return tell(MISSING, "QEMU", g_strdup(error->message),
-                    "let it name a QEMU, or unset it for " VM_QEMU);
+                    "set it to the path of QEMU, or unset it to use " VM_QEMU);
     return tell(MISSING, "QEMU", g_strdup(VM_QEMU " is not installed"),
                 "apt-get install " VM_QEMU_PACKAGE);
 }
@@ -187,24 +187,26 @@ static int parse_and_check(int argc, char **argv,
 {
     const GOptionEntry entries[] = {
         { "boot", 0, 0, G_OPTION_ARG_NONE, &options->boot,
-          "start machines and tell where the time goes", NULL },
+          "boot guests instead, and print how long each part takes", NULL },
         { "rounds", 0, 0, G_OPTION_ARG_INT, &options->rounds,
-          "with --boot: how many (default: 3)", "N" },
+          "with --boot: boot N guests (default: 3)", "N" },
         { "image", 0, 0, G_OPTION_ARG_STRING, &options->machine.image,
-          "with --boot: the guest image", "NAME" },
+          "with --boot: boot this guest image", "NAME" },
         { "accel", 0, 0, G_OPTION_ARG_STRING, &options->machine.accel,
           "with --boot: auto, kvm or tcg", "ACCEL" },
         { NULL },
     };
 
-    if (!cli_options_parse("- check that everything needed is there", entries,
-                           false, &argc, &argv))
+    if (!cli_options_parse("- check that everything needed is installed",
+                           entries, false, &argc, &argv))
         return CLI_USAGE;
     if (argc > 1)
-        return cli_options_wrong("doctor: it takes no arguments");
+        return cli_options_wrong(
+            "doctor: too many arguments; it takes options only");
     if (!options->boot && (options->rounds != -1 || options->machine.image ||
                            options->machine.accel))
-        return cli_options_wrong("doctor: the other options go with --boot");
+        return cli_options_wrong(
+            "doctor: --rounds, --image and --accel need --boot");
     if (options->rounds != -1 &&
         (options->rounds < 1 || options->rounds > CLI_BOOT_MAX_ROUNDS))
         return cli_options_wrong("doctor: --rounds is a number from 1 to %d",

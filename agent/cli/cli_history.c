@@ -206,10 +206,10 @@ int cli_history(int argc, char **argv)
     int limit = 20, exit_code = CLI_USAGE;
     const GOptionEntry entries[] = {
         CLI_PLACE_OPTIONS(&place),
-        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON, an error too",
+        { "json", 0, 0, G_OPTION_ARG_NONE, &json, "print JSON, errors included",
           NULL },
         { "limit", 0, 0, G_OPTION_ARG_INT, &limit,
-          "list the newest N (default: 20)", "N" },
+          "list the newest N steps (default: 20)", "N" },
         { NULL },
     };
 

@@ -49,7 +49,7 @@ int cli_image(int argc, char **argv)
     if (argc == 2 &&
         (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         puts("Usage: " CLI_PROGRAM " image build [OPTION...]\n\n"
-             "Builds a guest image; '" CLI_PROGRAM
+             "Build a guest image; '" CLI_PROGRAM
              " image build --help' lists its options.");
         return CLI_OK;
     }

@@ -43,7 +43,7 @@ void cli_machine_clear(struct cli_machine *machine);
           0,                                                                   \
           G_OPTION_ARG_STRING,                                                 \
           &(machine)->accel,                                                   \
-          "auto (default), kvm or tcg, which emulates",                        \
+          "auto (default), kvm, or tcg (emulation, slow)",                     \
           "ACCEL" },                                                           \
         { "backend",                                                           \
           0,                                                                   \
@@ -57,67 +57,68 @@ void cli_machine_clear(struct cli_machine *machine);
           0,                                                                   \
           G_OPTION_ARG_INT64,                                                  \
           &(machine)->memory,                                                  \
-          "the guest's memory, from 128 (default: 1024)",                      \
+          "the guest's memory in megabytes, from 128 (default: 1024)",         \
           "MB" },                                                              \
         { "kernel",                                                            \
           0,                                                                   \
           0,                                                                   \
           G_OPTION_ARG_FILENAME,                                               \
           &(machine)->kernel,                                                  \
-          "boot this kernel",                                                  \
+          "boot this kernel instead of the image's",                           \
           "FILE" },                                                            \
         { "initrd",                                                            \
           0,                                                                   \
           0,                                                                   \
           G_OPTION_ARG_FILENAME,                                               \
           &(machine)->initrd,                                                  \
-          "with this initramfs",                                               \
+          "boot with this initramfs",                                          \
           "FILE" },                                                            \
         { "undo-dir",                                                          \
           0,                                                                   \
           0,                                                                   \
           G_OPTION_ARG_FILENAME,                                               \
           &(machine)->place.undo_dir,                                          \
-          "keep the undo log there",                                           \
+          "keep the undo log in this folder",                                  \
           "DIR" },                                                             \
         { "network",                                                           \
           0,                                                                   \
           0,                                                                   \
           G_OPTION_ARG_STRING,                                                 \
           &(machine)->network,                                                 \
-          "open (default), none, or a list: 10.0.0.0/8,1.2.3.4,dns",           \
+          "what the guest may reach: open (default), none, or a list such as " \
+          "10.0.0.0/8,1.2.3.4:443,dns",                                        \
           "POLICY" },                                                          \
         { "force-share",                                                       \
           0,                                                                   \
           0,                                                                   \
           G_OPTION_ARG_NONE,                                                   \
           &(machine)->force_share,                                             \
-          "share a folder with your keys, or with programs of the host",       \
+          "share the folder even if it contains keys or host programs",        \
           NULL },                                                              \
         { "allow-suid",                                                        \
           0,                                                                   \
           0,                                                                   \
           G_OPTION_ARG_NONE,                                                   \
           &(machine)->allow_suid,                                              \
-          "let the guest make set-user-ID files in the folder",                \
+          "let the guest create set-user-ID files in the folder",              \
           NULL },                                                              \
         { "allow-devices",                                                     \
           0,                                                                   \
           0,                                                                   \
           G_OPTION_ARG_NONE,                                                   \
           &(machine)->allow_devices,                                           \
-          "let the guest make device nodes in the folder",                     \
+          "let the guest create device nodes in the folder",                   \
           NULL },                                                              \
         { "host-ids",                                                          \
           0,                                                                   \
           0,                                                                   \
           G_OPTION_ARG_NONE,                                                   \
           &(machine)->host_ids,                                                \
-          "show the guest the owners that files have here",                    \
+          "show the guest the owners that files have on this host",            \
           NULL },                                                              \
     {                                                                          \
         "no-network", 0, 0, G_OPTION_ARG_NONE, &(machine)->no_network,         \
-            "as --network=none", NULL                                          \
+            "same as --network=none", NULL                                     \
     }
 
 /* False: what is wrong with them was printed, as of this command. */

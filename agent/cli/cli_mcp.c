@@ -159,14 +159,16 @@ static int parse_and_serve(int argc, char **argv, struct mcp_options *options)
     const GOptionEntry entries[] = {
         CLI_MACHINE_OPTIONS(&options->machine),
         { "ask-deletes", 0, 0, G_OPTION_ARG_INT64, &options->deletes,
-          "ask the client's user before a step deletes so many files", "N" },
+          "ask the client's user before a step deletes N files", "N" },
         { "ask-overwrites", 0, 0, G_OPTION_ARG_INT64, &options->overwrites,
-          "ask before it overwrites a file of so many bytes", "BYTES" },
+          "ask before a step overwrites a file of more than BYTES bytes",
+          "BYTES" },
         { "linger", 0, 0, G_OPTION_ARG_INT64, &options->linger,
-          "finish for so long what was asked before the end of input (600)",
+          "after input ends, wait up to SECONDS for running requests "
+          "(default: 600)",
           "SECONDS" },
         { "log-level", 0, 0, G_OPTION_ARG_STRING, &options->log_level,
-          "error, warn (default), info, debug or trace", "LEVEL" },
+          "log level: error, warn (default), info, debug or trace", "LEVEL" },
         { NULL },
     };
     enum log_level level;

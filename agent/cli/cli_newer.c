@@ -100,11 +100,12 @@ static bool refuse_ambient(const struct cli_place *place, json_t *others,
                            bool json)
 {
     g_autofree char *command = cli_place_command(place, "undo");
-    g_autoptr(GError) error = g_error_new(
-        STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
-        "no command to undo: there are only changes outside commands; to undo "
-        "the newest of these: %s --ambient",
-        command);
+    g_autoptr(GError)
+        error = g_error_new(STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
+                            "no command to undo, only changes outside "
+                            "commands; to undo the newest of "
+                            "these: %s --ambient",
+                            command);
 
     return refuse(place, error, others, json);
 }
@@ -125,8 +126,8 @@ static bool decide(const struct cli_place *place,
     error = g_error_new_literal(
         STEPBACK_ERROR, ERROR_UNDO_BARRIER,
         "changes outside commands came after the command and would be undone, "
-        "too; add --yes to undo them, or --ambient to undo the newest of them "
-        "alone");
+        "too; add --yes to undo all, or --ambient to undo only the newest of "
+        "them");
     return refuse(place, error, others, json);
 }
 

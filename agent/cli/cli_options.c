@@ -19,7 +19,7 @@ static bool check_names(const char *program, const GOptionEntry *entries)
 
         if (entries->arg != G_OPTION_ARG_FILENAME || !*name || **name)
             continue;
-        fprintf(stderr, "%s: --%s needs a name, and \"\" is none\n", program,
+        fprintf(stderr, "%s: --%s: the name is empty; give a path\n", program,
                 entries->long_name);
         return false;
     }
@@ -35,6 +35,19 @@ static bool has_negative_number(char **argv)
     return false;
 }
 
+/* How to name an ambient step, whose number looks like an option; "" if the
+ * command line has no such number. Where paths come after "--", no number
+ * does. */
+static const char *hint_number(const char *summary, char **argv)
+{
+    if (!has_negative_number(argv))
+        return "";
+    if (strstr(summary, "-- PATH"))
+        return "; name a step below 0 with --step, as in --step=-1";
+    return strstr(summary, "[STEP]") ? "; write -- before a number below 0"
+                                     : "";
+}
+
 bool cli_options_parse_with(const char *summary, const char *details,
                             const GOptionEntry *entries, bool strict, int *argc,
                             char ***argv)
@@ -42,8 +55,7 @@ bool cli_options_parse_with(const char *summary, const char *details,
     g_autofree char *program = g_strdup_printf(CLI_PROGRAM " %s", (*argv)[0]);
     GOptionContext *context = g_option_context_new(summary);
     g_autoptr(GError) error = NULL;
-    /* Where paths come after "--", no number does. */
-    bool has_number = has_negative_number(*argv) && !strstr(summary, "-- PATH");
+    const char *hint = hint_number(summary, *argv);
     gboolean ok;
 
     /* The usage line names the program by its prgname. */
@@ -56,8 +68,7 @@ bool cli_options_parse_with(const char *summary, const char *details,
     g_option_context_free(context);
     if (!ok) {
         fprintf(stderr, "%s: %s%s\nTry '%s --help'.\n", program, error->message,
-                has_number ? "; write -- before a number below 0" : "",
-                program);
+                hint, program);
         return false;
     }
     if (!check_names(program, entries))
@@ -113,8 +124,8 @@ void cli_options_note_terminal(const char *protocol)
 {
     if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO))
         fprintf(stderr,
-                "This speaks %s to the program that starts it. Ctrl-D ends "
-                "it; 'man " CLI_PROGRAM "' tells more.\n",
+                "waiting for %s from the program that starts this command; "
+                "Ctrl-D ends it, 'man " CLI_PROGRAM "' explains it\n",
                 protocol);
 }
 

@@ -308,7 +308,7 @@ static char *name_log(const char *dir)
     g_autofree char *log = ic_default_undo_dir(dir, NULL);
 
     if (above)
-        return g_strdup_printf("A folder above it has a log: %s", above);
+        return g_strdup_printf("a folder above has a log: %s", above);
     return log_above_is_at(dir)
                ? g_strdup_printf("looked in the undo log %s; if the log is "
                                  "elsewhere, use --undo-dir",
@@ -323,7 +323,7 @@ static char *remedy(const struct cli_place *place, const GError *error)
 
     switch (error_code_of(error)) {
     case ERROR_UNDO_VERSION_MISMATCH:
-        return g_strdup_printf("To forget it: %s --discard", undo);
+        return g_strdup_printf("To forget the log: %s --discard", undo);
     case ERROR_STEP_UNPROTECTED:
         return g_strdup_printf("To forget all steps (the folder stays as it "
                                "is): %s --discard",
@@ -331,14 +331,14 @@ static char *remedy(const struct cli_place *place, const GError *error)
     case ERROR_PREIMAGE_MISSING:
     case ERROR_PREIMAGE_CORRUPT:
         return g_strdup("To undo what is left of the step, or to pass it by, "
-                        "add --force.");
+                        "add --force");
     case ERROR_STEP_ACTIVE:
-        return g_strdup("What runs in the folder (stepback run, an agent's or "
-                        "an assistant's session) has a command under way: wait "
-                        "for its end, or stop the command. A step that a "
-                        "client of the control socket has left open is closed "
-                        "there (step.close), or taken back at the next start "
-                        "of the file server.");
+        return g_strdup(
+            "A command runs in the folder (stepback run, or the "
+            "session of a frontend or an assistant): wait for its "
+            "end, or stop the command. If a client of the control socket "
+            "has left a step open, close it there, or restart the "
+            "file server, which rolls it back.");
     case ERROR_NOTHING_TO_UNDO:
     case ERROR_NOTHING_TO_REDO:
         return place->undo_dir ? NULL : name_log(place->dir ? place->dir : ".");

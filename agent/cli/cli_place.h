@@ -26,7 +26,7 @@ struct cli_place {
       "DIR" },                                                                 \
     {                                                                          \
         "undo-dir", 0, 0, G_OPTION_ARG_FILENAME, &(place)->undo_dir,           \
-            "where its undo log is", "DIR"                                     \
+            "the folder that has its undo log", "DIR"                          \
     }
 
 void cli_place_clear(struct cli_place *place);

@@ -395,22 +395,24 @@ static int parse_and_run(int argc, char **argv, struct run_options *options)
     const GOptionEntry entries[] = {
         CLI_MACHINE_OPTIONS(&options->machine),
         { "timeout", 0, 0, G_OPTION_ARG_INT64, &options->timeout,
-          "stop the command after so many seconds (exit code 124)", "S" },
+          "stop the command after S seconds (exit code 124)", "S" },
         { "undo-max-step-size", 0, 0, G_OPTION_ARG_STRING,
           &options->max_step_size,
-          "keep so much of what the command overwrites, such as 20G", "SIZE" },
+          "keep up to SIZE of what the command overwrites, such as 20G",
+          "SIZE" },
         { "verbose", 'v', 0, G_OPTION_ARG_NONE, &options->verbose,
-          "say what is done", NULL },
+          "print what stepback does", NULL },
         { "separate-log", 0, 0, G_OPTION_ARG_NONE, &options->separate_log,
-          "keep a log of this folder alone, although one above has one", NULL },
+          "use a log of this folder alone, although a folder above has one",
+          NULL },
         { NULL },
     };
     static const char details[] =
         "One argument after -- is a line for the guest's shell, as in\n"
         "  stepback run -- 'date && uname -a > log'\n"
-        "Several are one command's words, and no shell reads them.\n\n"
+        "Several arguments are the words of one command, without a shell.\n\n"
         "The exit code is the command's; or 124 (--timeout), 125 (stepback "
-        "failed),\n130 (interrupted), 2 (a wrong command line).";
+        "failed),\n130 (interrupted), 2 (wrong command line).";
     struct run run = { 0 };
     int exit_code;
 
@@ -419,7 +421,7 @@ static int parse_and_run(int argc, char **argv, struct run_options *options)
                                 details, entries, true, &argc, &argv))
         return CLI_USAGE;
     if (argc < 2)
-        return cli_options_wrong("run: what is to be run? For example: "
+        return cli_options_wrong("run: the command is missing; for example: "
                                  "stepback run -- ls");
     if (!find_place(options))
         return CLI_RUN_FAILED;

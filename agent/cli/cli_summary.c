@@ -77,8 +77,9 @@ char *cli_summary_step(json_t *report, const char *undo_hint)
         !json_is_true(json_object_get(report, "unprotected"))) {
         if (!json_is_true(json_object_get(report, "undoable")))
             return g_steal_pointer(&changes);
-        return g_strdup_printf("%s but a folder's times; undo with: %s",
-                               changes, undo_hint);
+        return g_strdup_printf("only directory timestamps changed; undo with: "
+                               "%s",
+                               undo_hint);
     }
     if (!json_is_true(json_object_get(report, "undoable")))
         return g_strdup_printf("%s; this cannot be undone", changes);
@@ -118,7 +119,7 @@ char *cli_summary_recovery(json_t *report)
 
     if (text && !json_is_true(json_object_get(report, "taken_back")))
         return g_strdup(text);
-    return g_strdup_printf("a step that did not end was taken back: %s "
+    return g_strdup_printf("rolled back an interrupted step: %s "
                            "(%" G_GINT64_FORMAT " path%s restored)",
                            *command  ? command
                            : ambient ? "changes outside commands"
@@ -133,22 +134,25 @@ char *cli_summary_unfinished(json_t *report)
     g_autofree char *command = printable_command(report);
 
     if (json_is_true(json_object_get(report, "other_folder")))
-        return g_strdup_printf("a step of another folder than this one did not "
-                               "end: %s; only there it can be taken back",
-                               *command ? command : type);
+        return g_strdup_printf(
+            "an interrupted step changed another folder: %s; "
+            "undo it there",
+            *command ? command : type);
     if (json_is_true(json_object_get(report, "redo")))
-        return g_strdup_printf("the redo of a step was interrupted: %s; the "
-                               "next undo, redo or run finishes it",
-                               *command ? command : type);
+        return g_strdup_printf(
+            "interrupted redo: %s; the next undo, redo or run "
+            "finishes it",
+            *command ? command : type);
     /* Whether the next start takes these back is not said: undo does. */
     if (!damaged && g_strcmp0(type, "ambient") == 0)
-        return g_strdup("changes outside commands did not become a step of the "
-                        "history yet; 'undo --ambient' takes them back");
-    return g_strdup_printf("a step did not end: %s; the next undo, redo or run "
-                           "takes it back",
-                           damaged    ? "its record cannot be read"
-                           : *command ? command
-                                      : type);
+        return g_strdup("changes outside commands: no step of the history yet; "
+                        "'undo --ambient' undoes them");
+    return g_strdup_printf(
+        "interrupted step: %s; the next undo, redo or run rolls it "
+        "back",
+        damaged    ? "its record cannot be read"
+        : *command ? command
+                   : type);
 }
 
 /* A time of the protocol as the clock on the wall shows it. */
@@ -173,7 +177,8 @@ static char *describe_command(json_t *report)
     if (exit_code > 0)
         g_string_append_printf(text, "  [exit %d]", (int)exit_code);
     if (json_is_true(json_object_get(report, "other_folder")))
-        g_string_append(text, "  [of another folder: cannot be undone here]");
+        g_string_append(text,
+                        "  [changed another folder: cannot be undone here]");
     else if (member(report, "below_unprotected"))
         g_string_append_printf(
             text, "  [cannot be undone: below step %" G_GINT64_FORMAT "]",
@@ -189,8 +194,9 @@ void cli_summary_row(json_t *report, struct cli_row *ret_row)
 
     ret_row->id = member(report, "step_id");
     ret_row->time = damaged ? NULL : local_time(report, "started");
-    ret_row->changes = damaged ? g_strdup("(its record cannot be read)")
-                               : describe_changes(report);
+    ret_row->changes = damaged
+                           ? g_strdup("(damaged: its record cannot be read)")
+                           : describe_changes(report);
     ret_row->command = damaged ? NULL : describe_command(report);
 }
 
@@ -288,7 +294,7 @@ char *cli_summary_barrier(json_t *barrier)
         g_string_append_printf(line, "%s%s", i ? ", " : "", text);
     }
     if (json_array_size(paths) == 0)
-        g_string_append(line, "it is not known what");
+        g_string_append(line, "unknown paths");
     if (more > 0)
         g_string_append_printf(line, " and %" G_GINT64_FORMAT " more", more);
     append_who(line, barrier);
@@ -312,11 +318,18 @@ char *cli_summary_changes(json_t *report)
 {
     GString *text = g_string_new(NULL);
     json_t *change;
-    size_t i;
+    gint64 more;
+    size_t i = 0;
 
     json_array_foreach(json_object_get(report, "changes"), i, change)
         append_change(text, change);
-    if (json_is_true(json_object_get(report, "truncated")))
+    if (!json_is_true(json_object_get(report, "truncated")))
+        return g_string_free(text, FALSE);
+    more = member(report, "affected") - (gint64)i;
+    if (more > 0)
+        g_string_append_printf(text, "    and %" G_GINT64_FORMAT " more\n",
+                               more);
+    else
         g_string_append(text, "    and more\n");
     return g_string_free(text, FALSE);
 }

@@ -53,10 +53,10 @@ static void print_step(const struct verb *verb, bool passes, json_t *report)
 
     if (is_not_of_here(report) ||
         json_is_true(json_object_get(report, "damaged")))
-        printf("%s: %" G_GINT64_FORMAT "; what it changed stays\n",
+        printf("%s: step %" G_GINT64_FORMAT "; its changes stay\n",
                verb->dry && !passes ? "cannot be undone" : verb->passed_by, id);
     else
-        printf("%s: %s\n", verb->done, line);
+        printf("%s: step %s\n", verb->done, line);
 }
 
 /* passes: what cannot be undone is passed by. */
@@ -71,8 +71,9 @@ static void print_done(const struct verb *verb, bool passes, json_t *answer)
         if (!verb->dry || is_not_of_here(report))
             continue;
         if (i > 0)
-            puts("    This is what the step noted. It can be compared with the "
-                 "folder only when\n    the newer steps are undone.");
+            puts(
+                "    As recorded by the step; undo compares it with the folder "
+                "only after the\n    newer steps are undone.");
         print_changes(report);
     }
 }
@@ -185,15 +186,13 @@ static int refused(const struct request *r, json_t *data)
 
         fprintf(stderr, "%s\n", line);
     }
-    fprintf(stderr,
-            "To %s anyway, add --force; where these changes are in the way, "
-            "%s.\n",
-            r->verb->name,
-            r->verb == &verb_redo ? "they are lost"
-                                  : "'" CLI_PROGRAM " redo' brings them back");
+    fprintf(stderr, "--force %ss anyway; %s\n", r->verb->name,
+            r->verb == &verb_redo ? "edits that are in the way are lost"
+                                  : "'" CLI_PROGRAM
+                                    " redo' brings your edits back");
     if (only_git_index(data))
-        fputs("git writes .git/index even when it only looks (git status); "
-              "with GIT_OPTIONAL_LOCKS=0 in its environment it does not.\n",
+        fputs("git status writes .git/index; GIT_OPTIONAL_LOCKS=0 in its "
+              "environment prevents that\n",
               stderr);
     if (done > 0)
         print_way_on(r, done, true);
@@ -298,7 +297,7 @@ struct undo_options {
       0,                                                                       \
       G_OPTION_ARG_STRING,                                                     \
       &(options)->step_word,                                                   \
-      "in place of N: this step, and all that are newer",                      \
+      "instead of N: this step and all newer ones",                            \
       "ID" },                                                                  \
     {                                                                          \
         "ambient", 0, 0, G_OPTION_ARG_NONE, &(options)->ambient,               \
@@ -348,8 +347,7 @@ static bool make_request(const char *name, const struct verb *verb,
     if (steps == 0 || !parse_step(name, options))
         return false;
     if (options->step && (argc > 1 || options->ambient)) {
-        cli_options_wrong("%s: --step goes without a number of steps and "
-                          "without --ambient",
+        cli_options_wrong("%s: --step excludes a number of steps and --ambient",
                           name);
         return false;
     }
@@ -377,25 +375,24 @@ int cli_undo(int argc, char **argv)
         CLI_PLACE_OPTIONS(&options.place),
         UNDO_OPTIONS(&options),
         { "force", 0, 0, G_OPTION_ARG_NONE, &options.force,
-          "over changes from outside, and if a step's record is damaged",
-          NULL },
+          "undo despite edits by other programs or a damaged record", NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &options.json,
-          "print JSON, an error too", NULL },
+          "print JSON, errors included", NULL },
         { "dry-run", 'n', 0, G_OPTION_ARG_NONE, &dry,
-          "change nothing, tell what would change", NULL },
+          "list what would change; change nothing", NULL },
         { "discard", 0, 0, G_OPTION_ARG_NONE, &forget,
-          "forget all steps in place of undoing one; the folder stays as it is",
+          "forget all steps instead of undoing one; keep the folder as it is",
           NULL },
         { "yes", 'y', 0, G_OPTION_ARG_NONE, &yes,
-          "do not ask: undo what came after the command, too; with --discard: "
-          "forget",
+          "do not ask: undo changes that came after the command, too; with "
+          "--discard: forget",
           NULL },
         { NULL },
     };
 
     if (cli_options_parse("[N] [-- PATH...] - undo the newest command, or the "
-                          "newest N; or make these paths alone what they were "
-                          "before, as a new step",
+                          "newest N; or restore only these paths, as a new "
+                          "step",
                           entries, false, &argc, &argv) &&
         make_request("undo", dry ? &verb_preview : &verb_undo, &options, argc,
                      argv, &request)) {
@@ -423,14 +420,14 @@ int cli_preview(int argc, char **argv)
         CLI_PLACE_OPTIONS(&options.place),
         UNDO_OPTIONS(&options),
         { "force", 0, 0, G_OPTION_ARG_NONE, &options.force,
-          "as undo with --force would do it", NULL },
+          "as undo --force would do it", NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &options.json,
-          "print JSON, an error too", NULL },
+          "print JSON, errors included", NULL },
         { NULL },
     };
 
-    if (cli_options_parse("[N] [-- PATH...] - tell what undo would do, and do "
-                          "nothing",
+    if (cli_options_parse("[N] [-- PATH...] - list what undo would change, and "
+                          "change nothing",
                           entries, false, &argc, &argv) &&
         make_request("preview", &verb_preview, &options, argc, argv, &request))
         exit_code = go_or_restore(&request, &options.place, paths);
@@ -447,14 +444,14 @@ int cli_redo(int argc, char **argv)
     const GOptionEntry entries[] = {
         CLI_PLACE_OPTIONS(&options.place),
         { "force", 0, 0, G_OPTION_ARG_NONE, &options.force,
-          "over changes from outside", NULL },
+          "redo despite edits by other programs", NULL },
         { "json", 0, 0, G_OPTION_ARG_NONE, &options.json,
-          "print JSON, an error too", NULL },
+          "print JSON, errors included", NULL },
         { NULL },
     };
 
-    if (cli_options_parse("[N] - bring back what was undone last, or the last "
-                          "N, as long as nothing else has changed",
+    if (cli_options_parse("[N] - revert the last undo, or the last N, as long "
+                          "as nothing else has changed",
                           entries, false, &argc, &argv) &&
         make_request("redo", &verb_redo, &options, argc, argv, &request)) {
         request.extent.counts = "changes";

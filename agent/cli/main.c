@@ -28,13 +28,13 @@ static const struct {
     { "run", cli_run, "run a command in a virtual machine over a folder" },
     { "history", cli_history, "list the steps that can be undone" },
     { "diff", cli_diff, "show what a step changed in files" },
-    { "preview", cli_preview, "tell what undo would do" },
-    { "undo", cli_undo, "take back the newest steps" },
-    { "redo", cli_redo, "bring back what was undone last" },
+    { "preview", cli_preview, "list what undo would change" },
+    { "undo", cli_undo, "undo the newest steps, or restore paths" },
+    { "redo", cli_redo, "revert the last undo" },
     { "agent", cli_agent, "serve a frontend on stdin and stdout" },
     { "mcp", cli_mcp, "serve an MCP client on stdin and stdout" },
     { "image", cli_image, "build a guest image: stepback image build" },
-    { "doctor", cli_doctor, "check that everything needed is there" },
+    { "doctor", cli_doctor, "check that everything needed is installed" },
 };
 
 static void print_usage(FILE *out)
@@ -42,16 +42,17 @@ static void print_usage(FILE *out)
     fprintf(out,
             "Usage: " CLI_PROGRAM " COMMAND [OPTIONS]\n"
             "       " CLI_PROGRAM " help [COMMAND] | --help | --version\n\n"
-            "Runs commands in a virtual machine over a folder of yours, and "
-            "takes back what\nthey did to it.\n\nCommands:\n");
+            "Run commands in a virtual machine over a folder, and undo what "
+            "they did to it.\n\nCommands:\n");
     for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
-    fprintf(out, "\n'" CLI_PROGRAM " COMMAND --help' lists a command's "
-                 "options.\n\n"
-                 "Exit codes: 0 done; 1 failed or refused; 2 a wrong command "
-                 "line. Those of\n\"run\" are the command's, or 124: its "
-                 "--timeout has passed, 125: " CLI_PROGRAM " itself\nfailed, "
-                 "130: interrupted.\n");
+    fprintf(out,
+            "\n'" CLI_PROGRAM " COMMAND --help' lists a command's "
+            "options.\n\n"
+            "Exit codes: 0 done; 1 failed or refused; 2 wrong command line. "
+            "\"run\" exits with\nthe command's exit code, or 124: "
+            "--timeout expired, 125: " CLI_PROGRAM " itself failed,\n"
+            "130: interrupted.\n");
 }
 
 static int run_command(int argc, char **argv)
@@ -100,8 +101,8 @@ static int end_output(int status)
         return status;
     if (poll(&reader, 1, 0) > 0 && (reader.revents & (POLLERR | POLLHUP)))
         return status == CLI_OK ? 128 + SIGPIPE : status;
-    cli_options_failed("not all of the output could be written%s%s",
-                       failed ? ": " : "", failed ? g_strerror(number) : "");
+    cli_options_failed("cannot write all of the output%s%s", failed ? ": " : "",
+                       failed ? g_strerror(number) : "");
     return status == CLI_OK ? CLI_FAILED : status;
 }
 

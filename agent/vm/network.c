@@ -54,7 +54,7 @@ static char *describe_refusal(json_t *payload)
                         "addresses, which are not told one by one");
     if (is_name_server(destination, port))
         return g_strdup("the network policy keeps the guest from asking a name "
-                        "server; \"dns\" lets it");
+                        "server; add dns to the list to allow it");
     if (port == 0)
         return g_strdup_printf("the network policy keeps the guest from %s "
                                "(%s)",

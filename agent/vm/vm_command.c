@@ -142,7 +142,7 @@ static void add_folder(GPtrArray *argv, const struct vm_config *config,
                              ",chardev=%s,tag=%s",
                              id, tag));
     } else {
-        /* One port carries one mount (doc/design.md, 7). */
+        /* One port carries one mount (doc/design.md, 4). */
         add2(argv, "-chardev",
              g_strdup_printf("socket,id=%s,path=%s,server=off,reconnect=1", id,
                              path));

@@ -5,11 +5,11 @@
  *     cc fileserver.c $(pkg-config --cflags --libs libstepback-interceptor)
  *     ./a.out FOLDER LOG-FOLDER
  *
- * A line on stdin is a request, and a step of its own; a line on stdout says
- * how it went.
+ * Each line on stdin is a request, and a step of its own; each line on stdout
+ * is its result.
  *
- * It serves one user, whoever runs it, and that user's rights are all that is
- * asked. A server for several must check itself what each may do; the library
+ * The server serves one user, the one who runs it, with that user's rights. A
+ * server for several users must check their permissions itself; the library
  * does not.
  */
 #include <errno.h>
@@ -93,7 +93,7 @@ static int carry_out(struct ic *ic, const char *verb, char *path, char *rest)
     return rc;
 }
 
-/* A request in a step: committed if it went well, taken back if not. */
+/* Run a request in a step: commit it on success, roll it back otherwise. */
 static gboolean serve(struct ic *ic, char *line, GError **error)
 {
     gint64 id = ic_last_step_id(ic) + 1;
@@ -143,7 +143,8 @@ int main(int argc, char **argv)
     prepare();
     ic = argc == 3 ? ic_open_share(&options, &error) : NULL;
     if (!ic) {
-        fprintf(stderr, "%s\n", error ? error->message : "two folders, please");
+        fprintf(stderr, "%s\n",
+                error ? error->message : "usage: fileserver FOLDER LOG-FOLDER");
         return 1;
     }
     while (fgets(line, sizeof(line), stdin)) {

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""frontend - drives "stepback agent", in short: runs a command over some folders,
-asks when a safeguard holds it, tells what it changed, and takes that back if it is
-not to be kept. stepback-api(7) has all requests and events.
+"""frontend - drive "stepback agent": run a command over some folders, ask when a
+safeguard holds it, print its changes, and undo them on request. stepback-api(7) has all requests and events.
 
     frontend.py COMMAND FOLDER...
 """
@@ -70,14 +69,14 @@ def main(command, *folders):
     payload_of(agent.ask("session.start", safeguard={"delete_threshold": 3},
                          working_directories=[{"path": os.path.abspath(folder)}
                                               for folder in folders]))
-    # A denied command is an error, too: it has been taken back already.
+    # A denied command is an error, too: the agent has rolled it back.
     report = payload_of(agent.ask("agent.execute", command=command))
     print("exit code", report["exit_code"])
     for change in report["changes"]:
         print("%(change)s %(directory)s: %(path)s" % change)
     if report["undoable"] and not agreed("Keep it?"):
         payload_of(agent.ask("undo.rollback", step_id=report["step_id"]))
-        print("taken back")
+        print("undone")
     payload_of(agent.ask("session.stop"))
 
 

@@ -94,7 +94,7 @@ write_pam() {
     write_pam_file password password "$password" ''
     write_pam_file session session "$null" "$session"
     write_pam_file session-noninteractive session_nonint "$null" "$session"
-    # The state by which pam-auth-update knows that nobody has changed them.
+    # The state by which pam-auth-update knows that they are unmodified.
     mkdir -p "$root/var/lib/pam"
     (
         cd "$root/var/lib/pam"

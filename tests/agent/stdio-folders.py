@@ -457,7 +457,7 @@ def the_example_of_a_frontend(place):
     for part in ("hi\n", "exit code 0", "created share: a",
                  "deleted two: old"):
         contains(told, part)
-    contains(frontend("n\n", "echo 1 > a; touch b; exit 3"), "taken back")
+    contains(frontend("n\n", "echo 1 > a; touch b; exit 3"), "undone")
     equal((os.listdir(place.share), os.path.getsize(place.share + "/a")),
           (["a"], 0))
     for name in "123":

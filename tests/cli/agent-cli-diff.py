@@ -253,6 +253,8 @@ def diff_is_cut(place):
     status, out, err = call(place, "diff", "1", "-C", place.share)
     equal((status, out.count(b"diff --git")), (0, 1000))
     contains(err, "step 1 has 50 more changes, which are not in this patch")
+    out = call(place, "preview", "2", "-C", place.share)[1]
+    equal(out.splitlines()[-1], b"    and 50 more")
     equal(json.loads(call(place, "diff", "1", "-C", place.share,
                           "--json")[1])["cut"], 50)
     equal(call(place, "diff", "2", "-C", place.share)[2], "")

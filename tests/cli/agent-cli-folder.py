@@ -46,7 +46,7 @@ def log_of_another_folder(place):
     os.mkdir(place.share)
     for words in (["-C", other, "--undo-dir", log], ["-C", place.share]):
         out = call(place, "history", *words)[1].decode()
-        contains(out, "echo 1 > one  [of another folder: cannot be undone "
+        contains(out, "echo 1 > one  [changed another folder: cannot be undone "
                       "here]")
         out = json.loads(call(place, "history", "--json", *words)[1])
         equal((out["steps"][0]["other_folder"], out["steps"][0]["undoable"]),
@@ -56,7 +56,7 @@ def log_of_another_folder(place):
         contains(err, "step 1 changed another folder than " + words[1])
         status, out, err = call(place, "preview", *words)
         equal((status, out),
-              (1, b"cannot be undone: 1; what it changed stays\n"))
+              (1, b"cannot be undone: step 1; its changes stay\n"))
         contains(err, "step 1 changed another folder than " + words[1])
         out = json.loads(call(place, "preview", "--json", *words)[1])["error"]
         equal([(step["step_id"], step["other_folder"], "damaged" in step)
@@ -113,11 +113,11 @@ def other_folder_stays(place):
         equal((status, out), (1, b""))
         contains(err, told)
     status, out, err = call(place, "preview", *wrong)
-    equal((status, out), (1, b"cannot be undone: 2; what it changed stays\n"))
+    equal((status, out), (1, b"cannot be undone: step 2; its changes stay\n"))
     contains(err, told)
     status, out, err = call(place, "history", "--json", *wrong)
     equal((status, json.loads(out)["unfinished"]["other_folder"]), (0, True))
-    contains(err, "a step of another folder than this one did not end: x")
+    contains(err, "an interrupted step changed another folder: x")
     # A daemon that was started by mistake leaves all as it is, too.
     for server in (("stepback-virtiofsd",), ("stepback-9pd",)):
         status, err = says("--shared-dir=" + other, "--undo-dir=" + log,
@@ -350,7 +350,7 @@ def log_above(place):
     # To forget is for the folder alone that was named.
     status, out, err = call(place, "undo", "--discard", "-C", below)
     equal((status, out), (1, b""))
-    contains(err, "A folder above it has a log: " + place.share)
+    contains(err, "a folder above has a log: " + place.share)
     # A file is no folder below it.
     with open(below + "/file", "w"):
         pass

@@ -97,7 +97,7 @@ def check_more(place):
             (["--", "/etc/passwd"], 2, "not in the working folder"),
             (["--", "../a"], 2, "not in the working folder"),
             (["--"], 2, "name a path"),
-            (["--step=1", "2", "--", "a"], 2, "--step goes without"),
+            (["--step=1", "2", "--", "a"], 2, "--step excludes a number"),
             (["--discard", "--", "a"], 2, "--discard undoes no steps"),
             (["x", "--", "a"], 2, "is not a step count"),
             (["99", "--", "a"], 1, "not 99")):

@@ -38,6 +38,9 @@ def no_history(place):
     contains(err, "write -- before a number below 0")
     status, _, err = call(place, "undo", "-1", "-C", place.share)
     equal((status, "write --" in err), (2, False))
+    contains(err, "name a step below 0 with --step, as in --step=-1")
+    status, _, err = call(place, "redo", "-1", "-C", place.share)
+    equal((status, "below 0" in err), (2, False))
     for verb in ("undo", "preview"):
         for word in ("0", "x", "1x", ""):
             status, _, err = call(place, verb, "--step=" + word, "-C",
@@ -132,7 +135,7 @@ def killed_outside_a_step(place):
     status, out, err = call(place, "history", "-C", place.share)
     equal((status, out), (0, b""))
     contains(err, "changes outside commands")
-    contains(err, "'undo --ambient' takes them back")
+    contains(err, "'undo --ambient' undoes them")
     answer = json.loads(call(place, "history", "--json", "-C", place.share)[1])
     equal((answer["steps"], answer["open_step"]), ([], None))
     equal(answer["unfinished"]["type"], "ambient")
@@ -158,7 +161,7 @@ def undo_with_and_without_daemon(place):
         equal(owned[0], 0)
         status, out, err = call(place, "undo", "-C", place.share)
         equal((status, err), (0, ""))
-        contains(out.decode(), "undone: 3")
+        contains(out.decode(), "undone: step 3")
         equal(sorted(os.listdir(place.share)), ["d"])
     finally:
         daemon.end()
@@ -204,7 +207,7 @@ def changes_from_outside(place):
     equal(open(place.share + "/old").read(), "mine")
     status, out, err = call(place, "undo", "--force", "-C", place.share)
     equal(status, 0)
-    contains(out.decode(), "undone: 1")
+    contains(out.decode(), "undone: step 1")
     equal(err.count("warning: "), 1)
     contains(err, "goes over changes from outside: old")
     equal(open(place.share + "/old").read(), "old")
@@ -237,7 +240,7 @@ def preview(place):
         daemon.end()
     told = call(place, "preview", "-C", place.share)
     equal(told, call(place, "undo", "--dry-run", "-C", place.share))
-    contains(told[1].decode(), "would be undone: 1")
+    contains(told[1].decode(), "would be undone: step 1")
     contains(told[1].decode(), "deleted  one")
     equal(os.listdir(place.share), ["one"])
     answer = json.loads(call(place, "preview", "--json", "-C", place.share)[1])
@@ -309,8 +312,8 @@ def undo_to_a_step(place):
     for id, gone in ((3, ["3"]), (-1, ["3", "-1"]), (2, ["3", "-1", "2"])):
         out = call(place, "preview", "--step", str(id), "-C",
                    place.share)[1].decode()
-        equal([line.split("undone: ")[1].split()[0] for line in
-               out.splitlines() if "undone: " in line], gone)
+        equal([line.split("undone: step ")[1].split()[0] for line in
+               out.splitlines() if "undone: step " in line], gone)
     contains(call(place, "diff", "3", "-C", place.share)[1].decode(), "+3")
     contains(call(place, "diff", "-C", place.share, "--", "-1")[1].decode(),
              "+outside commands")
@@ -358,9 +361,9 @@ def a_step_without_effect(place):
                  "wrote 1 path with the same content as before")
         for command in ("undo -n", "undo"):
             out = call(place, *command.split(), "-C", place.share)[1].decode()
-            equal([line.split("undone: ")[1].split()[0] for line in
+            equal([line.split("undone: step ")[1].split()[0] for line in
                    out.splitlines()
-                   if "undone: " in line], ["3", "2"])
+                   if "undone: step " in line], ["3", "2"])
         equal(os.listdir(place.share), ["index"])
         out = call(place, "redo", "-C", place.share)[1].decode()
         equal(out.count("redone:"), 2)
@@ -384,13 +387,13 @@ def half_way(place):
         file.write("from outside")
     status, out, err = call(place, "undo", "-n", "2", "-C", place.share)
     equal((status, err), (0, ""))
-    contains(out.decode(), "only when")
+    contains(out.decode(), "only after the")
     status, out, err = call(place, "undo", "2", "-C", place.share)
     equal(status, 1)
-    contains(out.decode(), "undone: 2")
+    contains(out.decode(), "undone: step 2")
     contains(err, "1 of 2 steps undone")
     contains(err, "undo: stopped at changes from outside:\n")
-    contains(err, "'stepback redo' brings them back")
+    contains(err, "'stepback redo' brings your edits back")
     equal("GIT_OPTIONAL_LOCKS" in err, False)
     contains(err, "To go on: stepback undo -C %s 1 --force\n" % place.share)
     status, out, err = call(place, "undo", "--json", "-C", place.share)
@@ -456,14 +459,14 @@ def unreadable_step(place):
     shutil.rmtree(step)
     os.mkdir(step)
     out = call(place, "history", "-C", place.share)[1].decode()
-    equal(out, "    1  (its record cannot be read)\n")
+    equal(out, "    1  (damaged: its record cannot be read)\n")
     status, out, err = call(place, "undo", "-C", place.share)
     equal((status, out), (1, b""))
     contains(err, "add --force")
     out = call(place, "undo", "-n", "--force", "-C", place.share)[1]
-    equal(out, b"would be passed by: 1; what it changed stays\n")
+    equal(out, b"would be passed by: step 1; its changes stay\n")
     status, out, err = call(place, "undo", "--force", "-C", place.share)
-    equal((status, out), (0, b"passed by: 1; what it changed stays\n"))
+    equal((status, out), (0, b"passed by: step 1; its changes stay\n"))
     contains(err, "warning: step 1")
     equal(os.listdir(place.share), ["one"])
 
@@ -599,7 +602,7 @@ def recovery_is_told(place):
     equal(os.listdir(place.share), ["half"])
     status, out, err = call(place, "redo", "-C", place.share)
     equal((status, out), (1, b""))
-    contains(err, "taken back: break it (1 path restored)")
+    contains(err, "interrupted step: break it (1 path restored)")
     equal(os.listdir(place.share), [])
 
 
@@ -646,12 +649,12 @@ def looking_recovers_nothing(place):
                   ["preview", "2"], ["diff"], ["diff", "1"]):
         status, out, err = call(place, *words, "-C", place.share)
         equal(status, 1 if words[0] == "diff" else 0)
-        contains(err, "a step did not end: break it; the next undo, redo or "
-                 "run takes it back")
+        contains(err, "interrupted step: break it; the next undo, redo or "
+                 "run rolls it back")
         if words[0] in ("preview", "undo"):
-            contains(out.decode(), "would be undone: 2")
+            contains(out.decode(), "would be undone: step 2")
             contains(out.decode(), "deleted  half")
-        equal(out.decode().count("would be undone: 1"),
+        equal(out.decode().count("would be undone: step 1"),
               1 if words[-1] == "2" else 0)
         equal(sorted(os.listdir(place.share)), ["half", "one"])
     equal((os.stat(lock).st_mtime_ns, open(lock).read()), before)
@@ -668,8 +671,8 @@ def undo_counts_the_interrupted(place):
     interrupted(place)
     status, out, err = call(place, "undo", "-C", place.share)
     equal(status, 0)
-    contains(out.decode(), "undone: 2")
-    contains(err, "a step that did not end was taken back: break it")
+    contains(out.decode(), "undone: step 2")
+    contains(err, "rolled back an interrupted step: break it")
     equal(os.listdir(place.share), ["one"])
     status, out, err = call(place, "undo", "-C", place.share)
     equal((status, os.listdir(place.share)), (0, []))
@@ -691,7 +694,7 @@ def undo_of_too_many_interrupted(place):
     interrupted(place)
     status, out, err = call(place, "undo", "9", "-C", place.share)
     equal(status, 1)
-    contains(out.decode(), "undone: 2")
+    contains(out.decode(), "undone: step 2")
     contains(err, "only 1 step can be undone")
     equal(os.listdir(place.share), ["one"])
 

@@ -158,11 +158,11 @@ def other_daemons(place):
                        ("-omax_idle_threads=3", "--thread-pool-size")):
         status, line = says(*base, word)
         equal((word, status), (word, 2))
-        contains(line, "is not to be had")
+        contains(line, "is not supported")
         contains(line, part)
     status, line = says(*base, "--tag", "x")
     equal(status, 2)
-    contains(line, "--tag is not to be had")
+    contains(line, "--tag is not supported")
     status, line = says(*base, "--nonsense")
     contains(line, "--help")
 
