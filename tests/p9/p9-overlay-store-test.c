@@ -266,7 +266,7 @@ static unsigned count_said(const char *log)
     unsigned n = 0;
 
     g_assert_true(g_file_get_contents(log, &text, NULL, NULL));
-    for (const char *at = text; (at = strstr(at, "takes no row")); at++)
+    for (const char *at = text; (at = strstr(at, "cannot add a row")); at++)
         n++;
     return n;
 }
@@ -318,7 +318,7 @@ static void test_busy(struct fixture *f, gconstpointer option)
     const char *const arguments[] = { p9_daemon_path(), share, socket,
                                       WINDOWS,          place, NULL };
 
-    refused(arguments, "another server uses it");
+    refused(arguments, "in use by another server");
     p9_rig_free(other);
 }
 
