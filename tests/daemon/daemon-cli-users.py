@@ -96,7 +96,7 @@ def map_and_log(place):
         server = Server(place, "--uid-map=:%d:%d:1:" % (inside, id), *more,
                         "--undo-dir=%s/undo" % place.root, **user)
         status = server.end()
-        equal((inside, more, "the numbers of --uid-map" in server.said()),
+        equal((inside, more, "the ids inside --uid-map" in server.said()),
               (inside, more, warned))
         equal(status, 0)
 

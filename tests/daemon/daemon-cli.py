@@ -79,7 +79,7 @@ def empty_names(place):
                            "--interceptor-socket")):
         status, line = says(*words)
         equal((words, status), (words, 2))
-        contains(line, option + " needs the name of a ")
+        contains(line, option + " requires the name of a ")
 
 
 @test
@@ -120,13 +120,13 @@ def socket_places(place):
                             "--interceptor-socket=" + place.root + "/s",
                             program=program)
         equal(status, 2)
-        contains(line, "need two sockets")
+        contains(line, "use two sockets")
         status, line = says("--shared-dir=" + place.share,
                             "--socket-path=" + place.root + "/s",
                             "--interceptor-fd=0", program=program,
                             stdin=subprocess.DEVNULL)
         equal(status, 2)
-        contains(line, "--interceptor-fd=0 is not a connected stream socket")
+        contains(line, "--interceptor-fd=0: not a connected stream socket")
     os.rmdir(place.share + "/sub")
 
 
@@ -195,7 +195,7 @@ def limits_without_log(place):
             equal((word, status), (word, 2))
             contains(line, "--undo-dir")
     server = Server(place, "--interceptor-socket=%s/control" % place.root)
-    contains(server.said(), "without --undo-dir nothing can be taken back")
+    contains(server.said(), "without --undo-dir: nothing can be undone")
     server.end()
     server = Server(place, "--interceptor-socket=%s/control" % place.root,
                     "--readonly")
@@ -209,7 +209,7 @@ def translations(place):
     base = ("--shared-dir=" + place.share, "--socket-path=/nowhere/s")
     for option in ("--translate-uid", "--translate-gid"):
         for rule, part in (("nonsense", "ignore-guest:FROM:COUNT"),
-                           ("guest:4294967295:0:2", "ids end at 4294967295")):
+                           ("guest:4294967295:0:2", "an id is above 4294967295")):
             status, line = says(*base, option, rule)
             equal((rule, status), (rule, 2))
             contains(line, option + ": ")
@@ -234,7 +234,7 @@ def inherited_sockets(place):
             status, line = says("--shared-dir=" + place.share, *words,
                                 program=program)
             equal((words, status), (words, 2))
-            contains(line, "--fd is the number of an inherited socket")
+            contains(line, "is not the fd of an inherited socket")
         status, line = says("--shared-dir=" + place.share, "--fd=0",
                             program=program, stdin=subprocess.DEVNULL)
         equal(status, 2)
@@ -243,7 +243,7 @@ def inherited_sockets(place):
                             "--socket-path=/nowhere/s", "--interceptor-fd=-1",
                             program=program)
         equal(status, 2)
-        contains(line, "--interceptor-fd is the number of an inherited socket")
+        contains(line, "is not the fd of an inherited socket")
 
 
 @test
@@ -289,7 +289,7 @@ def few_files(place):
     for number in (1, 127, -1):
         status, line = says(*base, "--rlimit-nofile=%d" % number)
         equal((number, status), (number, 2))
-        contains(line, "--rlimit-nofile is a number from 128")
+        contains(line, "--rlimit-nofile: not a number from 128")
     for number in (0, 128):
         status, line = says(*base, "--rlimit-nofile=%d" % number)
         equal((number, status), (number, 1))
@@ -297,7 +297,8 @@ def few_files(place):
         too_many = int(file.read()) + 1
     if too_many < 1 << 31:
         server = Server(place, "--rlimit-nofile=%d" % too_many)
-        contains(server.said(), "--rlimit-nofile=%d is not to be had" % too_many)
+        contains(server.said(),
+                 "cannot raise the open-file limit to %d" % too_many)
         server.end()
 
 
