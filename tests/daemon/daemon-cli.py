@@ -219,7 +219,7 @@ def translations(place):
                         "--overlay-dir=" + place.root, *base,
                         program="stepback-9pd")
     equal(status, 2)
-    contains(line, "--profile=windows has owners of its own")
+    contains(line, "--profile=windows stores its own owners")
     for rule in ("map:4294967295:0:1", "map:1:2:0"):
         status, line = says(*base, "--translate-uid=" + rule)
         equal((rule, status), (rule, 1))
@@ -238,7 +238,7 @@ def inherited_sockets(place):
         status, line = says("--shared-dir=" + place.share, "--fd=0",
                             program=program, stdin=subprocess.DEVNULL)
         equal(status, 2)
-        contains(line, "--fd=0 is not a ")
+        contains(line, "--fd=0: not a ")
         status, line = says("--shared-dir=" + place.share,
                             "--socket-path=/nowhere/s", "--interceptor-fd=-1",
                             program=program)
@@ -420,12 +420,12 @@ def ignored_signals(place):
                 contains(server.said(), "front-end connected")
             else:
                 connect(server.path).close()
-            assert f"ends by signal {number}" not in server.said()
+            assert f"stopping on signal {number}" not in server.said()
             equal(server.end(), 0)
             server = Server(place, program=program)
             server.process.send_signal(number)
             equal(server.process.wait(20), 0)
-            contains(server.said(), f"ends by signal {number}")
+            contains(server.said(), f"stopping on signal {number}")
 
 
 main()

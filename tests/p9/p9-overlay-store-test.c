@@ -176,7 +176,7 @@ static void test_spoilt_store(struct fixture *f, gconstpointer option)
     mode_is(f, "file", S_IFREG | 0644);
     p9_pause(f);
     run_sql(store, "UPDATE meta SET value = 2 WHERE name = 'format'");
-    refused(arguments, "its format is 2");
+    refused(arguments, "unsupported format 2");
     g_assert_true(g_file_set_contents(store,
                                       "this is no database, is it? ....."
                                       "................................",
