@@ -393,11 +393,11 @@ def servers_options(place):
                                        program=program)
             equal((word, status, line[:1]), (word, 2, "s"))
             contains(line, word.split("=")[0] if "group" not in word else
-                     "no group")
+                     "unknown group")
         for words, part in ((("--shared-dir=%s/file" % place.root, socket),
                              "cannot serve this folder: Not a directory"),
                             ((share, "--socket-path=%s/file" % place.root),
-                             "something else than a socket")):
+                             "exists and is not a socket")):
             status, line = daemon_says(place, *words, program=program)
             equal((words, status), (words, 1))
             contains(line, part)

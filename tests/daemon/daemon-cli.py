@@ -93,7 +93,7 @@ def flags_with_values(place):
                            ("stepback-9pd", ("-d", "--readonly=0"))):
         status, line = says(*base, *words, program=program)
         equal((words, status), (words, 2))
-        contains(line, " takes no value: leave it out")
+        contains(line, " takes no value; omit the option")
     # What is another option's value is no option, nor is what comes after "--".
     for words in (("--cache", "--readonly=no"), ("--", "--readonly=no")):
         status, line = says(*base, *words)
@@ -254,7 +254,7 @@ def long_socket_path(place):
                         "--socket-path=" + name)
     equal(status, 1)
     contains(line, name)
-    contains(line, "has 109 bytes, and a Unix socket's has 107 at most")
+    contains(line, "is 109 bytes long (limit 107)")
 
 
 @test
