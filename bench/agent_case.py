@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent adds to a command: from a frontend's request to the guest, and
-from the guest's output to the frontend (bench/quick-guest.c).
+"""The latency that the supervisor adds to a command: from a frontend's request to
+the guest, and from the guest's output to the frontend (bench/quick-guest.c).
 
-Numbers are medians of a session's commands. Over a folder with undo, "to the
-guest" has in it what the engine takes to open the step, in the daemon's process;
-over one that is only read there is no step, and what is left is the agent's."""
+Numbers are medians over a session's commands. In a folder with undo, "to the
+guest" includes the time in which the engine opens the step, in the daemon's
+process; in a read-only folder there is no step, and only the supervisor's time
+remains."""
 
 import json
 import os
@@ -37,16 +38,16 @@ class Frontend:
         self.rest = b""
 
     def lines(self):
-        """The next lines, and when they had come, in ns."""
+        """Return the next lines and their time of arrival in ns."""
         data = os.read(self.process.stdout.fileno(), 1 << 20)
         now = time.monotonic_ns()
         if not data:
-            raise RuntimeError("the agent has ended")
+            raise RuntimeError("the supervisor has exited")
         *lines, self.rest = (self.rest + data).split(b"\n")
         return [json.loads(line) for line in lines], now
 
     def ask(self, type, **payload):
-        """Send a request; when it was sent, the output that came and when."""
+        """Send a request. Return the time of sending, the output and its time."""
         line = json.dumps({"type": type, "request_id": "1",
                            "payload": payload}).encode() + b"\n"
         sent, output = time.monotonic_ns(), None
@@ -86,8 +87,8 @@ def measure(settings, access):
 
 
 def case_agent(settings):
-    result = Result("agent", "what the agent adds to a command, in a session "
-                    "with a guest that takes no time")
+    result = Result("agent", "latency that the supervisor adds to a command, in "
+                    "a session with a guest of zero latency")
     in_turn(result, {
         "agent": lambda: measure(settings, "read_only"),
         "agent and engine": lambda: measure(settings, "read_write"),

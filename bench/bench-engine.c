@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bench-engine - one measurement of the undo engine; see bench/run.
+ * bench-engine - one benchmark of the undo engine; see bench/run.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static unsigned count(const char *text)
     return (unsigned)MIN(number(text), 100000000);
 }
 
-/* argv from the measurement's own arguments on; a missing last one is NULL. */
+/* argv starts at the benchmark's own arguments; an omitted last one is NULL. */
 static void do_tree(char **argv)
 {
     bench_make_tree(argv[0], count(argv[1]), number(argv[2]),
@@ -71,7 +71,7 @@ static void do_first_write(char **argv)
 
 static const struct {
     const char *name;
-    int least, most; /* arguments */
+    int least, most; /* number of arguments */
     void (*run)(char **argv);
 } measurements[] = {
     { "tree", 4, 4, do_tree },

@@ -187,7 +187,7 @@ static void fill(char *data, size_t len, uint64_t *state)
 
         memcpy(data + at, word, n);
         at += n;
-        if (random >> 60 < 6 && at < len) /* a number here and there */
+        if (random >> 60 < 6 && at < len) /* occasional numbers */
             data[at++] = (char)('0' + (random >> 32) % 10);
     }
 }

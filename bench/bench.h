@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bench - what the measurements of bench-engine share.
+ * bench - common helpers of bench-engine's benchmarks.
  *
- * A measurement is a line of JSON on stdout: spans of time by name, and
- * counts. bench/run runs it, several times and in turn with what it is
- * compared with, and makes the table.
+ * A benchmark prints a line of JSON on stdout: time spans by name, and counts.
+ * bench/run runs it several times, in turn with its alternatives, and prints
+ * the table.
  *
- * Only the library's public header is used: this is a file server like any.
+ * Only the library's public header is used, as in any file server.
  *
- * Threads: one. Errors end the program.
+ * Threads: one. Errors exit the program.
  */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
@@ -18,8 +18,8 @@
 
 #include "interceptor/interceptor.h"
 
-/* Time from bench_start() to bench_stop(): of the clock, and of all threads of
- * this process in user and kernel mode. Seconds. */
+/* Time between bench_start() and bench_stop(), in seconds: wall-clock time, and
+ * user and system CPU time of all threads of this process. */
 struct bench_span {
     double wall, cpu;
 };
@@ -31,7 +31,7 @@ void bench_add_span(const char *name, struct bench_span span);
 void bench_add_number(const char *name, double value);
 void bench_print(void);
 
-/* Die unless rc is no negated errno. */
+/* Exit with an error if rc is a negated errno. */
 void bench_check(ssize_t rc, const char *what);
 
 /* Open an engine; undo may be NULL. */
@@ -41,24 +41,26 @@ void bench_step_open(struct ic *ic);
 void bench_step_close(struct ic *ic);
 void bench_rollback(struct ic *ic);
 
-/* A name in a directory, looked up: a new reference. */
+/* Look up a name in a directory. Return a new reference. */
 struct ic_inode *bench_lookup(struct ic *ic, struct ic_inode *dir,
                               const char *name);
 
-/* Bytes on disk of the log, without the inodes that were moved into it (they
- * cost nothing more there than in the share) and its reserve. */
+/* Return the size of the log on disk in bytes, without its reserve and the
+ * inodes that were moved into it (they take no more space than in the
+ * share). */
 double bench_log_bytes(const char *undo);
 
-/* Write a file of size bytes of what looks like text: different for each seed,
- * compressible. */
+/* Write a file of size bytes of text-like, compressible content that depends on
+ * the seed. */
 void bench_write_file(int dirfd, const char *name, uint64_t size,
                       uint64_t seed);
 
-/* A folder with files in folders of per_dir files each. */
+/* Create a directory tree of files, per_dir in each directory. */
 void bench_make_tree(const char *path, unsigned files, uint64_t bytes,
                      unsigned per_dir);
 
-/* bench_names.c: many paths, and what costs the same for any number. */
+/* bench_names.c: many paths, and operations whose cost does not depend on the
+ * number of files. */
 void bench_paths(const char *kind, unsigned files, const char *share,
                  const char *undo);
 void bench_remove(const char *share, const char *undo);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bench_content - what writing costs.
+ * bench_content - benchmarks of writing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -48,12 +48,12 @@ static void make_file(const char *share, const char *name, uint64_t size)
 
     bench_check(dirfd < 0 ? -errno : 0, share);
     bench_write_file(dirfd, name, size, 1);
-    if (syncfs(dirfd) < 0) /* or the next measurement pays for it */
+    if (syncfs(dirfd) < 0) /* or the next benchmark pays for it */
         bench_check(-errno, share);
     close(dirfd);
 }
 
-/* Overwrite all of a file, commit, take it back. */
+/* Overwrite a whole file, commit, undo. */
 void bench_content(uint64_t size, const char *share, const char *undo)
 {
     g_autofree char *data = g_malloc0(CHUNK);
@@ -85,17 +85,17 @@ void bench_content(uint64_t size, const char *share, const char *undo)
     bench_print();
 }
 
-/* A file is made, and read later, in pages of its own for each block: in large
- * ones (folios) a write costs as many steps as the page has blocks, and which
- * file gets large ones is chance. */
+/* Write a file in single blocks, so that the page cache holds one page per
+ * block: in a large page (folio) the cost of a write grows with the page's
+ * number of blocks, and it is random which file gets large pages. */
 static void write_small(struct file *file, char *data)
 {
     for (off_t at = 0; at < CHUNK; at += SMALL)
         write_at(file, data, SMALL, at);
 }
 
-/* Write again to blocks that the step has kept already, in turn with the same
- * writes without a log. A line for each round. */
+/* Rewrite blocks that the step has captured already, in turn with the same
+ * writes without a log. One line per round. */
 void bench_rewrite(unsigned writes, unsigned rounds, const char *share,
                    const char *undo)
 {
@@ -126,14 +126,15 @@ void bench_rewrite(unsigned writes, unsigned rounds, const char *share,
     close_file(&without);
 }
 
-/* One small write into a big file, each time in a new step. A line for each
+/* Write a few bytes into a large file, each time in a new step. One line per
  * round. */
 void bench_first_write(uint64_t size, unsigned rounds, const char *share,
                        const char *undo)
 {
     g_autofree char *data = g_malloc0(SMALL);
     struct file file;
-    double empty; /* what a redo of the last round has kept goes with a write */
+    double empty; /* content captured by the last round's redo is dropped by a
+                   * write */
 
     make_file(share, "big", size);
     file = open_file(share, undo, "big");

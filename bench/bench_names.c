@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bench_names - many paths in a step, and a rename of many at once.
+ * bench_names - benchmarks of many paths in a step, and of a rename of many.
  *
- * Each works on SHARE/tree (bench_make_tree()), which a rollback brings back.
+ * Each one works on SHARE/tree (bench_make_tree()), which a rollback restores.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 /* ---- a walk -------------------------------------------------------------- */
 
-/* Called for each file, and for each folder after what is in it. */
+/* Called for each file, and for each directory after its entries. */
 typedef void visit_fn(struct ic *ic, struct ic_inode *dir, const char *name,
                       bool is_dir);
 
@@ -28,7 +28,7 @@ static GPtrArray *list(struct ic_inode *dir)
 
     bench_check(stream ? 0 : -errno, "opendir");
     while ((entry = readdir(stream))) {
-        /* The type first, as the name's first byte. */
+        /* The name's first byte stores the type. */
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             g_ptr_array_add(names,
                             g_strdup_printf("%c%s",
@@ -56,7 +56,7 @@ static void walk(struct ic *ic, struct ic_inode *dir, visit_fn *visit)
     }
 }
 
-/* ---- what is done to each ------------------------------------------------ */
+/* ---- operations ---------------------------------------------------------- */
 
 static const struct ic_cred cred = { 0 };
 
@@ -91,7 +91,7 @@ static void chmod_it(struct ic *ic, struct ic_inode *dir, const char *name,
     struct stat st;
 
     bench_check(ic_lookup(ic, dir, name, &inode, &st), name);
-    attr.mode = (st.st_mode ^ S_IXOTH) & 07777; /* another one each time */
+    attr.mode = (st.st_mode ^ S_IXOTH) & 07777; /* a different mode each time */
     bench_check(ic_setattr(ic, inode, -1, &attr, NULL), name);
     ic_inode_unref(inode);
 }
@@ -114,7 +114,8 @@ static void create_beside(struct ic *ic, struct ic_inode *dir, const char *name,
 
 /* ---- measuring ----------------------------------------------------------- */
 
-/* Do it in a step, commit it, take it back. Without a log the first alone. */
+/* Run the operation in a step, commit it, undo it. Without a log, only run
+ * it. */
 static void measure(const char *share, const char *undo,
                     void (*act)(struct ic *ic, void *opaque), void *opaque)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases that bench-engine measures, and writing through the daemon."""
+"""The benchmarks of bench-engine, and writes through the daemon."""
 
 import os
 import time
@@ -11,7 +11,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 
 class Place:
-    """A fresh share and undo folder for each run of bench-engine."""
+    """A fresh share and undo log directory for each run of bench-engine."""
 
     def __init__(self, settings, name):
         self.settings = settings
@@ -24,7 +24,7 @@ class Place:
         os.mkdir(self.share)
 
     def run(self, *arguments, undo=True, keep=False):
-        """keep: the share of the run before will do."""
+        """keep: reuse the share of the previous run."""
         if keep and os.path.isdir(self.share):
             remove(self.undo)
         else:
@@ -39,7 +39,7 @@ class Place:
 
 
 def pair(place, label, *arguments):
-    """The contestants of a measurement, with and without a log."""
+    """Return the contestants of a benchmark, with and without an undo log."""
     return {
         label: lambda: place.run(*arguments)[0],
         label + ", no undo": lambda: place.run(*arguments, undo=False)[0],
@@ -54,8 +54,8 @@ def case_paths(settings):
         for kind in ("write", "remove", "create", "chmod"):
             contestants |= pair(place, f"{kind} {files}", "paths", kind, files)
         in_turn(result, contestants, settings.rounds)
-    # ext4 is slow to make files for some seconds after as many were removed:
-    # so all share one tree, and none but undo changes what there is.
+    # For some seconds after many files were removed, ext4 creates files slowly:
+    # so all contestants share one tree, which is restored by undo only.
     files = 2000 if settings.quick else 100000
     remove(place.base)
 
@@ -80,7 +80,7 @@ def size_name(size):
 
 
 def case_content(settings):
-    result = Result("content", "overwriting all of a file")
+    result = Result("content", "overwriting a whole file")
     place = Place(settings, "content")
     for size in (4 * KIB, MIB, settings.scaled(100 * MIB)):
         in_turn(result, pair(place, size_name(size), "content", size),
@@ -97,12 +97,12 @@ def rewrite(file, writes, data=bytes(4 * KIB)):
 
 
 def daemon_rewrite(settings, base, writes, rounds):
-    """The same writes again and again, by way of two daemons in turn. Many
-    short rounds: what else the machine does hits both alike. On one processor:
-    to wake another can cost more than the write (virtiofs_case.py), and where a
-    daemon is put is chance."""
+    """Repeat the same writes through two daemons in turn, in many short rounds, so
+    that other load affects both alike. On one processor: waking another one can
+    cost more than the write (virtiofs_case.py), and the placement of a daemon is
+    random."""
     allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {max(allowed)})  # and so do the daemons
+    os.sched_setaffinity(0, {max(allowed)})  # inherited by the daemons
     daemons, files = {}, {}
     rows = {"with": [], "without": []}
     try:
@@ -114,7 +114,7 @@ def daemon_rewrite(settings, base, writes, rounds):
             files[label] = os.open(os.path.join(daemon.mount, "file"),
                                    os.O_RDWR | os.O_CREAT)
             rewrite(files[label], MIB // (4 * KIB))
-        # The content that the step keeps; made in one of its own before.
+        # Content for the step to capture; written in an earlier step.
         daemons["with"].step_open()
         for file in files.values():
             rewrite(file, MIB // (4 * KIB))
@@ -140,7 +140,7 @@ def case_rewrite(settings):
     writes = settings.scaled(500, 100)
     rounds = settings.rounds * (2 if settings.quick else 100)
     result = Result("rewrite", f"{writes} writes of 4 KiB to blocks that the "
-                    f"step has kept already, {rounds} times in turn")
+                    f"step has captured already, {rounds} times in turn")
     place = Place(settings, "rewrite")
     for line in place.run("rewrite", writes, rounds):
         for label in ("with", "without"):
@@ -160,7 +160,7 @@ def case_rewrite(settings):
 
 def case_first_write(settings):
     size = settings.scaled(GIB)
-    result = Result("first-write", "the first 4 KiB written into a file of "
+    result = Result("first-write", "the first 4 KiB written to a file of "
                     + size_name(size))
     place = Place(settings, "first-write")
     for label, undo in (("undo", True), ("no undo", False)):
@@ -173,7 +173,7 @@ def case_first_write(settings):
 
 
 def case_rename(settings):
-    result = Result("rename", "renaming a folder, by the files in it")
+    result = Result("rename", "renaming a folder, by its number of files")
     place = Place(settings, "rename")
     few, many = 100, settings.scaled(100000, 1000)
     in_turn(result, {

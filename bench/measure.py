@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cases of bench/run share: contestants, samples, the daemon."""
+"""Common helpers of the benchmarks of bench/run: contestants, samples, the daemon."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ import time
 
 
 class Skipped(Exception):
-    """This machine cannot run the contestant; the reason is the text."""
+    """This machine cannot run the contestant; the text is the reason."""
 
 
 class Settings:
@@ -23,7 +23,7 @@ class Settings:
         self.rounds, self.quick = rounds, quick
 
     def scaled(self, number, least=1):
-        """A size: much smaller in a quick run."""
+        """Return a size, much smaller in a quick run."""
         return max(number // 100, least) if self.quick else number
 
 
@@ -65,9 +65,9 @@ class Result:
 
     def ratio(self, label, metric, other, other_metric=None, least=None,
               most=None):
-        """The median of the ratios of each round: what slows the machine
-        for a while slows both. A target if a limit is given. The quartiles
-        say how far noise reaches."""
+        """Add the median of the per-round ratios, which load on the machine
+        affects little, as it slows both contestants. A target if a limit is
+        given. The quartiles show the noise."""
         other_metric = other_metric or metric
         if label not in self.rows or other not in self.rows:
             return
@@ -104,9 +104,9 @@ class Result:
 
 
 def in_turn(result, contestants, rounds, turns=1):
-    """Run contestants (label -> function that returns numbers) in rounds of so
-    many turns; a round's numbers are the means of its turns'. Each turn begins
-    with another contestant, so that none always follows the same one."""
+    """Run contestants (label -> function that returns numbers) in rounds of
+    `turns` turns; a round's numbers are the means over its turns. Each turn
+    begins with another contestant, so that none always follows the same one."""
     names = list(contestants)
     for _ in range(rounds):
         found = {label: [] for label in names}
@@ -126,7 +126,7 @@ def in_turn(result, contestants, rounds, turns=1):
 
 
 def mean_of(samples):
-    """Of numbers by name: the mean of each."""
+    """Return the mean of each named number."""
     return {name: statistics.fmean(sample[name] for sample in samples)
             for name in samples[0]}
 
@@ -139,13 +139,13 @@ def children_cpu():
 
 
 def process_cpu(pid):
-    """CPU seconds of all threads of a process, to the nanosecond: the clock
-    id of clock_getcpuclockid(3)."""
+    """Return the CPU seconds of all threads of a process, to the nanosecond, by
+    the clock id of clock_getcpuclockid(3)."""
     return time.clock_gettime((~pid << 3) | 2)
 
 
 class Spans:
-    """Numbers of one round: spans of time by name."""
+    """The numbers of one round: time spans by name."""
 
     def __init__(self, daemon=None):
         self.numbers, self.daemon = {}, daemon
@@ -162,7 +162,7 @@ class Spans:
 
 
 def settle():
-    """Let the disk finish what the step before left to be written."""
+    """Flush the disk, so that earlier writes do not disturb the next span."""
     os.sync()
 
 
@@ -178,7 +178,7 @@ def fresh_folder(path):
 
 
 def unless_gone(function, path, info):
-    """A daemon that ends removes its socket itself."""
+    """Ignore a missing file: a daemon removes its socket itself at its exit."""
     if not issubclass(info[0], FileNotFoundError):
         raise info[1]
 
@@ -188,17 +188,17 @@ def remove(path):
 
 
 def wait_for_socket(path, server, seconds):
-    """Until a server that was started listens."""
+    """Wait until a server that was started listens."""
     deadline = time.monotonic() + seconds
     while not os.path.exists(path):
         if server.poll() is not None or time.monotonic() > deadline:
-            raise Skipped("the server does not start here")
+            raise Skipped("the server does not start")
         time.sleep(0.01)
     time.sleep(0.05)  # between bind(2) and listen(2)
 
 
 def numbers_of_lines(pattern, text):
-    """Lines of a name, wall and CPU time in us: numbers in s by name."""
+    """Parse lines of a name, wall-clock and CPU time in us. Return seconds by name."""
     found = {}
     for match in filter(None, map(pattern.match, text.splitlines())):
         found[match[1]] = float(match[2]) / 1e6
@@ -209,7 +209,7 @@ def numbers_of_lines(pattern, text):
 # ---- the programs ------------------------------------------------------------
 
 def engine(settings, *arguments):
-    """Run bench-engine; the lines that it prints."""
+    """Run bench-engine. Return the printed lines."""
     command = [os.path.join(settings.build, "bench", "bench-engine")]
     command += [str(argument) for argument in arguments]
     done = subprocess.run(command, check=True, stdin=subprocess.DEVNULL,
@@ -244,7 +244,7 @@ class Daemon:
 
     def _check_alive(self):
         if self.process.poll() is not None:
-            raise RuntimeError("stepback-virtiofsd ended at its start")
+            raise RuntimeError("stepback-virtiofsd exited at start-up")
 
     def _connect(self, path):
         while True:

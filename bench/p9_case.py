@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The 9P server beside diod, over one client in one run (bench/p9bench.c).
+"""Compares the 9P server with diod, by one client in one run (bench/p9bench.c).
 
 Each contestant serves a fresh folder on a Unix socket. Numbers are for one
-operation: its time, and as _cpu what the server computed. All use messages of
-64 KiB, which are diod's largest, but for one row with 1 MiB."""
+operation: its time, and as _cpu the server's CPU time. All use messages of
+64 KiB, which is diod's maximum, except one row with 1 MiB."""
 
 import os
 import re
@@ -50,7 +50,7 @@ class Contest:
         return numbers_of_lines(LINE, done.stdout)
 
     def wait_for_removal(self):
-        """Our server's socket is removed a moment after its end."""
+        """Wait for our server's socket, which is removed just after its exit."""
         deadline = time.monotonic() + 1
         while os.path.exists(self.socket) and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -78,7 +78,7 @@ class Contest:
 
 
 def case_9p(settings):
-    result = Result("9p", "one operation of a client, in turn: "
+    result = Result("9p", "one operation of a client, interleaved: "
                     + ", ".join(OPERATIONS))
     contest = Contest(settings)
     in_turn(result, {"stepback, undo": lambda: contest.ours(True),

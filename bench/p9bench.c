@@ -5,9 +5,9 @@
  *     p9bench --socket=PATH --pid=PID [--aname=NAME] [--msize=BYTES]
  *             [--seconds=S] OPERATION...
  *
- * Prints a line for each operation: its time, and what the server computed for
- * it (of process PID). The client is the same for all servers: one connection,
- * one request at a time, or where the name ends in _deep 16 of them.
+ * Prints a line for each operation: its time, and the server's CPU time for it
+ * (of process PID). The client is the same for all servers: one connection with
+ * one request at a time, or 16 if the name ends in _deep.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ struct bench {
     uint32_t msize, data; /* bytes of data in a large message */
     uint8_t *out, *in;
     uint16_t tag;
-    unsigned turn; /* of the operation */
+    unsigned turn; /* counts the operation's runs */
 };
 
 static _Noreturn void fail(const char *what)
@@ -77,13 +77,13 @@ static void receive(struct bench *b, struct p9_message *ret_reply)
         ssize_t n = read(b->fd, b->in + have, size - have);
 
         if (n <= 0)
-            fail("the server hangs up");
+            fail("the server hung up");
         have += (size_t)n;
         if (have == 4)
             size = p9_message_size(b->in);
     }
     if (p9_message_decode(b->in, size, ret_reply) < 0)
-        fail("a reply is malformed");
+        fail("malformed reply");
 }
 
 static void call(struct bench *b, struct p9_message *m,
@@ -129,7 +129,7 @@ static void lopen(struct bench *b, uint32_t fid, uint32_t flags)
     call(b, &m, NULL);
 }
 
-/* In the folder, as NEW_FID. */
+/* Create a file in the directory, as NEW_FID. */
 static void create(struct bench *b, const char *name)
 {
     struct p9_message m = { .type = P9_TLCREATE };
@@ -250,7 +250,7 @@ static void deep(struct bench *b,
 
         receive(b, &reply);
         if (reply.type == P9_RLERROR)
-            fail("a deep request");
+            fail("deep request");
     }
 }
 
@@ -278,7 +278,7 @@ static void op_read_deep(struct bench *b)
     deep(b, make_read);
 }
 
-/* All names of the folder. */
+/* Read all names of the directory. */
 static void op_readdir(struct bench *b)
 {
     struct p9_message m = { .type = P9_TREADDIR }, reply;
@@ -329,7 +329,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Of all its threads, in seconds. */
+/* Return the CPU time of all threads, in seconds. */
 static double computed(int pid)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/task", pid);

@@ -2,12 +2,13 @@
  *
  * queues - does the daemon serve two request queues better than one?
  *
- * A thread for each queue plays a guest's CPU that waits for each answer. It
- * starts the daemon itself. One line for each operation and number of queues:
+ * One thread per queue acts as a guest's CPU that waits for each reply. The
+ * program starts the daemon itself. It prints one line for each operation and
+ * number of queues:
  *
- *     lookup 2 3.21        us of time for one operation of all threads together
+ *     lookup 2 3.21        us for one operation of all threads together
  *
- * With the name of a tool (strace -fc -e trace=futex -p), that is run with the
+ * A second argument names a tool (strace -fc -e trace=futex -p) to run on the
  * daemon's pid while two queues are in use: no operation may wait for a lock.
  */
 #include <fcntl.h>
@@ -34,7 +35,7 @@ static struct fuse_entry_out files[FILES];
 static uint64_t handles[FILES];
 static atomic_bool stop;
 
-/* ---- operations, of file i ----------------------------------------------- */
+/* ---- operations on file i ------------------------------------------------ */
 
 static int lookup(unsigned queue, unsigned i)
 {
@@ -97,7 +98,7 @@ static gpointer run_cpu(gpointer data)
 {
     struct guest_cpu *cpu = data;
 
-    /* All on the same files, but seldom at the same time on one. */
+    /* All threads use the same files, but rarely one at the same time. */
     for (unsigned i = cpu->queue * 7; !atomic_load(&stop); i++) {
         g_assert_cmpint(cpu->operation->run(cpu->queue, i % FILES), ==, 0);
         cpu->done++;
@@ -126,7 +127,7 @@ static double measure(const struct operation *operation, unsigned n,
     return (double)(g_get_monotonic_time() - start) / (double)MAX(done, 1);
 }
 
-/* ---- the whole ----------------------------------------------------------- */
+/* ---- the benchmark ------------------------------------------------------- */
 
 static void make_files(void)
 {

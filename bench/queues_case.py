@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two request queues of a guest, beside one (bench/queues.c).
+"""Compares two request queues of a guest with one (bench/queues.c).
 
-A guest's CPU for each queue waits for each answer; numbers are the time in which
-all of them together get one."""
+One guest CPU per queue waits for each reply; numbers are the time per operation of
+all CPUs together."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ OPERATIONS = ["lookup", "getattr", "read4k", "write4k"]
 
 
 def measure(settings):
-    """Numbers by operation, of one queue and of two."""
+    """Return numbers by operation, for one queue and for two."""
     program = os.path.join(settings.build, "bench", "queues")
     done = subprocess.run([program, "0.05" if settings.quick else "2"],
                           check=True, stdin=subprocess.DEVNULL,
@@ -28,8 +28,8 @@ def measure(settings):
 
 
 def case_queues(settings):
-    result = Result("queues", "the time for one operation of a guest with a "
-                    "thread for each queue: " + ", ".join(OPERATIONS))
+    result = Result("queues", "the time for one operation of a guest with one "
+                    "thread per queue: " + ", ".join(OPERATIONS))
     for _ in range(settings.rounds):
         found = measure(settings)
         result.row("one queue").add(found[1])

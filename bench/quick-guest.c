@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * quick-guest - stands in for QEMU with a guest that takes no time, to measure
- * what the agent adds to a command.
+ * quick-guest - replaces QEMU with a guest of zero latency, to measure the
+ * supervisor's overhead on a command.
  *
- * It takes QEMU's command line and plays the monitor and the shim. Each command
- * prints two times, CLOCK_MONOTONIC in ns: when its line had come, and when
- * this output was sent.
+ * Accepts QEMU's command line and emulates the monitor and the shim. Each
+ * command prints two times, CLOCK_MONOTONIC in ns: the arrival of its request,
+ * and the sending of this output.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -146,7 +146,8 @@ static void serve(struct peer *peer)
 
 /* ---- the command line ---------------------------------------------------- */
 
-/* What follows mark in one of the arguments; NULL if none has it. */
+/* Return the text after mark in one of the arguments; NULL if none contains
+ * it. */
 static const char *find_option(char **argv, const char *mark)
 {
     for (; *argv; argv++) {
@@ -170,7 +171,7 @@ static struct peer open_peer(char **argv, const char *mark,
     return peer;
 }
 
-/* The daemon waits for a front-end. */
+/* Connect as the front-end that the daemon waits for. */
 static void connect_daemon(char **argv)
 {
     const char *path = find_option(argv, "id=fs0,path=");

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rm -rf of a tree, and getting it back: beside the other ways to do that.
+"""rm -rf of a tree and its undo, compared with other ways to do that.
 
-Every contestant has a tree of its own, made anew before each round, and gives
-    save    what it does beforehand, so that it can undo (nothing, for us)
+Every contestant has its own tree, created anew before each round. The spans are
+    save    preparation for the undo (none for stepback)
     remove  the removal itself; commit: the end of the step
-    undo    until the tree is back
-each as seconds, and as _cpu: of the daemon, of the library's process, or of
-the programs run."""
+    undo    until the tree is restored
+each in seconds, and as _cpu: of the daemon, of the library's process, or of the
+programs run."""
 
 import os
 
@@ -22,7 +22,7 @@ class Removal:
         self.base = os.path.join(settings.work, "rm")
 
     def tree(self):
-        """A fresh tree; its path, in a folder of its own."""
+        """Return the path of a fresh tree, in a folder of its own."""
         share = os.path.join(fresh_folder(self.base), "share")
         os.mkdir(share)
         path = os.path.join(share, "tree")
@@ -120,7 +120,7 @@ class Removal:
                 run("mount", "-t", "overlay", "overlay", "-o", options,
                     folders["merged"])
             except Exception as error:
-                raise Skipped(f"overlayfs cannot be mounted here: {error}")
+                raise Skipped(f"cannot mount overlayfs: {error}")
 
         with spans.span("save"):
             mount()
@@ -159,7 +159,7 @@ def compare_pairs(result):
 
 
 def case_rm(settings):
-    removal = Removal(settings, 10486)  # 100 MiB in all
+    removal = Removal(settings, 10486)  # 100 MiB in total
     result = Result("rm", f"rm -rf of {removal.files} files of "
                     f"{removal.size} bytes, and its undo")
     in_turn(result, pairs(removal) | {
@@ -177,7 +177,7 @@ def case_rm(settings):
 
 
 def case_rm_empty(settings):
-    """The worst there is: no content whose blocks would have to be freed."""
+    """The worst case: no content whose blocks would have to be freed."""
     removal = Removal(settings, 0)
     result = Result("rm-empty", f"rm -rf of {removal.files} empty files")
     in_turn(result, pairs(removal), settings.rounds)

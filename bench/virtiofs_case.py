@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The daemon beside other virtio-fs daemons, without a VM (bench/vufs.c).
+"""Compares the daemon with other virtio-fs daemons, without a VM (bench/vufs.c).
 
-Each contestant serves a fresh folder. Numbers are for one operation: its time,
-and as _cpu what the daemon and its children computed. The yardsticks are
-measured where they are installed.
+Each contestant serves a fresh folder. Numbers are for one operation: its time, and
+as _cpu the CPU time of the daemon and its children. The yardsticks are measured if
+installed.
 
-Daemon and driver share one processor ("virtiofs"), or run where the kernel puts
-them ("virtiofs-spread"). On two, most of what a short request costs can be to
-wake the other processor from its sleep, an interrupt which in a virtual machine
-leaves it, and which is charged to the daemon that answers: all contestants pay
-it alike, and what they do themselves drowns in it."""
+Daemon and driver share one processor ("virtiofs"), or the kernel places them
+("virtiofs-spread"). On two processors, waking the other one can dominate the cost
+of a short request: an interrupt, which in a virtual machine exits to the
+hypervisor, and which is charged to the replying daemon. All contestants pay that
+alike, and it hides their own costs."""
 
 import os
 import re
@@ -22,14 +22,15 @@ from measure import Result, Skipped, fresh_folder, in_turn, \
 OPERATIONS = ["lookup", "getattr", "rename", "read4k", "write4k", "read1m",
               "write1m", "smallfile", "readdirplus", "rmtree"]
 
-# Of the better yardstick's CPU time, at most: with undo, and without.
+# Upper limits relative to the better yardstick's CPU time: with undo, and
+# without.
 WITH_UNDO = {"lookup": 0.9, "getattr": 0.9, "rename": 0.9, "read4k": 0.9,
              "readdirplus": 0.9, "write4k": 1.0, "read1m": 1.0, "write1m": 1.0,
              "smallfile": 1.0, "rmtree": 1.1}
 WITHOUT = {"lookup": 0.85, "getattr": 0.85, "rename": 0.85,
            "readdirplus": 0.85, "rmtree": 0.85}
 
-# What shows a thread pool: a name's prefix, options of vufs, operations.
+# Runs that show a thread pool: a name's prefix, options of vufs, operations.
 POOL_RUNS = [
     ("", [], ["read4k", "write4k", "read1m", "write1m", "behindsync"]),
     ("deep_", ["--qd=16"], ["read4k", "write4k", "read1m", "write1m"]),
@@ -40,9 +41,9 @@ C_DAEMON = ["/usr/lib/qemu/virtiofsd", "/usr/libexec/qemu/virtiofsd"]
 RUST_DAEMON = ["/usr/libexec/virtiofsd", "/usr/lib/virtiofsd"]
 START_SECONDS = 20
 
-# Where a daemon's and the driver's memory lies makes 5 in 100 of what it
-# computes, for as long as both live. So a round is not one long run of each,
-# but several short ones.
+# The memory layout of a daemon and the driver changes the CPU time by 5 in 100,
+# for as long as both live. So a round consists of several short runs of each
+# instead of one long run.
 TURNS = 8
 RUN_SECONDS = 2
 LINE = re.compile(r"(\w+) .* ([0-9.]+) wall-us/op +([0-9.]+) cpu-us/op")
@@ -53,7 +54,7 @@ def installed(variable, paths):
     for candidate in [path] if path else paths:
         if os.access(candidate, os.X_OK):
             return candidate
-    raise Skipped(f"not installed ({variable} says where else)")
+    raise Skipped(f"not installed (set {variable} to its path)")
 
 
 class Contest:
@@ -66,7 +67,7 @@ class Contest:
         self.seconds = 0.05 if settings.quick else RUN_SECONDS / turns
 
     def measure(self, command, options=(), operations=OPERATIONS):
-        """Run the daemon and vufs; numbers by operation."""
+        """Run the daemon and vufs. Return numbers by operation."""
         fresh_folder(os.path.join(self.base, "share"))
         settle()
         daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL,
@@ -97,7 +98,7 @@ class Contest:
         found = numbers_of_lines(LINE, text)
         missing = set(operations) - set(found)
         if missing:
-            raise RuntimeError(f"vufs does not tell of {missing}")
+            raise RuntimeError(f"vufs printed no result for {missing}")
         return found
 
     def our_command(self):
@@ -114,8 +115,8 @@ class Contest:
         return self.measure(command)
 
     def with_pool(self, size):
-        """Of the daemon with so many threads in its pool: numbers by operation
-        and queue depth, also with nothing in the host's cache ("cold_")."""
+        """Return numbers by operation and queue depth for the daemon with a pool
+        of this size, also with an empty host cache ("cold_")."""
         command = self.our_command() + [f"--thread-pool-size={size}"]
         found = {}
         fresh_folder(self.base)
@@ -144,7 +145,7 @@ class Contest:
 
 
 def add_better(result, yardsticks):
-    """A row of what the better yardstick of each round took."""
+    """Add a row with the better yardstick's numbers of each round."""
     rows = [result.rows[label].metrics for label in yardsticks
             if label in result.rows]
     for metric in rows[0] if rows else []:
@@ -153,7 +154,7 @@ def add_better(result, yardsticks):
 
 
 def compare(result, contest, with_undo, without):
-    """with_undo, without: at most so much of the better yardstick's CPU time;
+    """with_undo, without: upper limits relative to the better yardstick's CPU time,
     by operation."""
     yardsticks = {"virtiofsd (C)": contest.c_daemon,
                   "virtiofsd (Rust)": contest.rust_daemon}
@@ -170,20 +171,20 @@ def compare(result, contest, with_undo, without):
 
 
 def case_virtiofs(settings):
-    result = Result("virtiofs", "one operation of a guest's driver, in turn, on "
-                    "one processor: " + ", ".join(OPERATIONS))
+    result = Result("virtiofs", "one operation of a guest's driver, interleaved, "
+                    "on one processor: " + ", ".join(OPERATIONS))
     return compare(result, Contest(settings, turns=TURNS), WITH_UNDO, WITHOUT)
 
 
 def case_spread(settings):
-    result = Result("virtiofs-spread", "the same, wherever the kernel puts "
-                    "daemon and driver")
+    result = Result("virtiofs-spread", "the same, with daemon and driver placed "
+                    "by the kernel")
     return compare(result, Contest(settings, spread=True, turns=TURNS), {}, {})
 
 
 def case_pool(settings):
-    result = Result("pool", "one operation of a guest's driver, with threads for "
-                    "what takes long and without; deep: 16 at a time")
+    result = Result("pool", "one operation of a guest's driver, with a pool for "
+                    "long requests and without; deep: 16 at a time")
     contest = Contest(settings, spread=True)
     in_turn(result, {"pool": lambda: contest.with_pool(4),
                      "inline": lambda: contest.with_pool(0)}, settings.rounds)

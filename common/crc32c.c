@@ -40,8 +40,8 @@ uint32_t crc32c_portable(const void *data, size_t len)
 
 #ifdef __x86_64__
 
-/* Content is summed on the path of a write: a byte a step, as by the table, is
- * an order of magnitude slower than the disk's cache. */
+/* Content is checksummed on the path of a write: one byte per step, as in the
+ * table version, is an order of magnitude slower than the disk's cache. */
 __attribute__((target("sse4.2"))) static uint32_t crc32c_sse42(const void *data,
                                                                size_t len)
 {

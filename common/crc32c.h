@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The CRC of data; of "123456789" it is 0xe3069283. By the processor's own
- * instruction where it has one. Any thread. */
+/* Return the CRC of data; that of "123456789" is 0xe3069283. Uses the
+ * processor's instruction if it has one. Any thread. */
 uint32_t crc32c(const void *data, size_t len);
 
 /* The same by a table, on any processor. */

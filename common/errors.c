@@ -43,7 +43,7 @@ static const struct {
     { ERROR_INTERNAL, "internal" },
 };
 
-/* Not by G_DEFINE_QUARK(), whose variable is a data race. */
+/* Not G_DEFINE_QUARK(), whose variable is a data race. */
 GQuark stepback_error_quark(void)
 {
     static _Atomic GQuark quark;

@@ -51,20 +51,20 @@ enum error_code {
     ERROR_INTERNAL = 9000,
 };
 
-/* The code's stable name, e.g. "undo_barrier"; "internal" for a number that
- * is none of ours. Static. */
+/* Return the code's stable name, e.g. "undo_barrier"; "internal" for an unknown
+ * number. Static. */
 const char *error_code_name(int code);
 
-/* The code with this name, or ERROR_INTERNAL. */
+/* Return the code with this name, or ERROR_INTERNAL. */
 enum error_code error_code_from_name(const char *name);
 
-/* GError domain whose codes are enum error_code: errors that reach a
- * frontend carry it, so that no layer has to guess a code from a text. */
+/* GError domain whose codes are enum error_code: errors that reach a frontend
+ * have it, so that no layer has to guess a code from a message. */
 #define STEPBACK_ERROR (stepback_error_quark())
 GQuark stepback_error_quark(void);
 
-/* The enum error_code of an error: its own if the domain is STEPBACK_ERROR,
- * else ERROR_INTERNAL. */
+/* Return the enum error_code of an error: its own if the domain is
+ * STEPBACK_ERROR, else ERROR_INTERNAL. */
 int error_code_of(const GError *error);
 
 #endif

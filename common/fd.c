@@ -61,8 +61,8 @@ int fd_write_all(int fd, const void *buf, size_t len)
 int fd_read_file(int dirfd, const char *name, size_t max, char **ret_text,
                  size_t *ret_len)
 {
-    /* O_NONBLOCK: a FIFO must not hang who reads what others may have put
-     * there. */
+    /* O_NONBLOCK: opening a FIFO that another process put there must not
+     * block. */
     fd_auto int fd = openat(dirfd, name,
                             O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     g_autoptr(GString) text = NULL;

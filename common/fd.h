@@ -19,17 +19,17 @@ int fd_steal(int *fd);
 
 #define fd_auto __attribute__((cleanup(fd_close)))
 
-/* Write all of buf, through short writes and EINTR. 0 or -errno; on error a
- * part may have been written. fd must be blocking. */
+/* Write all of buf, across short writes and EINTR. Return 0 or -errno; on error
+ * a part may have been written. fd must be blocking. */
 int fd_write_all(int fd, const void *buf, size_t len);
 
-/* In the child of a fork(2): fd becomes 3, and all others but 0, 1 and 2 are
- * closed. Makes system calls only. 0 or -errno. */
+/* In the child of a fork(2): move fd to 3, and close all others except 0, 1 and
+ * 2. Makes only system calls. Return 0 or -errno. */
 int fd_keep_one(int fd);
 
 /* Read a whole small file at dirfd/name into a new NUL-terminated buffer
- * (g_free). -EFBIG if it is longer than max bytes, -EBADMSG if it is no regular
- * file; a symlink is not followed. 0 or -errno. */
+ * (g_free). Return 0 or -errno: -EFBIG if it is longer than max bytes, -EBADMSG
+ * if it is not a regular file. Does not follow a symlink. */
 int fd_read_file(int dirfd, const char *name, size_t max, char **ret_text,
                  size_t *ret_len);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * handover - tell ThreadSanitizer what GLib's queues order.
+ * handover - tells ThreadSanitizer about the ordering of GLib's queues.
  *
- * What is given to another thread by a GThreadPool or a GMainContext is the
- * receiver's from there: what came before the push has happened for whoever
- * pops. ThreadSanitizer cannot see it, since GLib is not built with it, and
- * reports a race. So the giver says so right before, and the taker first
- * thing, with the pointer that changes hands. In all other builds these are
- * nothing.
+ * A GThreadPool or a GMainContext hands a pointer to another thread: everything
+ * before the push happens before everything after the pop. ThreadSanitizer
+ * cannot see this ordering, since GLib is not instrumented, and reports a race.
+ * So the giver calls handover_give() right before the push, and the receiver
+ * calls handover_take() first, with the pointer that is handed over. In other
+ * builds both are no-ops.
  */
 #ifndef COMMON_HANDOVER_H
 #define COMMON_HANDOVER_H

@@ -13,10 +13,10 @@
 
 #define OWN_PREFIX "STEPBACK_"
 
-/* glibc has this locale built in: no file is read for it. */
+/* glibc has this locale built in, without a file. */
 #define CHILD_LOCALE "C.UTF-8"
 
-/* Of a sanitizer build, which no user runs. */
+/* Only in sanitizer builds, which users do not run. */
 static const char *const sanitizer_names[] = {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
@@ -30,8 +30,8 @@ static const char *const own_names[] = {
     "ftp_proxy", "http_proxy", "https_proxy", "no_proxy", NULL,
 };
 
-/* A relative path would lead into the current folder, and so does an empty
- * one. */
+/* Dropped if relative or empty, as such a path would be resolved in the current
+ * directory. */
 static const char *const folder_names[] = {
     "HOME",           "TMPDIR",          "XDG_CACHE_HOME",
     "XDG_STATE_HOME", "XDG_RUNTIME_DIR", NULL,

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The absolute paths of a list. */
+/* Return the absolute paths of a list. */
 static char *join_absolute(const char *list)
 {
     g_auto(GStrv) dirs = g_strsplit(list, ":", -1);

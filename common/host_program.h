@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * host_program - find the programs of other packages that run on the host.
+ * host_program - finds the programs of other packages that run on the host.
  *
- * They are looked up in the folders that configure was given
+ * Programs are looked up in the directories that configure was given
  * (--with-program-path), or in those of $STEPBACK_PROGRAM_PATH. PATH is never
- * read: it often has folders that a guest writes to.
+ * read: it often contains directories that a guest writes to.
  */
 #ifndef COMMON_HOST_PROGRAM_H
 #define COMMON_HOST_PROGRAM_H
 
-/* Return the folders that are searched, joined by colons: absolute paths alone.
- * A new string. */
+/* Return the searched directories, joined by colons: only absolute paths. A new
+ * string. */
 char *host_program_path(void);
 
 /* Return the absolute path of a program, or NULL. A new string. */

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inherited - what a program has from whoever started it.
+ * inherited - file descriptors and signal dispositions inherited from the
+ * parent.
  *
- * Threads: before there are others.
+ * Threads: call before any thread starts.
  */
 #ifndef COMMON_INHERITED_H
 #define COMMON_INHERITED_H
 
 #include <stdbool.h>
 
-/* /dev/null for each of standard input, output and error that was closed: what
- * is opened next must not take its number, for what is printed would go there.
- * False, and a message on standard error, if that cannot be had. */
+/* Open /dev/null for each of standard input, output and error that is closed: a
+ * file opened later must not get its number, or output would go there. Return
+ * false, with a message on standard error, on failure. */
 bool inherited_streams_fill(void);
 
-/* Whether who started us wants the signal ignored, as nohup(1) does and a shell
- * for what runs in its background. Then it is to be left so. */
+/* Whether the parent ignores the signal, as nohup(1) does, and a shell for its
+ * background jobs. The disposition should then be kept. */
 bool inherited_signal_is_ignored(int number);
 
 #endif

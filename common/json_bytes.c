@@ -29,7 +29,7 @@ void json_bytes_set(json_t *object, const char *key, const void *data,
                     size_t len)
 {
     if (len == 0)
-        data = ""; /* an empty GBytes has NULL, which is no JSON string */
+        data = ""; /* an empty GBytes has NULL, which json_stringn() rejects */
     if (!is_base64(object) && json_bytes_is_text(data, len)) {
         json_object_set_new(object, key, json_stringn(data, len));
         return;
@@ -40,8 +40,8 @@ void json_bytes_set(json_t *object, const char *key, const void *data,
     json_bytes_force_base64(object);
 }
 
-/* g_base64_decode() skips what it does not know; a peer's bytes must not
- * silently become other bytes, so check the alphabet and the padding. */
+/* g_base64_decode() skips unknown characters; a peer's bytes must not silently
+ * become other bytes, so check the alphabet and the padding. */
 static bool is_valid_base64(const char *text, size_t len)
 {
     size_t pad = 0;

@@ -32,7 +32,8 @@ static bool is_kept(const struct json_member *member)
     return member->depth == 1 && (!member->is_value || member->wanted);
 }
 
-/* What was kept, as a new reference; NULL if it is too long or no JSON. */
+/* Parse the kept bytes. Return a new reference; NULL if they are too long or
+ * invalid. */
 static json_t *take_kept(struct json_member *member)
 {
     size_t length = member->length;
@@ -54,7 +55,7 @@ static void end_name(struct json_member *member)
     json_decref(name);
 }
 
-/* ',' or '}' at depth 1. */
+/* ',' or '}' at depth 1: a value is complete. */
 static void end_value(struct json_member *member)
 {
     json_t *value = take_kept(member);
@@ -84,7 +85,7 @@ static void take_in_string(struct json_member *member, char c)
 
 static void open_level(struct json_member *member, char c)
 {
-    /* An array has no members; an object is no string or integer. */
+    /* An array has no members; an object is not a string or integer. */
     member->over = member->depth == 0 ? c == '[' : member->wanted;
     member->depth++;
 }
@@ -118,7 +119,7 @@ static void take(struct json_member *member, char c)
         break;
     }
     if (member->depth == 0)
-        member->over = true; /* no object */
+        member->over = true; /* not an object */
     else if (c == ':' && member->depth == 1)
         end_name(member);
     else if (c == ',' && member->depth == 1)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * json_member - one member of a JSON object that is too long to be kept, or
- * is not taken.
+ * json_member - finds one member of a JSON object that is too long to store or
+ * is rejected.
  *
- * The object's bytes are looked at as they stream by, and nothing of them stays
- * but the name or the value at hand, within a fixed room. What is found is a
- * string or an integer of the top-level object; what is in its other members,
- * or whether the whole is JSON at all, is nobody's business here.
+ * The object's bytes are scanned as a stream; only the current name or value is
+ * stored, in a buffer of fixed size. The result is a string or an integer of
+ * the top-level object. Other members are not validated, nor is the JSON as a
+ * whole.
  */
 #ifndef COMMON_JSON_MEMBER_H
 #define COMMON_JSON_MEMBER_H
@@ -24,18 +24,19 @@ struct json_member {
     uint64_t depth;   /* of objects and arrays */
     bool in_string, escaped;
     bool is_value; /* at depth 1: after the colon */
-    bool wanted;   /* of the member that is looked for */
-    bool over;     /* nothing more can be found */
+    bool wanted;   /* in the member that is searched for */
+    bool over;     /* the search has ended */
     json_t *found;
-    size_t length; /* of text; more than its room: too long */
+    size_t length; /* of text; more than its capacity: too long */
     char text[JSON_MEMBER_ROOM];
 };
 
-/* name (borrowed) must outlive it. */
+/* name (borrowed) must outlive member. */
 void json_member_init(struct json_member *member, const char *name);
 void json_member_clear(struct json_member *member);
 
-/* The next bytes. True once it is decided: found, or NULL for ever. */
+/* Scan the next bytes. Return true once the search has ended: found is set, or
+ * stays NULL. */
 bool json_member_feed(struct json_member *member, const char *data,
                       size_t length);
 

@@ -3,12 +3,12 @@
  * jsonl - see jsonl.h.
  *
  * The input buffer holds at most one incomplete line of max_line bytes, plus
- * what one read(2) brought. "discarding" means that the line at hand was too
- * long: its bytes are looked at for its id, until the callback was "told", and
- * dropped until its newline.
+ * the result of one read(2). "discarding" means that the current line was too
+ * long: its bytes are searched for its id until the callback was called
+ * ("reported"), and dropped up to its newline.
  *
- * A callback may free the channel. So each function that calls one holds a
- * reference over the call and looks at "dead" after it.
+ * A callback may free the channel. So each function that calls one keeps a
+ * reference across the call and checks "dead" after it.
  */
 #include "common/jsonl.h"
 
@@ -33,13 +33,13 @@ struct jsonl_channel {
     void *opaque;
 
     GSource *in_source, *out_source, *stalled_source;
-    GSource *gone_source; /* waits for a peer that has ended to be gone */
+    GSource *gone_source; /* waits for the end of a peer that stopped sending */
     GString *input;
-    bool discarding, told;
-    struct json_member id; /* of the line that is discarded */
+    bool discarding, reported;
+    struct json_member id; /* of the discarded line */
     bool stalled;   /* complete lines wait in input: the queue is too full */
     bool ended;     /* no more reading; "ended" was called */
-    bool finishing; /* nothing more will be sent */
+    bool finishing; /* no further output will be queued */
     bool closed;    /* no more reading; "closed" was called */
     bool broken;    /* no more writing either */
     bool dead;      /* freed by its owner */
@@ -89,7 +89,7 @@ void jsonl_channel_free(struct jsonl_channel *channel)
     channel_unref(channel);
 }
 
-/* The input has ended. With a fd of its own, the output may outlive it. */
+/* The input has ended. With a separate fd, the output may continue. */
 static void channel_close(struct jsonl_channel *channel, bool broken)
 {
     if (broken || channel->in_fd == channel->out_fd)
@@ -102,9 +102,10 @@ static void channel_close(struct jsonl_channel *channel, bool broken)
         channel->callbacks->closed(channel, channel->opaque);
 }
 
-/* The line's id may be told all the same: somebody may wait for an answer. */
-static void tell_malformed(struct jsonl_channel *channel, const char *line,
-                           size_t len, const char *problem)
+/* Report a malformed line, with its id if it can be found: the sender may wait
+ * for a reply. */
+static void report_malformed(struct jsonl_channel *channel, const char *line,
+                             size_t len, const char *problem)
 {
     struct json_member id;
 
@@ -125,7 +126,7 @@ static void deliver(struct jsonl_channel *channel, const char *line, size_t len)
     if (!message) {
         g_autofree char *problem = json_problem_tell(&error);
 
-        tell_malformed(channel, line, len, problem);
+        report_malformed(channel, line, len, problem);
     } else if (!json_is_object(message) && !channel->callbacks->takes_any) {
         channel->callbacks->line(channel, JSONL_MALFORMED, NULL,
                                  "a message must be a JSON object",
@@ -139,8 +140,9 @@ static void deliver(struct jsonl_channel *channel, const char *line, size_t len)
 
 /* ---- the end of the input ------------------------------------------------ */
 
-/* A peer that sends no more may still read: a socket of which it has shut down
- * its half alone does not hang up, nor does a pipe that it reads. */
+/* Whether a peer that stopped sending still reads: a socket that was shut down
+ * only in that direction does not report a hang-up, nor does a pipe with a
+ * reader. */
 static bool peer_reads(const struct jsonl_channel *channel)
 {
     struct pollfd p = { .fd = channel->out_fd };
@@ -158,7 +160,8 @@ static void channel_end(struct jsonl_channel *channel)
     }
     channel->ended = true;
     update_sources(channel);
-    /* A part of a message is none, so what can be taken is a whole one. */
+    /* An incomplete message is invalid, so any line that parses was
+     * complete. */
     if (channel->input->len > 0)
         deliver(channel, channel->input->str, channel->input->len);
     if (!channel->dead)
@@ -167,44 +170,44 @@ static void channel_end(struct jsonl_channel *channel)
 
 /* ---- lines that are too long --------------------------------------------- */
 
-static void tell_too_long(struct jsonl_channel *channel)
+static void report_too_long(struct jsonl_channel *channel)
 {
     g_autofree char *text = g_strdup_printf(
         "the line is longer than the limit of %zu bytes", channel->max_line);
 
-    if (channel->told)
+    if (channel->reported)
         return;
-    channel->told = true;
+    channel->reported = true;
     channel->callbacks->line(channel, JSONL_TOO_LONG, channel->id.found, text,
                              channel->opaque);
 }
 
-/* These bytes of it, the first ones with begin. */
+/* Discard these bytes of a line, the first ones with begin. */
 static void discard(struct jsonl_channel *channel, const char *data, size_t len,
                     bool begin)
 {
     if (begin) {
         json_member_clear(&channel->id);
         channel->discarding = true;
-        channel->told = false;
+        channel->reported = false;
     }
-    if (!channel->told && (!channel->callbacks->id_member ||
-                           json_member_feed(&channel->id, data, len)))
-        tell_too_long(channel);
+    if (!channel->reported && (!channel->callbacks->id_member ||
+                               json_member_feed(&channel->id, data, len)))
+        report_too_long(channel);
 }
 
-/* Its newline, or the end of all. */
+/* The discarded line ended, by its newline or the end of input. */
 static void end_discarding(struct jsonl_channel *channel)
 {
     channel->discarding = false;
-    tell_too_long(channel);
+    report_too_long(channel);
 }
 
 /* ---- reading ------------------------------------------------------------- */
 
-/* Cut complete lines off the input buffer and deliver them, as long as there is
- * room for answers: one read may bring many requests, and each may be answered
- * at length. */
+/* Split complete lines off the input buffer and deliver them, while there is
+ * room for replies: one read may contain many requests, and each may get a long
+ * reply. */
 static void take_lines(struct jsonl_channel *channel)
 {
     size_t start = 0;
@@ -273,7 +276,7 @@ static gboolean on_readable(int fd, GIOCondition condition, gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-/* Who has hung up must not end this process by SIGPIPE. */
+/* Write without SIGPIPE if the peer has hung up. */
 static ssize_t put(int fd, const void *data, size_t len)
 {
     ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
@@ -281,7 +284,7 @@ static ssize_t put(int fd, const void *data, size_t len)
     return n < 0 && errno == ENOTSOCK ? write(fd, data, len) : n;
 }
 
-/* Write until the fd would block. False if the channel broke. */
+/* Write until the fd would block. Return false if the channel broke. */
 static bool write_some(struct jsonl_channel *channel)
 {
     GBytes *line;
@@ -320,7 +323,7 @@ static gboolean on_writable(int fd, GIOCondition condition, gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-/* Not asked for anything, poll(2) tells that the peer has hung up. */
+/* Even without requested events, poll(2) reports that the peer hung up. */
 static gboolean on_gone(int fd, GIOCondition condition, gpointer data)
 {
     struct jsonl_channel *channel = data;
@@ -435,13 +438,13 @@ bool jsonl_channel_send(struct jsonl_channel *channel, json_t *message,
         free(text);
         return false;
     }
-    text[len] = '\n'; /* in place of the NUL: GBytes carries the length */
+    text[len] = '\n'; /* replaces the NUL: GBytes stores the length */
     g_queue_push_tail(&channel->lines,
                       g_bytes_new_with_free_func(text, len + 1, free, text));
     channel->queued_bytes += len + 1;
     if (!write_some(channel)) {
-        /* The broken fd is found again by on_writable(), outside the caller's
-         * stack: a send never calls back. */
+        /* on_writable() finds the broken fd again, outside the caller's stack:
+         * a send never calls back. */
         update_sources(channel);
         return false;
     }

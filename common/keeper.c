@@ -2,8 +2,8 @@
  *
  * keeper - see keeper.h.
  *
- * Asked is with a process id, answered with the bytes of its name, over a
- * SOCK_SEQPACKET pair. Its end is the end.
+ * A request is a process id, a reply the bytes of its name, over a
+ * SOCK_SEQPACKET pair. Closing the pair ends the keeper.
  */
 #include "common/keeper.h"
 
@@ -27,7 +27,7 @@
 enum { NAME_SIZE = 64 };
 
 struct keeper {
-    pthread_mutex_t lock; /* an answer belongs to the question before it */
+    pthread_mutex_t lock; /* pairs each reply with its request */
     int fd;
     pid_t pid;
 };
@@ -50,12 +50,12 @@ static void answer(int fd, pid_t pid)
     while (n > 0 && name[n - 1] == '\n')
         n--;
     if (send(fd, name, (size_t)n, MSG_NOSIGNAL) < 0)
-        return; /* it has ended */
+        return; /* the server has exited */
 }
 
-/* Whoever starts next may have put a socket of its own there already, and it
- * may have got the inode number again. */
-static bool is_still(const char *path, const struct stat *then)
+/* Whether the socket is the same as then. The next server may have replaced it
+ * already, and may have got the same inode number. */
+static bool is_same_socket(const char *path, const struct stat *then)
 {
     struct stat now;
 
@@ -74,13 +74,13 @@ static void serve(int fd, const char *const *sockets)
         lstat(sockets[i], &then[i]);
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_NAME, "stepback-keeper");
-    /* Holding on to the server's files would keep them alive. */
+    /* Open files of the server would keep them alive. */
     if (fd_keep_one(fd) < 0)
         _exit(1);
     while (recv(3, &pid, sizeof(pid), 0) == sizeof(pid))
         answer(3, pid);
     for (size_t i = 0; sockets[i]; i++) {
-        if (is_still(sockets[i], &then[i]))
+        if (is_same_socket(sockets[i], &then[i]))
             unix_socket_remove(sockets[i]);
     }
     _exit(0);
@@ -98,7 +98,7 @@ struct keeper *keeper_start(const char *const *sockets, GError **error)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0 ||
         (pid = fork()) < 0) {
         g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                    "cannot make a process beside the sandbox: %s",
+                    "cannot start a process outside the sandbox: %s",
                     g_strerror(errno));
         return NULL;
     }

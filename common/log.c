@@ -79,7 +79,7 @@ void log_set_syslog(bool on)
     atomic_store(&syslog_lines, on);
 }
 
-/* "<27>" */
+/* Append e.g. "<27>". */
 static void append_priority(GString *out, enum log_level level)
 {
     static const int priorities[] = {
@@ -105,8 +105,8 @@ static char *timestamp(void)
                            g_date_time_get_microsecond(now));
 }
 
-/* jansson refuses strings that are not UTF-8; a log line must not be lost to
- * an odd file name in its message. */
+/* jansson rejects strings that are not UTF-8; a log line must not be lost
+ * because of an odd file name in its message. */
 static json_t *text_value(const char *text)
 {
     g_autofree char *valid = g_utf8_make_valid(text, -1);

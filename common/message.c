@@ -77,7 +77,8 @@ gboolean message_is_error(json_t *response, GError **error)
     if (g_strcmp0(status, "ok") == 0)
         return FALSE;
     g_set_error_literal(error, STEPBACK_ERROR, (int)error_code_from_name(code),
-                        text ? text : "the peer sent an error without a text");
+                        text ? text
+                             : "the peer sent an error without a message");
     return TRUE;
 }
 
@@ -171,8 +172,8 @@ gboolean message_check_known(json_t *object, const char *const *known,
             continue;
         all = g_strjoinv(", ", (char **)known);
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    *all ? "there is no field '%s' here, but %s"
-                         : "there is no field '%s' here, nor another%s",
+                    *all ? "unknown field '%s'; allowed: %s"
+                         : "unknown field '%s'; no field is allowed%s",
                     key, all);
         return FALSE;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * message - the three shapes of the STDIO API and the control protocol.
+ * message - the message formats of the STDIO API and the control protocol.
  *
  *     {"type":T,"request_id":R,"payload":{}}
  *     {"type":"response","request_id":R,"status":"ok","payload":{}}
@@ -8,7 +8,7 @@
  *      "undo_barrier","number":3001,"message":"...","data":{}}}
  *     {"type":"event.X","payload":{}}
  *
- * All functions return new references. NULL request_id becomes null.
+ * All functions return new references. A NULL request_id becomes null.
  */
 #ifndef COMMON_MESSAGE_H
 #define COMMON_MESSAGE_H
@@ -35,22 +35,22 @@ json_t *message_gerror(const char *request_id, const GError *error);
 json_t *message_gerror_with(const char *request_id, const GError *error,
                             json_t *data);
 
-/* The data of a response that is an error: borrowed, or NULL if there is none.
- */
+/* Return the data of an error response: borrowed, or NULL if there is none. */
 json_t *message_error_data(json_t *response);
 
-/* Of a response that is an error: the GError it stands for, with its stable
- * code in STEPBACK_ERROR. False (and no error set) if its status is ok. */
+/* Set the GError that an error response stands for, with its stable code in
+ * STEPBACK_ERROR, and return true. Return false, with error unset, if its
+ * status is ok. */
 gboolean message_is_error(json_t *response, GError **error);
 
-/* Read members of a payload. Each fails with ERROR_MISSING_FIELD or
- * ERROR_INVALID_FIELD and a text that names the field. */
+/* Read a member of a payload. On failure the error is ERROR_MISSING_FIELD or
+ * ERROR_INVALID_FIELD with a message that names the field. */
 gboolean message_get_string(json_t *payload, const char *key,
                             const char **ret_value, GError **error);
 gboolean message_get_int(json_t *payload, const char *key, gint64 min,
                          gint64 max, gint64 *ret_value, GError **error);
 
-/* As above, for members that may be missing: *ret_value keeps its value. */
+/* The same for optional members: if missing, *ret_value is unchanged. */
 gboolean message_get_optional_string(json_t *payload, const char *key,
                                      const char **ret_value, GError **error);
 gboolean message_get_optional_int(json_t *payload, const char *key, gint64 min,
@@ -59,9 +59,9 @@ gboolean message_get_optional_int(json_t *payload, const char *key, gint64 min,
 gboolean message_get_optional_bool(json_t *payload, const char *key,
                                    gboolean *ret_value, GError **error);
 
-/* ERROR_INVALID_FIELD if the object (or NULL) has a member that is not in
- * known, which ends with NULL: for requests in which a misspelt member would
- * leave unprotected what it was to protect. */
+/* Fail with ERROR_INVALID_FIELD if the object (or NULL) has a member that is
+ * not in known, which is NULL-terminated: for requests in which a misspelt
+ * member would leave something unprotected. */
 gboolean message_check_known(json_t *object, const char *const *known,
                              GError **error);
 

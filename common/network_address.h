@@ -18,17 +18,17 @@ struct network_address {
 struct network_prefix {
     struct network_address address; /* bits beyond length are 0 */
     unsigned length;
-    unsigned port; /* of TCP and UDP; 0: all of them, and echo */
+    unsigned port; /* of TCP and UDP; 0: all ports, and echo */
 };
 
-/* 32 or 128. */
+/* Return 32 or 128. */
 unsigned network_address_bits(const struct network_address *address);
 
-/* INET6_ADDRSTRLEN bytes at text, which is returned. */
+/* Format into text, of INET6_ADDRSTRLEN bytes, and return text. */
 const char *network_address_format(const struct network_address *address,
                                    char *text);
 
-/* Return true if the address lies within the network, whatever the port. */
+/* Whether the address lies within the network; the port is ignored. */
 bool network_prefix_covers(const struct network_prefix *prefix,
                            const struct network_address *address);
 

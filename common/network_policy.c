@@ -25,7 +25,7 @@ static char *format_prefix(const struct network_prefix *prefix)
                            bracket ? "]" : "", prefix->port);
 }
 
-/* ---- what is allowed ----------------------------------------------------- */
+/* ---- matching ------------------------------------------------------------ */
 
 static bool has_port(const struct network_prefix *prefix, unsigned port)
 {
@@ -119,7 +119,7 @@ static gboolean too_many(GError **error)
     return FALSE;
 }
 
-/* Digits alone, from min to max. */
+/* Parse a decimal number from min to max. */
 static bool parse_number(const char *text, unsigned min, unsigned max,
                          unsigned *ret_number)
 {
@@ -131,7 +131,8 @@ static bool parse_number(const char *text, unsigned min, unsigned max,
     return true;
 }
 
-/* Take ":443" off the end of the text, and the brackets that IPv6 has then. */
+/* Remove ":443" from the end of the text, and the brackets that IPv6 then
+ * has. */
 static bool cut_port(char **text, unsigned *ret_port)
 {
     char *start = *text, *end;
@@ -146,13 +147,13 @@ static bool cut_port(char **text, unsigned *ret_port)
     } else {
         end = strchr(start, ':');
         if (!end || strchr(end + 1, ':'))
-            return true; /* none, or an address of IPv6 */
+            return true; /* none, or an IPv6 address */
     }
     *end = '\0';
     return parse_number(end + 1, 1, 65535, ret_port);
 }
 
-/* "1.2.3.4", with or without "/8". */
+/* Parse "1.2.3.4", with or without "/8". */
 static bool parse_prefix(char *text, struct network_prefix *prefix)
 {
     char *slash = strchr(text, '/');
@@ -167,7 +168,7 @@ static bool parse_prefix(char *text, struct network_prefix *prefix)
            (!slash || parse_number(slash + 1, 0, max, &prefix->length));
 }
 
-/* Clear what is beyond the length; true if something was there. */
+/* Clear the bits beyond the length. Return true if any was set. */
 static bool clear_rest(struct network_prefix *prefix)
 {
     bool found = false;
@@ -205,14 +206,14 @@ static gboolean parse_entry(json_t *value, struct network_prefix *prefix,
 
     memset(prefix, 0, sizeof(*prefix));
     if (!entry)
-        return invalid(error, "has an 'allow' that is no list of strings");
+        return invalid(error, "must have an 'allow' that is a list of strings");
     if (strlen(entry) != json_string_length(value) ||
         !cut_port(&text, &prefix->port) || !parse_prefix(text, prefix))
         return invalid_entry(error, entry,
-                             "is no address (1.2.3.4, 2001:db8::1) and no "
-                             "network (10.0.0.0/8, 2001:db8::/32), alone or "
+                             "is not an address (1.2.3.4, 2001:db8::1) or "
+                             "network (10.0.0.0/8, 2001:db8::/32), optionally "
                              "with a port (1.2.3.4:443, [2001:db8::1]:443); "
-                             "names of hosts are not taken");
+                             "host names are not supported");
     if (clear_rest(prefix)) {
         right = format_prefix(prefix);
         problem = g_strdup_printf("has bits beyond its /%u; the network is %s",
@@ -247,10 +248,10 @@ static gboolean parse_object(json_t *object, struct network_policy *policy,
     json_t *dns = json_object_get(object, "dns");
 
     if (json_object_size(object) != (dns ? 2 : 1))
-        return invalid(error, "has members other than 'allow' and 'dns', or no "
-                              "'allow'");
+        return invalid(error, "must have an 'allow' and may have a 'dns', "
+                              "and no other members");
     if (dns && !json_is_boolean(dns))
-        return invalid(error, "has a 'dns' that is not true or false");
+        return invalid(error, "must have a 'dns' that is true or false");
     policy->kind = NETWORK_ALLOW;
     policy->dns = json_is_true(dns);
     return parse_list(json_object_get(object, "allow"), policy, error);

@@ -15,9 +15,9 @@
         { true, { __VA_ARGS__ } }, n, 0                                        \
     }
 
-/* The first row that has an address or a network decides. */
+/* The first row that contains an address or a network decides. */
 static const struct network_reserved reserved[] = {
-    /* The host's loopback, by names of slirp's. */
+    /* The host's loopback, by slirp's addresses. */
     { V4(10, 0, 2, 2, 32), false },
     { V6(128, 0xfe, 0xc0, [15] = 2), false },
 
@@ -46,38 +46,38 @@ static const struct network_reserved reserved[] = {
     /* Akamai, Linode (cloud-init, "Akamai"): fd00:a9fe:a9fe::1. */
     { V6(128, 0xfd, 0, 0xa9, 0xfe, 0xa9, 0xfe, [15] = 1), false },
 
-    /* Loopback and what the kernel takes for it, multicast, broadcast, and the
-     * guest's own network (RFC 6890). */
+    /* Loopback and the addresses that the kernel treats as such, multicast,
+     * broadcast, and the guest's own network (RFC 6890). */
     { V4(0, 0, 0, 0, 8), true },
     { V4(127, 0, 0, 0, 8), true },
     { V4(10, 0, 2, 0, 24), true },
     { V4(224, 0, 0, 0, 4), true },
     { V4(240, 0, 0, 0, 4), true },
-    { V6(64, 0), true }, /* ::, ::1, and all ways to write IPv4 there */
+    { V6(64, 0), true }, /* ::, ::1, and all notations of IPv4 there */
     { V6(10, 0xfe, 0x80), true },
     { V6(64, 0xfe, 0xc0), true },
     { V6(8, 0xff), true },
 };
 
-/* Where the bytes of an IPv4 address are. */
+/* The positions of the bytes of an embedded IPv4 address. */
 struct embedding {
     struct network_prefix prefix;
     uint8_t at[4];
     bool inverted;
-    bool guessed; /* one of several readings */
+    bool guessed; /* one of several interpretations */
 };
 
 static const struct embedding embeddings[] = {
     { V6(96, 0, 0x64, 0xff, 0x9b), { 12, 13, 14, 15 }, false, false },
-    /* NAT64 of a network's own in 64:ff9b:1::/48 (RFC 8215), divided as in RFC
-     * 6052, 2.2, which leaves byte 8 out. */
+    /* A network's own NAT64 prefix in 64:ff9b:1::/48 (RFC 8215), divided as in
+     * RFC 6052, 2.2, which skips byte 8. */
     { V6(48, 0, 0x64, 0xff, 0x9b, 0, 1), { 12, 13, 14, 15 }, false, true },
     { V6(48, 0, 0x64, 0xff, 0x9b, 0, 1), { 9, 10, 11, 12 }, false, true },
     { V6(48, 0, 0x64, 0xff, 0x9b, 0, 1), { 7, 9, 10, 11 }, false, true },
     { V6(48, 0, 0x64, 0xff, 0x9b, 0, 1), { 6, 7, 9, 10 }, false, true },
     /* 6to4 (RFC 3056). */
     { V6(16, 0x20, 0x02), { 2, 3, 4, 5 }, false, false },
-    /* Teredo (RFC 4380, 4): the client's. */
+    /* Teredo (RFC 4380, 4): the client's address. */
     { V6(32, 0x20, 0x01), { 12, 13, 14, 15 }, true, false },
 };
 
@@ -92,7 +92,8 @@ network_reserved_find(const struct network_address *address, unsigned length)
     return NULL;
 }
 
-/* A wrong reading has bytes of a prefix, or zeros. */
+/* Whether an interpretation is plausible: a wrong one has bytes of a prefix, or
+ * zeros. */
 static bool is_likely(const struct network_address *address)
 {
     return address->bytes[0] > 0 && address->bytes[0] < 224;

@@ -14,7 +14,7 @@ static bool takes_value(const GOptionEntry *entry)
              (G_OPTION_FLAG_NO_ARG | G_OPTION_FLAG_OPTIONAL_ARG));
 }
 
-/* NULL: the parser's to refuse. */
+/* Return NULL for an unknown option, which the parser refuses. */
 static const GOptionEntry *find_long(const GOptionEntry *entries,
                                      const char *name, size_t len)
 {
@@ -35,7 +35,7 @@ static const GOptionEntry *find_short(const GOptionEntry *entries, char name)
     return NULL;
 }
 
-/* "-abc VALUE": is its value the next word? */
+/* Whether the value of the last option in "-abc VALUE" is the next word. */
 static bool last_takes_next(const GOptionEntry *entries, const char *letters)
 {
     for (; *letters; letters++) {
@@ -47,7 +47,7 @@ static bool last_takes_next(const GOptionEntry *entries, const char *letters)
     return false;
 }
 
-/* "--name" or "--name=VALUE" */
+/* Check "--name" or "--name=VALUE". */
 static gboolean check_long(const GOptionEntry *entries, const char *name,
                            bool *ret_takes_next, GError **error)
 {
@@ -58,7 +58,7 @@ static gboolean check_long(const GOptionEntry *entries, const char *name,
     if (!entry || entry->arg != G_OPTION_ARG_NONE || name[len] == '\0')
         return TRUE;
     g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                "--%s takes no value: leave it out, or leave out \"%s\"",
+                "--%s takes no value; omit the option or \"%s\"",
                 entry->long_name, name + len);
     return FALSE;
 }

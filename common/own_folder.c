@@ -2,9 +2,9 @@
  *
  * own_folder - see own_folder.h.
  *
- * Each component is opened below the one before, so that what was checked is
- * what is used. With no other user able to change a component, the path still
- * leads there later.
+ * Each component is opened relative to the previous one, so that the checked
+ * directory is the one that is used. As no other user can change a component,
+ * the path still refers to it later.
  */
 #include "common/own_folder.h"
 
@@ -18,7 +18,7 @@
 #include "common/fd.h"
 #include "common/real_path.h"
 
-/* In a sticky folder only the owner of an entry can replace it. */
+/* In a sticky directory only the owner of an entry can replace it. */
 static bool is_safe_parent(const struct stat *st)
 {
     return (st->st_uid == 0 || st->st_uid == geteuid()) &&
@@ -54,7 +54,7 @@ int own_folder_open(const char *path, char **ret_path, char **ret_problem)
             return -1;
         }
         parent = fd_steal(&fd);
-        /* Folders on the way may be closed to listing. */
+        /* Parents may lack read permission. */
         fd = openat(parent, *name,
                     O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * real_path - where a path leads, also if it is still to be made.
+ * real_path - resolves a path, even if it does not exist yet.
  */
 #ifndef COMMON_REAL_PATH_H
 #define COMMON_REAL_PATH_H
 
 #include <stdbool.h>
 
-/* An absolute path without symlinks, as far as it exists. A new string. */
+/* Return an absolute path, without symlinks in its existing part. A new
+ * string. */
 char *real_path_of(const char *path);
 
-/* Both are absolute and without symlinks: is it the folder, or below it? */
+/* Whether path is the folder or below it. Both are absolute and without
+ * symlinks. */
 bool real_path_is_beneath(const char *path, const char *folder);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sandbox - see sandbox.h: the stages in their order.
+ * sandbox - see sandbox.h: the stages in order.
  */
 #include "common/sandbox.h"
 
@@ -60,7 +60,7 @@ bool sandbox_action_parse(const char *name, enum sandbox_action *ret_action)
     return false;
 }
 
-/* ---- places -------------------------------------------------------------- */
+/* ---- paths --------------------------------------------------------------- */
 
 #define UNDO_LOG "the undo log"
 #define METADATA "the metadata"
@@ -73,7 +73,7 @@ static void places_clear(struct sandbox_places *places)
     g_free(places->common);
 }
 
-/* Can names be moved between the two? */
+/* Whether names can be moved between the two. */
 static bool is_one_mount(const char *a, const char *b)
 {
     struct statx x, y;
@@ -86,7 +86,8 @@ static bool is_one_mount(const char *a, const char *b)
             x.stx_mnt_id == y.stx_mnt_id);
 }
 
-/* The longest path that leads to both: real paths, so text will do. */
+/* Return the longest path above both. Both are real paths, so a text comparison
+ * suffices. */
 static char *common_parent(const char *a, const char *b)
 {
     size_t end = 0, i;
@@ -100,7 +101,8 @@ static char *common_parent(const char *a, const char *b)
     return end == 0 ? g_strdup("/") : g_strndup(a, end);
 }
 
-/* Make a folder of ours if it is missing: its real path. NULL and error. */
+/* Create a directory of the server if it is missing. Return its real path; NULL
+ * and error on failure. */
 static char *make_place(const char *path, const char *what, GError **error)
 {
     char *real = g_mkdir_with_parents(path, 0700) == 0 ? realpath(path, NULL)
@@ -108,7 +110,7 @@ static char *make_place(const char *path, const char *what, GError **error)
 
     if (!real)
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                    "%s: cannot keep %s here: %s", path, what,
+                    "%s: cannot store %s here: %s", path, what,
                     g_strerror(errno));
     return real;
 }
@@ -117,8 +119,8 @@ static gboolean refuse_place(GError **error, const char *path, const char *what,
                              const char *must, const char *other)
 {
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "%s: %s must %s %s; choose another place for it", path, what,
-                must, other);
+                "%s: %s must %s %s; choose another path", path, what, must,
+                other);
     return FALSE;
 }
 
@@ -133,8 +135,8 @@ gboolean sandbox_check_place(const char *path, const char *share,
                         share);
 }
 
-/* A log's folder holds nothing else, and all of a store's is in reach of who
- * takes the server over. */
+/* A log directory must contain nothing else, and a server that was taken over
+ * can reach all of the store. */
 static gboolean check_store(const struct sandbox_options *options,
                             const char *share, GError **error)
 {
@@ -197,12 +199,13 @@ static gboolean find_places(const struct sandbox_options *options,
 
 /* ---- entering ------------------------------------------------------------ */
 
-/* ENOSPC is no disk's: a limit of so many is reached (unshare(2)). */
+/* ENOSPC does not mean a full disk here: the limit of namespaces is reached
+ * (unshare(2)). */
 static gboolean refuse_namespaces(GError **error)
 {
     g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                "sandbox: no namespaces are to be had (%s); --sandbox=chroot "
-                "(for root) and --sandbox=none do without",
+                "sandbox: namespaces are unavailable (%s); use "
+                "--sandbox=chroot (as root) or --sandbox=none",
                 errno == ENOSPC ? "a limit of sysctl user.max_*_namespaces"
                                 : g_strerror(errno));
     return FALSE;
@@ -244,8 +247,8 @@ static gboolean enter(struct sandbox *sandbox,
     }
 }
 
-/* Is it the host that does not allow namespaces? Found out by another process,
- * since there is no way back from half a sandbox. */
+/* Whether the host allows namespaces. Tested in another process, since a
+ * partial sandbox cannot be left again. */
 static bool host_has_namespaces(void)
 {
     int flags = CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC |
@@ -278,7 +281,7 @@ struct sandbox *sandbox_enter(const struct sandbox_options *options,
                                               : SANDBOX_AUTO;
     if (ok && sandbox->mode == SANDBOX_AUTO) {
         log_warn(LOG_FS_BACKEND,
-                 "this host allows no namespaces: the sandbox does without "
+                 "this host allows no namespaces; the sandbox runs without "
                  "them (--sandbox=namespace makes this an error)");
         sandbox->share = g_strdup(places.share);
         sandbox->undo_dir = g_strdup(places.undo_dir);
@@ -339,13 +342,13 @@ gboolean sandbox_confine(struct sandbox *sandbox, GError **error)
     }
     if (sandbox->mode == SANDBOX_AUTO) {
         g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                    "sandbox: this host has neither namespaces nor Landlock "
-                    "for us; --sandbox=none serves without protection");
+                    "sandbox: this host allows neither namespaces nor "
+                    "Landlock; --sandbox=none serves without protection");
         return FALSE;
     }
     log_warn(LOG_FS_BACKEND,
-             "this kernel has no Landlock that lets names move (Linux 5.19): "
-             "the sandbox does without it");
+             "kernel without Landlock for renames (Linux 5.19); the sandbox "
+             "runs without Landlock");
     return TRUE;
 }
 

@@ -2,11 +2,10 @@
  *
  * sandbox_filter - see sandbox.h: the system calls that a file server makes.
  *
- * The list is sorted by what a call is for, and each group says why it is
- * there. What leads to new objects outside (socket, connect, mount, execve,
- * ptrace, bpf, keyctl, io_uring_setup, process_vm_readv ...) is in none. A
- * call that is missing on a system shows with --seccomp=log, in the kernel's
- * log.
+ * The list is grouped by purpose. Calls that create objects outside (socket,
+ * connect, mount, execve, ptrace, bpf, keyctl, io_uring_setup, process_vm_readv
+ * ...) are in no group. To find a call that is missing on a system, use
+ * --seccomp=log and read the kernel's log.
  */
 #include "common/sandbox_filter.h"
 
@@ -26,7 +25,7 @@
 #include "common/sandbox_leaks.h"
 #include "common/sandbox_parts.h"
 
-/* Linux 6.6; one number for all architectures. */
+/* Linux 6.6; the same number on all architectures. */
 #ifndef __NR_fchmodat2
 #define __NR_fchmodat2 452
 #endif
@@ -34,7 +33,7 @@
 #define CALL(name) SCMP_SYS(name)
 
 static const int allowed[] = {
-    /* Look at the share and the log, and find what was opened before. */
+    /* Read the share and the log, and inspect open files. */
     CALL(access),
     CALL(faccessat),
     CALL(faccessat2),
@@ -118,7 +117,7 @@ static const int allowed[] = {
     CALL(fchdir),
     CALL(pipe2),
 
-    /* Act as the client's user, a thread at a time. */
+    /* Act as the client's user, one thread at a time. */
     CALL(capget),
     CALL(capset),
     CALL(getegid),
@@ -132,7 +131,7 @@ static const int allowed[] = {
     CALL(setresgid),
     CALL(setresuid),
 
-    /* The front-end's and the control socket's connections. */
+    /* Connections of the front-end and the control socket. */
     CALL(accept),
     CALL(accept4),
     CALL(getpeername),
@@ -144,7 +143,7 @@ static const int allowed[] = {
     CALL(sendto),
     CALL(shutdown),
 
-    /* Wait for something. */
+    /* Waiting. */
     CALL(clock_nanosleep),
     CALL(epoll_create1),
     CALL(epoll_ctl),
@@ -158,7 +157,7 @@ static const int allowed[] = {
     CALL(timerfd_create),
     CALL(timerfd_settime),
 
-    /* Notice edits from outside. */
+    /* Detect outside edits. */
     CALL(fanotify_init),
     CALL(fanotify_mark),
     CALL(inotify_add_watch),
@@ -173,7 +172,7 @@ static const int allowed[] = {
     CALL(mremap),
     CALL(munmap),
 
-    /* Threads and signals, as the C library does them. */
+    /* Threads and signals, as the C library implements them. */
     CALL(exit),
     CALL(exit_group),
     CALL(futex),
@@ -197,7 +196,7 @@ static const int allowed[] = {
     /* Clocks, random names, limits. */
     CALL(clock_getres),
     CALL(clock_gettime),
-    CALL(getppid), /* g_rand_new(), where there is no /dev/urandom */
+    CALL(getppid), /* g_rand_new() without /dev/urandom */
     CALL(getrandom),
     CALL(getrlimit),
     CALL(gettimeofday),
@@ -206,7 +205,7 @@ static const int allowed[] = {
     CALL(uname),
 };
 
-/* Calls that are allowed with some arguments only. */
+/* Calls that are allowed only with some arguments. */
 struct rule {
     int call;
     struct scmp_arg_cmp argument;
@@ -227,12 +226,12 @@ static int add_calls(scmp_filter_ctx filter)
 static int add_rules(scmp_filter_ctx filter)
 {
     const struct rule rules[] = {
-        /* Threads, no processes. */
+        /* Threads, not processes. */
         { CALL(clone),
           SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD) },
-        /* A thread's current folder, not its namespaces. */
+        /* A thread's current directory, not its namespaces. */
         { CALL(unshare), SCMP_A0(SCMP_CMP_EQ, CLONE_FS) },
-        /* Not F_SETOWN and F_SETSIG: they send signals to anybody. */
+        /* Not F_SETOWN and F_SETSIG, which can send signals to any process. */
         { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_DUPFD) },
         { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_DUPFD_CLOEXEC) },
         { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_GETFD) },
@@ -246,20 +245,21 @@ static int add_rules(scmp_filter_ctx filter)
         { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_OFD_SETLK) },
         { CALL(fcntl), SCMP_A1(SCMP_CMP_EQ, F_OFD_SETLKW) },
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, FICLONE) },
-        /* Folders that give their project away (interceptor/sys/project.h). */
+        /* Directories that pass on their project id
+         * (interceptor/sys/project.h). */
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, FS_IOC_FSGETXATTR) },
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, FS_IOC_FSSETXATTR) },
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, TCGETS) }, /* isatty(3) */
         { CALL(ioctl), SCMP_A1(SCMP_CMP_EQ, FIONREAD) },
         { CALL(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME) },
-        /* A thread's own turns of the processor (common/short_turns.h); it
-         * gets no more of it (give_up_priority()). */
+        /* A thread's own time slice (common/short_turns.h); give_up_priority()
+         * ensures that it gets no larger share of the processor. */
         { CALL(sched_setattr), SCMP_A0(SCMP_CMP_EQ, 0) },
-        /* A connection's buffer. */
+        /* The buffer size of a connection. */
         { CALL(setsockopt), SCMP_A2(SCMP_CMP_EQ, SO_SNDBUF) },
-        /* abort(3): a signal to ourselves. */
+        /* abort(3): a signal to this process. */
         { CALL(tgkill), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()) },
-        /* Limits are looked at, not set. */
+        /* Reading limits, not setting them. */
         { CALL(prlimit64), SCMP_A2(SCMP_CMP_EQ, 0) },
     };
     int rc = 0;
@@ -267,27 +267,29 @@ static int add_rules(scmp_filter_ctx filter)
     for (size_t i = 0; rc == 0 && i < G_N_ELEMENTS(rules); i++)
         rc = seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, rules[i].call, 1,
                                     &rules[i].argument);
-    /* GLib gives each new thread the settings of the first, which it has
-     * anyway; others' settings are not ours to change. */
+    /* GLib sets the first thread's scheduling on each new thread, which has it
+     * already; changing that of another process is not allowed. */
     if (rc == 0)
         rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(0), CALL(sched_setattr), 1,
                               SCMP_A0(SCMP_CMP_NE, 0));
-    /* Its flags are in memory, where no filter sees them: with ENOSYS the C
-     * library falls back to clone(). */
+    /* The flags of clone3() are in memory, where a filter cannot see them: with
+     * ENOSYS the C library falls back to clone(). */
     if (rc == 0)
         rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), CALL(clone3), 0);
     return rc;
 }
 
-/* A thread may choose its scheduling. It has no CAP_SYS_NICE for that in the
- * sandbox, and none of the limits that stand for it (sched(7)) from now on. */
+/* Prevent a thread, which may choose its scheduling, from raising its priority:
+ * it has no CAP_SYS_NICE in the sandbox, and from now on none of the limits
+ * that replace it (sched(7)). */
 static void give_up_priority(void)
 {
     const struct rlimit none = { 0, 0 };
 
     if (setrlimit(RLIMIT_RTPRIO, &none) != 0 ||
         setrlimit(RLIMIT_NICE, &none) != 0)
-        log_warn(LOG_FS_BACKEND, "cannot lower a limit: %s", g_strerror(errno));
+        log_warn(LOG_FS_BACKEND, "cannot lower the priority limits: %s",
+                 g_strerror(errno));
 }
 
 static uint32_t default_action(enum sandbox_action action)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sandbox_filter - the system calls that a sandbox allows.
+ * sandbox_filter - the system call filter of a sandbox.
  */
 #ifndef COMMON_SANDBOX_FILTER_H
 #define COMMON_SANDBOX_FILTER_H
@@ -9,7 +9,7 @@
 
 struct sandbox;
 
-/* Filter system calls, of all threads. */
+/* Filter the system calls of all threads. FALSE and error on failure. */
 gboolean sandbox_filter(const struct sandbox *sandbox, GError **error);
 
 #endif

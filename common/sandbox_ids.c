@@ -2,10 +2,10 @@
  *
  * sandbox_ids - see sandbox.h: users and capabilities.
  *
- * Without root the sandbox is in a user namespace. The caller may map itself
- * there, to one id; more users are mapped for it by newuidmap(1) and
- * newgidmap(1), which look into /etc/subuid and have to run outside: a child
- * that was made before waits for the word, runs them on us, and ends.
+ * Without root the sandbox is in a user namespace. A process may map only its
+ * own id there; more users are mapped by newuidmap(1) and newgidmap(1), which
+ * read /etc/subuid and must run outside: a child started earlier waits for a
+ * byte, runs them on this process, and exits.
  */
 #include "common/sandbox_ids.h"
 
@@ -40,11 +40,11 @@ struct id_map {
 };
 
 struct sandbox_mapper {
-    uid_t uid; /* ours, outside */
+    uid_t uid; /* this process's, outside */
     gid_t gid;
     struct id_map users, groups;
-    pid_t child; /* 0: none is needed */
-    int word;    /* a byte lets the child go */
+    pid_t child; /* 0: not needed */
+    int word;    /* a byte starts the child */
 };
 
 static bool parse_number(const char *text, unsigned *ret_number)
@@ -58,7 +58,7 @@ static bool parse_number(const char *text, unsigned *ret_number)
     return true;
 }
 
-/* ":0:100000:65536:", with any character for the colons. */
+/* Parse ":0:100000:65536:", with any character as the colon. */
 static bool parse_range(const char *text, struct id_range *ret_range)
 {
     char separator[2] = { text[0] };
@@ -82,9 +82,9 @@ static gboolean parse_map(const char *text, const char *option,
     if (ok)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                "%s is :INSIDE:OUTSIDE:COUNT:, or up to %d of these with "
-                "commas, and not \"%s\"",
-                option, MAX_RANGES, text);
+                "%s: '%s' is not a map; use :INSIDE:OUTSIDE:COUNT:, or up to "
+                "%d of these separated by commas",
+                option, text, MAX_RANGES);
     return FALSE;
 }
 
@@ -133,14 +133,15 @@ gboolean sandbox_check_map(const char *option, const char *text, unsigned own,
     if (has_root(&map) || has_outside(&map, own))
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                "%s=%s has neither 0 inside nor %u outside, and the daemon "
-                "would be nobody",
+                "%s=%s maps neither 0 inside nor %u outside; the daemon "
+                "would act as the overflow user",
                 option, text, own);
     return FALSE;
 }
 
-/* Nothing given, or us alone: no help from outside is needed. */
-static bool is_own(const struct id_map *map, unsigned own)
+/* Whether the map is empty or maps only this process's id: no outside help is
+ * needed. */
+static bool maps_only_self(const struct id_map *map, unsigned own)
 {
     return map->length == 0 || (map->length == 1 && map->ranges[0].count == 1 &&
                                 map->ranges[0].outside == own);
@@ -148,7 +149,7 @@ static bool is_own(const struct id_map *map, unsigned own)
 
 /* ---- newuidmap ----------------------------------------------------------- */
 
-/* The child's exit status says which tool failed, and how. */
+/* The child's exit status tells which tool failed, and how. */
 enum { USERS_FAILED = 1, GROUPS_FAILED = 2, NOT_FOUND = 127 };
 
 static int run_tool(const char *tool, pid_t pid, const struct id_map *map)
@@ -190,11 +191,11 @@ static void map_from_outside(const struct sandbox_mapper *mapper, int word)
 
     if (read(word, &byte, 1) != 1) /* the parent gave up */
         _exit(0);
-    if (!is_own(&mapper->users, mapper->uid))
+    if (!maps_only_self(&mapper->users, mapper->uid))
         rc = run_tool("newuidmap", parent, &mapper->users);
     if (rc != 0)
         _exit(rc == NOT_FOUND ? NOT_FOUND : USERS_FAILED);
-    if (!is_own(&mapper->groups, mapper->gid))
+    if (!maps_only_self(&mapper->groups, mapper->gid))
         rc = run_tool("newgidmap", parent, &mapper->groups);
     _exit(rc == 0 ? 0 : rc == NOT_FOUND ? NOT_FOUND : GROUPS_FAILED);
 }
@@ -227,15 +228,15 @@ struct sandbox_mapper *sandbox_mapper_new(const struct sandbox_options *options,
     mapper->word = -1;
     mapper->uid = geteuid();
     mapper->gid = getegid();
-    if (ok && (!is_own(&mapper->users, mapper->uid) ||
-               !is_own(&mapper->groups, mapper->gid)))
+    if (ok && (!maps_only_self(&mapper->users, mapper->uid) ||
+               !maps_only_self(&mapper->groups, mapper->gid)))
         ok = start_child(mapper, error);
     if (!ok)
         g_clear_pointer(&mapper, sandbox_mapper_free);
     return mapper;
 }
 
-/* ---- our own map --------------------------------------------------------- */
+/* ---- mapping our own id -------------------------------------------------- */
 
 static gboolean write_file(const char *path, const char *text, GError **error)
 {
@@ -255,10 +256,12 @@ static gboolean map_ourselves(const char *path, const struct id_map *map,
     return write_file(path, line, error);
 }
 
-/* Who is not in the map is nobody, and can make nothing. */
+/* Become root if it is mapped. An unmapped process is the overflow user, and
+ * cannot create files. */
 static gboolean become_root(const struct sandbox_mapper *mapper, GError **error)
 {
-    bool may_set = !is_own(&mapper->groups, mapper->gid); /* see below */
+    bool may_set = !maps_only_self(&mapper->groups,
+                                   mapper->gid); /* see below */
 
     if (has_root(&mapper->groups) &&
         ((may_set && setgroups(0, NULL) < 0) || setresgid(0, 0, 0) < 0))
@@ -280,10 +283,10 @@ static gboolean wait_for_child(struct sandbox_mapper *mapper, GError **error)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                 WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND
-                    ? "--uid-map and --gid-map need newuidmap and newgidmap "
+                    ? "--uid-map and --gid-map require newuidmap and newgidmap "
                       "(Debian: the package uidmap)"
-                    : "sandbox: the users cannot be mapped; /etc/subuid and "
-                      "/etc/subgid say which ones are yours");
+                    : "sandbox: cannot map the users; /etc/subuid and "
+                      "/etc/subgid list the ones that you may map");
     return FALSE;
 }
 
@@ -291,12 +294,13 @@ gboolean sandbox_mapper_run(struct sandbox_mapper *mapper, GError **error)
 {
     if (mapper->child > 0 && !wait_for_child(mapper, error))
         return FALSE;
-    if (is_own(&mapper->users, mapper->uid) &&
+    if (maps_only_self(&mapper->users, mapper->uid) &&
         !map_ourselves("/proc/self/uid_map", &mapper->users, mapper->uid,
                        error))
         return FALSE;
-    /* user_namespaces(7): who maps a group by itself gives up setgroups(2). */
-    if (is_own(&mapper->groups, mapper->gid) &&
+    /* user_namespaces(7): a process that maps its own group must give up
+     * setgroups(2). */
+    if (maps_only_self(&mapper->groups, mapper->gid) &&
         (!write_file("/proc/self/setgroups", "deny", error) ||
          !map_ourselves("/proc/self/gid_map", &mapper->groups, mapper->gid,
                         error)))
@@ -316,19 +320,20 @@ void sandbox_mapper_free(struct sandbox_mapper *mapper)
 
 /* ---- capabilities -------------------------------------------------------- */
 
-/* What a file server for several users needs, and each one's reason. */
+/* Capabilities that a file server for several users needs. */
 static const int kept[] = {
     CAP_CHOWN,        /* chown(2) for the client */
-    CAP_DAC_OVERRIDE, /* the client's kernel has checked its user's rights */
-    CAP_FOWNER,       /* chmod(2), times, attributes of others' files */
-    CAP_FSETID,       /* set-group-ID bits that are not for our groups */
+    CAP_DAC_OVERRIDE, /* the client's kernel has checked the user's
+                       * permissions */
+    CAP_FOWNER,       /* chmod(2), times, attributes of other users' files */
+    CAP_FSETID,       /* set-group-ID bits for groups we are not in */
     CAP_SETGID,       /* create as the client's user */
-    CAP_SETUID,       /* the same */
+    CAP_SETUID,       /* likewise */
     CAP_MKNOD,        /* device nodes */
-    CAP_SETFCAP,      /* security.capability, and putting it back */
+    CAP_SETFCAP,      /* set and restore security.capability */
 };
 
-/* "+name" or "-name"; -1: neither. */
+/* Return the capability of "+name" or "-name"; -1 for other text. */
 static int parse_change(const char *text)
 {
     return text[0] == '+' || text[0] == '-' ? capng_name_to_capability(text + 1)
@@ -338,9 +343,8 @@ static int parse_change(const char *text)
 static gboolean refuse_change(const char *text, GError **error)
 {
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                "--modcaps is a list like +sys_admin:-mknod, of "
-                "capabilities(7) without their CAP_, and \"%s\" is no part of "
-                "one",
+                "--modcaps: '%s' is not a change; use e.g. +sys_admin:-mknod, "
+                "with names of capabilities(7) without CAP_",
                 text);
     return FALSE;
 }
@@ -377,7 +381,7 @@ gboolean sandbox_drop_capabilities(const char *modcaps, bool file_handles,
         return sandbox_fail(error, "capabilities");
     if (capng_have_capabilities(CAPNG_SELECT_CAPS) == CAPNG_NONE)
         return TRUE;
-    /* The bounding set is for root to cut. */
+    /* Only root may reduce the bounding set. */
     what = capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP)
                ? CAPNG_SELECT_BOTH
                : CAPNG_SELECT_CAPS;

@@ -10,19 +10,19 @@
 
 #include "common/sandbox_options.h"
 
-/* Can these texts be such a list or map, the map for one with our own id? NULL
- * can. error: ERROR_INVALID_FIELD. */
+/* Check the syntax of a list or map; a map must include this process's own id.
+ * NULL is valid. error: ERROR_INVALID_FIELD. */
 gboolean sandbox_check_modcaps(const char *modcaps, GError **error);
 gboolean sandbox_check_map(const char *option, const char *text, unsigned own,
                            GError **error);
 
-/* Has somebody another number inside than outside? NULL: no. */
+/* Whether any id inside differs from the one outside. NULL: no. */
 bool sandbox_map_renumbers(const char *text);
 
 /* ---- for sandbox.c ------------------------------------------------------- */
 
-/* A user namespace (sandbox_ids.c), with the maps of options: in two parts,
- * because the maps are written by a process outside. False and error. */
+/* A user namespace (sandbox_ids.c), with the maps of options: in two stages,
+ * because a process outside writes the maps. False and error on failure. */
 struct sandbox_mapper;
 struct sandbox_mapper *sandbox_mapper_new(const struct sandbox_options *options,
                                           GError **error);

@@ -2,9 +2,9 @@
  *
  * sandbox_landlock - see sandbox.h: paths, ports and signals (landlock(7)).
  *
- * What a kernel does not know must not be asked of it, so each right has the
- * version that brought it. The numbers are the kernel's; the header of the
- * system may be older than the kernel that the program runs on.
+ * A kernel refuses rights that it does not know, so each right has the version
+ * that introduced it. The constants are the kernel's; the system's header may
+ * be older than the running kernel.
  */
 #include "common/sandbox_landlock.h"
 
@@ -31,7 +31,7 @@ enum {
     READ_FILE = 1 << 2,
     READ_DIR = 1 << 3,
     FIRST_RIGHTS = (1 << 13) - 1, /* version 1 */
-    REFER = 1 << 13,              /* 2: names move between folders */
+    REFER = 1 << 13,              /* 2: moving names between directories */
     TRUNCATE = 1 << 14,           /* 3 */
     IOCTL_DEV = 1 << 15,          /* 5 */
     BIND_TCP = 1 << 0,            /* 4 */
@@ -64,8 +64,8 @@ static struct ruleset_attr restrictions(int version)
     return attr;
 }
 
-/* Older kernels know a shorter struct, and refuse what they do not know only
- * if it is not 0. */
+/* Older kernels have a shorter struct, and accept unknown fields if they are
+ * 0. */
 static int create_ruleset(const struct ruleset_attr *attr)
 {
     return (int)syscall(SYS_landlock_create_ruleset, attr, sizeof(*attr), 0);
@@ -91,7 +91,7 @@ gboolean sandbox_restrict_paths(const struct sandbox *sandbox, GError **error)
     fd_auto int ruleset = -1;
     uint64_t all;
 
-    if (version < 2) /* none, switched off, or without REFER */
+    if (version < 2) /* absent, disabled, or without REFER */
         return FALSE;
     attr = restrictions(version);
     all = attr.paths & ~(uint64_t)(EXECUTE | IOCTL_DEV);
@@ -105,6 +105,6 @@ gboolean sandbox_restrict_paths(const struct sandbox *sandbox, GError **error)
         return FALSE;
     if (syscall(SYS_landlock_restrict_self, ruleset, 0) != 0)
         return sandbox_fail(error, "Landlock");
-    log_debug(LOG_FS_BACKEND, "Landlock, version %d, keeps us in", version);
+    log_debug(LOG_FS_BACKEND, "Landlock version %d enabled", version);
     return TRUE;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sandbox_leaks - no look for leaks from inside a sandbox (sandbox.h).
+ * sandbox_leaks - disables the leak check inside a sandbox (sandbox.h).
  *
- * In a build with AddressSanitizer its LeakSanitizer looks at the process when
- * that ends, by a clone(2), ptrace(2) and /proc: the filter would kill it.
+ * In a build with AddressSanitizer, LeakSanitizer inspects the process at its
+ * exit by clone(2), ptrace(2) and /proc: the filter would kill the process.
  */
 #include "common/sandbox_leaks.h"
 
@@ -13,7 +13,7 @@
 
 static bool is_confined;
 
-/* sanitizer/lsan_interface.h: asked at the end. */
+/* sanitizer/lsan_interface.h: called at exit. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 
 int __lsan_is_turned_off(void)

@@ -5,8 +5,8 @@
 #ifndef COMMON_SANDBOX_LEAKS_H
 #define COMMON_SANDBOX_LEAKS_H
 
-/* In a build with AddressSanitizer: from here on its look for leaks, which
- * needs what a confined process has not, does not take place. */
+/* Disable the leak check of AddressSanitizer from now on: it needs system calls
+ * that a confined process may not make. No-op in other builds. */
 void sandbox_skip_leak_check(void);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sandbox_mounts - see sandbox.h: the root in which the server lives.
+ * sandbox_mounts - see sandbox.h: the root file system of the server.
  *
  *     /              tmpfs, read-only
- *     /proc/self/fd  our own, which leads from an fd to a path
+ *     /proc/self/fd  the process's own, which resolves an fd to a path
  *     the common parent of share and log, or each of them, at its own path, so
- *     that messages name what everybody else sees
+ *     that messages name the paths that are valid outside
  *
- * If that parent is the root, it is our root. The trees are cloned before
- * anything is hidden (open_tree(2), Linux 5.2), so that no path has to be
- * walked twice. The new root is mounted over the share: a folder that is surely
- * there, in a namespace in which nobody else is.
+ * If that parent is the root, it is used as the root. The trees are cloned
+ * before anything is hidden (open_tree(2), Linux 5.2), so that no path is
+ * resolved twice. The new root is mounted over the share: a directory that
+ * surely exists, in a namespace of this process alone.
  */
 #include "common/sandbox_mounts.h"
 
@@ -32,7 +32,7 @@ enum {
     NOTHING_TO_RUN = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC
 };
 
-/* By the numbers: the C library has these since 2.36 only. */
+/* By number: the C library has wrappers only since 2.36. */
 
 static int open_clone(const char *path, unsigned flags)
 {
@@ -46,7 +46,7 @@ static int attach(int tree, int dirfd, const char *name)
                         MOVE_MOUNT_F_EMPTY_PATH);
 }
 
-/* Linux 5.12; without it the other walls have to do. */
+/* Linux 5.12; on older kernels the other layers have to suffice. */
 static int restrict_tree(int tree, uint64_t attributes)
 {
     struct mount_attr attr = { .attr_set = attributes };
@@ -68,7 +68,7 @@ static int new_tmpfs(void)
     return (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, NOTHING_TO_RUN);
 }
 
-/* A tree that will be a folder of the new root. */
+/* A tree that becomes a directory of the new root. */
 struct branch {
     const char *path; /* outside and inside */
     unsigned flags;
@@ -117,12 +117,13 @@ static gboolean attach_branches(int root, const struct branch *branches,
     return TRUE;
 }
 
-/* root becomes the root, and all else is gone. */
+/* Make root the root, and drop the old one. */
 static gboolean pivot(int root, const char *place, GError **error)
 {
     if (attach(root, AT_FDCWD, place) < 0)
         return sandbox_fail(error, "move_mount");
-    /* pivot_root(2), "pivot_root(".", ".")": the old one is then on top. */
+    /* As in pivot_root(2), "pivot_root(".", ".")": the old root is then on
+     * top. */
     if (fchdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0)
         return sandbox_fail(error, "pivot_root");
     if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
@@ -130,7 +131,7 @@ static gboolean pivot(int root, const char *place, GError **error)
     return TRUE;
 }
 
-/* An empty root with the branches in it. */
+/* Build an empty root with the branches in it. */
 static gboolean build(const char *place, struct branch *branches, size_t count,
                       GError **error)
 {
@@ -154,7 +155,7 @@ static bool is_root(const char *path)
     return path && strcmp(path, "/") == 0;
 }
 
-/* Real paths, so text will do. */
+/* Real paths, so a text comparison suffices. */
 static bool is_below(const char *top, const char *path)
 {
     size_t len = top ? strlen(top) : 0;
@@ -196,15 +197,15 @@ static gboolean build_branches(const struct sandbox *sandbox,
 gboolean sandbox_mount_root(struct sandbox *sandbox,
                             const struct sandbox_places *places, GError **error)
 {
-    /* What is mounted outside from now on stays outside, and the reverse. */
+    /* Later mounts outside stay outside, and vice versa. */
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
-        return sandbox_fail(error, "mounts of our own");
+        return sandbox_fail(error, "private mounts");
     sandbox->share = g_strdup(places->share);
     sandbox->undo_dir = g_strdup(places->undo_dir);
     sandbox->store_dir = g_strdup(places->store_dir);
     if (!is_root(places->common) && !is_root(places->share))
         return build_branches(sandbox, places, error);
-    return TRUE; /* nothing is beside it; Landlock draws the line */
+    return TRUE; /* nothing can be hidden; Landlock restricts the paths */
 }
 
 /* ---- chroot -------------------------------------------------------------- */
@@ -216,8 +217,8 @@ static char *path_below(const char *top, const char *path)
     return g_strdup(rest && !*rest ? "/" : rest);
 }
 
-/* /proc/self/fd is not below the new root. So it becomes the current folder,
- * which nothing else needs, and paths into it are relative. */
+/* Change the root. /proc/self/fd is not below the new root, so it becomes the
+ * current directory, which has no other use, and paths into it are relative. */
 gboolean sandbox_change_root(struct sandbox *sandbox,
                              const struct sandbox_places *places,
                              GError **error)
@@ -234,8 +235,8 @@ gboolean sandbox_change_root(struct sandbox *sandbox,
         return sandbox_fail(error, "/proc/self/fd");
     if (chroot(top) < 0 || fchdir(fds) < 0)
         return sandbox_fail(error, errno == EPERM
-                                       ? "--sandbox=chroot is for root, and "
-                                         "--sandbox=namespace for others"
+                                       ? "--sandbox=chroot requires root; use "
+                                         "--sandbox=namespace"
                                        : "chroot");
     sandbox->share = path_below(top, places->share);
     sandbox->undo_dir = path_below(top, places->undo_dir);

@@ -7,8 +7,8 @@
 
 #include "common/sandbox_parts.h"
 
-/* Make the tree of mounts and make it the root (sandbox_mounts.c): sets the
- * sandbox's paths. */
+/* Build the mounts and pivot to them (sandbox_mounts.c); sets the sandbox's
+ * paths. FALSE and error on failure. */
 gboolean sandbox_mount_root(struct sandbox *sandbox,
                             const struct sandbox_places *places,
                             GError **error);

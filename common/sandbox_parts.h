@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sandbox_parts - a sandbox, for its own files alone.
+ * sandbox_parts - private to the files of a sandbox.
  */
 #ifndef COMMON_SANDBOX_PARTS_H
 #define COMMON_SANDBOX_PARTS_H
@@ -11,22 +11,22 @@
 #include "common/sandbox_options.h"
 
 struct sandbox {
-    enum sandbox_mode mode; /* as it came out: never SANDBOX_AUTO */
+    enum sandbox_mode mode; /* the actual mode: never SANDBOX_AUTO */
     enum sandbox_action action;
     bool read_only;
     char *modcaps;
     bool file_handles;
-    char *share, *undo_dir, *store_dir; /* paths in it */
+    char *share, *undo_dir, *store_dir; /* paths inside */
 };
 
-/* Where things are to be mounted. */
+/* The paths to mount. */
 struct sandbox_places {
-    /* Real paths outside; only the first is never NULL. */
+    /* Real paths outside; only share is never NULL. */
     char *share, *undo_dir, *store_dir;
-    char *common; /* the parent of share and log, if one mount has them */
+    char *common; /* the parent of share and log, if both are on one mount */
 };
 
-/* An error with the text of errno. FALSE. */
+/* Set an error with the text of errno. Return FALSE. */
 gboolean sandbox_fail(GError **error, const char *what);
 
 #endif

@@ -15,8 +15,8 @@
 /* SCHED_FLAG_RESET_ON_FORK */
 #define NOT_INHERITED 1
 
-/* As in sched_setattr(2), SCHED_ATTR_SIZE_VER0: newer C libraries have it in
- * <sched.h>, older kernel headers cannot be included beside that. */
+/* As in sched_setattr(2), SCHED_ATTR_SIZE_VER0: newer C libraries define it in
+ * <sched.h>, and older kernel headers conflict with that. */
 struct scheduling {
     uint32_t size;
     uint32_t policy;

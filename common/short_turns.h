@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * short_turns - how long a thread runs before others may.
+ * short_turns - shortens the time slice of a thread.
  */
 #ifndef COMMON_SHORT_TURNS_H
 #define COMMON_SHORT_TURNS_H
 
-/* The calling thread asks for the shortest turns of the processor that Linux
- * grants, 100 us (sched_setattr(2), sched_runtime; Linux 6.12). Then it is run
- * as soon as it is woken, also where it shares a processor with who wakes it,
- * and not when that one's turn is over. It gets no more of the processor than
- * others for it. The threads that it makes do not inherit that (nor a nice
- * value below 0). Where another policy than SCHED_OTHER was chosen for it, and
- * on older kernels, nothing changes. 0 or -errno. */
+/* Request the shortest time slice that Linux grants, 100 us, for the calling
+ * thread (sched_setattr(2), sched_runtime; Linux 6.12). The thread then runs as
+ * soon as it is woken, even on the processor of the thread that wakes it, and
+ * not only after that thread's slice. Its share of the processor does not grow.
+ * Threads that it starts do not inherit this (nor a nice value below 0). No-op
+ * on older kernels, and if the thread has a policy other than SCHED_OTHER.
+ * Return 0 or -errno. */
 int short_turns_take(void);
 
 #endif

@@ -8,18 +8,17 @@
 #include <glib.h>
 #include <sys/types.h>
 
-/* Listen on a new stream socket at path (mode 0600, close-on-exec). A socket
- * file on which nobody listens any more is replaced; one in use, and a file
- * that is no socket, are errors. The new fd, or -1 and error (ERROR_BUSY,
- * ERROR_IO_ERROR). */
+/* Listen on a new stream socket at path (mode 0600, close-on-exec). A stale
+ * socket file is replaced; a socket in use, or a file that is not a socket, is
+ * an error. Return the new fd, or -1 and error (ERROR_BUSY, ERROR_IO_ERROR). */
 int unix_socket_listen(const char *path, GError **error);
 
-/* Let the members of a group (a name) connect to it, too. FALSE and error
- * (ERROR_INVALID_FIELD, ERROR_IO_ERROR). */
+/* Also let the members of a group (a name) connect. FALSE and error
+ * (ERROR_INVALID_FIELD, ERROR_IO_ERROR) on failure. */
 gboolean unix_socket_share(const char *path, const char *group, GError **error);
 
-/* A group's number by its name, if ret_gid is not NULL. FALSE and error
- * (ERROR_INVALID_FIELD): there is none. */
+/* Look up a group's id by name; ret_gid may be NULL. FALSE and error
+ * (ERROR_INVALID_FIELD) if there is none. */
 gboolean unix_socket_find_group(const char *group, gid_t *ret_gid,
                                 GError **error);
 

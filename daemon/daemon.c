@@ -22,7 +22,7 @@
 #include "common/unix_socket.h"
 #include "daemon/fd_reserve.h"
 
-/* After a signal, work in progress may take so long. */
+/* Time for running requests to finish after a signal. */
 #define GRACE_US (3 * G_USEC_PER_SEC)
 
 struct daemon {
@@ -32,10 +32,11 @@ struct daemon {
     sigset_t signals;
     int stop_fd;
 
-    /* What the sandbox must not hide: made before it. -1: none. */
+    /* Created before the sandbox, which hides their paths. -1: none. */
     int listen_fd, control_fd, watch_fd;
-    char *share_name;                     /* outside of it */
-    char *undo_dir_name, *control_socket; /* likewise, or NULL */
+    char *share_name;                     /* path outside the sandbox */
+    char *undo_dir_name, *control_socket; /* paths outside the sandbox, or
+                                           * NULL */
     struct keeper *keeper;
     struct sandbox *sandbox;
 };
@@ -50,11 +51,12 @@ static void block_signals(sigset_t *ret_set)
         sigaddset(ret_set, SIGHUP);
     pthread_sigmask(SIG_BLOCK, ret_set, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a client's write beyond the limit is EFBIG */
+    signal(SIGXFSZ, SIG_IGN); /* a client's write beyond the limit fails with
+                               * EFBIG */
 }
 
-/* A request may hang in a slow file system; the end must not hang with it.
- * The undo log bears an end at any moment. */
+/* Wait for a signal, then exit even if a request hangs in a slow file system.
+ * The undo log tolerates an exit at any moment. */
 static gpointer wait_for_signal(gpointer data)
 {
     struct daemon *daemon = data;
@@ -62,14 +64,14 @@ static gpointer wait_for_signal(gpointer data)
     int number;
 
     sigwait(&daemon->signals, &number);
-    log_info(LOG_FS_BACKEND, "ends by signal %d", number);
+    log_info(LOG_FS_BACKEND, "stopping on signal %d", number);
     if (write(daemon->stop_fd, &one, sizeof(one)) == sizeof(one))
         g_usleep(GRACE_US);
-    log_warn(LOG_FS_BACKEND, "a request still hangs; ends without it");
+    log_warn(LOG_FS_BACKEND, "a request still hangs; exiting anyway");
     _exit(0);
 }
 
-/* One for each file that the client knows. */
+/* Raise the open-file limit: each file that the client knows needs one. */
 static void set_file_limit(rlim_t wanted)
 {
     struct rlimit limit;
@@ -84,16 +86,18 @@ static void set_file_limit(rlim_t wanted)
     }
     limit.rlim_cur = MIN(limit.rlim_max, wanted);
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-        log_warn(LOG_FS_BACKEND, "cannot set the limit of open files: %s",
+        log_warn(LOG_FS_BACKEND, "cannot set the open-file limit: %s",
                  g_strerror(errno));
     else if (limit.rlim_cur < wanted && wanted != DAEMON_MAX_FILES)
         log_warn(LOG_FS_BACKEND,
-                 "--rlimit-nofile=%ju is not to be had: %ju files can be open",
+                 "--rlimit-nofile: cannot raise the open-file limit to %ju; "
+                 "using %ju",
                  (uintmax_t)wanted, (uintmax_t)limit.rlim_cur);
 }
 
-/* A client that has a socket in its reach cuts others off, or leads who removes
- * it elsewhere. Who serves all of the host gives that away anyway. */
+/* Refuse sockets inside the share: a client that reaches a socket could
+ * disconnect other clients, or redirect the path of the process that removes
+ * the socket. A share of / exposes the sockets in any case. */
 static gboolean check_sockets(const struct daemon_options *options,
                               const char *share, GError **error)
 {
@@ -128,15 +132,15 @@ static gboolean open_sockets(struct daemon *daemon, GError **error)
     return TRUE;
 }
 
-/* Those that are ours; the keeper does it otherwise. */
+/* Remove the daemon's sockets, unless a keeper does. */
 static void remove_sockets(const struct daemon *daemon)
 {
     const struct daemon_options *options = daemon->options;
 
     if (daemon->keeper && !keeper_lives(daemon->keeper))
         log_warn(LOG_FS_BACKEND,
-                 "stepback-keeper was killed: sockets of this daemon stay "
-                 "where they are, which the next one replaces");
+                 "stepback-keeper was killed: this daemon's sockets remain; "
+                 "the next daemon replaces them");
     if (daemon->keeper)
         return;
     if (options->socket_path && daemon->listen_fd >= 0)
@@ -165,7 +169,7 @@ static gboolean enter_sandbox(struct daemon *daemon, GError **error)
     daemon->sandbox = sandbox_enter(&options->sandbox, error);
     if (!daemon->sandbox)
         return FALSE;
-    /* While there are the capabilities for it. */
+    /* Before sandbox_confine() drops the capabilities. */
     if (daemon->watch_fd > 0 && sandbox_has_own_mounts(daemon->sandbox))
         ic_watch_spare_mount(daemon->watch_fd, sandbox_share(daemon->sandbox));
     if (!sandbox_confine(daemon->sandbox, error))
@@ -186,7 +190,7 @@ static gboolean serve_control(const struct daemon *daemon, struct ic *ic,
            ic_control_attach(ic, daemon->options->interceptor_fd, error);
 }
 
-/* For ic_options.id_maps: a new string, or NULL. */
+/* Return the text for ic_options.id_maps: a new string, or NULL. */
 static char *describe_maps(const struct daemon_options *options)
 {
     const char *uids = options->uid_map, *gids = options->gid_map;
@@ -273,7 +277,7 @@ static gboolean run_sandboxed(struct daemon *daemon, GError **error)
     return ok;
 }
 
-/* The library has a log of its own to set. */
+/* Start logging here and in the interceptor library, which has its own log. */
 static void start_log(const struct daemon *daemon)
 {
     bool to_syslog = daemon->options->syslog && log_open_syslog();
@@ -288,11 +292,11 @@ static void start_log(const struct daemon *daemon)
     log_set_syslog(to_syslog);
     ic_set_syslog(to_syslog);
     if (daemon->options->syslog && !to_syslog)
-        log_warn(LOG_FS_BACKEND, "there is no system log (/dev/log): messages "
-                                 "go to standard error");
+        log_warn(LOG_FS_BACKEND,
+                 "no system log at /dev/log; logging to standard error");
 }
 
-/* What is no error, but surely not what was meant. */
+/* Warn about option combinations that are valid, but surely not intended. */
 static void warn_of_options(const struct daemon_options *options)
 {
     bool has_control = options->interceptor_socket ||
@@ -300,21 +304,22 @@ static void warn_of_options(const struct daemon_options *options)
 
     if (options->interceptor_socket && !options->undo_dir &&
         !options->read_only)
-        log_warn(LOG_FS_BACKEND, "without --undo-dir nothing can be taken back "
-                                 "over --interceptor-socket");
+        log_warn(LOG_FS_BACKEND,
+                 "--interceptor-socket without --undo-dir: nothing can be "
+                 "undone");
     if (options->undo_dir && !has_control &&
         (sandbox_map_renumbers(options->uid_map) ||
          sandbox_map_renumbers(options->gid_map)))
         log_warn(LOG_FS_BACKEND,
-                 "the undo log has the numbers of --uid-map and --gid-map, "
-                 "which \"stepback undo\" does not know by itself: it wants "
-                 "a daemon with these maps and --interceptor-socket");
+                 "undo log stores the ids inside --uid-map and --gid-map; "
+                 "\"stepback undo\" requires a daemon with these maps and "
+                 "--interceptor-socket");
 }
 
 int daemon_run(const struct daemon_program *program,
                const struct daemon_options *options, const void *own_options)
 {
-    /* Static: the thread for signals may outlive this call. */
+    /* Static: the signal thread may outlive this call. */
     static struct daemon daemon = { .listen_fd = -1,
                                     .control_fd = -1,
                                     .watch_fd = -1 };
@@ -324,11 +329,11 @@ int daemon_run(const struct daemon_program *program,
     daemon.options = options;
     daemon.own_options = own_options;
     daemon.stop_fd = eventfd(0, EFD_CLOEXEC);
-    /* Before any thread is made: all inherit the mask. */
+    /* Before any thread starts: threads inherit the mask. */
     block_signals(&daemon.signals);
     start_log(&daemon);
     if (daemon.stop_fd < 0) {
-        log_error(LOG_FS_BACKEND, "cannot make an eventfd: %s",
+        log_error(LOG_FS_BACKEND, "cannot create an eventfd: %s",
                   g_strerror(errno));
         return EXIT_FAILURE;
     }

@@ -2,9 +2,9 @@
  *
  * dir_stream - see dir_stream.h.
  *
- * getdents64(2) itself and not readdir(3): a client asks for a page of entries
- * at a time, goes on where it stopped, and now and then goes back; the buffer
- * here lets it go on without a system call and without reading twice.
+ * Uses getdents64(2) instead of readdir(3): a client reads a page of entries at
+ * a time, continues where it stopped, and occasionally seeks back; this buffer
+ * lets it continue without a system call and without reading entries twice.
  */
 #include "daemon/dir_stream.h"
 
@@ -21,7 +21,8 @@
 struct dir_stream {
     int fd;
     int64_t next; /* offset of the entry at pos */
-    bool lost;    /* the fd is not at next, nor is that in the buffer */
+    bool lost;    /* the fd is not positioned at next, and next is not
+                   * buffered */
     size_t pos, end;
     char *buffer; /* NULL: none now */
 };

@@ -12,26 +12,27 @@
 
 #include "common/fd.h"
 
-/* To be closed at once, so that not every request comes here. */
+/* Fds to release at once, so that not every request has to. */
 #define RELEASE 64u
 
-/* Somebody may change the limit (prlimit(2)); a thread looks each time that it
- * was asked so often, which is less than the reserve is. */
-#define ASKED_BEFORE_LOOK 16u
+/* Another process may change the limit (prlimit(2)); each thread rereads it
+ * once in this many calls, which is fewer than the reserve. */
+#define CALLS_PER_CHECK 16u
 
-/* With so few left until the reserve, ask before making what needs one. */
+/* With this few fds left until the reserve, check before creating an object
+ * that needs one. */
 #define TIGHT 64u
 
-/* So many of the reserve may be taken all the same, but no larger part of the
- * limit (the reserve is a third of it, or less). */
+/* Fds of the reserve that may be taken nevertheless, at most this fraction of
+ * the limit (the reserve is at most a third of it). */
 #define OVERDRAFT      64u
 #define OVERDRAFT_PART 12u
 
-/* Numbers below this are in no reserve, whatever the limit is that a daemon
- * takes (128 at least): nobody looks. */
+/* Fds below this are in no reserve, whatever limit a daemon accepts (at least
+ * 128), and need no check. */
 #define NEVER_RESERVED 32
 
-/* Only a hint of when to look. */
+/* Only a hint when to check. */
 static atomic_bool tight;
 
 static rlim_t client_limit(void)
@@ -42,7 +43,7 @@ static rlim_t client_limit(void)
 
     if (left-- > 0)
         return known;
-    left = ASKED_BEFORE_LOOK;
+    left = CALLS_PER_CHECK;
     known = getrlimit(RLIMIT_NOFILE, &limit) == 0
                 ? limit.rlim_cur - MIN(FD_RESERVE, limit.rlim_cur / 4)
                 : 0;
@@ -56,7 +57,7 @@ static void note_number(int fd, rlim_t limit)
         atomic_store(&tight, true);
 }
 
-/* Are there two? */
+/* Whether two more fds can be opened below the reserve. */
 static bool has_two(struct ic *ic)
 {
     int root = ic_inode_fd(ic_root(ic));
@@ -76,10 +77,10 @@ static bool make_two(struct ic *ic)
     return has_two(ic) || (ic_release_fds(ic, RELEASE) > 0 && has_two(ic));
 }
 
-/* What is released are lower numbers; the new one stays where it is. There was
- * room for it, but others were made at the same time, or with it: these may go
- * a little into the reserve, and never further, however often there is
- * something to release. */
+/* Releasing frees lower numbers; the new fd keeps its number. fd_reserve_room()
+ * found room for it, but other fds were opened at the same time, or along with
+ * it: these may use a small part of the reserve, and never more, however many
+ * fds can be released. */
 int fd_reserve_check(struct ic *ic, int fd)
 {
     rlim_t limit;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fd_reserve - the file descriptors that no client may have.
+ * fd_reserve - the file descriptors that clients may not use.
  *
- * A client holds descriptors of ours for as long as it likes: with each node,
- * handle and owner of locks. It must not get the last ones, as undo needs some
- * itself, and a client that wants to keep its changes would only have to open
- * files. Descriptors are numbered from the lowest that is free (open(2)), so
- * the number of a new one says how many there are.
+ * A client keeps the daemon's descriptors open for as long as it likes: with
+ * each node, handle and lock owner. It must not get the last ones, because undo
+ * needs some itself: otherwise a client could prevent the undo of its changes
+ * by opening files. open(2) returns the lowest free number, so the number of a
+ * new descriptor tells how many are in use.
  *
  * Threads: any.
  */
@@ -15,25 +15,25 @@
 
 #include "interceptor/interceptor.h"
 
-/* Of so many that the process may have, but a quarter at most. */
+/* Size of the reserve, at most a quarter of the process's limit. */
 #define FD_RESERVE 256u
 
-/* 0 if a client may keep this new descriptor; inodes that are not used give up
- * theirs for it. Else -ENFILE, and it is to be closed. */
+/* Return 0 if a client may keep this new descriptor; unused inodes release
+ * theirs for it. Else return -ENFILE, and the caller must close it. */
 int fd_reserve_check(struct ic *ic, int fd);
 
-/* Likewise for a connection of a client, without which it cannot even give
- * others back: these may have half of the reserve. */
+/* The same for a client's connection, without which the client cannot even
+ * release other descriptors: connections may use half of the reserve. */
 int fd_reserve_check_connection(int fd);
 
-/* Is its number one of those that no client may have? See ic_options: asked of
- * each inode that is opened again, it sees when they become few, too. */
+/* Whether fd is in the reserve. See ic_options: called for each inode that is
+ * reopened, so it also notices when descriptors become few. */
 bool fd_reserve_has(int fd);
 
-/* Before one or two are made that a client keeps: is there room? What could not
- * be answered then must not be made, either. Inodes that are not used give up
- * theirs here, so that the new ones are below the reserve. 0 or -ENFILE; free
- * while there are many. */
+/* Check for room before creating one or two descriptors that a client keeps: an
+ * object whose reply would fail must not be created, either. Unused inodes
+ * release their descriptors here, so that new ones are below the reserve.
+ * Return 0 or -ENFILE; costs nothing while there are many. */
 int fd_reserve_room(struct ic *ic);
 
 #endif

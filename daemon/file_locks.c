@@ -2,13 +2,13 @@
  *
  * file_locks - see file_locks.h.
  *
- * An owner is made with its first lock and goes when it has unlocked all that
- * it held, or with its last close (FLUSH, RELEASE): closing the description
- * gives up what it holds.
+ * An owner is created with its first lock and removed when it has unlocked
+ * everything, or with its last close (FLUSH, RELEASE): closing the file
+ * description releases its locks.
  *
- * A waiter's thread is in F_OFD_SETLKW or flock() and nowhere else. To end it
- * before its time it gets SIGUSR1, whose handler does nothing; again and again,
- * as the first may come before the call.
+ * A waiter's thread blocks only in F_OFD_SETLKW or flock(). To end the wait
+ * early the thread gets SIGUSR1, whose handler does nothing; repeatedly, as the
+ * first one may arrive before the system call.
  */
 #include "daemon/file_locks.h"
 
@@ -30,8 +30,8 @@ struct owner {
     uint64_t dev, ino, id;
     bool flock;
     int fd;
-    struct lock_ranges held; /* or less: never more is held */
-    unsigned refs;           /* one is the table's; the others are waiters' */
+    struct lock_ranges held; /* a superset of the locks held */
+    unsigned refs;           /* one of the table; the others of waiters */
 };
 
 struct waiter {
@@ -41,20 +41,20 @@ struct waiter {
     uint64_t unique;
     pthread_t thread;
     bool done, cancelled;
-    int rc; /* once it is done */
+    int rc; /* valid if done */
 };
 
 struct file_locks {
     struct ic *ic;
     struct parked *parked;
-    pthread_mutex_t lock; /* everything below, and the owners and waiters */
+    pthread_mutex_t lock; /* guards the following, the owners and the waiters */
     pthread_cond_t ended; /* a waiter is done */
-    GHashTable *owners;   /* a set of owner */
+    GHashTable *owners;   /* a set of struct owner */
     GPtrArray *waiters;   /* owned */
     unsigned session;
 };
 
-/* ---- owners (with the lock held) ----------------------------------------- */
+/* ---- owners (the lock is held) ------------------------------------------- */
 
 static guint owner_hash(gconstpointer key)
 {
@@ -91,8 +91,8 @@ static struct owner key_of(struct ic_inode *inode, uint64_t id, bool flock)
                            .fd = -1 };
 }
 
-/* A description of its own. Which locks its modes allow the client's kernel
- * has checked, for the file that it has open. */
+/* Open a new file description. The client's kernel has already checked that the
+ * mode of its own open file permits the lock. */
 static int open_again(struct ic *ic, struct ic_inode *inode)
 {
     struct proc_fd_path path = proc_fd_path(ic_inode_fd(inode));
@@ -151,7 +151,8 @@ static short host_type(uint32_t type)
                                                                  : -1;
 }
 
-/* The client's end is the last byte; all ones: to the end of the file. */
+/* Convert to the host's struct. The client's end is the last byte; all ones: to
+ * the end of the file. */
 static int to_host(const struct file_lock *lock, struct flock *ret_lock)
 {
     *ret_lock = (struct flock){ .l_type = host_type(lock->type),
@@ -185,7 +186,7 @@ static int set_lock(const struct owner *owner, struct flock *lock, bool wait)
     return rc < 0 ? (errno == EACCES ? -EAGAIN : -errno) : 0;
 }
 
-/* It was set. With the lock held. */
+/* Record a lock that was set. The lock is held. */
 static void note(struct owner *owner, const struct flock *lock)
 {
     uint64_t first = (uint64_t)lock->l_start;
@@ -270,7 +271,7 @@ static int start_waiter(struct file_locks *locks, struct owner *owner,
     owner->refs++;
     sigemptyset(&set);
     sigaddset(&set, SIGNAL);
-    pthread_sigmask(SIG_BLOCK, &set, &before); /* the thread inherits it */
+    pthread_sigmask(SIG_BLOCK, &set, &before); /* inherited by the thread */
     rc = pthread_create(&waiter->thread, NULL, wait_for_lock, waiter);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc != 0) {
@@ -281,7 +282,7 @@ static int start_waiter(struct file_locks *locks, struct owner *owner,
     return IC_PARKED;
 }
 
-/* Until it is done, or for a moment. With the lock held. */
+/* Wait for the waiter, for a moment at most. The lock is held. */
 static void wait_a_moment(struct file_locks *locks)
 {
     struct timespec until;
@@ -295,8 +296,8 @@ static void wait_a_moment(struct file_locks *locks)
     pthread_cond_timedwait(&locks->ended, &locks->lock, &until);
 }
 
-/* With the lock held, which is let go meanwhile. The waiter is gone then, and
- * the lock that it may have got all the same. */
+/* End a waiter, and release the lock that it may have acquired nevertheless.
+ * The lock is held, and released in the meantime. */
 static void end_waiter(struct file_locks *locks, struct waiter *waiter)
 {
     pthread_t thread = waiter->thread;
@@ -320,20 +321,20 @@ static void end_waiter(struct file_locks *locks, struct waiter *waiter)
 
 /* ---- requests ------------------------------------------------------------ */
 
-/* Handled again: what became of its waiter. */
+/* Return the waiter's result to the request, which is handled again. */
 static int take_result(struct file_locks *locks, struct waiter *waiter)
 {
     pthread_t thread = waiter->thread;
     int rc = waiter->rc;
 
     if (!waiter->done || waiter->cancelled)
-        return IC_PARKED; /* it was another's word that made us ready */
+        return IC_PARKED; /* made ready by another event */
     g_ptr_array_remove_fast(locks->waiters, waiter);
     pthread_join(thread, NULL); /* it holds no lock any more */
     return rc;
 }
 
-/* Who holds nothing any more and waits for nothing is no owner any more. */
+/* Unlock. Remove an owner that has no locks and no waiters. */
 static int unset_locked(struct file_locks *locks, struct ic_inode *inode,
                         const struct file_lock *wanted, struct flock *lock)
 {
@@ -397,8 +398,8 @@ int file_locks_set(struct file_locks *locks, struct ic_inode *inode,
     return rc;
 }
 
-/* Who asks becomes no owner: nobody would ever end it. Who is none holds
- * nothing, and is anyone. */
+/* Test without creating an owner, as that would never be removed. A client
+ * without an owner holds no lock, so any new description serves. */
 static int test_locked(struct file_locks *locks, struct ic_inode *inode,
                        uint64_t id, struct flock *lock)
 {
@@ -469,7 +470,7 @@ void file_locks_abandon(struct file_locks *locks, uint64_t unique)
 void file_locks_clear(struct file_locks *locks)
 {
     pthread_mutex_lock(&locks->lock);
-    /* Waiters end without the lock. */
+    /* Waiters end without the lock held. */
     locks->session++;
     for (guint i = locks->waiters->len; i > 0; i = locks->waiters->len) {
         struct waiter *waiter = g_ptr_array_index(locks->waiters, i - 1);

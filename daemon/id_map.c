@@ -18,7 +18,7 @@ struct range {
 };
 
 struct id_map {
-    GArray *to_host, *to_guest; /* range */
+    GArray *to_host, *to_guest; /* of struct range */
 };
 
 struct id_map *id_map_new(void)
@@ -55,20 +55,20 @@ static gboolean add_range(GArray *ranges, const struct range *range,
 
     if (range->from + range->count > ID_END ||
         range->to + (one ? 1 : range->count) > ID_END)
-        return fail(error, rule, "ids end at 4294967295");
+        return fail(error, rule, "an id is above 4294967295");
     for (guint i = 0; i < ranges->len; i++) {
         const struct range *other = &g_array_index(ranges, struct range, i);
 
         if (range->from < other->from + other->count &&
             other->from < range->from + range->count)
-            return fail(error, rule, "another rule has some of these ids");
+            return fail(error, rule, "overlaps another rule");
     }
     g_array_append_vals(ranges, range, 1);
     return TRUE;
 }
 
-/* The word that a rule begins with, in *ret_kind (new), and its numbers. How
- * many, or 0 if it is no rule. */
+/* Split a rule into its first word, in *ret_kind (new), and its numbers. Return
+ * how many, or 0 if it is not a rule. */
 static unsigned split(const char *rule, char **ret_kind, uint64_t numbers[3])
 {
     size_t len = strspn(rule, "abcdefghijklmnopqrstuvwxyz"
@@ -96,7 +96,7 @@ enum { TO_HOST = 1, TO_GUEST = 2 };
 static const struct {
     const char *name;
     unsigned numbers, ways;
-    struct range like; /* its flags */
+    struct range like; /* flags of the kind */
 } kinds[] = {
     { "guest", 3, TO_HOST, { 0 } },
     { "host", 3, TO_GUEST, { 0 } },
@@ -129,8 +129,8 @@ gboolean id_map_add(struct id_map *map, const char *rule, GError **error)
                          &range, rule, error);
     }
     return fail(error, rule,
-                "no translation; there are guest:, host:, squash-guest:, "
-                "squash-host: and map:FROM:TO:COUNT, and forbid-guest: and "
+                "not a translation rule; use guest:, host:, squash-guest:, "
+                "squash-host: or map:FROM:TO:COUNT, or forbid-guest: or "
                 "ignore-guest:FROM:COUNT");
 }
 
@@ -148,7 +148,7 @@ gboolean id_map_add_all(struct id_map **inout_map, const char *option,
     return TRUE;
 }
 
-/* ---- looking up ---------------------------------------------------------- */
+/* ---- lookup -------------------------------------------------------------- */
 
 static const struct range *find(const GArray *ranges, uint32_t id)
 {
@@ -186,7 +186,7 @@ uint32_t id_map_to_guest(const struct id_map *map, uint32_t id)
     return map ? translate(find(map->to_guest, id), id) : id;
 }
 
-/* ---- of a server --------------------------------------------------------- */
+/* ---- the maps of a server ------------------------------------------------ */
 
 void id_maps_clear(struct id_maps *maps)
 {
@@ -200,7 +200,7 @@ void id_maps_to_guest(const struct id_maps *maps, struct stat *inout_stat)
     inout_stat->st_gid = id_map_to_guest(maps->groups, inout_stat->st_gid);
 }
 
-/* instead: of one that is ignored. */
+/* instead: replaces an ignored id. */
 static int to_host(const struct id_map *map, uint32_t instead,
                    uint32_t *inout_id)
 {

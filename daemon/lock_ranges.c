@@ -20,7 +20,8 @@ static void add(struct lock_ranges *ranges, uint64_t first, uint64_t last)
         ranges->more = true;
 }
 
-/* What is left of those that it meets goes to the end. */
+/* Remove the bytes from first to last. The remainders of split ranges are
+ * appended. */
 static void cut(struct lock_ranges *ranges, uint64_t first, uint64_t last)
 {
     for (guint i = ranges->ranges ? ranges->ranges->len : 0; i > 0; i--) {

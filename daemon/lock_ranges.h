@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lock_ranges - which bytes an owner of locks holds.
+ * lock_ranges - the bytes that a lock owner has locked.
  *
- * The host tells nobody what a description has locked itself. This is to know
- * when that is nothing any more.
+ * The host does not report a description's own locks. This record tells when
+ * none is left.
  *
  * Threads: the owner locks.
  */
@@ -14,15 +14,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LOCK_RANGES_MAX = 256 }; /* a client chooses how many there are */
+enum { LOCK_RANGES_MAX = 256 }; /* bounds the client's use of memory */
 
-/* All 0: nothing. */
+/* All 0: no locks. */
 struct lock_ranges {
-    GArray *ranges; /* NULL, or of struct lock_range; none meets another */
-    bool more;      /* there were too many: until all is unlocked, who knows */
+    GArray *ranges; /* NULL, or disjoint struct lock_range */
+    bool more;      /* there were too many; unknown until all bytes are
+                     * unlocked */
 };
 
-/* The bytes from first to last (INT64_MAX: to the end) are locked now, or not.
+/* Record that the bytes from first to last (INT64_MAX: to the end) are locked,
+ * or not.
  */
 void lock_ranges_note(struct lock_ranges *ranges, uint64_t first, uint64_t last,
                       bool locked);

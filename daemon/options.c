@@ -32,13 +32,11 @@ gboolean daemon_options_set_log_level(struct daemon_options *options,
                                       const char *value, GError **error)
 {
     if (value && strcmp(value, "off") == 0)
-        value = "error"; /* why it ends is always told */
+        value = "error"; /* errors that end the daemon are always logged */
     if (!value || log_level_parse(value, &options->log_level))
         return TRUE;
     return daemon_options_fail(
-        error,
-        "the log level is error, warn, info, debug or trace, and not "
-        "\"%s\"",
+        error, "unknown log level '%s'; use error, warn, info, debug or trace",
         value);
 }
 
@@ -48,8 +46,7 @@ gboolean daemon_options_set_sandbox(struct daemon_options *options,
     if (!value || sandbox_mode_parse(value, &options->sandbox.mode))
         return TRUE;
     return daemon_options_fail(
-        error, "the sandbox is namespace, chroot or none, and not \"%s\"",
-        value);
+        error, "unknown sandbox '%s'; use namespace, chroot or none", value);
 }
 
 gboolean daemon_options_set_seccomp(struct daemon_options *options,
@@ -58,7 +55,8 @@ gboolean daemon_options_set_seccomp(struct daemon_options *options,
     if (!value || sandbox_action_parse(value, &options->sandbox.action))
         return TRUE;
     return daemon_options_fail(
-        error, "--seccomp is kill, log, trap or none, and not \"%s\"", value);
+        error, "--seccomp: unknown action '%s'; use kill, log, trap or none",
+        value);
 }
 
 gboolean daemon_options_parse_size(const char *option, const char *text,
@@ -68,8 +66,8 @@ gboolean daemon_options_parse_size(const char *option, const char *text,
         return TRUE;
     return daemon_options_fail(
         error,
-        "%s is a number of bytes from 1, with K, M, G or T if you "
-        "like, and not \"%s\"",
+        "%s: '%s' is not a size; use a number of bytes, e.g. 200M "
+        "(K, M, G, T)",
         option, text);
 }
 
@@ -84,7 +82,8 @@ static gboolean set_durability(struct daemon_options *options,
         options->durability = IC_DURABILITY_POWER;
     else
         return daemon_options_fail(
-            error, "the durability is process or power, and not \"%s\"", value);
+            error, "--durability: unknown value '%s'; use process or power",
+            value);
     return TRUE;
 }
 
@@ -100,7 +99,7 @@ static gboolean set_file_handles(struct daemon_options *options,
     if (!value)
         return TRUE;
     if (strcmp(value, "fallback") == 0)
-        value = "prefer"; /* its former name */
+        value = "prefer"; /* the former name */
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         if (strcmp(value, names[i]) == 0) {
             options->file_handles = (enum ic_file_handles)i;
@@ -109,7 +108,8 @@ static gboolean set_file_handles(struct daemon_options *options,
     }
     return daemon_options_fail(
         error,
-        "--inode-file-handles is never, prefer or mandatory, and not \"%s\"",
+        "--inode-file-handles: unknown value '%s'; use never, prefer or "
+        "mandatory",
         value);
 }
 
@@ -120,7 +120,7 @@ static gboolean set_step_count(struct daemon_options *options, const char *text,
 
     if (!g_ascii_string_to_unsigned(text, 10, 1, G_MAXINT, &steps, NULL))
         return daemon_options_fail(
-            error, "--undo-max-steps is a number from 1, and not \"%s\"", text);
+            error, "--undo-max-steps: '%s' is not a number from 1", text);
     options->limits.max_step_count = (int)steps;
     return TRUE;
 }
@@ -146,8 +146,8 @@ static gboolean set_fd(const char *option, const char *text, int *ret_fd,
         return TRUE;
     if (!g_ascii_string_to_unsigned(text, 10, 0, G_MAXINT, &fd, NULL))
         return daemon_options_fail(
-            error, "%s is the number of an inherited socket, and not \"%s\"",
-            option, text);
+            error, "%s: '%s' is not the fd of an inherited socket", option,
+            text);
     *ret_fd = (int)fd;
     return TRUE;
 }
@@ -193,7 +193,7 @@ gboolean daemon_options_apply(struct daemon_options *options,
            daemon_options_set_seccomp(options, raw->seccomp, error);
 }
 
-/* ---- together ------------------------------------------------------------ */
+/* ---- combinations -------------------------------------------------------- */
 
 bool daemon_options_is_listening(int fd)
 {
@@ -220,7 +220,7 @@ static gboolean complete_sandbox(struct daemon_options *options, GError **error)
     if ((options->uid_map || options->gid_map) &&
         sandbox->mode != SANDBOX_AUTO && sandbox->mode != SANDBOX_NAMESPACE)
         return daemon_options_fail(
-            error, "--uid-map and --gid-map need --sandbox=namespace");
+            error, "--uid-map and --gid-map require --sandbox=namespace");
     if (options->uid_map || options->gid_map)
         sandbox->mode = SANDBOX_NAMESPACE;
     if (!sandbox_check_map("--uid-map", options->uid_map, geteuid(), error) ||
@@ -230,7 +230,7 @@ static gboolean complete_sandbox(struct daemon_options *options, GError **error)
     if (sandbox->mode == SANDBOX_NONE && options->modcaps &&
         strchr(options->modcaps, '-'))
         return daemon_options_fail(
-            error, "--modcaps=%s: without a sandbox all capabilities are kept",
+            error, "--modcaps=%s: cannot drop capabilities without a sandbox",
             options->modcaps);
     sandbox->share = options->shared_dir;
     sandbox->undo_dir = options->undo_dir;
@@ -257,14 +257,14 @@ static gboolean check_names(const struct daemon_options *options,
 
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         if (names[i].value && !*names[i].value)
-            return daemon_options_fail(error, "%s needs the name of a %s",
+            return daemon_options_fail(error, "%s requires the name of a %s",
                                        names[i].option, names[i].what);
     }
     return options->shared_dir ||
            daemon_options_fail(error, "--shared-dir is missing");
 }
 
-/* Who sets a limit of the log believes that there is one. */
+/* Refuse limits of the log without a log: the user would believe in an undo. */
 static gboolean check_log(const struct daemon_options *options, GError **error)
 {
     const struct ic_limits *limits = &options->limits;
@@ -277,7 +277,7 @@ static gboolean check_log(const struct daemon_options *options, GError **error)
            daemon_options_fail(
                error, "--undo-max-log-size, --undo-max-step-size, "
                       "--undo-max-steps, --durability=power and "
-                      "--external-modification-policy=warn need --undo-dir");
+                      "--external-modification-policy=warn require --undo-dir");
 }
 
 gboolean daemon_options_complete(struct daemon_options *options, GError **error)
@@ -286,24 +286,25 @@ gboolean daemon_options_complete(struct daemon_options *options, GError **error)
         !check_log(options, error))
         return FALSE;
     if (options->socket_group && !options->socket_path)
-        return daemon_options_fail(error, "--socket-group needs --socket-path");
+        return daemon_options_fail(error,
+                                   "--socket-group requires --socket-path");
     if (options->socket_group &&
         !unix_socket_find_group(options->socket_group, NULL, error))
         return FALSE;
     if (options->file_limit != 0 && options->file_limit < DAEMON_MIN_FILES)
-        return daemon_options_fail(error,
-                                   "--rlimit-nofile is a number from %d, or 0",
-                                   DAEMON_MIN_FILES);
+        return daemon_options_fail(
+            error, "--rlimit-nofile: not a number from %d, or 0",
+            DAEMON_MIN_FILES);
     if (g_strcmp0(options->socket_path, options->interceptor_socket) == 0 &&
         options->socket_path)
         return daemon_options_fail(
             error,
-            "--socket-path and --interceptor-socket need two sockets, "
-            "and \"%s\" is one",
+            "--socket-path and --interceptor-socket: both are \"%s\"; use two "
+            "sockets",
             options->socket_path);
     if (options->interceptor_fd >= 0 && !is_stream(options->interceptor_fd))
         return daemon_options_fail(
-            error, "--interceptor-fd=%d is not a connected stream socket",
+            error, "--interceptor-fd=%d: not a connected stream socket",
             options->interceptor_fd);
     if (options->interceptor_socket && options->interceptor_fd >= 0)
         return daemon_options_fail(

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * options - what the command lines of all file servers have.
+ * options - the command-line options common to all file servers.
  *
  * A program adds these entries to its own, lets GLib parse, and then applies
- * what came of it. All that can fail returns FALSE and an error with a text for
- * the person; a NULL value leaves an option as it is.
+ * the results. Every call that can fail returns FALSE and an error with a
+ * message for the user; a NULL value leaves an option unchanged.
  */
 #ifndef DAEMON_OPTIONS_H
 #define DAEMON_OPTIONS_H
@@ -33,16 +33,16 @@ struct daemon_options {
     int interceptor_fd;       /* -1: none */
     enum log_level log_level;
     bool print_version;
-    bool syslog;                    /* messages go there */
+    bool syslog;                    /* log to the system log */
     struct sandbox_options sandbox; /* borrows from this struct */
     char *modcaps, *uid_map, *gid_map;
     struct id_maps ids; /* of clients */
-    char *socket_group; /* NULL: the socket is for its owner */
-    int file_limit;     /* of open files; 0: as it is */
+    char *socket_group; /* NULL: only for the socket's owner */
+    int file_limit;     /* of open files; 0: unchanged */
     enum ic_file_handles file_handles;
 };
 
-/* What GLib fills in, before it is checked. */
+/* Raw values from GLib, not validated yet. */
 struct daemon_raw_options {
     char *log_level, *outside_policy;
     char *max_log_size, *max_step_size, *max_steps;
@@ -50,19 +50,20 @@ struct daemon_raw_options {
     char **uid_maps, **gid_maps, **translate_uid, **translate_gid;
     char *listen_fd, *interceptor_fd;
     gboolean debug, read_only, allow_suid, allow_devices, print_version, syslog;
-    GArray *entries; /* GOptionEntry, zero at the end: all; NULL: none yet */
+    GArray *entries; /* GOptionEntry of all groups, zero-terminated; NULL:
+                      * none */
 };
 
 void daemon_options_init(struct daemon_options *options);
 void daemon_options_clear(struct daemon_options *options);
 void daemon_raw_options_clear(struct daemon_raw_options *raw);
 
-/* As g_option_context_add_main_entries(), of a program's own ones. */
+/* Like g_option_context_add_main_entries(), for a program's own entries. */
 void daemon_options_add(GOptionContext *context, struct daemon_raw_options *raw,
                         const GOptionEntry *entries);
 
-/* All have been added: do the words, as for g_option_context_parse_strv(), give
- * no value to what takes none? */
+/* After all entries were added: check that argv, as for
+ * g_option_context_parse_strv(), gives no value to an option without one. */
 gboolean daemon_options_check_flags(const struct daemon_raw_options *raw,
                                     char *const *argv, GError **error);
 
@@ -71,20 +72,21 @@ void daemon_options_add_entries(GOptionContext *context,
                                 struct daemon_options *options,
                                 struct daemon_raw_options *raw);
 
-/* From raw to options. */
+/* Convert raw to options. */
 gboolean daemon_options_apply(struct daemon_options *options,
                               const struct daemon_raw_options *raw,
                               GError **error);
 
-/* Do they fit together? Last of all; options->sandbox is complete then. */
+/* Check the options for contradictions, as the last call; completes
+ * options->sandbox. */
 gboolean daemon_options_complete(struct daemon_options *options,
                                  GError **error);
 
-/* Set the error. FALSE. */
+/* Set the error and return FALSE. */
 gboolean daemon_options_fail(GError **error, const char *format, ...)
     G_GNUC_PRINTF(2, 3);
 
-/* For programs that name these in another way, too. */
+/* Setters for programs that have other names for these options, too. */
 gboolean daemon_options_set_log_level(struct daemon_options *options,
                                       const char *value, GError **error);
 gboolean daemon_options_set_sandbox(struct daemon_options *options,
@@ -92,7 +94,7 @@ gboolean daemon_options_set_sandbox(struct daemon_options *options,
 gboolean daemon_options_set_seccomp(struct daemon_options *options,
                                     const char *value, GError **error);
 
-/* "200M", "1G": K, M, G and T are powers of 1024. */
+/* Parse "200M", "1G": K, M, G and T are powers of 1024. */
 gboolean daemon_options_parse_size(const char *option, const char *text,
                                    int64_t *ret_bytes, GError **error);
 

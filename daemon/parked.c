@@ -11,19 +11,20 @@
 
 #include "common/log.h"
 
-/* Interrupts that came before their request was parked. */
+/* Interrupts that arrived before their request was parked. */
 #define MAX_INTERRUPTED 64
 
 struct parked {
     pthread_mutex_t lock;
     _Atomic uint64_t releases;
-    uint64_t denials; /* what releases was after the last that denied */
+    uint64_t denials; /* value of releases after the last denial */
     unsigned count;   /* of all queues */
     size_t bytes;
     GPtrArray *queues;
     uint64_t interrupted[MAX_INTERRUPTED]; /* a ring; 0: none */
     unsigned next_interrupted;
-    bool told_full; /* once: a client must not be able to fill the log */
+    bool warned_full; /* warned once: a client must not be able to fill the log
+                       */
 };
 
 struct parked_queue {
@@ -31,7 +32,8 @@ struct parked_queue {
     void (*wake)(void *opaque);
     void *opaque;
     GDestroyNotify free_data;
-    GQueue held, ready; /* struct parked_request, owned; parked->lock */
+    GQueue held, ready; /* struct parked_request, owned; guarded by
+                         * parked->lock */
     atomic_uint n_ready;
 };
 
@@ -82,7 +84,7 @@ void parked_queue_free(struct parked_queue *queue)
     g_free(queue);
 }
 
-/* ---- making ready (with the lock held) ----------------------------------- */
+/* ---- making ready (the lock is held) ------------------------------------- */
 
 static void push_ready(struct parked_queue *queue,
                        struct parked_request *request, int error)
@@ -177,16 +179,16 @@ static bool was_interrupted(struct parked *parked, uint64_t unique)
     return false;
 }
 
-/* ---- a source's own ------------------------------------------------------ */
+/* ---- a queue ------------------------------------------------------------- */
 
 static bool is_full(struct parked *parked, size_t size)
 {
     if (parked->count < PARKED_MAX && size <= PARKED_MAX_BYTES - parked->bytes)
         return false;
-    if (!parked->told_full)
-        log_warn(LOG_FS_BACKEND,
-                 "too many requests wait for a decision; more get ENOSPC");
-    parked->told_full = true;
+    if (!parked->warned_full)
+        log_warn(LOG_FS_BACKEND, "too many requests wait for a decision; "
+                                 "further ones fail with ENOSPC");
+    parked->warned_full = true;
     return true;
 }
 

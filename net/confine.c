@@ -21,7 +21,7 @@
 #include "common/log.h"
 #include "net/slirp_stack.h"
 
-/* slirp buffers 256 KiB for each connection at most. */
+/* slirp buffers at most 256 KiB for each connection. */
 enum { MEMORY_MAX = 512 << 20 };
 
 #define CALL(name) SCMP_SYS(name)
@@ -78,7 +78,7 @@ static gboolean drop_capabilities(GError **error)
     return TRUE;
 }
 
-/* ---- Landlock (the numbers are the kernel's) ----------------------------- */
+/* ---- Landlock (kernel constants) ----------------------------------------- */
 
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
@@ -89,8 +89,8 @@ struct ruleset {
     uint64_t paths, ports, scoped;
 };
 
-/* All rights to files that a version knows, and none is given. Older kernels
- * refuse what they do not know only if it is not 0. */
+/* Restrict all file rights that the Landlock version knows, and grant none.
+ * Older kernels accept unknown fields if they are 0. */
 static gboolean forbid_paths(GError **error)
 {
     static const unsigned char rights[] = { 0, 13, 14, 15, 15, 16 };
@@ -99,8 +99,9 @@ static gboolean forbid_paths(GError **error)
     fd_auto int fd = -1;
 
     if (version < 1) {
-        log_debug(LOG_SESSION, "this kernel has no Landlock");
-        return TRUE; /* seccomp opens no file, either */
+        log_debug(LOG_SESSION, "kernel without Landlock; file access is "
+                               "restricted by seccomp alone");
+        return TRUE; /* seccomp refuses opening files, too */
     }
     rules.paths = (1u << rights[MIN(version, 5)]) - 1;
     rules.scoped = version >= 6 ? 3 : 0;
@@ -113,7 +114,7 @@ static gboolean forbid_paths(GError **error)
 /* ---- system calls -------------------------------------------------------- */
 
 static const int allowed[] = {
-    /* The guest's connections, QEMU's and the agent's. */
+    /* The connections of the guest, of QEMU and of the supervisor. */
     CALL(close),
     CALL(connect),
     CALL(getpeername),
@@ -132,7 +133,7 @@ static const int allowed[] = {
     CALL(write),
     CALL(writev),
 
-    /* Wait, and GLib's wake-up. */
+    /* Waiting, and GLib's wake-up. */
     CALL(poll),
     CALL(ppoll),
     CALL(restart_syscall),
@@ -144,7 +145,7 @@ static const int allowed[] = {
     CALL(mremap),
     CALL(munmap),
 
-    /* The end, and signals as the C library has them. */
+    /* Exit, and the C library's signal handling. */
     CALL(exit),
     CALL(exit_group),
     CALL(getpid),
@@ -163,7 +164,7 @@ static const int allowed[] = {
     CALL(time),
 };
 
-/* There are no files: whoever looks for one is told so. */
+/* There are no files: file lookups fail with an errno instead of killing. */
 static const int refused[] = {
     CALL(access),   CALL(faccessat), CALL(faccessat2), CALL(newfstatat),
     CALL(fstat),    CALL(lstat),     CALL(open),       CALL(openat),
@@ -201,7 +202,7 @@ static int add_rules(scmp_filter_ctx filter)
             SCMP_A1(SCMP_CMP_MASKED_EQ, TYPE, SOCK_DGRAM) },
           2,
           SCMP_ACT_ALLOW },
-        /* slirp tries these for echo requests, and does without them. */
+        /* slirp tries raw sockets for echo requests, and works without them. */
         { CALL(socket),
           { SCMP_A1(SCMP_CMP_MASKED_EQ, TYPE, SOCK_RAW) },
           1,
@@ -212,12 +213,12 @@ static int add_rules(scmp_filter_ctx filter)
         { CALL(fcntl), { SCMP_A1(SCMP_CMP_EQ, F_SETFD) }, 1, SCMP_ACT_ALLOW },
         { CALL(ioctl), { SCMP_A1(SCMP_CMP_EQ, FIONREAD) }, 1, SCMP_ACT_ALLOW },
         { CALL(ioctl), { SCMP_A1(SCMP_CMP_EQ, FIONBIO) }, 1, SCMP_ACT_ALLOW },
-        /* isatty(3), for whoever writes a message past our log. */
+        /* isatty(3), for code that prints to standard error itself. */
         { CALL(ioctl),
           { SCMP_A1(SCMP_CMP_EQ, TCGETS) },
           1,
           SCMP_ACT_ERRNO(ENOTTY) },
-        /* No code is made. */
+        /* No executable memory. */
         { CALL(mmap),
           { SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
           1,
@@ -226,7 +227,7 @@ static int add_rules(scmp_filter_ctx filter)
           { SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0) },
           1,
           SCMP_ACT_ALLOW },
-        /* abort(3): a signal to ourselves. */
+        /* abort(3): a signal to this process. */
         { CALL(tgkill),
           { SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()) },
           1,

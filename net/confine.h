@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * confine - lock this process in before it reads anything of a guest.
+ * confine - locks this process in before it reads data of a guest.
  *
- * A guest that got it to run code of its own would get the sockets that it has
- * anyway to make, and so past the policy; but not into the host:
+ * A guest that gains code execution here can make any of the sockets that this
+ * process could, and thus bypass the policy; but it cannot get into the host:
  *
  *   capabilities  none
  *   Landlock      no path, no abstract socket, no signal (landlock(7))
- *   seccomp       no file is opened, nothing listens, TCP and UDP sockets only
- *   limits        of memory and open files; no core is dumped
+ *   seccomp       opens no file, listens on no socket, only TCP and UDP
+ *   limits        memory and open files; no core dumps
  */
 #ifndef NET_CONFINE_H
 #define NET_CONFINE_H
@@ -17,11 +17,11 @@
 
 #include "common/sandbox.h"
 
-/* How many files confine() lets be open. */
+/* Return the limit of open files that confine() sets. */
 unsigned confine_files(void);
 
-/* action: what a forbidden system call does. Before there are threads, when all
- * that has to be opened is. */
+/* action: the reaction to a forbidden system call. Call it before any thread
+ * starts, when all files are open. FALSE and error on failure. */
 gboolean confine(enum sandbox_action action, GError **error);
 
 #endif

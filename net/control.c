@@ -10,7 +10,7 @@
 #include "common/jsonl.h"
 #include "common/message.h"
 
-/* A list of 256 networks is some 12 KB. */
+/* 256 networks take about 12 KB. */
 enum { MAX_LINE = 64 << 10, MAX_QUEUE = 256 << 10, TELL_MS = 300 };
 
 struct control {

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * control - what the agent says to this process, and hears of it.
+ * control - the supervisor's control channel to this process.
  *
- * JSON Lines on an inherited socket, in the shapes of message.h:
+ * JSON Lines on an inherited socket, in the format of message.h:
  *
- *     configure {network_policy, dns_server}   both may be missing: as it was;
- *                                              dns_server may be null
- *     status {}                                {"network_policy", "frames":{}}
+ *     configure {network_policy, dns_server}   either may be missing:
+ * unchanged; dns_server may be null status {} {"network_policy", "frames":{}}
  *
- * and to the agent:
+ * and to the supervisor:
  *
  *     event.refused {destination, protocol, port, count}
- *                              a destination of null stands for all that are
- *                              not told one by one
+ *                              destination null stands for all destinations
+ *                              that are not reported individually
  *     event.limited {kind, limit, count}
- *                              a guest has reached its number of flows of a
- *                              kind (tcp dns_tcp udp dns icmp); once for each
- *                              until the next configure. Of TCP so many new
- *                              connections were dropped, of the others so many
- *                              flows, those idle the longest, were evicted
+ *                              a guest has reached its limit of flows of a kind
+ *                              (tcp dns_tcp udp dns icmp); once for each kind
+ *                              until the next configure. count: for TCP, new
+ *                              connections that were dropped; else flows, the
+ *                              longest idle ones, that were evicted
  */
 #ifndef NET_CONTROL_H
 #define NET_CONTROL_H
@@ -29,14 +28,14 @@
 
 struct control;
 
-/* Takes fd. closed: the agent has ended. */
+/* Takes fd. closed is called when the supervisor has exited. */
 struct control *control_new(int fd, void (*closed)(void *opaque), void *opaque);
 void control_free(struct control *control);
 
-/* Once, before the loop runs. */
+/* Call it once, before the loop runs. */
 void control_attach(struct control *control, struct gateway *gateway);
 
-/* For gateway_new(). control is a struct control. */
+/* A callback for gateway_new(); control is a struct control. */
 void control_has_event(void *control);
 
 #endif

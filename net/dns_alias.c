@@ -14,7 +14,8 @@ static uint8_t *port_byte(struct dns_alias *alias, const struct frame *frame,
     return &alias->ports[frame->protocol == FRAME_TCP][port / 8];
 }
 
-/* Replace 4 bytes at "at" and mend the sum at "sum" (RFC 1624, equation 3). */
+/* Replace 4 bytes at "at" and update the checksum at "sum" (RFC 1624, equation
+ * 3). */
 static void mend_sum(uint8_t *sum, const uint8_t *from, const uint8_t *to)
 {
     uint32_t value = ~frame_get16(sum) & 0xffff;
@@ -25,7 +26,7 @@ static void mend_sum(uint8_t *sum, const uint8_t *from, const uint8_t *to)
     frame_put16(sum, ~frame_fold(value) & 0xffff);
 }
 
-/* Change the address at "at" in the IP header, and the sums with it. */
+/* Change the address at "at" in the IP header, and update the checksums. */
 static void change_address(struct frame *frame, size_t at, const uint8_t *to)
 {
     uint8_t *ip = frame->data + FRAME_HEADER;
@@ -34,7 +35,7 @@ static void change_address(struct frame *frame, size_t at, const uint8_t *to)
     mend_sum(ip + 10, ip + at, to);
     if (frame->first && frame->protocol == FRAME_TCP)
         mend_sum(payload + 16, ip + at, to);
-    /* UDP: 0 is no sum. */
+    /* UDP: 0 means no checksum. */
     if (frame->first && frame->protocol == FRAME_UDP &&
         frame_get16(payload + 6) != 0) {
         mend_sum(payload + 6, ip + at, to);

@@ -8,11 +8,11 @@
 
 #include "net/neighbours.h"
 
-/* Compared byte by byte: padding is 0. */
+/* Compared as bytes, so padding must be 0. */
 struct key {
     struct network_address source;
     struct network_address target; /* of an echo request */
-    uint32_t number;               /* the port; identifier and sequence */
+    uint32_t number;               /* the port; or identifier and sequence */
     uint32_t kind;
 };
 
@@ -20,19 +20,19 @@ struct flow {
     struct key key;
     struct flows *flows;
     struct slirp_stack *stack;
-    uint8_t mac[FRAME_MAC]; /* the guest's, as the stack knows it */
+    uint8_t mac[FRAME_MAC]; /* the guest's, as announced to the stack */
     uint64_t asked, answered;
-    guint first_fd, end_fd; /* in what is waited for */
+    guint first_fd, end_fd; /* range in the polled fds */
     GList link;             /* in idle[kind] */
 };
 
 struct flows {
-    GHashTable *table;   /* of struct flow, by its key */
-    GQueue idle[SHARES]; /* the head was used last */
+    GHashTable *table;   /* of struct flow, by key */
+    GQueue idle[SHARES]; /* most recently used first */
     uint8_t dns[4];
     slirp_stack_send send;
     void *opaque;
-    int64_t polled_us; /* when all were */
+    int64_t polled_us; /* when all flows were polled last */
 };
 
 /* ---- the table ----------------------------------------------------------- */
@@ -121,14 +121,15 @@ static struct flow *add_flow(struct flows *flows, const struct key *key)
     flow->key = *key;
     flow->flows = flows;
     flow->link.data = flow;
-    memset(flow->mac, 0xff, FRAME_MAC); /* no guest's */
+    memset(flow->mac, 0xff, FRAME_MAC); /* not a guest's */
     flow->stack = slirp_stack_new(flows->dns, false, on_answer, flow);
     g_queue_push_head_link(&flows->idle[key->kind], &flow->link);
     g_hash_table_insert(flows->table, &flow->key, flow);
     return flow;
 }
 
-/* Tell the stack whom it is to answer: it would ask, and keep its answer. */
+/* Announce the guest to the stack, which would otherwise ask for its hardware
+ * address, and queue the reply. */
 static void announce(struct flow *flow, const struct frame *frame)
 {
     uint8_t announcement[NEIGHBOURS_FRAME];
@@ -151,8 +152,9 @@ static bool evict(struct flows *flows, enum share kind, unsigned limit)
     return true;
 }
 
-/* slirp has not made a socket, or has closed it: of an echo request that was
- * answered, or after four minutes. A DNS lookup is over with its answer. */
+/* Remove the flow if slirp has not made a socket, or has closed it: after the
+ * reply to an echo request, or after four minutes. A DNS lookup ends with its
+ * reply. */
 static void remove_if_over(struct flow *flow)
 {
     if (slirp_stack_sockets(flow->stack) == 0 ||
@@ -168,7 +170,7 @@ bool flows_input(struct flows *flows, enum share kind, unsigned limit,
     struct key key;
 
     set_key(&key, kind, frame);
-    /* slirp has another socket for an echo request that is sent again. */
+    /* slirp uses another socket for a repeated echo request. */
     if (kind == SHARE_ECHO)
         g_hash_table_remove(flows->table, &key);
     flow = g_hash_table_lookup(flows->table, &key);
@@ -223,7 +225,7 @@ void flows_poll(struct flows *flows, GArray *fds, bool failed)
         for (GList *item = flows->idle[kind].head, *next; item; item = next) {
             struct flow *flow = item->data;
 
-            next = item->next; /* a flow with an answer becomes the head */
+            next = item->next; /* a flow with a reply becomes the head */
             if (!all && !has_event(flow, fds))
                 continue;
             slirp_stack_poll(flow->stack, fds, failed);

@@ -79,7 +79,7 @@ static bool parse_tcp(struct frame *frame, const uint8_t *at)
     return true;
 }
 
-/* What the first part of a packet tells. */
+/* Parse the headers in the first fragment of a packet. */
 static bool parse_payload(struct frame *frame)
 {
     const uint8_t *at = frame->data + frame->payload;
@@ -171,7 +171,7 @@ bool frame_parse(uint8_t *data, size_t length, struct frame *ret_frame)
     struct frame *frame = ret_frame;
 
     *frame = (struct frame){ .data = data, .length = length };
-    if (length < FRAME_HEADER || data[FRAME_MAC] & 1) /* from many */
+    if (length < FRAME_HEADER || data[FRAME_MAC] & 1) /* a multicast source */
         return false;
     frame->type = frame_get16(data + 12);
     switch (frame->type) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * frame - what an Ethernet frame of a guest carries.
+ * frame - parses an Ethernet frame of a guest.
  *
  *     0   6    12   14
  *     +---+----+----+--------------------------------------------+
  *     |to|from |type| IPv4 (RFC 791) or IPv6 (RFC 8200) or ARP    |
  *     +---+----+----+--------------------------------------------+
  *
- * Read byte by byte, because a frame is not aligned and nothing in it is to be
- * believed: what frame_parse() has filled in lies within the frame.
+ * Read byte by byte, because a frame is unaligned and untrusted: all offsets
+ * that frame_parse() returns lie within the frame.
  */
 #ifndef NET_FRAME_H
 #define NET_FRAME_H
@@ -31,7 +31,7 @@ enum {
 
     FRAME_IPV4_HEADER = 20,
     FRAME_IPV6_HEADER = 40,
-    FRAME_PART_HEADER = 8, /* IPv6's of a part of a packet */
+    FRAME_PART_HEADER = 8, /* of an IPv6 fragment */
     FRAME_ARP_LENGTH = 28,
 
     FRAME_PAYLOAD_MAX = 65535,
@@ -46,7 +46,7 @@ enum frame_protocol {
     FRAME_ICMPV6 = 58,
 };
 
-/* Bits of the flags of TCP. */
+/* TCP flags. */
 enum { FRAME_FIN = 1, FRAME_SYN = 2, FRAME_RST = 4, FRAME_ACK = 16 };
 
 struct frame {
@@ -54,24 +54,24 @@ struct frame {
     size_t length;
     unsigned type; /* FRAME_IPV4 ... */
 
-    /* Of IPv4 and IPv6; of ARP the sender and whom it asks for. */
+    /* Of IPv4 and IPv6; of ARP the sender's and the requested address. */
     struct network_address source, target;
     unsigned protocol;
-    unsigned hops;      /* TTL, hop limit */
-    bool fragmented;    /* it is a part of a packet */
-    bool first;         /* it has the packet's beginning */
-    bool more;          /* and does not have its end */
-    size_t part_offset; /* where it begins in the packet's payload */
+    unsigned hops;      /* TTL or hop limit */
+    bool fragmented;    /* a fragment of a packet */
+    bool first;         /* contains the packet's beginning */
+    bool more;          /* lacks the packet's end */
+    size_t part_offset; /* offset in the packet's payload */
     uint32_t fragment_id;
-    bool joined; /* it was put together of parts (part_table.h) */
+    bool joined; /* reassembled from fragments (part_table.h) */
 
-    /* What follows the IP header, and that of a part. */
+    /* The bytes behind the IP header, and behind that of a fragment. */
     size_t payload, payload_length;
 
-    /* Of the first (or only) part of TCP and UDP. */
+    /* Of the first (or only) fragment of TCP and UDP. */
     unsigned source_port, target_port;
     uint8_t tcp_flags;
-    size_t tcp_data; /* length of what TCP carries */
+    size_t tcp_data; /* length of the TCP payload */
     /* Of ICMP and ICMPv6. */
     unsigned icmp_type;
 };
@@ -81,18 +81,18 @@ unsigned frame_get16(const uint8_t *at);
 uint32_t frame_get32(const uint8_t *at);
 void frame_put16(uint8_t *at, unsigned value);
 
-/* Whether it is ARP, IPv4 or IPv6 as they should be: without IP options and
- * extension headers (but IPv6's of a part, RFC 8200, 4.5), with all the bytes
- * that its headers promise. */
+/* Return whether the frame is valid ARP, IPv4 or IPv6: without IP options and
+ * extension headers (except IPv6's fragment header, RFC 8200, 4.5), with all
+ * the bytes that its headers declare. */
 bool frame_parse(uint8_t *data, size_t length, struct frame *ret_frame);
 
-/* The packet in an ICMP error: of IPv4 and IPv6 the target alone. False if
- * frame is no such error, or a broken one. */
+/* Return the target of the IPv4 or IPv6 packet quoted in an ICMP error. False
+ * if frame is not such an error, or is malformed. */
 bool frame_get_quoted(const struct frame *frame,
                       struct network_address *ret_target);
 
-/* The Internet checksum (RFC 1071) of data, beginning with a sum that
- * frame_sum() gave before, or 0; not inverted, not folded. */
+/* Return the Internet checksum (RFC 1071) of data, starting with an earlier
+ * result of frame_sum(), or 0; not inverted, not folded. */
 uint32_t frame_sum(uint32_t sum, const uint8_t *data, size_t length);
 unsigned frame_fold(uint32_t sum);
 

@@ -22,7 +22,7 @@ enum {
     ROUTER_ADVERTISEMENT = 134,
     NEIGHBOUR_SOLICITATION = 135,
     NEIGHBOUR_ADVERTISEMENT = 136,
-    OWN_HOPS = 255, /* of a packet that no router has seen (RFC 4861) */
+    UNROUTED_HOPS = 255, /* of a packet that was not routed (RFC 4861) */
 };
 
 static const uint8_t gateway[4] = { 10, 0, 2, 2 };
@@ -50,7 +50,8 @@ static bool is_gateway(const struct network_address *address)
                        : memcmp(address->bytes, gateway, 4) == 0;
 }
 
-/* Of the guest's own network: 10.0.2.0/24; fec0::/64 and fe80::/64. */
+/* Whether the address is in the guest's own network: 10.0.2.0/24; fec0::/64 and
+ * fe80::/64. */
 static bool is_near(const struct network_address *address)
 {
     static const uint8_t zero[6];
@@ -62,7 +63,7 @@ static bool is_near(const struct network_address *address)
            memcmp(bytes + 2, zero, 6) == 0;
 }
 
-/* One that a guest may have: no address of slirp's. */
+/* Whether a guest may use the address: not one of slirp's. */
 static bool is_guest(const struct network_address *address)
 {
     if (!is_near(address) || is_gateway(address))
@@ -103,18 +104,18 @@ static bool has_ports(const struct frame *frame)
     return frame->protocol == FRAME_TCP || frame->protocol == FRAME_UDP;
 }
 
-/* ---- what slirp answers itself ------------------------------------------- */
+/* ---- requests that slirp answers itself ---------------------------------- */
 
 static enum filter_verdict judge_arp(const struct frame *frame)
 {
     const uint8_t *arp = frame->data + FRAME_HEADER;
     unsigned operation = frame_get16(arp + 6);
 
-    /* Of hardware, the sender's must be the frame's. */
+    /* The sender's hardware address must be the frame's. */
     if ((operation != 1 && operation != 2) || !is_near(&frame->target) ||
         memcmp(arp + 8, frame->data + FRAME_MAC, FRAME_MAC) != 0)
         return FILTER_DROP;
-    /* "Does anybody have my address?" (RFC 5227) */
+    /* An address probe (RFC 5227) has the source 0. */
     return is_zero(&frame->source) || is_guest(&frame->source)
                ? FILTER_PASS_SLIRP
                : FILTER_DROP;
@@ -132,10 +133,10 @@ static bool is_dhcp(const struct frame *frame)
             memcmp(frame->target.bytes, broadcast, 4) == 0);
 }
 
-/* It never comes in parts (RFC 6980). */
+/* Neighbour discovery is never fragmented (RFC 6980). */
 static bool is_discovery(const struct frame *frame)
 {
-    return frame->protocol == FRAME_ICMPV6 && frame->hops == OWN_HOPS &&
+    return frame->protocol == FRAME_ICMPV6 && frame->hops == UNROUTED_HOPS &&
            !frame->joined &&
            (frame->icmp_type == ROUTER_SOLICITATION ||
             frame->icmp_type == NEIGHBOUR_SOLICITATION ||
@@ -152,7 +153,7 @@ static bool is_echo_request(const struct frame *frame)
                                   frame->icmp_type == ECHO_REQUEST;
 }
 
-/* ---- the world ----------------------------------------------------------- */
+/* ---- other destinations -------------------------------------------------- */
 
 static bool is_carried(const struct frame *frame)
 {
@@ -187,7 +188,7 @@ static enum filter_verdict judge_world(const struct frame_filter *filter,
     if (!frame_filter_may_reach(filter, &frame->target,
                                 has_ports(frame) ? frame->target_port : 0))
         return FILTER_REFUSE;
-    /* slirp's own services, which nobody has asked for. */
+    /* slirp's own services, which are not offered. */
     if (is_gateway(&frame->target) && frame->protocol == FRAME_UDP &&
         (frame->target_port == TFTP || frame->target_port == DHCP_SERVER))
         return FILTER_DROP;
@@ -210,7 +211,7 @@ enum filter_verdict frame_filter_from_guest(const struct frame_filter *filter,
 
 /* ---- to the guest -------------------------------------------------------- */
 
-/* What slirp says itself. */
+/* Whether slirp itself is the source. */
 static bool is_of_slirp(const struct frame *frame)
 {
     if (frame->type == FRAME_ARP)
@@ -226,8 +227,8 @@ static bool is_of_slirp(const struct frame *frame)
            frame->target_port == DHCP_CLIENT;
 }
 
-/* slirp makes parts of what a guest has asked for; so it says nothing of the
- * later ones that they have no ports. */
+/* slirp fragments replies that the guest requested; the ports of later
+ * fragments are unknown. */
 static unsigned port_from(const struct frame *frame)
 {
     if (!has_ports(frame))
@@ -245,11 +246,11 @@ bool frame_filter_to_guest(const struct frame_filter *filter,
     if (frame->protocol == FRAME_ICMPV6 && frame->icmp_type == ECHO_REPLY_V6 &&
         is_gateway(&frame->source))
         return true;
-    /* An error comes from anywhere on the way; it is about a packet that was
-     * sent to where the guest may go. */
+    /* An error may come from any router on the way; it concerns a packet that
+     * was sent to an allowed destination. */
     if (frame_get_quoted(frame, &target))
         return frame_filter_may_reach(filter, &target, NETWORK_PORT_UNKNOWN);
-    /* That a connection has ended may be known; it says nothing else. */
+    /* The end of a connection may be visible; it carries no data. */
     if (frame->protocol == FRAME_TCP && frame->first && frame->tcp_data == 0 &&
         frame->tcp_flags & (FRAME_FIN | FRAME_RST))
         return true;

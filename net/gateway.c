@@ -25,8 +25,8 @@ enum { REJECTIONS_PER_SECOND = 200, DNS = 53 };
 
 struct gateway {
     struct stream *stream;
-    struct slirp_stack *stack; /* TCP; NULL before it is configured */
-    struct flows *flows;       /* the same of UDP and echo */
+    struct slirp_stack *stack; /* TCP; NULL until configured */
+    struct flows *flows;       /* UDP and echo */
     struct shares shares;
     struct host_routes *routes;
     struct frame_filter filter;
@@ -34,13 +34,13 @@ struct gateway {
     struct neighbours neighbours;
     struct refusals refusals;
     struct part_table parts; /* of the guest's packets */
-    uint32_t packet;         /* the last one to the guest that was split */
+    uint32_t packet;         /* id of the last split packet to the guest */
     uint8_t answer[FRAME_WHOLE_MAX];
     gateway_has_event has_event;
     void *opaque;
 
-    bool polled;    /* slirp's sockets are in the fds that are waited for */
-    int64_t second; /* of the count of rejections */
+    bool polled;    /* slirp's sockets are in the polled fds */
+    int64_t second; /* to which rejections belongs */
     unsigned rejections;
     uint64_t from_guest, to_guest, dropped, refused_count;
 };
@@ -74,8 +74,9 @@ static void pass_slirp(struct gateway *gateway, const struct frame *frame)
     slirp_stack_input(gateway->stack, frame->data, frame->length);
 }
 
-/* A connection beyond the limit waits: the guest tries again until others have
- * ended. Only a SYN alone makes slirp open a socket. */
+/* Whether there is room for a connection. One beyond the limit has to wait: the
+ * guest retries until others have ended. Only a SYN makes slirp open a
+ * socket. */
 static bool has_room(struct gateway *gateway, const struct frame *frame,
                      bool dns)
 {
@@ -107,7 +108,7 @@ static void pass(struct gateway *gateway, const struct frame *frame, bool dns)
         note_limit(gateway, share);
 }
 
-/* Without an answer the guest would wait. */
+/* Reply to a refused frame, so that the guest does not wait for a timeout. */
 static void reject(struct gateway *gateway, const struct frame *frame,
                    int64_t now_ms)
 {
@@ -192,8 +193,8 @@ static bool may_answer(struct gateway *gateway, struct frame *frame)
     return frame_filter_to_guest(&gateway->filter, frame);
 }
 
-/* What it says is longer than a frame of the guest's, if it is an answer over
- * IPv6 or slirp's MTU is. */
+/* Handle a frame from slirp, which may be longer than the guest's MTU: a reply
+ * over IPv6, or if slirp's MTU is larger. */
 static void on_slirp_frame(const uint8_t *data, size_t length, void *opaque)
 {
     struct gateway *gateway = opaque;
@@ -263,9 +264,9 @@ static bool stays(const struct network_address *peer, unsigned port,
     return frame_filter_may_reach(&gateway->filter, peer, port);
 }
 
-/* What the guest knows the name server by. Where the host's own is 10.0.2.3
- * (it is a guest of the same kind) it is another address, because slirp would
- * take that one for its own. */
+/* Choose the address by which the guest knows the name server. If the host's
+ * own is 10.0.2.3 (the host is a guest of the same kind) another address is
+ * used, because slirp treats that one as its own. */
 static void choose_alias(struct gateway *gateway, const uint8_t *dns)
 {
     static const uint8_t usual[4] = { 10, 0, 2, 3 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gateway - between a guest and the world.
+ * gateway - connects a guest to the outside.
  *
  *                                                +- slirp_stack: TCP
  *     QEMU === stream - frame_filter - dns_alias -+           === sockets
  *                                                +- flows: UDP, echo
  *
- * Nothing of the guest is read before the first gateway_configure().
+ * No data of the guest is read before the first gateway_configure().
  *
- * Threads: all on one.
+ * Threads: one.
  */
 #ifndef NET_GATEWAY_H
 #define NET_GATEWAY_H
@@ -20,30 +20,30 @@
 
 struct gateway;
 
-/* gateway_take_event() has something. */
+/* Called when gateway_take_event() has an event. */
 typedef void (*gateway_has_event)(void *opaque);
 
-/* Takes fd, QEMU's stream. files: how many this process may have open. NULL and
- * error (ERROR_IO_ERROR). */
+/* Takes fd, QEMU's stream. files: the limit of open files of this process. NULL
+ * and error (ERROR_IO_ERROR) on failure. */
 struct gateway *gateway_new(int fd, unsigned files, gateway_has_event has_event,
                             void *opaque, GError **error);
 void gateway_free(struct gateway *gateway);
 
-/* From now on this policy (copied) holds, also for connections that are there.
- * dns: the host's name server, or NULL if there is none. */
+/* Apply this policy (copied) from now on, to existing connections, too. dns:
+ * the host's name server, or NULL if there is none. */
 void gateway_configure(struct gateway *gateway,
                        const struct network_policy *policy,
                        const uint8_t dns[4]);
 const struct network_policy *gateway_policy(const struct gateway *gateway);
 
-/* The payload of the next event of control.h and its type, or NULL. */
+/* Return the payload of the next event of control.h and its type, or NULL. */
 json_t *gateway_take_event(struct gateway *gateway, const char **ret_type);
 
-/* {"from_guest","to_guest","dropped","refused"}: frames. */
+/* Return {"from_guest","to_guest","dropped","refused"}: numbers of frames. */
 json_t *gateway_count(const struct gateway *gateway);
 
-/* As slirp_stack_fill() and slirp_stack_poll(). The latter gives 0 or -errno as
- * in stream.h. */
+/* Like slirp_stack_fill() and slirp_stack_poll(). gateway_poll() returns 0 or
+ * -errno as in stream.h. */
 void gateway_fill(struct gateway *gateway, GArray *fds, int *timeout);
 int gateway_poll(struct gateway *gateway, GArray *fds, bool failed);
 

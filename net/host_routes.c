@@ -34,7 +34,7 @@ struct request {
 
 struct host_routes *host_routes_new(GError **error)
 {
-    /* It is our kernel, which answers at once; if not, we do not wait. */
+    /* The kernel answers at once; the timeout is a safeguard. */
     const struct timeval patience = { .tv_usec = 200000 };
     struct host_routes *routes = g_new0(struct host_routes, 1);
 
@@ -43,7 +43,7 @@ struct host_routes *host_routes_new(GError **error)
                                       &patience, sizeof(patience)) == 0)
         return routes;
     g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                "cannot ask for the host's routes: %s", g_strerror(errno));
+                "cannot query the host's routes: %s", g_strerror(errno));
     host_routes_free(routes);
     return NULL;
 }
@@ -76,8 +76,8 @@ static bool ask(struct host_routes *routes,
            (ssize_t)request.header.nlmsg_len;
 }
 
-/* The type of the route; RTN_UNREACHABLE if there is none, RTN_UNSPEC if
- * nothing is known. */
+/* Return the type of the route: RTN_UNREACHABLE if there is none, RTN_UNSPEC if
+ * it is unknown. */
 static unsigned take_answer(struct host_routes *routes)
 {
     union {

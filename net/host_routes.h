@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * host_routes - whether an address is the host's own.
+ * host_routes - tells whether an address belongs to the host.
  *
  * A packet to an address of the host stays in the host, where few firewalls
- * look at it: services that the outside cannot reach would be open to a guest.
- * The kernel is asked, by its routing table (rtnetlink(7)), because addresses
- * come and go.
+ * filter it: a guest could reach services that are closed to the outside. The
+ * kernel's routing table (rtnetlink(7)) is queried, because addresses change.
  *
- * Threads: for one.
+ * Threads: one.
  */
 #ifndef NET_HOST_ROUTES_H
 #define NET_HOST_ROUTES_H
@@ -18,12 +17,12 @@
 
 struct host_routes;
 
-/* NULL and error (ERROR_IO_ERROR). */
+/* Return NULL and error (ERROR_IO_ERROR) on failure. */
 struct host_routes *host_routes_new(GError **error);
 void host_routes_free(struct host_routes *routes);
 
-/* What is not known is the host's. An answer is good for some seconds. routes
- * is a struct host_routes. */
+/* Whether the address belongs to the host; true if unknown. Results are cached
+ * for a few seconds. routes is a struct host_routes. */
 bool host_routes_is_host(const struct network_address *address, void *routes);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stepback-net - a guest's network, as far as a policy allows it.
+ * stepback-net - a guest's network, limited by a policy.
  *
- * The agent starts it with two sockets: QEMU's stream of frames, and one to
- * steer it. It ends when either is closed: 0; 1 for an error, 2 for a wrong
- * command line.
+ * The supervisor starts it with two sockets: QEMU's stream of frames, and a
+ * control channel. The process exits when either is closed: 0; 1 on an error, 2
+ * on a wrong command line.
  */
 #include <config.h>
 
@@ -48,8 +48,8 @@ static void on_control_closed(void *opaque)
 
 /* ---- the loop ------------------------------------------------------------ */
 
-/* GLib's sources (the control channel, timers) behind those of the gateway,
- * which are already in fds. Their number. */
+/* Append GLib's sources (the control channel, timers) to fds, behind those of
+ * the gateway. Return their number. */
 static guint add_sources(GMainContext *context, GArray *fds, int *timeout,
                          int *ret_priority)
 {
@@ -115,11 +115,11 @@ static gboolean parse(int argc, char **argv, struct options *options,
         { "stream-fd", 0, 0, G_OPTION_ARG_INT, &options->stream_fd,
           "QEMU's stream of frames", "FD" },
         { "control-fd", 0, 0, G_OPTION_ARG_INT, &options->control_fd,
-          "the agent's socket", "FD" },
+          "the supervisor's control socket", "FD" },
         { "log-level", 0, 0, G_OPTION_ARG_STRING, &options->log_level,
           "error, warn, info, debug", "LEVEL" },
         { "seccomp", 0, 0, G_OPTION_ARG_STRING, &options->seccomp,
-          "what a forbidden system call does: kill, log, trap; none for no "
+          "reaction to a forbidden system call: kill, log, trap; none for no "
           "filter",
           "ACTION" },
         { "version", 0, 0, G_OPTION_ARG_NONE, &options->version,
@@ -144,15 +144,15 @@ static gboolean check(struct options *options, GError **error)
         fcntl(options->control_fd, F_GETFD) < 0 ||
         options->stream_fd == options->control_fd)
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "--stream-fd and --control-fd are to be open "
+                            "--stream-fd and --control-fd must be open "
                             "sockets; \"stepback\" starts this program");
     else if (options->log_level && !log_level_parse(options->log_level, &level))
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "--log-level is error, warn, info or debug");
+                            "--log-level: use error, warn, info or debug");
     else if (options->seccomp &&
              !sandbox_action_parse(options->seccomp, &options->action))
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "--seccomp is kill, log, trap or none");
+                            "--seccomp: use kill, log, trap or none");
     else {
         log_set_level(level);
         return TRUE;

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* A request for one's own address (RFC 5227, 3). */
+/* Build an ARP announcement: a request for the sender's own address (RFC 5227,
+ * 3). */
 static size_t announce_ipv4(const struct frame *frame, uint8_t *out)
 {
     static const uint8_t request[] = { 0, 1, 8, 0, 6, 4, 0, 1 };
@@ -20,8 +21,8 @@ static size_t announce_ipv4(const struct frame *frame, uint8_t *out)
     return FRAME_HEADER + FRAME_ARP_LENGTH;
 }
 
-/* A neighbour advertisement (RFC 4861, 4.4) with the option of the hardware's
- * address. */
+/* Build a neighbour advertisement (RFC 4861, 4.4) with the hardware address
+ * option. */
 static size_t announce_ipv6(const struct frame *frame, uint8_t *out)
 {
     static const uint8_t to[16] = { 0xfe, 0xc0, [15] = 2 };
@@ -36,7 +37,7 @@ static size_t announce_ipv6(const struct frame *frame, uint8_t *out)
     memcpy(ip + 8, frame->source.bytes, 16);
     memcpy(ip + 24, to, 16);
     icmp[0] = 136;
-    icmp[4] = 0x20; /* it overrides what was known */
+    icmp[4] = 0x20; /* the override flag */
     memcpy(icmp + 8, frame->source.bytes, 16);
     icmp[24] = 2;
     icmp[25] = 1;

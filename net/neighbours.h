@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * neighbours - the guest's addresses, told to slirp before they are used.
+ * neighbours - announces the guest's addresses to slirp before they are used.
  *
- * What slirp would answer to an address of the guest whose hardware it does not
- * know is kept for a second while it asks, without a limit. So it is told of
- * an address, in the name of the guest, when the first frame comes from there.
- * It remembers 16 of each family, the oldest goes first; this table does the
- * same, and so it knows what slirp knows. (IPv4: there are only 16.)
+ * slirp queues replies to a guest address with unknown hardware for a second
+ * while it asks, without a limit. So an address is announced to slirp on the
+ * guest's behalf at the first frame from it. slirp caches 16 of each family, in
+ * FIFO order; this table does the same, and so it mirrors slirp's cache. (IPv4:
+ * there are only 16.)
  */
 #ifndef NET_NEIGHBOURS_H
 #define NET_NEIGHBOURS_H
@@ -25,13 +25,13 @@ struct neighbours {
     } of[2]; /* IPv4, IPv6 */
 };
 
-/* If the source of a frame (that may pass) is new: the frame that announces it,
- * at ret_announcement, and its length; else 0. */
+/* If the source of an allowed frame is new, store its announcement in
+ * ret_announcement and return the length; else return 0. */
 size_t neighbours_meet(struct neighbours *neighbours, const struct frame *frame,
                        uint8_t ret_announcement[NEIGHBOURS_FRAME]);
 
-/* The frame that announces the source of this one, at ret_announcement, and its
- * length. */
+/* Store the announcement of this frame's source in ret_announcement, and return
+ * its length. */
 size_t neighbours_announce(const struct frame *frame,
                            uint8_t ret_announcement[NEIGHBOURS_FRAME]);
 

@@ -8,7 +8,8 @@
 
 enum { UNIT = 8, MORE = 1 << 13 };
 
-/* The part at "from" of the payload, whose header is at out. What follows it.
+/* Write the headers of the fragment at offset "from" of the payload to out.
+ * Return the position behind them.
  */
 static uint8_t *begin_ipv4(const struct frame *frame, uint8_t *out, size_t from,
                            size_t length, bool more)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * part_split - a frame for the guest that is longer than its card takes.
+ * part_split - splits a frame that is longer than the guest's MTU.
  *
- * slirp knows a larger MTU than the guest, and does not split packets of IPv6
- * at all. Parts of IPv4 that are too long themselves are split further. What it
- * never makes, long ARP and parts of IPv6, is not sent.
+ * slirp's MTU is larger than the guest's, and slirp does not fragment IPv6
+ * packets at all. IPv4 fragments that are too long are split further. Frames
+ * that slirp never makes, long ARP and IPv6 fragments, are not sent.
  */
 #ifndef NET_PART_SPLIT_H
 #define NET_PART_SPLIT_H
@@ -14,8 +14,8 @@
 typedef void (*part_split_send)(const uint8_t *data, size_t length,
                                 void *opaque);
 
-/* Send frame, whose length is at most FRAME_WHOLE_MAX, in frames of at most
- * FRAME_MAX bytes. id: of the packet, if it is one of IPv6. */
+/* Send frame, of at most FRAME_WHOLE_MAX bytes, as frames of at most FRAME_MAX
+ * bytes. id: of the packet, if it is IPv6. */
 void part_split(const struct frame *frame, uint32_t id, part_split_send send,
                 void *opaque);
 

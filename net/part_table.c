@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { UNIT = 8 }; /* what an offset counts */
+enum { UNIT = 8 }; /* the unit of fragment offsets */
 
 static size_t header_length(const struct frame *part)
 {
@@ -14,7 +14,7 @@ static size_t header_length(const struct frame *part)
            (part->type == FRAME_IPV6 ? FRAME_IPV6_HEADER : FRAME_IPV4_HEADER);
 }
 
-/* Whether it may belong to a packet that anybody wants. */
+/* Whether the fragment may belong to a supported packet. */
 static bool is_usable(const struct frame *part)
 {
     size_t end = part->part_offset + part->payload_length;
@@ -63,7 +63,8 @@ static struct part_slot *begin(struct part_slot *slot, const struct frame *part,
     return slot;
 }
 
-/* That of the packet, or a new one, if need be in place of the oldest. */
+/* Return the slot of the packet, or a new one, evicting the oldest if
+ * necessary. */
 static struct part_slot *find(struct part_table *table,
                               const struct frame *part, int64_t now_ms)
 {
@@ -95,7 +96,7 @@ static bool has_any(const struct part_slot *slot, size_t from, size_t end)
     return false;
 }
 
-/* Whether it contradicts those that are there. */
+/* Whether the fragment contradicts the earlier ones. */
 static bool is_contrary(const struct part_slot *slot, const struct frame *part)
 {
     size_t end = part->part_offset + part->payload_length;
@@ -126,7 +127,8 @@ static void put(struct part_slot *slot, const struct frame *part)
     slot->parts++;
 }
 
-/* The first part's header at data becomes that of so many bytes. */
+/* Turn the first fragment's headers at data into those of a packet of total
+ * bytes. */
 static bool finish(uint8_t *data, const struct frame *part, size_t total,
                    struct frame *ret_whole)
 {
@@ -148,8 +150,8 @@ static bool finish(uint8_t *data, const struct frame *part, size_t total,
     return true;
 }
 
-/* IPv6 has parts that are all of their packet; they have nothing to do with
- * others of the same number (RFC 6946). */
+/* Handle an atomic fragment: IPv6 fragments may be a whole packet, and are
+ * independent of others with the same id (RFC 6946). */
 static bool finish_alone(const struct frame *part, struct frame *ret_whole)
 {
     memmove(part->data + header_length(part), part->data + part->payload,

@@ -21,7 +21,7 @@ bool refusals_add(struct refusals *refusals, const struct frame *frame)
     }
     if (refusals->count == REFUSALS_MAX) {
         refusals->others++;
-        return !refusals->others_told;
+        return !refusals->others_reported;
     }
     refusal = &refusals->list[refusals->count++];
     *refusal = (struct refusal){
@@ -52,14 +52,14 @@ static json_t *describe(const struct refusal *refusal)
 json_t *refusals_tell(struct refusals *refusals)
 {
     for (unsigned i = 0; i < refusals->count; i++) {
-        if (!refusals->list[i].told) {
-            refusals->list[i].told = true;
+        if (!refusals->list[i].reported) {
+            refusals->list[i].reported = true;
             return describe(&refusals->list[i]);
         }
     }
-    if (refusals->others == 0 || refusals->others_told)
+    if (refusals->others == 0 || refusals->others_reported)
         return NULL;
-    refusals->others_told = true;
+    refusals->others_reported = true;
     return json_pack("{s:n, s:I}", "destination", "count",
                      (json_int_t)refusals->others);
 }

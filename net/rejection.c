@@ -8,7 +8,8 @@
 
 enum { QUOTED = 8, TCP_HEADER = 20, HOPS = 64 };
 
-/* Ethernet and IP of an answer with so many bytes. What follows. */
+/* Write the Ethernet and IP headers of a reply of length bytes. Return the
+ * position behind them. */
 static uint8_t *begin(const struct frame *frame, uint8_t *out,
                       unsigned protocol, size_t length)
 {
@@ -40,8 +41,8 @@ static uint8_t *begin(const struct frame *frame, uint8_t *out,
     return ip + FRAME_IPV4_HEADER;
 }
 
-/* Put the sum of what begins at "at" in, over a pseudo header if there is to
- * be one. */
+/* Store the checksum of the bytes from "at" on, with a pseudo header if the
+ * protocol requires one. */
 static void put_sum(uint8_t *out, const uint8_t *at, size_t length,
                     unsigned protocol, uint8_t *sum_at)
 {
@@ -77,7 +78,8 @@ static size_t build_reset(const struct frame *frame, uint8_t *out)
 
     memcpy(tcp, asked + 2, 2);
     memcpy(tcp + 2, asked, 2);
-    memcpy(tcp + 4, asked + 8, 4); /* what the guest expects next */
+    memcpy(tcp + 4, asked + 8, 4); /* the sequence number that the guest
+                                    * expects */
     tcp[12] = TCP_HEADER / 4 << 4;
     tcp[13] = FRAME_RST;
     put_sum(out, tcp, TCP_HEADER, FRAME_TCP, tcp + 16);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rejection - the answer to a frame that was refused.
+ * rejection - builds the reply to a refused frame.
  *
- * Without one, whoever tried would wait for minutes. A connection that is there
- * is reset; else an ICMP error says that it is prohibited (RFC 1812, 5.2.7.1;
- * RFC 4443, 3.1).
+ * Without a reply, the guest's program would wait for minutes. An existing
+ * connection is reset; otherwise an ICMP error reports that the destination is
+ * prohibited (RFC 1812, 5.2.7.1; RFC 4443, 3.1).
  */
 #ifndef NET_REJECTION_H
 #define NET_REJECTION_H
@@ -13,7 +13,8 @@
 
 enum { REJECTION_MAX = 128 };
 
-/* The answer at ret_answer, and its length; 0 if there should be none. */
+/* Store the reply in ret_answer, and return its length; 0 if there must be
+ * none. */
 size_t rejection_build(const struct frame *frame,
                        uint8_t ret_answer[REJECTION_MAX]);
 

@@ -41,9 +41,9 @@ bool shares_note(struct shares *shares, enum share share)
 json_t *shares_tell(struct shares *shares)
 {
     for (size_t i = 0; i < SHARES; i++) {
-        if (shares->over[i].count == 0 || shares->over[i].told)
+        if (shares->over[i].count == 0 || shares->over[i].reported)
             continue;
-        shares->over[i].told = true;
+        shares->over[i].reported = true;
         return json_pack("{s:s, s:i, s:I}", "kind", names[i], "limit",
                          (int)shares->limit[i], "count",
                          (json_int_t)shares->over[i].count);

@@ -13,8 +13,8 @@
 
 enum {
     CONFIG_VERSION = 4,
-    /* It refuses longer packets of IPv6, and these come whole (part_table.h).
-     * TCP keeps to the MRU, which is 1500. */
+    /* slirp refuses longer IPv6 packets, and these arrive reassembled
+     * (part_table.h). TCP observes the MRU, which is 1500. */
     MTU = 9000,
 };
 
@@ -30,14 +30,14 @@ struct slirp_stack {
     void *opaque;
     bool advertises;
     GSList *timers;             /* of struct timer */
-    unsigned sockets;           /* how many are open */
-    bool open[SLIRP_STACK_FDS]; /* sockets of slirp's */
+    unsigned sockets;           /* number of open ones */
+    bool open[SLIRP_STACK_FDS]; /* slirp's sockets */
 };
 
-/* ---- what slirp says ----------------------------------------------------- */
+/* ---- slirp's messages ---------------------------------------------------- */
 
-/* A guest can make it say things as often as it likes; and GLib's own writer
- * looks at what kind of file standard error is. */
+/* Log slirp's messages at debug level: a guest can trigger them as often as it
+ * likes. GLib's own writer would also check the type of standard error. */
 static GLogWriterOutput take_message(GLogLevelFlags level,
                                      const GLogField *fields, gsize count,
                                      gpointer data)
@@ -49,13 +49,13 @@ static GLogWriterOutput take_message(GLogLevelFlags level,
             text = fields[i].value;
     }
     if (level & G_LOG_FLAG_FATAL)
-        log_error(LOG_SESSION, "%s", text ? text : "it cannot go on");
+        log_error(LOG_SESSION, "%s", text ? text : "fatal error");
     else
         log_debug(LOG_SESSION, "slirp: %s", text ? text : "");
     return G_LOG_WRITER_HANDLED;
 }
 
-/* ---- what slirp needs ---------------------------------------------------- */
+/* ---- slirp's callbacks --------------------------------------------------- */
 
 static int64_t now_ms(void)
 {
@@ -100,7 +100,7 @@ static void timer_free(void *timer, void *opaque)
     g_free(timer);
 }
 
-/* slirp's one timer is that of router advertisements. */
+/* slirp's only timer sends router advertisements. */
 static void timer_mod(void *timer, int64_t due, void *opaque)
 {
     const struct slirp_stack *stack = opaque;
@@ -126,7 +126,7 @@ static void unregister_fd(int fd, void *opaque)
     note_socket(opaque, fd, false);
 }
 
-/* Something can be sent: the loop goes round anyway. */
+/* Output is possible: the loop iterates in any case. */
 static void on_notify(void *opaque)
 {
 }
@@ -263,7 +263,7 @@ void slirp_stack_poll(struct slirp_stack *stack, GArray *fds, bool failed)
     }
 }
 
-/* ---- cutting ------------------------------------------------------------- */
+/* ---- cutting connections ------------------------------------------------- */
 
 static bool get_peer(int fd, struct network_address *ret_peer,
                      unsigned *ret_port)

@@ -17,14 +17,14 @@ enum {
     IN_SIZE = 64 << 10,
     OUT_SIZE = 512 << 10,
     OUT_FULL = 128 << 10,
-    QEMU_MAX = 4096 + 65536, /* the longest frame that QEMU knows */
+    QEMU_MAX = 4096 + 65536, /* the longest frame that QEMU accepts */
 };
 
 struct stream {
     int fd;
     stream_frame on_frame;
     void *opaque;
-    size_t skip; /* bytes of a frame that is too long */
+    size_t skip; /* remaining bytes of a frame that is too long */
     size_t in_length;
     size_t out_start, out_end;
     uint8_t in[IN_SIZE];
@@ -54,7 +54,7 @@ int stream_fd(const struct stream *stream)
     return stream->fd;
 }
 
-/* Deliver what is whole, and keep the rest. */
+/* Deliver complete frames, and keep the rest. */
 static int take_frames(struct stream *stream)
 {
     size_t at = 0;

@@ -7,9 +7,10 @@
  *     | length | frame ...         |   length: big-endian
  *     +--------+-------------------+
  *
- * Both directions have a buffer of fixed size. A guest that does not take what
- * is for it must not be read from, either, once stream_is_full(): else answers
- * pile up; what is still sent then is dropped.
+ * Both directions have a buffer of fixed size. Once stream_is_full(), the
+ * caller must stop reading from the guest, which does not receive its own
+ * frames: otherwise replies accumulate; frames that are sent nevertheless are
+ * dropped.
  *
  * The fd must be non-blocking.
  */
@@ -22,7 +23,7 @@
 
 struct stream;
 
-/* A frame; data is borrowed and may be written to. */
+/* Called with a frame; data is borrowed and may be modified. */
 typedef void (*stream_frame)(uint8_t *data, size_t length, void *opaque);
 
 /* Takes fd. */
@@ -31,15 +32,15 @@ void stream_free(struct stream *stream);
 
 int stream_fd(const struct stream *stream);
 
-/* Read once and deliver whole frames. 0 or -errno; -EPIPE: QEMU has ended;
- * -EPROTO: what it sends are no frames. A frame that is too long for Ethernet
- * is skipped. */
+/* Read once and deliver complete frames. Return 0 or -errno; -EPIPE: QEMU has
+ * exited; -EPROTO: the stream is malformed. A frame that is too long for
+ * Ethernet is skipped. */
 int stream_read(struct stream *stream);
 
-/* Queue a frame. False if there was no room. */
+/* Queue a frame. Return false if there was no room. */
 bool stream_send(struct stream *stream, const uint8_t *data, size_t length);
 
-/* Write what is queued, as far as it is taken. 0 or -errno. */
+/* Write queued frames, as far as QEMU accepts them. Return 0 or -errno. */
 int stream_flush(struct stream *stream);
 
 bool stream_has_output(const struct stream *stream);

@@ -2,11 +2,11 @@
  *
  * stepback-9pd - serves a folder over 9P2000.L, with undo.
  *
- * It serves any number of clients until SIGTERM or SIGINT ends it; with --fd
- * and a connected socket, that one client until it hangs up. Exits 0, 1 for an
- * error, 2 for a wrong command line.
+ * The server accepts any number of clients until SIGTERM or SIGINT ends it;
+ * with --fd and a connected socket, it serves that one client until the client
+ * hangs up. Exit status: 0, 1 on an error, 2 on a wrong command line.
  *
- * Threads: this one accepts; conn.h and pool.h have the others.
+ * Threads: the main thread accepts; for the others see conn.h and pool.h.
  */
 #include <config.h>
 
@@ -53,7 +53,7 @@ static void end(void *server)
     p9_server_free(server);
 }
 
-/* Before the sandbox, in which there is no network. */
+/* Open the port before entering the sandbox, which has no network. */
 static gboolean open_port(struct p9_options *options, GError **error)
 {
     char *where;
@@ -94,7 +94,7 @@ int main(int argc, char **argv)
     if (!inherited_streams_fill())
         return EXIT_FAILURE;
     host_environ_restrict();
-    setlocale(LC_CTYPE, ""); /* for what GLib prints of the options */
+    setlocale(LC_CTYPE, ""); /* for GLib's messages about options */
     options = p9_options_parse(argc, argv, &error);
     if (!options) {
         fprintf(stderr, PROGRAM ": %s\n", error->message);

@@ -27,7 +27,7 @@ static gboolean set_msize(struct p9_options *options, const char *text,
         return FALSE;
     if (bytes < P9_MIN_MSIZE || bytes > P9_MAX_MSIZE)
         return daemon_options_fail(
-            error, "--msize-max is from 4K to 4M, and not %s", text);
+            error, "--msize-max=%s: not a size from 4K to 4M", text);
     options->server.msize_max = (uint32_t)bytes;
     return TRUE;
 }
@@ -36,7 +36,7 @@ static gboolean set_number(const char *name, int number, int most,
                            unsigned *ret_number, GError **error)
 {
     if (number < 1 || number > most)
-        return daemon_options_fail(error, "%s is a number from 1 to %d", name,
+        return daemon_options_fail(error, "%s: not a number from 1 to %d", name,
                                    most);
     *ret_number = (unsigned)number;
     return TRUE;
@@ -47,7 +47,7 @@ static gboolean set_mknod(struct p9_options *options, const char *value,
 {
     if (value && strcmp(value, "allow") != 0 && strcmp(value, "deny") != 0)
         return daemon_options_fail(
-            error, "--mknod is allow or deny, and not \"%s\"", value);
+            error, "--mknod=%s: unknown value; use allow or deny", value);
     options->server.no_mknod = value && strcmp(value, "deny") == 0;
     return TRUE;
 }
@@ -61,13 +61,14 @@ static gboolean set_profile(struct p9_options *options, const char *value,
     if (options->server.profile && options->server.profile->has_overlay &&
         (ids->users || ids->groups))
         return daemon_options_fail(error,
-                                   "--profile=%s has owners of its own; leave "
-                                   "--translate-uid and --translate-gid out",
+                                   "--profile=%s stores its own owners; omit "
+                                   "--translate-uid and --translate-gid",
                                    options->server.profile->name);
     return options->server.profile != NULL;
 }
 
-/* Beside the log and not in it: a log's folder holds nothing else. */
+/* The overlay directory is next to the log: a log directory must contain
+ * nothing else. */
 static gboolean set_overlay(struct p9_options *options, GError **error)
 {
     const struct p9_profile *profile = options->server.profile;
@@ -76,13 +77,13 @@ static gboolean set_overlay(struct p9_options *options, GError **error)
     if (!profile->has_overlay)
         return !options->overlay_dir ||
                daemon_options_fail(error,
-                                   "--overlay-dir: the profile \"%s\" keeps "
-                                   "nothing",
+                                   "--overlay-dir: the profile \"%s\" stores "
+                                   "no metadata; omit it",
                                    profile->name);
     if (!options->overlay_dir && !undo_dir)
         return daemon_options_fail(error,
-                                   "--profile=%s keeps metadata: without "
-                                   "--undo-dir, --overlay-dir must say where",
+                                   "--profile=%s stores metadata; give "
+                                   "--undo-dir or --overlay-dir",
                                    profile->name);
     if (!options->overlay_dir) {
         size_t len = strlen(undo_dir);
@@ -114,9 +115,9 @@ static gboolean check(const struct p9_options *options, GError **error)
 
     if (places != 1)
         return daemon_options_fail(
-            error, "exactly one of --socket-path, --listen and --fd is needed");
+            error, "give exactly one of --socket-path, --listen and --fd");
     if (daemon->listen_fd >= 0 && !is_stream_socket(daemon->listen_fd))
-        return daemon_options_fail(error, "--fd=%d is not a stream socket",
+        return daemon_options_fail(error, "--fd=%d: not a stream socket",
                                    daemon->listen_fd);
     return !options->listen || p9_tcp_check(options->listen, error);
 }
@@ -152,7 +153,7 @@ static void add_entries(GOptionContext *context, struct p9_options *options,
         { "listen", 0, 0, G_OPTION_ARG_STRING, &options->listen,
           "Listen on this TCP port of a loopback address", "127.0.0.1:PORT" },
         { "fd", 0, 0, G_OPTION_ARG_STRING, &raw->daemon.listen_fd,
-          "Serve this inherited socket, which listens or is connected", "N" },
+          "Serve this inherited socket, listening or connected", "N" },
         { "msize-max", 0, 0, G_OPTION_ARG_STRING, &raw->msize_max,
           "Limit of a message's size, from 4K to 4M (default: 4M)", "BYTES" },
         { "max-connections", 0, 0, G_OPTION_ARG_INT, &raw->max_connections,
@@ -166,7 +167,7 @@ static void add_entries(GOptionContext *context, struct p9_options *options,
         { "profile", 0, 0, G_OPTION_ARG_STRING, &raw->profile,
           "File semantics: posix (default) or windows", "NAME" },
         { "overlay-dir", 0, 0, G_OPTION_ARG_FILENAME, &options->overlay_dir,
-          "Keep the metadata of --profile=windows here (default: "
+          "Store the metadata of --profile=windows here (default: "
           "<undo-dir>.overlay)",
           "DIR" },
         { NULL }
@@ -188,8 +189,7 @@ static gboolean parse(struct p9_options *options, struct raw_options *raw,
         !g_option_context_parse(context, &argc, &argv, error))
         return FALSE;
     if (argc > 1)
-        return daemon_options_fail(error, "'%s' is one argument too many",
-                                   argv[1]);
+        return daemon_options_fail(error, "'%s': unexpected argument", argv[1]);
     return apply_raw(options, raw, error);
 }
 

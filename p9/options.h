@@ -9,15 +9,15 @@
 #include "p9/server/server.h"
 
 struct p9_options {
-    struct daemon_options daemon; /* .listen_fd is a connection, too */
+    struct daemon_options daemon; /* .listen_fd may be connected */
     char *listen;                 /* "127.0.0.1:PORT", or NULL */
-    char *overlay_dir;            /* NULL: the profile keeps nothing */
-    bool overlay_is_logs;         /* it is at the place that the log gives it */
+    char *overlay_dir;            /* NULL: the profile stores nothing */
+    bool overlay_is_logs;         /* at the default path beside the log */
     struct p9_server_config server;
 };
 
-/* Parse the command line; --help prints and exits. A new struct; NULL and
- * error with a text for the person if it is wrong. */
+/* Parse the command line; --help prints and exits. Return a new struct; NULL
+ * and error with a message for the user if the line is wrong. */
 struct p9_options *p9_options_parse(int argc, char **argv, GError **error);
 
 /* NULL is allowed. */

@@ -3,11 +3,13 @@
  * stepback-virtiofsd - serves a folder to a virtual machine over virtio-fs,
  * with undo.
  *
- * It serves one front-end and exits 0 when that closes the connection; 1 for
- * an error, 2 for a wrong command line. SIGTERM and SIGINT end it cleanly.
+ * The daemon serves one front-end. It exits 0 when the front-end closes the
+ * connection, 1 on an error, 2 on a wrong command line. SIGTERM and SIGINT end
+ * it cleanly.
  *
- * Threads: this one runs the vhost-user connection, one waits for signals, one
- * serves each queue and has some to help it, and the undo engine has its own.
+ * Threads: the main thread runs the vhost-user connection, one waits for
+ * signals, each queue has one and a pool of helpers, and the undo engine has
+ * its own.
  */
 #include <config.h>
 
@@ -32,8 +34,7 @@
 
 #define PROGRAM "stepback-virtiofsd"
 
-/* Whatever else there is on the command line is ignored then
- * (docs/interop/vhost-user.rst). */
+/* With this option all others are ignored (docs/interop/vhost-user.rst). */
 static bool asks_for_capabilities(char *const *argv)
 {
     return g_strv_contains((const char *const *)argv + 1,
@@ -60,9 +61,9 @@ static gboolean refuse_mount(const struct options *options, const char *why,
     return FALSE;
 }
 
-/* Is a daemon's mount there? One more would hide it, and that daemon would seem
- * to do nothing. Other file systems in user space may well have a folder to
- * mount on. */
+/* Whether a mount of this daemon is at path. Another mount would hide it, and
+ * its daemon would seem to do nothing. Mounts of other user-space file systems
+ * may contain the mount point. */
 static bool is_our_mount(const char *path)
 {
     FILE *mounts = setmntent("/proc/self/mounts", "r");
@@ -78,21 +79,22 @@ static bool is_our_mount(const char *path)
     return found;
 }
 
-/* Asked before anything of the mount is, which does not answer if its
- * daemon hangs. */
+/* Run this check before any access to the path: the mount of a hung daemon does
+ * not respond. */
 static gboolean check_unmounted(const struct options *options, const char *path,
                                 GError **error)
 {
     if (!path || !is_our_mount(path))
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "--mount=%s is a mount of stepback already: end its daemon, "
-                "or, if that was killed, 'fusermount3 -u %s'",
+                "--mount=%s: a stepback daemon is mounted there; end that "
+                "daemon, or run 'fusermount3 -u %s' if it was killed",
                 options->mount_dir, path);
     return FALSE;
 }
 
-/* Without what asks for a folder at the end: "LINK/", "DIR/.". A new string. */
+/* Return a new string without a suffix that requires a directory: "LINK/",
+ * "DIR/.". */
 static char *strip_end(const char *path)
 {
     char *stripped = g_strdup(path);
@@ -104,8 +106,8 @@ static char *strip_end(const char *path)
     return stripped;
 }
 
-/* The path by that of the folder above, as realpath(3) finds it. Its last part
- * is not looked at. A new string, or NULL. */
+/* Return a new path: the parent as realpath(3) resolves it, plus the last
+ * component, which is not accessed. NULL on failure. */
 static char *path_by_parent(const char *path)
 {
     g_autofree char *parent = g_path_get_dirname(path);
@@ -130,15 +132,15 @@ static gboolean find_mount_dir(const struct options *options, char **ret_path,
     *ret_path = realpath(path, NULL);
     if (*ret_path)
         return check_unmounted(options, *ret_path, error);
-    /* Before the log makes folders on the way to itself. */
+    /* Fail before the undo log creates its parent directories. */
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
                 "--mount=%s: %s", options->mount_dir, g_strerror(errno));
     return FALSE;
 }
 
-/* Requests of the daemon for the folder would come to the daemon, and a folder
- * or a log below the mount would be hidden by it. *ret_path: the real path that
- * was looked at, and is to be mounted on; also if it is refused. */
+/* Refuse a mount point that would loop the daemon's own requests back to it, or
+ * hide the folder or the log. *ret_path: the real path that was checked and is
+ * to be mounted on; set on failure, too. */
 static gboolean check_mount(const struct options *options, char **ret_path,
                             GError **error)
 {
@@ -152,22 +154,22 @@ static gboolean check_mount(const struct options *options, char **ret_path,
     if (!find_mount_dir(options, ret_path, error))
         return FALSE;
     mount = *ret_path;
-    if (!share) /* what is done with it tells why */
+    if (!share) /* opening the folder reports the reason */
         return TRUE;
     if (real_path_is_beneath(mount, share))
-        return refuse_mount(options, "lies in the shared folder ",
+        return refuse_mount(options, "is inside the shared folder ",
                             daemon->shared_dir, error);
     if (real_path_is_beneath(share, mount))
         return refuse_mount(options, "would hide the shared folder ",
                             daemon->shared_dir, error);
     if (log &&
         (real_path_is_beneath(mount, log) || real_path_is_beneath(log, mount)))
-        return refuse_mount(options, "is not apart from the undo log ",
-                            daemon->undo_dir, error);
+        return refuse_mount(options, "overlaps the undo log ", daemon->undo_dir,
+                            error);
     if (stat(mount, &st) != 0 || S_ISDIR(st.st_mode))
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "--mount=%s is not a folder", options->mount_dir);
+                "--mount=%s: not a directory", options->mount_dir);
     return FALSE;
 }
 
@@ -178,8 +180,8 @@ static void *start(struct ic *ic, const struct daemon_places *places,
 
     if (options->cache_bounded)
         log_warn(LOG_FS_BACKEND,
-                 "--cache with --undo-dir: %s; attributes are valid for a "
-                 "second at most, and data until the file changes",
+                 "--cache with --undo-dir: %s; attributes stay valid for 1 s "
+                 "at most, and data until the file changes",
                  options->cache_bounded);
     return fuse_server_new(ic, &options->server);
 }
@@ -239,7 +241,7 @@ int main(int argc, char **argv)
     host_environ_restrict();
     if (asks_for_capabilities(argv))
         return print_capabilities();
-    setlocale(LC_CTYPE, ""); /* for what GLib prints of the options */
+    setlocale(LC_CTYPE, ""); /* for GLib's messages about options */
     options = options_parse(argv, &error);
     if (!options) {
         fprintf(stderr, PROGRAM ": %s\n", error->message);

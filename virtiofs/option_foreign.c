@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * option_foreign - see options_parts.h: what only other virtio-fs daemons have.
+ * option_foreign - see option_foreign.h.
  *
- * Who puts this one in their place has command lines of theirs: what cannot be
- * done is refused with the reason, and not as a word that nobody knows.
+ * A command line for another virtio-fs daemon should work here: an option that
+ * cannot be supported is refused with the reason, not as unknown.
  */
 #include "virtiofs/option_foreign.h"
 
@@ -16,8 +16,9 @@
 static const struct {
     const char *option, *reason;
 } refusals[] = {
-    { "--daemonize", "a supervisor does that; it stays in the foreground" },
-    { "--tag", "the tag is QEMU's, at the device" },
+    { "--daemonize",
+      "the daemon stays in the foreground; run it under a supervisor" },
+    { "--tag", "set the tag at QEMU's device" },
     { "--allow-direct-io", OPTIONS_NO_DIRECT_IO },
     { "--migration-mode", MIGRATION },
     { "--migration-on-error", MIGRATION },
@@ -35,8 +36,7 @@ static gboolean refuse(const char *option, const char *value, gpointer data,
         if (strcmp(option, refusals[i].option) == 0)
             reason = refusals[i].reason;
     }
-    return daemon_options_fail(error, "%s is not supported: %s", option,
-                               reason);
+    return daemon_options_fail(error, "%s: not supported; %s", option, reason);
 }
 
 void options_add_foreign_entries(GOptionContext *context,
@@ -58,7 +58,7 @@ void options_add_foreign_entries(GOptionContext *context,
     g_option_context_add_main_entries(context, entries, NULL);
 }
 
-/* Is this "-osource=DIR" and not "-o"? */
+/* Whether the word is "-osource=DIR" and not "-o". */
 static bool is_joined(const char *word)
 {
     return g_str_has_prefix(word, "-o") && word[2];

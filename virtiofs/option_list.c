@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * option_list - see options_parts.h: -o source=DIR,cache=always,...
+ * option_list - see option_list.h: -o source=DIR,cache=always,...
  *
- * The grammar of QEMU's former C daemon, which libvirt writes. What is so
- * anyway is taken without a word; what is not supported is refused, with the
+ * The grammar of QEMU's former C daemon, which libvirt uses. Options that are
+ * always on are accepted silently; unsupported ones are refused with the
  * reason.
  */
 #include "virtiofs/option_list.h"
@@ -15,8 +15,8 @@
 
 struct list_option {
     const char *name;
-    options_setter *set; /* takes a value; else a switch: */
-    size_t offset;       /* of a bool in struct options; 0: there is none */
+    options_setter *set; /* takes a value; NULL: a switch */
+    size_t offset;       /* of a bool in struct options; 0: none */
     bool value;
     const char *refusal; /* why it is not supported */
 };
@@ -57,8 +57,7 @@ static const struct list_option list_options[] = {
 
     { "no_xattr", .refusal = OPTIONS_NO_XATTR },
     { "allow_direct_io", .refusal = OPTIONS_NO_DIRECT_IO },
-    { "max_idle_threads", .refusal = "--thread-pool-size says how many threads "
-                                     "there are" },
+    { "max_idle_threads", .refusal = "use --thread-pool-size" },
 };
 
 static void set_switch(struct options *options,
@@ -81,8 +80,8 @@ static gboolean parse_option(struct options *options, char *text,
         if (strcmp(text, option->name) != 0)
             continue;
         if (option->refusal)
-            return daemon_options_fail(error, "-o %s is not supported: %s",
-                                       text, option->refusal);
+            return daemon_options_fail(error, "-o %s: not supported; %s", text,
+                                       option->refusal);
         if ((option->set != NULL) != (value != NULL))
             return daemon_options_fail(error, "-o %s %s a value", text,
                                        value ? "does not take" : "needs");
@@ -94,8 +93,8 @@ static gboolean parse_option(struct options *options, char *text,
     return daemon_options_fail(error, "unknown option -o %s", text);
 }
 
-/* Split at commas. A comma in a value is doubled, as QEMU's lists and libvirt
- * have it, or written \, as in libfuse's. */
+/* Split at commas. A comma in a value is doubled, as in QEMU's and libvirt's
+ * lists, or written \, as in libfuse's. */
 static char **split_list(const char *list)
 {
     GPtrArray *parts = g_ptr_array_new();

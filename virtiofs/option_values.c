@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * option_values - see options_parts.h.
+ * option_values - see option_values.h.
  */
 #include "virtiofs/option_values.h"
 
@@ -10,7 +10,7 @@ gboolean options_set_cache(struct options *options, const char *value,
     if (!value || fuse_cache_parse(value, &options->server.cache))
         return TRUE;
     return daemon_options_fail(
-        error, "cache is never, metadata, auto or always, and not \"%s\"",
+        error, "unknown cache policy '%s'; use never, metadata, auto or always",
         value);
 }
 
@@ -24,9 +24,9 @@ gboolean options_set_source(struct options *options, const char *value,
                             GError **error)
 {
     if (options->daemon.shared_dir)
-        return daemon_options_fail(
-            error, "the folder is named twice: %s, and -o source=%s",
-            options->daemon.shared_dir, value);
+        return daemon_options_fail(error,
+                                   "two folders given: %s and -o source=%s",
+                                   options->daemon.shared_dir, value);
     options->daemon.shared_dir = g_strdup(value);
     return TRUE;
 }
@@ -64,7 +64,7 @@ gboolean options_set_timeout(struct options *options, const char *value,
 
     if (end == value || *end || !(seconds >= 0 && seconds <= G_MAXINT32))
         return daemon_options_fail(
-            error, "timeout is a number of seconds, and not \"%s\"", value);
+            error, "timeout: '%s' is not a number of seconds", value);
     options->server.timeout_given = true;
     options->server.timeout = seconds;
     return TRUE;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * option_values - values of options, as either grammar gives them.
+ * option_values - option values, common to both grammars.
  *
- * All return FALSE and an error with a text for the person if the value is
- * wrong; a NULL value leaves the option as it is.
+ * All setters return FALSE and an error with a message for the user if the
+ * value is wrong; a NULL value leaves the option unchanged.
  */
 #ifndef VIRTIOFS_OPTION_VALUES_H
 #define VIRTIOFS_OPTION_VALUES_H
 
 #include "virtiofs/options_set.h"
 
-/* Why other daemons' options are refused in either grammar. */
-#define OPTIONS_NO_XATTR "attributes are always served, or undo would lose them"
+/* Why other daemons' options are refused, in both grammars. */
+#define OPTIONS_NO_XATTR "undo needs extended attributes, so they are always on"
 #define OPTIONS_NO_DIRECT_IO                                                   \
-    "a guest's O_DIRECT passes the guest's cache, and not the host's"
+    "a guest's O_DIRECT bypasses the guest's cache only"
 
 typedef gboolean options_setter(struct options *options, const char *value,
                                 GError **error);

@@ -11,10 +11,10 @@
 
 #define DEFAULT_POOL_SIZE 4
 
-/* Seconds for which names and attributes are valid where there is an undo. */
+/* Seconds that names and attributes stay valid with an undo log. */
 #define UNDO_TIMEOUT 1
 
-/* What GLib fills in, before it is checked. */
+/* Raw values from GLib, not validated yet. */
 struct raw_options {
     struct daemon_raw_options daemon;
     char *cache, *xattr_map;
@@ -26,7 +26,8 @@ struct raw_options {
     int pool_size;
 };
 
-/* --mount serves on this host, which a sandbox would hide from it. */
+/* Complete the options for --mount, which serves on this host: a sandbox would
+ * hide the mount from the host. */
 static gboolean complete_mount(struct options *options,
                                const struct raw_options *raw, GError **error)
 {
@@ -35,20 +36,21 @@ static gboolean complete_mount(struct options *options,
     if (!options->mount_dir)
         return TRUE;
     if (raw->restartable)
-        return daemon_options_fail(error, "--restartable is for a guest, and "
-                                          "not for --mount");
+        return daemon_options_fail(
+            error, "--restartable: only for a guest, not with --mount");
     if (options->daemon.uid_map || options->daemon.gid_map)
         return daemon_options_fail(
-            error, "--mount has no sandbox; leave --uid-map and --gid-map out");
+            error,
+            "--mount runs without a sandbox; omit --uid-map and --gid-map");
     if (raw->daemon.seccomp && sandbox->action != SANDBOX_OFF)
         return daemon_options_fail(
-            error, "--mount has no sandbox; leave --seccomp out");
+            error, "--mount runs without a sandbox; omit --seccomp");
     if (sandbox->mode == SANDBOX_AUTO)
         sandbox->mode = SANDBOX_NONE;
     if (sandbox->mode != SANDBOX_NONE)
         return daemon_options_fail(
-            error, "--mount has no sandbox; leave --sandbox out");
-    sandbox->action = SANDBOX_OFF; /* unmounting starts programs */
+            error, "--mount runs without a sandbox; omit --sandbox");
+    sandbox->action = SANDBOX_OFF; /* unmounting executes programs */
     return TRUE;
 }
 
@@ -60,15 +62,15 @@ static gboolean check(const struct options *options, GError **error)
 
     if (places != 1)
         return daemon_options_fail(
-            error, "exactly one of --socket-path, --fd and --mount is needed");
+            error, "give exactly one of --socket-path, --fd and --mount");
     if (daemon->listen_fd >= 0 &&
         !daemon_options_is_listening(daemon->listen_fd))
-        return daemon_options_fail(error, "--fd=%d is not a listening socket",
+        return daemon_options_fail(error, "--fd=%d: not a listening socket",
                                    daemon->listen_fd);
     if (options->server.writeback && daemon->undo_dir)
         return daemon_options_fail(
-            error, "--writeback and --undo-dir exclude each other: what the "
-                   "guest has not written yet would belong to no step");
+            error, "--writeback excludes --undo-dir: writes that the guest "
+                   "still caches would belong to no step");
     if (options->server.posix_acl && (daemon->ids.users || daemon->ids.groups))
         return daemon_options_fail(
             error, "--posix-acl excludes --translate-uid and --translate-gid: "
@@ -76,10 +78,11 @@ static gboolean check(const struct options *options, GError **error)
     return TRUE;
 }
 
-/* An undo changes the folder behind the client's back. virtio-fs cannot tell a
- * guest, so with a log a guest keeps no names: a name that undo has given to
- * another file would lead the guest's next write there. Attributes and data
- * are not trusted longer than with "auto", with --mount neither. */
+/* Bound the client's cache if there is an undo log, because an undo changes the
+ * folder without the client's knowledge. virtio-fs cannot notify a guest, so
+ * with a log the guest caches no names: a name that undo has moved to another
+ * file would direct the guest's next write there. Attributes and data stay
+ * valid no longer than with "auto", with --mount, too. */
 static void bound_cache(struct options *options)
 {
     struct fuse_server_config *server = &options->server;
@@ -90,17 +93,17 @@ static void bound_cache(struct options *options)
     server->no_names = !options->mount_dir;
     if (server->cache == FUSE_CACHE_ALWAYS) {
         server->cache = FUSE_CACHE_AUTO;
-        options->cache_bounded = "always is as auto";
+        options->cache_bounded = "always acts as auto";
     } else if (server->cache == FUSE_CACHE_METADATA) {
         server->cache = FUSE_CACHE_NEVER;
-        options->cache_bounded = "metadata is as never with a timeout";
+        options->cache_bounded = "metadata acts as never with a timeout";
         is_long = is_long || !server->timeout_given;
     }
     if (is_long) {
         server->timeout_given = true;
         server->timeout = UNDO_TIMEOUT;
         if (!options->cache_bounded)
-            options->cache_bounded = "the timeout is shorter";
+            options->cache_bounded = "the timeout is reduced";
     }
 }
 
@@ -108,7 +111,7 @@ static gboolean set_pool_size(struct options *options, int size, GError **error)
 {
     if (size < 0 || size > QUEUE_POOL_MAX_THREADS)
         return daemon_options_fail(
-            error, "--thread-pool-size is a number from 0 to %d",
+            error, "--thread-pool-size: not a number from 0 to %d",
             QUEUE_POOL_MAX_THREADS);
     options->vhost_user.pool_size = (unsigned)size;
     return TRUE;
@@ -244,10 +247,11 @@ static gboolean parse_arguments(struct options *options,
                              G_OPTION_ERROR_UNKNOWN_OPTION))
             return FALSE;
         problem = g_strdup((*error)->message);
-        return daemon_options_fail(error, "%s; --help lists all", problem);
+        return daemon_options_fail(error, "%s; --help lists all options",
+                                   problem);
     }
     if (words[1])
-        return daemon_options_fail(error, "'%s' is one argument too many",
+        return daemon_options_fail(error, "'%s': unexpected argument",
                                    words[1]);
     return apply_raw(options, raw, error);
 }

@@ -2,7 +2,7 @@
  *
  * options - the command line of stepback-virtiofsd.
  *
- * Both grammars in use for virtio-fs daemons are read: --shared-dir=DIR (or
+ * Both grammars in use for virtio-fs daemons are accepted: --shared-dir=DIR (or
  * --shared-dir DIR) and -o source=DIR,cache=always.
  */
 #ifndef VIRTIOFS_OPTIONS_H
@@ -12,9 +12,9 @@
 
 #include "virtiofs/options_set.h"
 
-/* Parse the command line (NULL-terminated); --help prints and exits. A new
- * struct; NULL and error (not NULL) with a text for the person if it is
- * wrong. */
+/* Parse the command line (NULL-terminated); --help prints and exits. Return a
+ * new struct; NULL and error (not NULL) with a message for the user if the line
+ * is wrong. */
 struct options *options_parse(char **argv, GError **error);
 
 /* NULL is allowed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * options_set - what the command line sets.
+ * options_set - the parsed command line.
  */
 #ifndef VIRTIOFS_OPTIONS_SET_H
 #define VIRTIOFS_OPTIONS_SET_H
@@ -12,10 +12,11 @@
 #include "virtiofs/vhost/vhost_user.h"
 
 struct options {
-    struct daemon_options daemon; /* .socket_path, .listen_fd or: */
+    struct daemon_options daemon; /* .socket_path, .listen_fd, or mount_dir */
     char *mount_dir;
     struct fuse_server_config server;
-    /* It was to last longer than an undo log allows: what is so instead. */
+    /* Set if the undo log shortened the requested caching: what applies
+     * instead. */
     const char *cache_bounded;
     struct xattr_map *xattr_map;
     bool debug;

@@ -1,5 +1,5 @@
-# Completion of stepback for bash. The options of a command are those that its
-# --help names, so that this file does not go out of date.
+# Completion of stepback for bash. The options of a command come from its
+# --help, so that this file does not go out of date.
 # shellcheck shell=bash disable=SC2207
 
 _stepback_commands() {
@@ -15,7 +15,7 @@ _stepback_options() {
         sort -u
 }
 
-# $1: the program, $2: the word under the cursor, $3: the one before it
+# $1: the program, $2: the word under the cursor, $3: the previous word
 _stepback() {
     local cur=$2 prev=$3 command=${COMP_WORDS[1]-}
     COMPREPLY=()
@@ -28,7 +28,7 @@ _stepback() {
         COMPREPLY=($(compgen -W "$(_stepback_commands "$1")" -- "$cur"))
         return
     fi
-    # "--option=value" is three words for bash.
+    # bash splits "--option=value" into three words.
     if [ "$prev" = = ]; then
         prev=${COMP_WORDS[COMP_CWORD - 2]}
     elif [ "$cur" = = ]; then

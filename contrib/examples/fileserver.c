@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fileserver - the smallest file server with undo: a start for your own.
+ * fileserver - a minimal file server with undo, as a starting point.
  *
  *     cc fileserver.c $(pkg-config --cflags --libs libstepback-interceptor)
  *     ./a.out FOLDER LOG-FOLDER
  *
- * Each line on stdin is a request, and a step of its own; each line on stdout
- * is its result.
+ * A line on stdin is a request, and a separate step; a line on stdout reports
+ * the result.
  *
- * The server serves one user, the one who runs it, with that user's rights. A
- * server for several users must check their permissions itself; the library
- * does not.
+ * It serves one user, the one that runs it, and checks only that user's
+ * permissions. A server for several users must check permissions itself; the
+ * library does not.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +23,10 @@
 
 #define REQUESTS "put PATH TEXT | rm PATH | mv FROM TO | mkdir PATH | undo"
 
-static struct ic_cred user = { .umask = 022 }; /* owns what is made */
+static struct ic_cred user = { .umask = 022 }; /* owner of new files */
 
-/* The folder that a path leads to (a new reference), and the last name. One
- * name at a time, never through a symlink or "..": no path leads outside. */
+/* Resolve a path to its directory (a new reference) and the last name. It walks
+ * one name at a time, never through a symlink or "..": no path escapes. */
 static int find(struct ic *ic, char *path, struct ic_inode **ret_dir,
                 char **ret_name)
 {
@@ -62,8 +62,8 @@ static int put(struct ic *ic, struct ic_inode *dir, char *name, char *text)
     return n < 0 ? (int)n : (size_t)n < iov.iov_len ? -EIO : 0;
 }
 
-/* Returns 0 or -errno, as the calls that change the share do; -EBADRQC: this is
- * none of REQUESTS. */
+/* Return 0 or -errno, as the calls that change the share do; -EBADRQC if the
+ * request is not one of REQUESTS. */
 static int carry_out(struct ic *ic, const char *verb, char *path, char *rest)
 {
     struct ic_inode *dir, *other;
@@ -93,7 +93,7 @@ static int carry_out(struct ic *ic, const char *verb, char *path, char *rest)
     return rc;
 }
 
-/* Run a request in a step: commit it on success, roll it back otherwise. */
+/* Run a request in a step: commit on success, abort on failure. */
 static gboolean serve(struct ic *ic, char *line, GError **error)
 {
     gint64 id = ic_last_step_id(ic) + 1;
@@ -110,12 +110,12 @@ static gboolean serve(struct ic *ic, char *line, GError **error)
         return ic_step_close(ic, id, 0, 0, 0, NULL, error);
     if (ic_step_abort(ic, id, error))
         g_set_error_literal(error, G_FILE_ERROR, 0,
-                            rc == -EBADRQC ? "a request is " REQUESTS
+                            rc == -EBADRQC ? "unknown request; use " REQUESTS
                                            : g_strerror(-rc));
     return FALSE;
 }
 
-/* Modes are the request's, and each inode that is held costs an fd. */
+/* The request determines the modes, and each held inode costs an fd. */
 static void prepare(void)
 {
     struct rlimit files;
@@ -152,10 +152,10 @@ int main(int argc, char **argv)
         if (serve(ic, line, &error))
             printf("ok\n");
         else if (g_error_matches(error, IC_ERROR, IC_ERROR_NOTHING_TO_UNDO))
-            printf("no more\n");
+            printf("nothing to undo\n");
         else
             printf("error: %s\n", error->message);
-        fflush(stdout); /* a pipe's other end waits for it */
+        fflush(stdout); /* stdout may be a pipe whose reader waits */
         g_clear_error(&error);
     }
     ic_close(ic);

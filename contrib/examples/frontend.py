@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""frontend - drive "stepback agent": run a command over some folders, ask when a
-safeguard holds it, print its changes, and undo them on request. stepback-api(7) has all requests and events.
+"""frontend - a minimal frontend of "stepback agent": runs a command in some folders,
+asks for a decision when a safeguard triggers, prints the changes, and undoes them
+on request. stepback-api(7) documents all requests and events.
 
     frontend.py COMMAND FOLDER...
 """
@@ -27,7 +28,7 @@ class Agent:
         return request["request_id"]
 
     def ask(self, operation, **payload):
-        """The request's response. Events come before it."""
+        """Return the request's response. Events precede it."""
         request_id = self.send(operation, **payload)
         for line in self.process.stdout:
             message = json.loads(line)
@@ -35,7 +36,7 @@ class Agent:
                 self.take_event(message["type"], message["payload"])
             elif message["request_id"] == request_id:
                 return message
-        sys.exit("the agent has ended")
+        sys.exit("the supervisor has exited")
 
     def take_event(self, event, payload):
         if event == "event.terminal_output":
@@ -69,7 +70,7 @@ def main(command, *folders):
     payload_of(agent.ask("session.start", safeguard={"delete_threshold": 3},
                          working_directories=[{"path": os.path.abspath(folder)}
                                               for folder in folders]))
-    # A denied command is an error, too: the agent has rolled it back.
+    # A denied command is an error, too, and has been rolled back already.
     report = payload_of(agent.ask("agent.execute", command=command))
     print("exit code", report["exit_code"])
     for change in report["changes"]:

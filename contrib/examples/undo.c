@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * undo - a step, what it did, undo and redo: how the library is used, in short.
+ * undo - a minimal use of the library: a step, its changes, undo and redo.
  *
  *     cc undo.c $(pkg-config --cflags --libs libstepback-interceptor)
  *     ./a.out FOLDER LOG-FOLDER
@@ -11,7 +11,7 @@
 
 #include <stepback/interceptor.h>
 
-/* What a client asks for: write a new file. 0 or -errno. */
+/* Serve a client's request: write a new file. Return 0 or -errno. */
 static int serve_client(struct ic *ic)
 {
     struct ic_cred me = { geteuid(), getegid(), 022 };
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
         return 2;
     }
     options.undo_dir = argv[2];
-    umask(0); /* modes are the client's */
+    umask(0); /* the client determines the modes */
     ic = ic_open_share(&options, &error);
     if (ic &&
         ic_step_open(ic, ic_last_step_id(ic) + 1, IC_STEP_COMMAND,
@@ -57,7 +57,7 @@ int main(int argc, char **argv)
                       &error)) {
         g_ptr_array_foreach(info->changes, print_change, "CMDRA"); /* C note */
         if (info->undoable && ic_rollback(ic, 1, false, NULL, &error))
-            ic_redo(ic, 1, false, &result, &error); /* it is back */
+            ic_redo(ic, 1, false, &result, &error); /* the note is back */
     }
     ic_rollback_result_free(result);
     ic_step_info_free(info);

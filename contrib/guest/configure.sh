@@ -1,10 +1,10 @@
-# Sourced by fill-rootfs: write into the root folder what the packages'
-# maintainer scripts would write. Those need root and a running system. Programs
-# of the host work on the folder where they can (update-alternatives, ldconfig).
+# Sourced by fill-rootfs: writes into the root folder what the packages'
+# maintainer scripts would write, which need root and a running system. Uses the
+# host's programs on the folder where possible (update-alternatives, ldconfig).
 # shellcheck shell=bash
 
-# Link $2 (the path of a program, if the image has it) as alternative $1, with
-# priority $3. The other arguments are pairs of slaves: a link, and its path.
+# Register $2 (a program, if the image has it) as alternative $1 with priority
+# $3. The other arguments are pairs for slaves: a link and its path.
 alternative() {
     local link=$1 path=$2 priority=$3 slaves=()
     [ -e "$root$path" ] || return 0
@@ -17,8 +17,8 @@ alternative() {
         --install "$link" "${link##*/}" "$path" "$priority" "${slaves[@]}"
 }
 
-# With the packages' own names and priorities, so that their upgrades and other
-# alternatives work in the guest. Manual pages are left out: there is no man.
+# Use the packages' own names and priorities, so that their upgrades and other
+# alternatives work in the guest. Manual pages are omitted: there is no man.
 link_alternatives() {
     local name xz=()
     alternative /usr/bin/awk /usr/bin/mawk 5 /usr/bin/nawk /usr/bin/mawk
@@ -40,7 +40,7 @@ link_alternatives() {
     [ -e "$root/usr/bin/sh" ] || ln -s dash "$root/usr/bin/sh"
 }
 
-# What groupadd, useradd and login expect.
+# Write the files that groupadd, useradd and login expect.
 write_accounts() {
     local name
     for name in passwd group; do
@@ -60,7 +60,7 @@ write_accounts() {
     } | sed 's,^/bin/.*,&\n/usr&,' >"$root/etc/shells"
 }
 
-# $1: the section of PAM's profile "unix", such as "Auth". Print its lines, with
+# Print the lines of a section of PAM's profile "unix", $1, such as "Auth", with
 # a jump to the end as a jump over the pam_deny that follows.
 pam_lines() {
     awk -v section="$1:" '/^[^ \t]/ { inside = $1 == section; next }
@@ -68,8 +68,8 @@ pam_lines() {
         "$root/usr/share/pam-configs/unix"
 }
 
-# $1: the file's type, $2: its variable in the template, $3, $4: what replaces
-# the blocks "primary" and "additional".
+# $1: the file's type, $2: its variable in the template, $3, $4: the
+# replacements of the blocks "primary" and "additional".
 write_pam_file() {
     awk -v type="${1%%-*}" -v name="$2" -v primary="$3" -v additional="$4" '
         function block(text,    n, i, lines) {
@@ -82,7 +82,7 @@ write_pam_file() {
         { print }' "$root/usr/share/pam/common-$1" >"$root/etc/pam.d/common-$1"
 }
 
-# Every service includes these. su and runuser abort without them.
+# Every service includes these files. su and runuser abort without them.
 write_pam() {
     local auth account password session null='[default=1]			pam_permit.so'
     auth=$(pam_lines Auth-Initial)
@@ -94,7 +94,7 @@ write_pam() {
     write_pam_file password password "$password" ''
     write_pam_file session session "$null" "$session"
     write_pam_file session-noninteractive session_nonint "$null" "$session"
-    # The state by which pam-auth-update knows that they are unmodified.
+    # The state by which pam-auth-update detects that the files are unmodified.
     mkdir -p "$root/var/lib/pam"
     (
         cd "$root/var/lib/pam"
@@ -109,7 +109,7 @@ write_pam() {
     install -m 0600 /dev/null "$root/etc/security/opasswd"
 }
 
-# All certificates in one file, where OpenSSL and GnuTLS look.
+# Install all certificates in one file, where OpenSSL and GnuTLS look.
 install_certificates() {
     mkdir -p "$root/etc/ssl/certs" "$root/usr/local/share/ca-certificates"
     find "$root/usr/share/ca-certificates" -name '*.crt' -print0 | LC_ALL=C sort -z |
@@ -121,8 +121,8 @@ install_certificates() {
         LC_ALL=C sort) >"$root/etc/ca-certificates.conf"
 }
 
-# Which package wants to be told of what, for dpkg in the guest: without it, a
-# package that is installed there updates neither caches nor shells.
+# Write dpkg's trigger database for the guest: without it, installing a package
+# there updates neither caches nor shells.
 write_triggers() {
     local dir=$root/var/lib/dpkg/triggers file package kind name option
     mkdir -p "$dir"
@@ -143,7 +143,7 @@ write_triggers() {
     done
 }
 
-# The folders and files of base-files and others.
+# Create the directories and files of base-files and others.
 write_basics() {
     local base=$root/usr/share/base-files
     mkdir -p "$root"/{srv,opt,media,etc/opt,var/opt,var/spool,etc/python3} \
@@ -152,7 +152,7 @@ write_basics() {
     ln -sf share/man "$root/usr/local/man"
     install -d -m 2775 -g 8 "$root/var/mail"
     ln -sf ../mail "$root/var/spool/mail"
-    # What one program writes there another looks for in /run.
+    # Some programs write to one of them and others read /run.
     [ -L "$root/var/run" ] || { rmdir "$root/var/run" && ln -s /run "$root/var/run"; }
     install -m 0664 -g 43 /dev/null "$root/var/log/wtmp"
     install -m 0664 -g 43 /dev/null "$root/var/log/lastlog"
@@ -174,9 +174,9 @@ write_basics() {
         >"$root/etc/networks"
 }
 
-# Byte-compile Python's own modules, by the image's Python with the image's
-# libraries: a Python of the host may be another version. Without that each
-# start of Python in the guest would, in vain, as its root disk forgets.
+# Byte-compile Python's own modules with the image's Python and libraries, as
+# the host's Python may be another version. Otherwise each start of Python in
+# the guest would compile them in vain, because the root disk is volatile.
 compile_python() {
     local libraries=$root/usr/lib/x86_64-linux-gnu version
     version=$(readlink "$root/usr/bin/python3")

@@ -1,11 +1,11 @@
-# Sourced by build: Debian packages from the host's mirror, without root and
-# without a look at what the host has installed. apt runs with folders of its
-# own; nothing of the host's apt is changed.
+# Sourced by build: downloads Debian packages from the host's mirror, without
+# root and independent of the packages installed on the host. apt uses private
+# folders; the host's apt is not changed.
 # shellcheck shell=bash
 
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# Print "URI suite" for each Debian source of the host, of either format.
+# Print "URI suite" for each Debian source of the host, in either format.
 host_sources() {
     cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null |
         sed -n -e 's/\[[^]]*\]//' -e 's/^deb  *//p' |
@@ -16,8 +16,8 @@ host_sources() {
         true
 }
 
-# The host's URI for a suite, or the one given. Mirror lists and CDs are left
-# out: apt could not use them for a suite that they do not name.
+# Print the host's URI for suite $1, or else $2. Mirror lists and CDs are
+# skipped: apt could not use them for a suite that they do not contain.
 source_uri() {
     local uri
     uri=$(host_sources | awk -v suite="$1" \
@@ -26,14 +26,14 @@ source_uri() {
     echo "${uri:-$2}"
 }
 
-# Debian's release for the guest: the host's, if it is a Debian.
+# Print Debian's release for the guest: the host's, if that is Debian.
 guest_suite() {
     # shellcheck disable=SC1091
     (. /etc/os-release && [ "$ID" = debian ] && echo "$VERSION_CODENAME") ||
         echo bookworm
 }
 
-# Set up the private apt in folder $1 and bring its lists up to date.
+# Set up the private apt in folder $1 and update its lists.
 fetch_init() {
     local dir=$1 suite main security
     [ -f "$keyring" ] ||
@@ -52,7 +52,7 @@ fetch_init() {
             echo "deb [signed-by=$keyring] $main $suite-backports main"
     } >"$dir/sources.list"
     {
-        # How to reach mirrors is the host's affair; hooks and pins are not.
+        # Network settings come from the host; hooks and pins do not.
         apt-config dump | grep -E '^Acquire::(http|https|ftp)' || true
         cat <<END
 APT::Architecture "amd64";
@@ -80,38 +80,39 @@ END
     export APT_CONFIG=$dir/apt.conf
     if ! run_logged apt-get update; then
         [ -n "$(find "$dir/lists" -name '*Packages*' -print -quit)" ] ||
-            die "the package lists could not be fetched from $main" \
+            die "cannot fetch the package lists from $main" \
                 "check the network and run this again"
-        echo "   no network? going on with the package lists of last time"
+        echo "   cannot update the package lists (no network?); using the previous ones"
     fi
 }
 
-# The newest version of a package that any suite has; empty if none.
+# Print the newest version of a package in any suite; empty if there is none.
 newest_version() {
     apt-cache madison "$1" | awk 'NR == 1 { print $3 }'
 }
 
-# Where apt keeps a package: $1 name, $2 version, $3 architecture.
+# Print the path of a package in apt's cache: $1 name, $2 version, $3
+# architecture.
 archive_file() {
     echo "$archives/$1_${2//:/%3a}_$3.deb"
 }
 
-# Download one package without what it depends on; sets $fetched.
+# Download one package without its dependencies; sets $fetched.
 fetch_one() {
     local name=$1 version
     version=${2:-$(newest_version "$name")}
-    [ -n "$version" ] || die "there is no package $name"
+    [ -n "$version" ] || die "unknown package $name"
     fetched=$(archive_file "$name" "$version" amd64)
     [ -f "$fetched" ] ||
         run_logged env -C "$archives" apt-get download "$name=$version" ||
-        die "$name could not be downloaded"
+        die "cannot download $name"
 }
 
-# Download packages with all that they depend on; sets the array $fetched_all.
+# Download packages with their dependencies; sets the array $fetched_all.
 fetch_closure() {
     local file
     run_logged apt-get install -y --download-only "$@" ||
-        die "the packages could not be downloaded"
+        die "cannot download the packages"
     fetched_all=()
     while read -r file; do
         [ -f "$file" ] || die "apt did not download $file"
@@ -121,5 +122,5 @@ fetch_closure() {
         while read -r name version arch; do
             archive_file "$name" "$version" "$arch"
         done)
-    [ "${#fetched_all[@]}" -gt 0 ] || die "apt names no packages"
+    [ "${#fetched_all[@]}" -gt 0 ] || die "apt lists no packages"
 }

@@ -2,15 +2,15 @@
  *
  * overlay - see overlay.h.
  *
- *     overlay.db    meta(name TEXT, value INTEGER)    format, number; share:
- *                       its root's number, 0: of several; needed: how many
- *                       rows were
+ *     overlay.db    meta(name TEXT, value INTEGER)    format; number; share:
+ *                       the inode number of its root, 0: several shares;
+ *                       needed: the number of rows in use at the last check
  *                   rows(id, mode, uid, gid, symlink)
  *                   idle(id)    rows that were not needed
  *
- * The lock on the database is held from the first to the last moment
- * (locking_mode=EXCLUSIVE): no memory is shared with others, and a second
- * server is told so at its start.
+ * The database stays locked from opening to closing (locking_mode=EXCLUSIVE):
+ * no memory is shared with other processes, and a second server fails at its
+ * start.
  */
 #include "p9/overlay/overlay.h"
 
@@ -27,7 +27,7 @@
 
 enum { FORMAT = 1, ALL_MODE_BITS = 07777 };
 
-#define SAY_AGAIN_US (60 * G_USEC_PER_SEC)
+#define WARN_INTERVAL_US (60 * G_USEC_PER_SEC)
 
 /* ---- in memory ----------------------------------------------------------- */
 
@@ -80,15 +80,15 @@ static gboolean fail(struct overlay *overlay, const char *path, GError **error)
 {
     bool busy = sqlite3_errcode(overlay->db) == SQLITE_BUSY;
 
-    g_set_error(error, STEPBACK_ERROR, busy ? ERROR_BUSY : ERROR_IO_ERROR,
-                "%s: %s", path,
-                busy ? "another server uses it" : sqlite3_errmsg(overlay->db));
+    g_set_error(
+        error, STEPBACK_ERROR, busy ? ERROR_BUSY : ERROR_IO_ERROR, "%s: %s",
+        path, busy ? "in use by another server" : sqlite3_errmsg(overlay->db));
     return FALSE;
 }
 
-/* FULL: a row is on the disk when it is committed (O2), which happens once for
- * each set of metadata. The number is ours: SQLite's own would come from
- * /dev/urandom, which the sandbox does not have. */
+/* FULL: a row is on disk when it is committed (O2), which happens once for each
+ * set of metadata. The number is generated here: SQLite's own random source is
+ * /dev/urandom, which the sandbox lacks. */
 static bool prepare(struct overlay *overlay)
 {
     g_autofree char *set_number = NULL;
@@ -118,7 +118,7 @@ static bool prepare(struct overlay *overlay)
            overlay_run(overlay, set_number) && overlay_run(overlay, "COMMIT");
 }
 
-/* What is in the file is not trusted to be what was put there. */
+/* Load a row; the file's content is untrusted. */
 static bool take_row(struct overlay *overlay, sqlite3_stmt *statement)
 {
     int64_t value[5];
@@ -151,7 +151,7 @@ static bool load(struct overlay *overlay)
         bad += !take_row(overlay, statement);
     sqlite3_finalize(statement);
     if (bad > 0)
-        log_warn(LOG_FS_BACKEND, "%u rows of the overlay are none: left out",
+        log_warn(LOG_FS_BACKEND, "overlay database: %u malformed rows ignored",
                  bad);
     return r == SQLITE_DONE;
 }
@@ -170,8 +170,8 @@ static gboolean open_database(struct overlay *overlay, const char *path,
         return fail(overlay, path, error);
     if (format != FORMAT) {
         g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                    "%s: its format is %" G_GINT64_FORMAT
-                    ", and this program knows %d",
+                    "%s: unsupported format %" G_GINT64_FORMAT
+                    "; this program supports format %d",
                     path, format, FORMAT);
         return FALSE;
     }
@@ -198,7 +198,7 @@ struct overlay *overlay_open(const char *dir, GError **error)
         overlay_close(overlay);
         return NULL;
     }
-    log_debug(LOG_FS_BACKEND, "%s has %u rows", path,
+    log_debug(LOG_FS_BACKEND, "%s: %u rows", path,
               g_hash_table_size(overlay->by_id));
     return overlay;
 }
@@ -257,7 +257,7 @@ bool overlay_find(struct overlay *overlay, const void *reference, size_t size,
     return entry != NULL;
 }
 
-/* The number of the row in memory. False: it is not there. */
+/* Find the id of a row in memory. Return false if it is not there. */
 static bool find_id(struct overlay *overlay, const struct overlay_entry *key,
                     int64_t *ret_id)
 {
@@ -271,20 +271,20 @@ static bool find_id(struct overlay *overlay, const struct overlay_entry *key,
     return entry != NULL;
 }
 
-/* At once and then now and then: a client could fill the log. With inserting
+/* Warn at once and then rate-limited: a client could fill the log. inserting is
  * held. */
-static void say_refused(struct overlay *overlay)
+static void warn_refused(struct overlay *overlay)
 {
     int64_t now = g_get_monotonic_time();
 
-    if (now < overlay->may_say_us)
+    if (now < overlay->next_warning_us)
         return;
-    log_warn(LOG_FS_BACKEND, "the overlay takes no row: %s",
+    log_warn(LOG_FS_BACKEND, "cannot add a row to the overlay database: %s",
              sqlite3_errmsg(overlay->db));
-    overlay->may_say_us = now + SAY_AGAIN_US;
+    overlay->next_warning_us = now + WARN_INTERVAL_US;
 }
 
-/* With inserting held. */
+/* inserting is held. */
 static int insert(struct overlay *overlay, const struct overlay_row *row,
                   int64_t *ret_id)
 {
@@ -300,7 +300,7 @@ static int insert(struct overlay *overlay, const struct overlay_row *row,
     sqlite3_step(statement);
     r = sqlite3_reset(statement);
     if (r != SQLITE_OK) {
-        say_refused(overlay);
+        warn_refused(overlay);
         return r == SQLITE_FULL ? -ENOSPC : -EIO;
     }
     *ret_id = sqlite3_last_insert_rowid(overlay->db);

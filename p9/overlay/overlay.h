@@ -3,49 +3,48 @@
  * overlay - metadata that the host's files cannot have, in a database beside
  * the share.
  *
- * A file system like NTFS has no mode bits, no owners as POSIX knows them, and
- * symlinks only for the privileged. What a client sets is kept in a database
- * (SQLite) in a folder of its own outside the share: rows, each of which is one
- * set of metadata. A file says by which row it goes in a *reference*, an
- * extended attribute of 16 bytes:
+ * A file system like NTFS has no mode bits and no POSIX owners, and restricts
+ * symlinks to privileged users. The metadata that a client sets is stored in an
+ * SQLite database in a directory outside the share: each row is one set of
+ * metadata. A file names its row by a *reference*, an extended attribute of 16
+ * bytes:
  *
  *     user.stepback.overlay    0  8  the database's number (random)
  *                              8  8  the row's number        both little-endian
  *
- * A file without one, or with one of another database, has the defaults that
- * the profile makes up.
+ * A file without a reference, or with one to another database, has the
+ * profile's defaults.
  *
  * O1  A row never changes. Other metadata is another row, and equal metadata is
  *     the same row.
- * O2  A row is in the database, and on the disk, before a reference to it is
- *     made.
+ * O2  A row is in the database, and on disk, before a reference to it is made.
  * O3  A reference is set and removed through the undo engine, like any change
  *     of an inode.
  * O4  A row is removed only when neither the share nor the log has had a
- *     reference to it at two starts (overlay_collect.h); and the newest never,
- *     so that no number is given twice.
+ *     reference to it at two consecutive starts (overlay_collect.h); the newest
+ *     row is never removed, so that no number is reused.
  *
- * So undo needs nothing of its own here. What the engine takes back, in a step,
- * an abort, a redo or a recovery, it takes back with the reference, and the
- * row that the old reference names is still what it was. Killed before the
- * reference is set, there is a row that nothing names; after it, the change is
- * made. There is no moment between, and so no journal. Who undoes with the log
- * alone, as the command line does where no server runs, undoes this as well.
+ * So undo needs no code here. When the engine rolls back a reference, in a
+ * step, an abort, a redo or a recovery, the row that the old reference names is
+ * unchanged. A crash before the reference is set leaves an unreferenced row;
+ * after it, the change is complete. There is no state in between, hence no
+ * journal. An undo with the log alone, as by the command line without a running
+ * server, undoes this metadata, too.
  *
- * Why not rows that are found by a path or by an inode's number: a path must
- * follow each rename of each folder above it, in one act with it, and has two
- * answers for a file of two links; a number is another one after the engine has
- * made a file anew from a copy, and may be given to another file at once. A
- * reference goes wherever its inode goes, through renames, exchanges, links,
- * deletion with an open handle, and the undo of all these. It is also copied by
- * who copies a file whole (cp -a), which O1 makes right.
+ * Rows are not keyed by path or inode number: a path would have to follow each
+ * rename of each parent atomically, and is ambiguous for a file with two links;
+ * an inode number changes when the engine restores a file from a copy, and may
+ * be reused at once. A reference follows its inode through renames, exchanges,
+ * links, deletion with an open handle, and the undo of all these. cp -a copies
+ * it, too, which is correct because of O1.
  *
- * What it costs: the share's file system must keep user attributes, and a
- * program on the host that writes a file anew under its name drops the
- * reference with the old inode. There are few rows, as there are few sets of
- * metadata: they are all in memory, and to look one up reads no database.
+ * Costs: the share's file system must support user attributes, and a program on
+ * the host that replaces a file under its name drops the reference with the old
+ * inode. There are few rows, as there are few sets of metadata: all are in
+ * memory, and a lookup does not read the database.
  *
- * Threads: every call by any thread, but overlay_open() and overlay_close().
+ * Threads: any thread may make any call, except overlay_open() and
+ * overlay_close().
  */
 #ifndef P9_OVERLAY_OVERLAY_H
 #define P9_OVERLAY_OVERLAY_H
@@ -63,31 +62,32 @@ struct overlay_reference {
     uint8_t bytes[OVERLAY_REFERENCE_SIZE];
 };
 
-/* The database in this folder, made if it is missing. Nobody else may use it
- * meanwhile. NULL and error: ERROR_BUSY, ERROR_IO_ERROR. */
+/* Open the database in this directory, created if missing, for exclusive use.
+ * Return NULL and error: ERROR_BUSY, ERROR_IO_ERROR. */
 struct overlay *overlay_open(const char *dir, GError **error);
 void overlay_close(struct overlay *overlay);
 
-/* The number of the row that a reference (of so many bytes) names, whether
- * there is that row or not. False: it is of another database. And the
- * reference. */
+/* overlay_read_reference() returns the number of the row that a reference of
+ * size bytes names, whether the row exists or not; false if it belongs to
+ * another database. overlay_make_reference() is the inverse. */
 bool overlay_read_reference(const struct overlay *overlay,
                             const void *reference, size_t size,
                             int64_t *ret_id);
 struct overlay_reference overlay_make_reference(const struct overlay *overlay,
                                                 int64_t id);
 
-/* The row that a reference (of so many bytes) names. False: none of ours. */
+/* Find the row that a reference of size bytes names. Return false if there is
+ * none. */
 bool overlay_find(struct overlay *overlay, const void *reference, size_t size,
                   struct overlay_row *ret_row);
 
-/* The reference of a row, which is made if there is none. 0; -ENOSPC: there are
- * too many, or the disk is full; -EIO. */
+/* Make a reference to a row, which is created if missing. Return 0, -ENOSPC if
+ * there are too many rows or the disk is full, or -EIO. */
 int overlay_refer(struct overlay *overlay, const struct overlay_row *row,
                   struct overlay_reference *ret_reference);
 
-/* Is any row one with set-id bits, or a symlink's? While none is, no file is,
- * and none needs to be asked. */
+/* Whether any row has set-id bits, or is a symlink. If not, no file has them,
+ * and files need not be checked. */
 bool overlay_has_set_ids(struct overlay *overlay);
 bool overlay_has_symlinks(struct overlay *overlay);
 

@@ -18,10 +18,10 @@
 #include "p9/overlay/overlay_remove.h"
 
 enum {
-    MAX_DEPTH = 500, /* folders that are open at a time */
+    MAX_DEPTH = 500, /* open at a time */
     TEXT_SIZE = 65536,
-    MARK_SIZE = 8,    /* of base64, of the first 6 bytes of each reference */
-    ENCODED_SIZE = 24 /* all of it */
+    MARK_SIZE = 8,    /* base64 of the first 6 bytes of each reference */
+    ENCODED_SIZE = 24 /* base64 of a whole reference */
 };
 
 #define LOG_VERSION "1\n"
@@ -31,7 +31,7 @@ struct search {
     struct overlay *overlay;
     GHashTable *needed; /* owned int64_t * */
     char mark[MARK_SIZE + 1];
-    GPtrArray *open; /* owned DIR *, each in the one before */
+    GPtrArray *open; /* owned DIR *, each inside the one before */
     bool in_log;
 };
 
@@ -45,7 +45,8 @@ static void take(struct search *search, const void *reference, size_t size)
 
 /* ---- records ------------------------------------------------------------- */
 
-/* A reference is base64 there: its row's number has bytes that are 0. */
+/* Collect references from records, where they are base64: the row's number
+ * contains 0 bytes. */
 static void take_from_text(struct search *search, const char *text, size_t size)
 {
     const char *end = text + size, *at = text;
@@ -136,13 +137,13 @@ static int look_at(struct search *search, DIR *dir, const struct dirent *entry)
     int fd = dirfd(dir), r;
     unsigned char type;
 
-    /* A folder below the top was looked at from above. */
+    /* A subdirectory was checked from its parent. */
     if (strcmp(name, "..") == 0 ||
         (strcmp(name, ".") == 0 && search->open->len > 1))
         return 0;
     type = entry_type(fd, entry);
     if (type != DT_REG && type != DT_DIR)
-        return 0; /* it cannot have one */
+        return 0; /* cannot have the attribute */
     g_snprintf(path, sizeof(path), "%s/%s", proc_fd_path(fd).text, name);
     r = read_reference(search, path);
     if (r < 0 || strcmp(name, ".") == 0)
@@ -174,7 +175,7 @@ static int look_below(struct search *search, int dirfd, const char *top)
     return r;
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- the whole search ---------------------------------------------------- */
 
 static bool knows_log(int fd)
 {
@@ -233,11 +234,9 @@ void overlay_collect(struct overlay *overlay, int share_fd,
     if (r == 0)
         r = overlay_remove_unneeded(overlay, needed, &removed);
     if (r < 0)
-        log_info(LOG_FS_BACKEND, "no row of the overlay is removed: %s",
+        log_info(LOG_FS_BACKEND, "overlay: no rows removed: %s",
                  g_strerror(-r));
     else
-        log_info(LOG_FS_BACKEND,
-                 "%u rows of the overlay removed; %u are "
-                 "referred to",
-                 removed, g_hash_table_size(needed));
+        log_info(LOG_FS_BACKEND, "overlay: %u rows removed, %u in use", removed,
+                 g_hash_table_size(needed));
 }

@@ -39,7 +39,8 @@ bool overlay_has_grown(struct overlay *overlay)
     return rows >= OVERLAY_FEW_ROWS && rows / 2 >= needed;
 }
 
-/* The numbers that a query gives, as a set of int64_t *; NULL. */
+/* Return the numbers that a query yields, as a set of int64_t *; NULL on
+ * failure. */
 static GHashTable *read_ids(struct overlay *overlay, const char *sql)
 {
     g_autoptr(GHashTable)
@@ -66,8 +67,8 @@ static bool run_with(struct overlay *overlay, const char *sql, int64_t id)
     return overlay_run(overlay, text);
 }
 
-/* In a transaction: remove those that were idle before, the others are idle
- * now. */
+/* Remove the rows that were idle before; record the others as idle now. Inside
+ * a transaction. */
 static bool sort_out(struct overlay *overlay, GHashTable *unneeded,
                      GHashTable *idle)
 {
@@ -112,7 +113,7 @@ int overlay_remove_unneeded(struct overlay *overlay, GHashTable *needed,
                             unsigned *ret_removed)
 {
     g_autoptr(GHashTable) idle = read_ids(overlay, "SELECT id FROM idle");
-    /* But the newest (O4). */
+    /* All rows but the newest (O4). */
     g_autoptr(GHashTable) rows = read_ids(
         overlay, "SELECT id FROM rows WHERE id < (SELECT max(id) FROM rows)");
     unsigned all;
@@ -124,7 +125,7 @@ int overlay_remove_unneeded(struct overlay *overlay, GHashTable *needed,
     if (!overlay_run(overlay, "BEGIN IMMEDIATE") ||
         !write_number(overlay, "needed", all - g_hash_table_size(rows)) ||
         !sort_out(overlay, rows, idle) || !overlay_run(overlay, "COMMIT")) {
-        log_warn(LOG_FS_BACKEND, "the overlay cannot remove rows: %s",
+        log_warn(LOG_FS_BACKEND, "overlay: cannot remove rows: %s",
                  sqlite3_errmsg(overlay->db));
         overlay_run(overlay, "ROLLBACK");
         return -EIO;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * overlay_table - the database of the overlay, and what of it is in memory.
+ * overlay_table - the database of the overlay, and its copy in memory.
  */
 #ifndef P9_OVERLAY_OVERLAY_TABLE_H
 #define P9_OVERLAY_OVERLAY_TABLE_H
@@ -15,27 +15,27 @@
 
 enum {
     OVERLAY_REFERENCE_SIZE = 16,
-    OVERLAY_FEW_ROWS = 1024,    /* cost nothing, and are let be */
-    OVERLAY_MAX_ROWS = 1 << 20, /* a client chooses what is in them: ENOSPC */
+    OVERLAY_FEW_ROWS = 1024,    /* below this, no collection */
+    OVERLAY_MAX_ROWS = 1 << 20, /* clients choose the content of rows: ENOSPC */
 };
 
 struct overlay_row {
-    mode_t mode; /* the 12 bits */
+    mode_t mode; /* the 12 permission bits */
     uid_t uid;
     gid_t gid;
     bool symlink; /* the file's content is its target */
 };
 
 struct overlay {
-    pthread_mutex_t inserting; /* the database; taken before lock */
+    pthread_mutex_t inserting; /* guards the database; taken before lock */
     sqlite3 *db;
     sqlite3_stmt *insert;
-    int64_t may_say_us; /* again that there is no row; 0: not said yet */
+    int64_t next_warning_us; /* when to warn again that a row was refused */
 
-    pthread_rwlock_t lock; /* the tables; for no longer than that takes */
+    pthread_rwlock_t lock; /* guards the tables; held only briefly */
     int64_t number;
     GHashTable *by_id;  /* owned struct overlay_entry, by id */
-    GHashTable *by_row; /* the same, borrowed, by row */
+    GHashTable *by_row; /* the same entries, borrowed, by row */
     atomic_bool has_set_ids, has_symlinks;
 };
 
@@ -44,7 +44,7 @@ struct overlay_entry {
     struct overlay_row row;
 };
 
-/* False: sqlite3_errmsg() says why. */
+/* Return false on failure; sqlite3_errmsg() has the reason. */
 bool overlay_run(struct overlay *overlay, const char *sql);
 bool overlay_read_number(struct overlay *overlay, const char *name,
                          int64_t *ret_value);

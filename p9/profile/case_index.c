@@ -21,7 +21,8 @@
 #define WATCHED                                                                \
     (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ONLYDIR)
 
-/* In a folder that is not asked for; it is read again instead. */
+/* Changed names to track in a directory without lookups; beyond that, the
+ * directory is read again. */
 #define MAX_DOUBTS 4096u
 
 struct key {
@@ -29,23 +30,23 @@ struct key {
     ino_t ino;
 };
 
-/* A folder. Its names: folded -> GPtrArray of exact ones, mostly one. */
+/* A directory. Its names: folded -> GPtrArray of exact names, usually one. */
 struct folder {
     struct key key;
     int watch; /* -1: none */
     GHashTable *names;
-    GHashTable *doubts; /* a set of names that went; they may have come again */
+    GHashTable *doubts; /* a set of removed names, which may exist again */
     size_t count;
-    GList link; /* in index->recent; .data is the folder */
+    GList link; /* in index->recent; .data is this struct */
 };
 
 struct case_index {
-    pthread_mutex_t lock; /* all that follows */
+    pthread_mutex_t lock; /* guards the following members */
     int queue;            /* inotify; -1: none */
     GHashTable *folders;  /* owned, by key */
     GHashTable *watches;  /* borrowed, by watch */
-    GQueue recent;        /* the one that was asked for last is first */
-    size_t names;         /* of all folders that are kept */
+    GQueue recent;        /* most recently used first */
+    size_t names;         /* in all cached directories */
     bool warned_watch, warned_case;
 };
 
@@ -86,7 +87,8 @@ static void folder_free(struct folder *folder)
     g_free(folder);
 }
 
-/* True: it is new, and differs from another one in case alone. */
+/* Add a name. Return true if it is new and differs from another one only in
+ * case. */
 static bool add_name(struct folder *folder, const char *name)
 {
     g_autofree char *folded = win_name_fold(name);
@@ -119,7 +121,7 @@ static void remove_name(struct folder *folder, const char *name)
         g_hash_table_remove(folder->names, folded);
 }
 
-/* The watch is gone already, or is none that we want any more. */
+/* Drop a directory whose watch is gone or no longer needed. */
 static void forget(struct case_index *index, struct folder *folder)
 {
     g_queue_unlink(&index->recent, &folder->link);
@@ -147,7 +149,7 @@ static void make_room(struct case_index *index)
         unwatch(index, index->recent.tail->data);
 }
 
-/* ---- what has changed ---------------------------------------------------- */
+/* ---- changes ------------------------------------------------------------- */
 
 static void take_event(struct case_index *index,
                        const struct inotify_event *event)
@@ -165,15 +167,16 @@ static void take_event(struct case_index *index,
     if (event->len > 0 && (event->mask & (IN_DELETE | IN_MOVED_FROM)))
         g_hash_table_add(folder->doubts, g_strdup(event->name));
     index->names += folder->count;
-    if (event->mask & IN_IGNORED) /* the folder itself is gone */
+    if (event->mask & IN_IGNORED) /* the directory itself is gone */
         forget(index, folder);
     else if (g_hash_table_size(folder->doubts) > MAX_DOUBTS)
         unwatch(index, folder);
 }
 
-/* A folder in whose place another one was moved is told to be gone after that
- * was told to have come, and of two that were exchanged each goes and comes:
- * so events say which names to look at, and not what has become of them. */
+/* Look up the names that events mention. When a directory is moved over
+ * another, the removal is reported after the addition, and in an exchange each
+ * name is removed and added: so events tell which names to check, not their
+ * state. */
 static void settle(struct case_index *index, struct folder *folder,
                    struct ic_inode *dir)
 {
@@ -239,12 +242,12 @@ static int read_names(struct case_index *index, struct folder *folder,
     dir_stream_free(stream);
     if (same)
         warn_once(&index->warned_case,
-                  "names in the folder differ in case alone: on Windows "
-                  "they would be one");
+                  "folder has names that differ only in case; Windows would "
+                  "treat them as one");
     return r;
 }
 
-/* Before it is read, so that nothing is missed. */
+/* Watch before reading, so that no change is missed. */
 static void watch(struct case_index *index, struct folder *folder,
                   struct ic_inode *dir)
 {
@@ -254,8 +257,8 @@ static void watch(struct case_index *index, struct folder *folder,
         folder->watch = inotify_add_watch(index->queue, path.text, WATCHED);
     if (folder->watch < 0)
         warn_once(&index->warned_watch,
-                  "a folder cannot be watched: its names are read again for "
-                  "each one that is made (fs.inotify.max_user_watches)");
+                  "cannot watch a folder: its names are read again for each "
+                  "new name; raise fs.inotify.max_user_watches");
 }
 
 static void keep(struct case_index *index, struct folder *folder)
@@ -266,7 +269,7 @@ static void keep(struct case_index *index, struct folder *folder)
     index->names += folder->count;
 }
 
-/* *ret_kept: it is in the index. Else it is the caller's. */
+/* Read a directory. *ret_kept: the index owns it; else the caller does. */
 static int add_folder(struct case_index *index, struct ic_inode *dir,
                       const struct key *key, struct folder **ret_folder,
                       bool *ret_kept)
@@ -291,7 +294,7 @@ static int add_folder(struct case_index *index, struct ic_inode *dir,
     return 0;
 }
 
-/* ---- asking -------------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------- */
 
 static bool collides(const struct folder *folder, const char *name,
                      const char *except)

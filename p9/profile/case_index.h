@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * case_index - which names of a folder differ in case alone.
+ * case_index - finds names of a directory that differ only in case.
  *
- * A client's file system tells "Foo" from "foo", a Windows host's does not: to
- * make the one where the other is would change the other. So before a name is
- * made it is looked up here, among the folder's names without their case.
+ * A client's file system distinguishes "Foo" from "foo", a Windows host's does
+ * not: creating one where the other exists would change the other. So before a
+ * name is created it is looked up here, among the directory's case-folded
+ * names.
  *
- * A folder is read when a name is made in it for the first time, and watched
- * from before that on (inotify(7)). The kernel queues an event before the call
- * that changed the folder returns, whoever made it, undo included; and the
- * queue is emptied before each answer. So the answer is right for every change
- * that was done before the question. If events are lost, everything is read
- * again; a folder that cannot be watched is read each time.
+ * A directory is read when a name is created in it for the first time, and
+ * watched from before that on (inotify(7)). The kernel queues an event before
+ * the system call that changed the directory returns, whatever process made it,
+ * undo included; and the queue is drained before each answer. So the answer is
+ * right for every change that completed before the query. If events are lost,
+ * everything is read again; a directory that cannot be watched is read each
+ * time.
  *
- * Bounded: of so many folders and names, those that were not asked for the
- * longest are forgotten; a name takes some 150 bytes.
+ * Bounded: beyond these numbers of directories and names, the least recently
+ * used ones are dropped; a name takes about 150 bytes.
  *
- * Threads: every call by any thread, but case_index_free(). That nobody makes
- * the name meanwhile is the caller's to see to.
+ * Threads: any thread may make any call, except case_index_free(). The caller
+ * must keep the name from being created concurrently.
  */
 #ifndef P9_PROFILE_CASE_INDEX_H
 #define P9_PROFILE_CASE_INDEX_H
@@ -34,12 +36,12 @@ struct case_index;
 struct case_index *case_index_new(void);
 void case_index_free(struct case_index *index);
 
-/* Is there a name in the folder (a reference) that differs from this one, and
- * in case alone? except (may be NULL) does not count. 1, 0 or -errno. */
+/* Whether the directory (a reference) has a name that differs from this one
+ * only in case. except (may be NULL) does not count. Return 1, 0 or -errno. */
 int case_index_collides(struct case_index *index, struct ic_inode *dir,
                         const char *name, const char *except);
 
-/* How many names it knows (for tests and messages). */
+/* Return the number of cached names (for tests and messages). */
 size_t case_index_names(struct case_index *index);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * profile_posix - what the host has is what the client sees (profile.h).
+ * profile_posix - shows the host's files to clients unchanged (profile.h).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ static void end(void *state)
 {
 }
 
-/* ---- looking ------------------------------------------------------------- */
+/* ---- lookup -------------------------------------------------------------- */
 
 static int lookup(void *state, struct ic_inode *dir, const char *name,
                   struct ic_inode **ret_inode, struct stat *ret_stat)
@@ -40,7 +40,7 @@ static mode_t type(void *state, struct ic_inode *inode)
     return ic_inode_type(inode);
 }
 
-/* Some file systems do not say. */
+/* Some file systems do not report d_type. */
 static unsigned char entry_type(void *state, int dirfd,
                                 const struct dir_entry *entry)
 {
@@ -75,7 +75,7 @@ static int set(void *state, struct ic_inode *inode, const char *name, int fd,
     return ic_setattr(state, inode, fd, attr, NULL);
 }
 
-/* These calls take no O_PATH fd but a path. */
+/* These system calls accept no O_PATH fd, only a path. */
 static ssize_t read_xattr(void *state, struct ic_inode *inode, const char *name,
                           char *to, size_t room)
 {

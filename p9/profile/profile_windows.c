@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * profile_windows - what Windows would make of the share (profile.h).
+ * profile_windows - emulates a share on Windows (profile.h).
  *
- * A Linux host plays one whose file system is NTFS, so that clients, and who
- * writes the port, find out what works. To a client everything is POSIX; on the
- * host there are plain files and folders alone:
+ * A Linux host emulates one with NTFS, so that clients and the developers of
+ * the port can find out what works. Clients see POSIX semantics; the host has
+ * only plain files and directories:
  *
- *   names      those that Windows refuses are refused (win_names.h), and so is
- *              one that differs from another of its folder in case alone
- *              (case_index.h): EEXIST. Names that are there are found by their
+ *   names      Names that Windows refuses are refused (win_names.h), and so is
+ *              a name that differs from another one in its directory only in
+ *              case (case_index.h): EEXIST. Existing names are found by their
  *              exact case, as a Linux client expects.
- *   metadata   mode, owner and group are in the overlay (overlay.h). The host's
- *              files are 0644, its folders 0755, of the owner of their folder,
- *              and what a client sets does not change that. What nobody has
- *              set is made up: 0644; 0755 for folders and for names that end
- *              as programs do; 1000:1000. What a client makes or moves keeps
- *              its mode, whatever it is called.
- *   symlinks   are files with the target in them, as Git for Windows writes
- *              them where it may not make links, and with a row that says so.
- *              Links that the host has are links, too.
- *   the rest   there are no device nodes, FIFOs and sockets (EPERM), and of the
- *              extended attributes those of users ("user.") alone.
+ *   metadata   Mode, owner and group are in the overlay (overlay.h). The host's
+ *              files are 0644, its directories 0755, owned by the owner of
+ *              their directory, and a client's changes do not affect that.
+ *              Defaults: 0644; 0755 for directories and for names with an
+ *              extension of programs; 1000:1000. An object that a client
+ *              creates or renames keeps its mode, whatever its name.
+ *   symlinks   are files that contain the target, as Git for Windows creates
+ *              where it may not make links, and whose row marks them. Symlinks
+ *              of the host are symlinks, too.
+ *   the rest   There are no device nodes, FIFOs and sockets (EPERM), and only
+ *              extended attributes of users ("user.").
  *
  * Threads: any.
  */
@@ -38,7 +38,7 @@
 #include "p9/profile/win_names.h"
 #include "p9/profile/win_share.h"
 
-/* Without user attributes a file cannot say which row is its own. */
+/* Without user attributes a file cannot name its row. */
 static gboolean check_attributes(struct ic *ic, GError **error)
 {
     struct proc_fd_path path = proc_fd_path(ic_inode_fd(ic_root(ic)));
@@ -48,8 +48,8 @@ static gboolean check_attributes(struct ic *ic, GError **error)
         errno != ENOTSUP)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "--profile=windows: the folder's file system has no extended "
-                "attributes (user.*), which metadata is found by");
+                "--profile=windows: the folder's file system lacks extended "
+                "attributes (user.*), which this profile requires");
     return FALSE;
 }
 
@@ -72,7 +72,7 @@ static void *start(struct ic *ic, const struct p9_profile_options *options,
     share->ic = ic;
     share->overlay = overlay;
     share->index = case_index_new();
-    /* Else many clients that look names up keep one from making any. */
+    /* Prefer writers, or clients' lookups would starve a creation. */
     pthread_rwlockattr_init(&writers_first);
     pthread_rwlockattr_setkind_np(&writers_first,
                                   PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
@@ -98,7 +98,7 @@ static int check_name(void *state, const char *name)
     return win_name_check(name);
 }
 
-/* A file with a link's row has its target in it. */
+/* Read the target of a symlink from the file's content. */
 static ssize_t read_content(struct win_share *share, struct ic_inode *inode,
                             char *to, size_t room)
 {
@@ -111,7 +111,7 @@ static ssize_t read_content(struct win_share *share, struct ic_inode *inode,
     if (n < 0)
         n = -errno;
     else if (n == 0 || (size_t)n >= room || memchr(to, '\0', (size_t)n))
-        n = -EINVAL; /* somebody else has written it */
+        n = -EINVAL; /* written by another program */
     close(fd);
     return n;
 }

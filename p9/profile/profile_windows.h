@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * profile_windows - a profile: names, modes and owners are kept apart from the
- * host's.
+ * profile_windows - the profile of a Windows host: names, modes and owners are
+ * stored apart from the host's.
  */
 #ifndef P9_PROFILE_PROFILE_WINDOWS_H
 #define P9_PROFILE_PROFILE_WINDOWS_H
 
 #include "p9/profile/profile.h"
 
-/* What Windows would make of it; see profile_windows.c. */
+/* Emulates a share on Windows; see profile_windows.c. */
 extern const struct p9_profile p9_profile_windows;
 
 #endif

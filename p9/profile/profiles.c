@@ -27,10 +27,11 @@ const struct p9_profile *p9_profile_find(const char *name, GError **error)
     }
     if (strcmp(name, "windows") == 0)
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    "the profile \"windows\" needs SQLite, and this program "
-                    "was built without it (on Debian: libsqlite3-dev)");
+                    "--profile=windows: this program was built without "
+                    "SQLite; rebuild it with libsqlite3-dev");
     else
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    "--profile is posix or windows, and not \"%s\"", name);
+                    "--profile=%s: unknown profile; use posix or windows",
+                    name);
     return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * win_attr - metadata as a client of the Windows profile sees it
+ * win_attr - metadata as clients of the Windows profile see it
  * (profile_windows.c).
  */
 #include <dirent.h>
@@ -29,7 +29,7 @@ struct overlay_row win_default(mode_t type, const char *name)
     };
 }
 
-/* Other kinds cannot have the attribute. */
+/* Other types cannot have the attribute. */
 static bool may_have_row(mode_t type)
 {
     return S_ISREG(type) || S_ISDIR(type);
@@ -56,8 +56,8 @@ bool win_find_row(struct win_share *share, struct ic_inode *inode,
     return true;
 }
 
-/* On Windows a read-only file's attributes can be changed; here that takes the
- * right to write. */
+/* Make the inode writable: on Windows a read-only file's attributes can be
+ * changed, on Linux that requires write permission. */
 static int make_writable(struct win_share *share, struct ic_inode *inode)
 {
     struct ic_setattr attr = { .valid = IC_SET_MODE };
@@ -66,7 +66,7 @@ static int make_writable(struct win_share *share, struct ic_inode *inode)
 
     attr.mode = (st.st_mode & 07777) | S_IWUSR;
     if (r == 0 && attr.mode == (st.st_mode & 07777))
-        r = -EACCES; /* that is not the reason */
+        r = -EACCES; /* the mode is not the cause */
     return r < 0 ? r : ic_setattr(share->ic, inode, -1, &attr, NULL);
 }
 
@@ -91,7 +91,7 @@ int win_set_row(struct win_share *share, struct ic_inode *inode,
                                 reference.bytes, sizeof(reference.bytes), 0);
 }
 
-/* ---- what is shown ------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 static mode_t shown_type(mode_t type, const struct overlay_row *row)
 {
@@ -150,15 +150,15 @@ unsigned char win_entry_type(void *state, int dirfd,
     return type;
 }
 
-/* ---- what is set --------------------------------------------------------- */
+/* ---- changing ------------------------------------------------------------ */
 
 mode_t win_drop_set_ids(mode_t mode)
 {
     return mode & (mode_t) ~(S_ISUID | (mode & S_IXGRP ? S_ISGID : 0));
 }
 
-/* As Linux does for a file: a new owner does not get set-id bits, and who has
- * no rights takes them away by changing it. */
+/* Apply attr to the row as Linux does for a file: set-id bits are cleared for a
+ * new owner, and by any change of an unprivileged user. */
 static void change_row(mode_t type, const struct ic_setattr *attr,
                        struct overlay_row *row)
 {
@@ -175,7 +175,7 @@ static void change_row(mode_t type, const struct ic_setattr *attr,
         row->mode = win_drop_set_ids(row->mode);
 }
 
-/* The row first: it can be set again, if the rest is parked. */
+/* Set the row first: it can be set again if the rest is parked. */
 int win_set(void *state, struct ic_inode *inode, const char *name, int fd,
             const struct ic_setattr *attr)
 {
@@ -227,7 +227,7 @@ static bool is_users(const char *name)
     return g_str_has_prefix(name, "user.");
 }
 
-/* Those that a client may know of, moved to the front. */
+/* Move the names that a client may see to the front of the list. */
 static ssize_t filter(char *list, size_t size)
 {
     size_t kept = 0, len;

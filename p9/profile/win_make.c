@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * win_make - names as a client of the Windows profile makes them
+ * win_make - create names for clients of the Windows profile
  * (profile_windows.c).
  *
- * What is made is made with the host's own metadata first, and gets its row
- * then, where it needs one: two changes. Its folder is locked meanwhile, so
- * that no other request finds it without. If the second one is parked, the
- * request keeps what was made (struct p9_making) and goes on from there; if it
- * fails, what was made is removed. A crash takes the step back, and both.
+ * An object is created with the host's own metadata first, and then gets its
+ * row if it needs one: two changes. Its directory is locked in the meantime, so
+ * that no other request finds it without its row. If the second change is
+ * parked, the request keeps the created object (struct p9_making) and continues
+ * from there; if it fails, the object is removed. After a crash, recovery rolls
+ * back the step, and thus both changes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,10 +66,10 @@ int win_lookup(void *state, struct ic_inode *dir, const char *name,
     return r;
 }
 
-/* ---- is the name free? (with the folder locked) -------------------------- */
+/* ---- is the name free? (the directory is locked) ------------------------- */
 
-/* 1: there is this very name. 0: there is neither it nor one that differs in
- * case alone (but except). Else -errno. */
+/* Return 1 if this very name exists, 0 if neither it nor one that differs only
+ * in case (other than except) exists, else -errno. */
 static int look_for(struct win_share *share, struct ic_inode *dir,
                     const char *name, const char *except,
                     struct ic_inode **ret_inode)
@@ -93,9 +94,9 @@ static int check_free(struct win_share *share, const struct p9_new *new)
     return r;
 }
 
-/* ---- what is made -------------------------------------------------------- */
+/* ---- creation ------------------------------------------------------------ */
 
-/* Of the same owner as its folder. */
+/* Create with the owner of the directory. */
 static int host_cred(struct win_share *share, const struct p9_new *new,
                      struct ic_cred *ret_cred)
 {
@@ -106,8 +107,9 @@ static int host_cred(struct win_share *share, const struct p9_new *new,
     return r;
 }
 
-/* Root's files belong to nobody in particular, as all on such a host do; users
- * beside the one that it plays must be able to open their own. */
+/* Return the row of a new object. Root's files get the default owner, as all
+ * files on such a host; any user other than the emulated one must be able to
+ * open their own files. */
 static struct overlay_row wanted_row(struct win_share *share,
                                      const struct p9_new *new, mode_t type)
 {
@@ -135,17 +137,17 @@ static bool is_default(const struct overlay_row *row, mode_t type,
            row->gid == made_up.gid && !row->symlink;
 }
 
-/* It stays as it is until the request is tried again. */
-static int keep_half(const struct p9_new *new, const struct p9_made *made)
+/* Keep the partial result until the request is retried. */
+static int park_made(const struct p9_new *new, const struct p9_made *made)
 {
     new->making->inode = made->inode;
     new->making->fd = made->fd;
     return IC_PARKED;
 }
 
-/* It could not be finished, and must not stay. */
-static int give_up(struct win_share *share, const struct p9_new *new,
-                   struct p9_made *made, int r)
+/* Remove an object that could not be completed. */
+static int discard_made(struct win_share *share, const struct p9_new *new,
+                        struct p9_made *made, int r)
 {
     bool is_dir = S_ISDIR(ic_inode_type(made->inode));
 
@@ -155,7 +157,7 @@ static int give_up(struct win_share *share, const struct p9_new *new,
     return r;
 }
 
-/* The second change, if there is anything to say; and what came of it. */
+/* Do the second change, if a row is needed, and fill in the result. */
 static int finish(struct win_share *share, const struct p9_new *new,
                   const struct overlay_row *row, struct p9_made *made)
 {
@@ -164,14 +166,14 @@ static int finish(struct win_share *share, const struct p9_new *new,
     if (!is_default(row, ic_inode_type(made->inode), new->name))
         r = win_set_row(share, made->inode, row);
     if (r == IC_PARKED)
-        return keep_half(new, made);
+        return park_made(new, made);
     if (r == 0)
         r = win_get(share, made->inode, new->name, &made->st);
-    return r < 0 ? give_up(share, new, made, r) : 0;
+    return r < 0 ? discard_made(share, new, made, r) : 0;
 }
 
-/* What an earlier try of the request has made. */
-static bool go_on(const struct p9_new *new, struct p9_made *made)
+/* Continue with the partial result of an earlier try of the request. */
+static bool resume_made(const struct p9_new *new, struct p9_made *made)
 {
     made->inode = g_steal_pointer(&new->making->inode);
     made->fd = made->inode ? new->making->fd : -1;
@@ -183,15 +185,15 @@ static bool go_on(const struct p9_new *new, struct p9_made *made)
 static int open_old(struct win_share *share, const struct p9_new *new,
                     int flags, struct ic_inode *inode, struct p9_made *made)
 {
-    static const struct ic_cred nobody;
+    static const struct ic_cred unset;
     int r = flags & O_EXCL                    ? -EEXIST
             : S_ISLNK(win_type(share, inode)) ? -ELOOP
                                               : 0;
 
     if (r < 0)
         return r;
-    r = ic_create(share->ic, &nobody, new->dir, new->name, flags,
-                  HOST_FILE_MODE, &made->inode, &made->st, &made->fd);
+    r = ic_create(share->ic, &unset, new->dir, new->name, flags, HOST_FILE_MODE,
+                  &made->inode, &made->st, &made->fd);
     if (r == 0)
         win_show(share, made->inode, new->name, &made->st);
     return r;
@@ -209,14 +211,14 @@ static int make_file(struct win_share *share, const struct p9_new *new,
                              &made->st, &made->fd);
 }
 
-/* *ret_old: it was there, and needs no row. */
+/* Open or create the file. *ret_old: it existed, and needs no row. */
 static int create(struct win_share *share, const struct p9_new *new, int flags,
                   struct p9_made *made, bool *ret_old)
 {
     struct ic_inode *there;
     int r = -EEXIST;
 
-    /* Others on the host make names as well. */
+    /* Retry: other programs on the host create names, too. */
     for (int i = 0; r == -EEXIST && i < RACES; i++) {
         r = look_for(share, new->dir, new->name, NULL, &there);
         *ret_old = r == 1;
@@ -244,7 +246,7 @@ int win_create(void *state, const struct p9_new *new, int flags,
     int r = 0;
 
     lock_two(share, new->dir, new->dir);
-    if (!go_on(new, &made))
+    if (!resume_made(new, &made))
         r = create(share, new, flags, &made, &old);
     if (r == 0 && !old)
         r = finish(share, new, &row, &made);
@@ -291,7 +293,7 @@ int win_make_dir(void *state, const struct p9_new *new,
     int r = 0;
 
     lock_two(share, new->dir, new->dir);
-    if (!go_on(new, &made))
+    if (!resume_made(new, &made))
         r = make_dir(share, new, &made);
     if (r == 0)
         r = finish(share, new, &row, &made);
@@ -301,7 +303,7 @@ int win_make_dir(void *state, const struct p9_new *new,
     return r;
 }
 
-/* All of it, from the start: once more is no harm. */
+/* Write all of it, from the start, so that a retry is safe. */
 static int write_target(struct win_share *share, const struct p9_made *made,
                         const char *target)
 {
@@ -326,9 +328,9 @@ static int fill_symlink(struct win_share *share, const struct p9_new *new,
     int r = write_target(share, made, target);
 
     if (r == IC_PARKED)
-        return keep_half(new, made);
+        return park_made(new, made);
     if (r < 0)
-        return give_up(share, new, made, r);
+        return discard_made(share, new, made, r);
     row.symlink = true;
     row.mode = 0777;
     r = finish(share, new, &row, made);
@@ -347,7 +349,7 @@ int win_make_symlink(void *state, const struct p9_new *new, const char *target,
     if (r < 0)
         return r;
     lock_two(share, new->dir, new->dir);
-    if (!go_on(new, &made)) {
+    if (!resume_made(new, &made)) {
         r = check_free(share, new);
         if (r == 0)
             r = make_file(share, new, O_WRONLY, &made);
@@ -360,9 +362,10 @@ int win_make_symlink(void *state, const struct p9_new *new, const char *target,
     return r;
 }
 
-/* ---- other names --------------------------------------------------------- */
+/* ---- links and renames --------------------------------------------------- */
 
-/* What was made up for the old name would be otherwise under the new one. */
+/* Store the default metadata of the old name, if the new name's would
+ * differ. */
 static int keep_mode(struct win_share *share, struct ic_inode *inode,
                      const char *from, const char *to)
 {
@@ -400,7 +403,7 @@ static int move(struct win_share *share, struct ic_inode *old_dir,
 
     if (r < 0)
         return r;
-    /* A name may change its own case. */
+    /* A rename may change only the case of a name. */
     r = look_for(share, new_dir, new_name, old_dir == new_dir ? old_name : NULL,
                  &there);
     if (r == 1)

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* ---- what may be --------------------------------------------------------- */
+/* ---- allowed names ------------------------------------------------------- */
 
 static gboolean has_bad_character(const char *name)
 {
@@ -18,8 +18,8 @@ static gboolean has_bad_character(const char *name)
     return FALSE;
 }
 
-/* "0" to "9", or one of the superscripts that Latin-1 has: Windows takes these
- * for digits, too. */
+/* Whether text is "0" to "9" or a superscript digit of Latin-1: Windows treats
+ * these as digits, too. */
 static gboolean is_port_number(const char *text, size_t len)
 {
     static const char *const superscripts[] = { "\u00b9", "\u00b2", "\u00b3" };
@@ -65,22 +65,22 @@ int win_name_check(const char *name)
     return 0;
 }
 
-/* ---- what is one --------------------------------------------------------- */
+/* ---- case folding -------------------------------------------------------- */
 
-/* Symbols and numbers that have cases: UnicodeData.txt gives them a simple
- * uppercase mapping, from which NTFS makes its table ($UpCase); GLib maps
- * letters alone. */
+/* Map to upper case, including symbols and numbers: UnicodeData.txt gives them
+ * a simple uppercase mapping, on which NTFS bases its table ($UpCase); GLib
+ * maps only letters. */
 static gunichar to_upper(gunichar c)
 {
-    if (c >= 0x2170 && c <= 0x217f) /* Roman numbers */
+    if (c >= 0x2170 && c <= 0x217f) /* Roman numerals */
         return c - 0x10;
-    if (c >= 0x24d0 && c <= 0x24e9) /* letters in circles */
+    if (c >= 0x24d0 && c <= 0x24e9) /* circled letters */
         return c - 0x1a;
     return g_unichar_toupper(c);
 }
 
-/* Never from elsewhere into ASCII, as the dotless i and the long s would: NTFS
- * keeps these apart. */
+/* Fold a character, but never from outside into ASCII, as for the dotless i and
+ * the long s: NTFS keeps these distinct. */
 static gunichar fold_character(gunichar c)
 {
     gunichar upper = to_upper(c);
@@ -103,7 +103,7 @@ char *win_name_fold(const char *name)
     return g_string_free(folded, FALSE);
 }
 
-/* ---- what they tell ------------------------------------------------------ */
+/* ---- name extensions ----------------------------------------------------- */
 
 gboolean win_name_is_executable(const char *name)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * win_names - which names Windows lets a file have, and which are one to it.
+ * win_names - which names Windows allows, and which it treats as equal.
  *
- * Source: "Naming Files, Paths, and Namespaces" (learn.microsoft.com), and how
- * Win32 normalises paths: dots and spaces at the end are cut off, and what is
- * before the first dot, without spaces at its end, must not name a device.
+ * Source: "Naming Files, Paths, and Namespaces" (learn.microsoft.com), and the
+ * path normalisation of Win32: trailing dots and spaces are removed, and the
+ * part before the first dot, without trailing spaces, must not name a device.
  *
- * A name here is bytes; to Windows it is UTF-16. So one that is not UTF-8 is
- * none that a file could have there.
+ * A name here is bytes; on Windows it is UTF-16. So a name that is not UTF-8
+ * cannot exist there.
  *
  * Threads: any.
  */
@@ -16,18 +16,19 @@
 
 #include <glib.h>
 
-/* May a file be given this name (a single component)? 0; -EINVAL: a character
- * that must not be in it, a dot or space at its end, the name of a device;
- * -EILSEQ: it is not UTF-8. */
+/* Check whether a file may get this name (a single component). Return 0;
+ * -EINVAL for a forbidden character, a trailing dot or space, or the name of a
+ * device; -EILSEQ if it is not UTF-8. */
 int win_name_check(const char *name);
 
-/* Names that differ in case alone have the same: a new string. As NTFS does,
- * character by character and in the basic plane; nothing depends on the
- * language. Bytes that are not UTF-8 (names that others have made) stay. */
+/* Return a new string that is equal for names that differ only in case. As in
+ * NTFS, it folds character by character, in the basic plane and independent of
+ * the locale. Bytes that are not UTF-8 (in names that other programs created)
+ * are kept. */
 char *win_name_fold(const char *name);
 
-/* Does its extension tell that it can be executed? Only those that are never
- * anything else: a .py is mostly a module. */
+/* Whether the extension marks an executable. Only extensions that are used for
+ * nothing else count: a .py is usually a module. */
 gboolean win_name_is_executable(const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * win_share - what the files of profile_windows.c share.
+ * win_share - the interface between the files of profile_windows.c.
  */
 #ifndef P9_PROFILE_WIN_SHARE_H
 #define P9_PROFILE_WIN_SHARE_H
@@ -12,7 +12,7 @@
 #include "p9/profile/profile.h"
 
 enum {
-    WIN_UID = 1000, /* whose the files are that nobody was given */
+    WIN_UID = 1000, /* the default owner */
     WIN_GID = 1000,
     WIN_LOCKS = 64,
 };
@@ -22,34 +22,35 @@ struct win_share {
     struct overlay *overlay;
     struct case_index *index;
 
-    /* By folder: to write, while a name is made in it; to read, while one is
-     * looked up, so that nobody meets what is half made. Taken before any call
-     * of the engine; two of them in order. */
+    /* Hashed by directory. Write-locked while a name is created in the
+     * directory; read-locked while one is looked up, so that no lookup finds an
+     * incomplete object. Taken before any call of the engine; two of them in
+     * address order. */
     pthread_rwlock_t locks[WIN_LOCKS];
 };
 
 /* ---- metadata (win_attr.c) ----------------------------------------------- */
 
-/* What a file of this type (S_IFMT) and name (may be NULL) has, if nobody has
- * said otherwise. */
+/* Return the default row of a file of this type (S_IFMT) and name (may be
+ * NULL). */
 struct overlay_row win_default(mode_t type, const char *name);
 
-/* What the inode has been given. False: nothing. */
+/* Find the row that the inode refers to. Return false if there is none. */
 bool win_find_row(struct win_share *share, struct ic_inode *inode,
                   struct overlay_row *ret_row);
 
-/* Give it that. 0, -errno or IC_PARKED; once more is no harm. */
+/* Set the inode's row. Return 0, -errno or IC_PARKED; idempotent. */
 int win_set_row(struct win_share *share, struct ic_inode *inode,
                 const struct overlay_row *row);
 
-/* From the host's stat(2) of the inode to what the client sees. */
+/* Convert the host's stat(2) of the inode to the client's view. */
 void win_show(struct win_share *share, struct ic_inode *inode, const char *name,
               struct stat *st);
 
-/* Set-id bits go, as when a user without rights changes a file. */
+/* Clear the set-id bits, as when an unprivileged user changes a file. */
 mode_t win_drop_set_ids(mode_t mode);
 
-/* For the table of functions. */
+/* Members of the profile's table of functions. */
 int win_get(void *state, struct ic_inode *inode, const char *name,
             struct stat *ret_stat);
 int win_set(void *state, struct ic_inode *inode, const char *name, int fd,

@@ -2,13 +2,13 @@
  *
  * conn - see conn.h: the connection's thread.
  *
- * Messages are received into the staging buffer, several at once if they are
- * there, and decoded in place. A message that is larger gets memory of its own
- * as soon as its size is known, and the rest of it is received there: so the
- * bytes of a large Twrite are copied by the kernel alone.
+ * Messages are received into the staging buffer, several at once if available,
+ * and decoded in place. A larger message gets its own memory as soon as its
+ * size is known, and the rest of it is received there: so only the kernel
+ * copies the bytes of a large Twrite.
  *
- * When nothing is in work the thread sleeps in recv(2): one system call less
- * for a client that sends one request at a time.
+ * When no request is active the thread sleeps in recv(2), not in poll(2): this
+ * saves a system call for a client that sends one request at a time.
  */
 #include <errno.h>
 #include <poll.h>
@@ -26,7 +26,7 @@
 
 enum {
     TEXT_MAX = 8192,  /* of messages before there is a session */
-    BIG_DATA = 32768, /* bytes that are worth another thread */
+    BIG_DATA = 32768, /* bytes that justify another thread */
     SOCKET_BUFFER = 1 << 20,
 };
 
@@ -38,7 +38,7 @@ static bool is_our_version(const struct p9_string *version)
            memcmp(version->at, P9_VERSION, version->len) == 0;
 }
 
-/* The kernel clips it to what the host allows. */
+/* The kernel limits the size to the host's maximum. */
 static void enlarge_socket_buffer(const struct p9_conn *conn)
 {
     int size = SOCKET_BUFFER;
@@ -88,8 +88,8 @@ static bool is_for_pool(const struct p9_conn *conn,
     return has_more_input(conn) && !p9_request_is_attribute(request);
 }
 
-/* Do a request here, or have it done. request is the connection's own, or on
- * the heap and taken. */
+/* Run a request here, or pass it to the pool. request is embedded in the
+ * connection, or on the heap and taken. */
 static void start_request(struct p9_conn *conn, struct p9_request *request)
 {
     struct p9_request *copy = request;
@@ -123,8 +123,8 @@ static bool tag_is_used(struct p9_conn *conn, uint16_t tag)
     return used;
 }
 
-/* The answer to a message that is not one, or that has no place here; 0: go
- * on. */
+/* Return the error to reply to an invalid or misplaced message, or 0 to
+ * continue. */
 static int check(const struct p9_conn *conn, struct p9_request *request, int r)
 {
     if (r < 0)
@@ -135,7 +135,8 @@ static int check(const struct p9_conn *conn, struct p9_request *request, int r)
     return request->op ? 0 : -EOPNOTSUPP;
 }
 
-/* A whole message, decoded with this result. False: the connection ends. */
+/* Handle a whole message, decoded with result r. Return false if the connection
+ * must end. */
 static bool handle(struct p9_conn *conn, struct p9_request *request, int r)
 {
     const struct p9_message *m = &request->m;
@@ -143,7 +144,8 @@ static bool handle(struct p9_conn *conn, struct p9_request *request, int r)
                                  (m->type == P9_TFLUSH && conn->msize > 0));
 
     if (tag_is_used(conn, m->tag) && m->type != P9_TVERSION) {
-        log_warn(LOG_FS_BACKEND, "a client uses tag %u twice at a time",
+        log_warn(LOG_FS_BACKEND,
+                 "client reused the pending tag %u; closing its connection",
                  m->tag);
         p9_conn_forget(request);
         return false;
@@ -190,19 +192,20 @@ static bool admits(struct p9_conn *conn)
     return admits;
 }
 
-/* A size that cannot be: with an answer, if the rest of the header is there. */
+/* Refuse an invalid size, with a reply if the whole header is there. */
 static bool refuse_size(struct p9_conn *conn, const uint8_t *bytes, size_t have,
                         uint32_t size)
 {
-    log_warn(LOG_FS_BACKEND, "a client sends a message of %u bytes; it goes",
-             size);
+    log_warn(LOG_FS_BACKEND,
+             "client sent a %u-byte message (limit %u); closing its connection",
+             size, conn->msize ? conn->msize : TEXT_MAX);
     if (have >= P9_HEADER_SIZE)
         p9_conn_refuse(conn, (uint16_t)(bytes[5] | bytes[6] << 8), -EMSGSIZE);
     return false;
 }
 
-/* The first of the messages in staging. 1: handled, 0: there is more to come,
- * -1: the connection ends. */
+/* Handle the first message in staging. Return 1 if it was handled, 0 if it is
+ * incomplete, -1 if the connection must end. */
 static int handle_next(struct p9_conn *conn)
 {
     uint8_t *bytes = conn->staging + conn->start;
@@ -238,7 +241,7 @@ static bool handle_partial(struct p9_conn *conn)
     return handle(conn, request, r);
 }
 
-/* All that is there. False: the connection ends. */
+/* Handle all available messages. Return false if the connection must end. */
 static bool handle_all(struct p9_conn *conn)
 {
     int r = 1;
@@ -276,8 +279,8 @@ static void handle_ready(struct p9_conn *conn)
 
 /* ---- receiving ----------------------------------------------------------- */
 
-/* Take bytes that are there, or wait for some. 1: taken, 0: there are none,
- * -1: the client has gone. */
+/* Receive available bytes, or wait for some. Return 1 if any were received, 0
+ * if none are available, -1 if the client has gone. */
 static int receive(struct p9_conn *conn, int flags)
 {
     struct p9_request *partial = conn->partial;
@@ -300,7 +303,7 @@ static int receive(struct p9_conn *conn, int flags)
     return 1;
 }
 
-/* False: the connection ends. */
+/* Return false if the connection must end. */
 static bool wait_and_receive(struct p9_conn *conn, bool reads, bool writes)
 {
     struct pollfd fds[] = {
@@ -318,11 +321,11 @@ static bool wait_and_receive(struct p9_conn *conn, bool reads, bool writes)
         return false;
     if (fds[0].revents & POLLIN)
         return receive(conn, MSG_DONTWAIT) >= 0;
-    /* With POLLHUP alone, a client that is not read from has gone. */
+    /* POLLHUP alone: the client has gone while input is not polled. */
     return !(fds[0].revents & POLLHUP);
 }
 
-/* Is there something that handle_next() would handle, or refuse? */
+/* Whether handle_next() would handle or refuse a message now. */
 static bool has_staged(const struct p9_conn *conn)
 {
     size_t have = conn->end - conn->start;
@@ -334,53 +337,53 @@ static bool has_staged(const struct p9_conn *conn)
     return size <= have || size > CONN_STAGING;
 }
 
-/* What may wake the thread, beside its client. */
-struct outlook {
-    bool awake;  /* there is work now: a place became free meanwhile */
-    bool idle;   /* nothing */
-    bool reads;  /* more requests may come */
+/* The events, besides the client's, that may wake the thread. */
+struct wait_state {
+    bool awake;  /* work is ready: a slot became free in the meantime */
+    bool idle;   /* no work */
+    bool reads;  /* more requests may arrive */
     bool writes; /* replies wait for the client */
 };
 
-static struct outlook look_out(struct p9_conn *conn)
+static struct wait_state get_wait_state(struct p9_conn *conn)
 {
-    struct outlook outlook;
+    struct wait_state wait_state;
 
     pthread_mutex_lock(&conn->lock);
     p9_outbox_flush(&conn->outbox);
-    outlook.writes = conn->outbox.kept > 0;
-    outlook.idle = conn->n_active == 0 && conn->n_waiting == 0 &&
-                   !outlook.writes;
-    /* What may not be handled yet may be taken in, as far as there is room. */
-    outlook.reads = conn->partial || conn->end < CONN_STAGING;
-    outlook.awake = has_staged(conn) && p9_conn_admits(conn);
-    conn->wants_wake = !outlook.idle && !outlook.awake;
+    wait_state.writes = conn->outbox.kept > 0;
+    wait_state.idle = conn->n_active == 0 && conn->n_waiting == 0 &&
+                      !wait_state.writes;
+    /* Receive messages that may not be handled yet, as far as there is room. */
+    wait_state.reads = conn->partial || conn->end < CONN_STAGING;
+    wait_state.awake = has_staged(conn) && p9_conn_admits(conn);
+    conn->wants_wake = !wait_state.idle && !wait_state.awake;
     if (conn->outbox.broken)
         atomic_store(&conn->stops, true);
     pthread_mutex_unlock(&conn->lock);
-    return outlook;
+    return wait_state;
 }
 
-/* Sleep until there is something to do. False: the connection ends. */
+/* Sleep until there is work. Return false if the connection must end. */
 static bool sleep_and_receive(struct p9_conn *conn)
 {
-    struct outlook outlook = look_out(conn);
+    struct wait_state wait_state = get_wait_state(conn);
     int r = 0;
 
     if (atomic_load(&conn->stops))
         return false;
-    if (outlook.awake || parked_has_ready(conn->parked))
+    if (wait_state.awake || parked_has_ready(conn->parked))
         return true;
-    if (outlook.idle)
+    if (wait_state.idle)
         r = receive(conn, 0);
-    return r == 0 ? wait_and_receive(conn, outlook.reads, outlook.writes)
+    return r == 0 ? wait_and_receive(conn, wait_state.reads, wait_state.writes)
                   : r > 0;
 }
 
 /* ---- the end ------------------------------------------------------------- */
 
-/* Until the client takes more. False: it does not, any more. */
-static bool wait_for_taker(struct p9_conn *conn)
+/* Wait until the client reads more. Return false if it no longer does. */
+static bool wait_writable(struct p9_conn *conn)
 {
     struct pollfd fds[] = { { conn->fd, POLLOUT, 0 },
                             { conn->wake_fd, POLLIN, 0 } };
@@ -394,8 +397,9 @@ static bool wait_for_taker(struct p9_conn *conn)
     return !(fds[0].revents & (POLLERR | POLLHUP | POLLNVAL));
 }
 
-/* Who has closed one side may wait for answers at the other. What waits for a
- * lock or a decision gets none: nobody could flush it. */
+/* Finish the connection: a client that has closed one direction may still wait
+ * for replies on the other. A request that waits for a lock or a decision gets
+ * no reply: it could not be flushed. */
 static void finish(struct p9_conn *conn)
 {
     size_t kept;
@@ -406,7 +410,7 @@ static void finish(struct p9_conn *conn)
             return;
         kept = p9_conn_settle(conn);
     } while (!atomic_load(&conn->stops) &&
-             (kept > 0 ? wait_for_taker(conn) : has_staged(conn)));
+             (kept > 0 ? wait_writable(conn) : has_staged(conn)));
 }
 
 static gpointer serve(gpointer data)
@@ -425,10 +429,11 @@ static gpointer serve(gpointer data)
     p9_outbox_flush(&conn->outbox);
     pthread_mutex_unlock(&conn->lock);
     shutdown(conn->fd, SHUT_RDWR);
-    log_info(LOG_FS_BACKEND, "connection %u ends", conn->number);
+    log_info(LOG_FS_BACKEND, "connection %u closed", conn->number);
     atomic_store(&conn->ended, true);
     if (write(conn->server->ended_fd, &one, sizeof(one)) < 0)
-        log_warn(LOG_FS_BACKEND, "cannot tell the end of a connection");
+        log_warn(LOG_FS_BACKEND, "cannot signal the end of connection %u",
+                 conn->number);
     return NULL;
 }
 

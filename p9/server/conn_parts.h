@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * conn_parts - what the files of conn share, and nobody else uses.
+ * conn_parts - private to the files of conn.
  *
- * conn.c reads; conn_table.c knows what is in work, and ends it.
+ * conn.c reads; conn_table.c tracks active requests, and ends them.
  *
  * Lock order: conn->lock, then parked's.
  */
@@ -14,7 +14,7 @@
 #include "p9/wire/outbox.h"
 
 enum {
-    CONN_STAGING = 65536, /* larger messages have memory of their own */
+    CONN_STAGING = 65536, /* larger messages have their own memory */
     CONN_TAG_BUCKETS = 256,
 };
 
@@ -28,22 +28,24 @@ struct p9_conn {
     struct parked_queue *parked;
     atomic_bool stops, ended;
 
-    /* Its thread's own. */
+    /* Used only by the connection's thread. */
     uint32_t msize; /* 0: no session yet */
     uint8_t *staging;
-    size_t start, end;          /* what of it is not handled */
-    struct p9_request *partial; /* a large message that is coming in */
-    size_t have;                /* bytes of it */
-    struct p9_request own;      /* the request that it does itself */
-    bool sent_all;              /* the client closed its side */
+    size_t start, end;          /* its unhandled part */
+    struct p9_request *partial; /* a large message, partly received */
+    size_t have;                /* bytes received of it */
+    struct p9_request own;      /* the request that this thread handles
+                                 * itself */
+    bool sent_all;              /* the client closed its sending side */
 
-    pthread_mutex_t lock; /* what follows, and requests' marked members */
+    pthread_mutex_t lock; /* guards the following and the marked members of
+                           * requests */
     pthread_cond_t idle;  /* n_active is 0 */
     struct p9_request *tags[CONN_TAG_BUCKETS];
     unsigned n_tags, n_active, n_waiting;
     size_t charged;
-    bool discards;   /* what ends now is not answered */
-    bool wants_wake; /* the thread may sleep */
+    bool discards;   /* requests that end now get no reply */
+    bool wants_wake; /* the thread may be asleep */
     struct p9_outbox outbox;
 };
 

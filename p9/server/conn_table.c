@@ -16,12 +16,12 @@ void p9_conn_wake(void *data)
     const struct p9_conn *conn = data;
     static const uint64_t one = 1;
 
-    /* It fails when the counter is full: then it is awake. */
+    /* Fails if the counter is full: the thread is then awake. */
     if (write(conn->wake_fd, &one, sizeof(one)) < 0)
         return;
 }
 
-/* ---- the table (with the lock held) -------------------------------------- */
+/* ---- the table (the lock is held) ---------------------------------------- */
 
 static struct p9_request **bucket(struct p9_conn *conn, uint16_t tag)
 {
@@ -119,8 +119,8 @@ void p9_conn_forget(struct p9_request *request)
     g_free(request);
 }
 
-/* The same on the heap, for a request that outlasts the call. NULL: there is
- * no memory. */
+/* Return a copy on the heap, for a request that outlives the call. NULL if
+ * there is no memory. */
 static struct p9_request *detach(struct p9_request *request)
 {
     struct p9_request *copy;
@@ -198,7 +198,7 @@ static void send_reply(struct p9_conn *conn, struct p9_request *request, int r)
     pthread_mutex_unlock(&conn->lock);
 }
 
-/* With the lock held: another request may have room. */
+/* Another request may have room now. The lock is held. */
 static void wake_sleeper(struct p9_conn *conn)
 {
     if (conn->wants_wake)
@@ -206,7 +206,8 @@ static void wake_sleeper(struct p9_conn *conn)
     conn->wants_wake = false;
 }
 
-/* The last that a request does: once nothing is active, the connection may go.
+/* The last action of a request: once none is active, the connection may be
+ * freed.
  */
 static void leave(struct p9_conn *conn, bool active, size_t charge)
 {
@@ -224,11 +225,12 @@ void p9_conn_finish(struct p9_request *request, int r)
     size_t charge = request->charge;
     uint8_t error[P9_HEADER_SIZE + 4];
 
-    if (!request->out) { /* it was not begun */
+    if (!request->out) { /* it was not started */
         request->out = error;
         request->room = sizeof(error);
     }
-    /* If it was the last to hold a fid, the locks go before it is said. */
+    /* If this was the last reference to a fid, its locks end before the
+     * reply. */
     p9_fid_unref(g_steal_pointer(&request->held));
     send_reply(conn, request, r);
     p9_conn_forget(request);
@@ -236,7 +238,7 @@ void p9_conn_finish(struct p9_request *request, int r)
         leave(conn, active, charge);
 }
 
-/* Let it wait. 0, or what to answer instead. */
+/* Park a request. Return 0, or the error to reply instead. */
 static int park(struct p9_request *request, uint64_t releases)
 {
     struct p9_conn *conn = request->conn;
@@ -266,7 +268,7 @@ void p9_conn_done(struct p9_request *request, int r, uint64_t releases)
     size_t room = request->room;
 
     if (r != IC_PARKED) {
-        /* Whatever the error: nobody asks for its waiter again. */
+        /* Whatever the error, its waiter is no longer needed. */
         if (r < 0 && (request->op->flags & P9_OP_LOCK))
             file_locks_abandon(request->server->locks, request->serial);
         p9_conn_finish(request, r);
@@ -328,7 +330,7 @@ struct p9_request *p9_conn_take_ready(struct p9_conn *conn, int *ret_error)
     return request;
 }
 
-/* ---- answers of the connection's own ------------------------------------- */
+/* ---- replies of the connection itself ------------------------------------ */
 
 void p9_conn_reply(struct p9_conn *conn, const struct p9_message *message)
 {
@@ -349,8 +351,8 @@ void p9_conn_refuse(struct p9_conn *conn, uint16_t tag, int r)
     p9_conn_reply(conn, &message);
 }
 
-/* A Tflush of a Tflush waits for the same end. */
-static struct p9_request *flushed_in_the_end(struct p9_request *request)
+/* A Tflush of a Tflush waits for the same request. */
+static struct p9_request *flush_target(struct p9_request *request)
 {
     while (request && request->m.type == P9_TFLUSH)
         request = request->next;
@@ -375,14 +377,14 @@ static void hang_on(struct p9_conn *conn, struct p9_request *old, uint16_t tag)
         parked_interrupt(conn->server->parked, old->serial);
 }
 
-/* Flushers are as many as tags: 65,536 at most. */
+/* The number of flushers is bounded by the tags: 65,536. */
 void p9_conn_flush_tag(struct p9_conn *conn, uint16_t tag, uint16_t oldtag)
 {
     struct p9_message message = { .type = P9_RFLUSH, .tag = tag };
     struct p9_request *old;
 
     pthread_mutex_lock(&conn->lock);
-    old = flushed_in_the_end(p9_conn_find_tag(conn, oldtag));
+    old = flush_target(p9_conn_find_tag(conn, oldtag));
     if (old)
         hang_on(conn, old, tag);
     pthread_mutex_unlock(&conn->lock);
@@ -390,7 +392,7 @@ void p9_conn_flush_tag(struct p9_conn *conn, uint16_t tag, uint16_t oldtag)
         p9_conn_reply(conn, &message);
 }
 
-/* ---- all of them --------------------------------------------------------- */
+/* ---- all requests -------------------------------------------------------- */
 
 static void drop(struct p9_conn *conn, struct p9_request *request)
 {
@@ -415,7 +417,7 @@ void p9_conn_abort_all(struct p9_conn *conn)
     memset(conn->tags, 0, sizeof(tags));
     conn->n_tags = conn->n_waiting = 0;
     pthread_mutex_unlock(&conn->lock);
-    /* What is left waits, in the list of those or for one of them. */
+    /* The remaining requests are parked, or flush a parked one. */
     parked_drop(conn->parked);
     for (size_t i = 0; i < CONN_TAG_BUCKETS; i++) {
         for (struct p9_request *at = tags[i], *next; at; at = next) {

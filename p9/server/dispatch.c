@@ -8,7 +8,7 @@
 
 #include "common/log.h"
 
-/* Tversion and Tflush are the connection's. */
+/* Tversion and Tflush are handled by the connection. */
 static const struct p9_op ops[] = {
     [P9_TSTATFS] = { p9_op_statfs },
     [P9_TLOPEN] = { p9_op_lopen },

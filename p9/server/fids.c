@@ -10,10 +10,10 @@
 #include "common/fd.h"
 
 struct p9_fids {
-    pthread_mutex_t lock; /* table */
+    pthread_mutex_t lock; /* guards table */
     GHashTable *table;    /* id -> struct p9_fid, one reference each */
-    atomic_uint *all;     /* objects of all connections */
-    atomic_uint count;    /* of this one, in the table or not */
+    atomic_uint *all;     /* number of objects of all connections */
+    atomic_uint count;    /* of this connection, in the table or not */
     atomic_size_t xattr_bytes;
     p9_fid_ended *ended;
     void *opaque;
@@ -258,21 +258,22 @@ unsigned p9_fids_count(struct p9_fids *fids)
     return atomic_load(&fids->count);
 }
 
-/* ---- what a client knows ------------------------------------------------- */
+/* ---- file sizes that a client knows -------------------------------------- */
 
-void p9_fid_tell_size(struct p9_fid *fid, uint64_t size)
+void p9_fid_raise_known_size(struct p9_fid *fid, uint64_t size)
 {
-    uint64_t told = atomic_load_explicit(&fid->told_size, memory_order_relaxed);
+    uint64_t known = atomic_load_explicit(&fid->known_size,
+                                          memory_order_relaxed);
 
-    while (size > told &&
-           !atomic_compare_exchange_weak(&fid->told_size, &told, size))
+    while (size > known &&
+           !atomic_compare_exchange_weak(&fid->known_size, &known, size))
         ;
 }
 
-uint64_t p9_fids_told_size(struct p9_fids *fids, const struct ic_inode *inode)
+uint64_t p9_fids_known_size(struct p9_fids *fids, const struct ic_inode *inode)
 {
     GHashTableIter iter;
-    uint64_t told = 0;
+    uint64_t known = 0;
     gpointer value;
 
     pthread_mutex_lock(&fids->lock);
@@ -281,8 +282,8 @@ uint64_t p9_fids_told_size(struct p9_fids *fids, const struct ic_inode *inode)
         struct p9_fid *fid = value;
 
         if (fid->inode == inode)
-            told = MAX(told, atomic_load(&fid->told_size));
+            known = MAX(known, atomic_load(&fid->known_size));
     }
     pthread_mutex_unlock(&fids->lock);
-    return told;
+    return known;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lock_owners - the owners of locks, by the names that a client gives them.
+ * lock_owners - maps the client's names of lock owners to numbers.
  *
  * Threads: any.
  */
@@ -22,10 +22,11 @@ struct p9_lock_owners {
 void p9_lock_owners_init(struct p9_lock_owners *owners, uint32_t conn);
 void p9_lock_owners_clear(struct p9_lock_owners *owners);
 
-/* No fid has locks any more. */
+/* Forget all names; no fid may have locks. */
 void p9_lock_owners_forget(struct p9_lock_owners *owners);
 
-/* A number for the owner of locks that the client calls so; -ENOLCK, -EINVAL.
+/* Return a number for the lock owner of this name. Return 0, -ENOLCK or
+ * -EINVAL.
  */
 int p9_lock_owners_find(struct p9_lock_owners *owners,
                         const struct p9_string *client, uint32_t process,

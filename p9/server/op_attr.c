@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_attr - attributes.
+ * op_attr - handlers of the messages on attributes.
  */
 #include <errno.h>
 #include <fcntl.h>
 
 #include "p9/server/request.h"
 
-/* ---- reading them -------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 static struct p9_time to_time(const struct timespec *t)
 {
     return (struct p9_time){ (uint64_t)t->tv_sec, (uint64_t)t->tv_nsec };
 }
 
-/* What stat(2) does not have, and only where it is asked for. */
+/* Add the birth time, which stat(2) lacks, if the client asks for it. */
 static void fill_birth(struct p9_request *request, struct ic_inode *inode)
 {
     struct statx sx;
@@ -60,14 +60,14 @@ int p9_op_getattr(struct p9_request *request)
         r = p9_request_stat_fid(request, fid, &st);
     if (r == 0) {
         fill_attributes(request, &st);
-        p9_fid_tell_size(fid, (uint64_t)st.st_size);
+        p9_fid_raise_known_size(fid, (uint64_t)st.st_size);
         fill_birth(request, fid->inode);
     }
     p9_request_put(fid);
     return r;
 }
 
-/* ---- setting them -------------------------------------------------------- */
+/* ---- setting ------------------------------------------------------------- */
 
 static struct timespec from_time(const struct p9_time *time, bool given)
 {
@@ -117,7 +117,7 @@ static int convert(const struct p9_message *m, const struct p9_fid *fid,
     return 0;
 }
 
-/* Only the ctime is asked for: what changes nothing else. */
+/* Change only the ctime, by a change that has no other effect. */
 static int touch(struct p9_request *request, struct p9_fid *fid,
                  struct ic_setattr *attr)
 {
@@ -145,9 +145,9 @@ int p9_op_setattr(struct p9_request *request)
         r = touch(request, fid, &attr);
     if (r == 0 && attr.valid)
         r = p9_request_set(request, fid, &attr);
-    /* It knows what it did. */
+    /* The client knows the size that it set. */
     if (r == 0 && (attr.valid & IC_SET_SIZE))
-        atomic_store(&fid->told_size, (uint64_t)attr.size);
+        atomic_store(&fid->known_size, (uint64_t)attr.size);
     p9_request_put(fid);
     return r;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_dir - the entries of open folders.
+ * op_dir - handler of Treaddir.
  *
- * A reply is filled as far as the client lets it. Cookies are the file
- * system's own (d_off), which hold whatever else changes in the folder. Qids
- * come from the entries alone, without a stat(2) of each: their version is 0,
- * as nobody has looked.
+ * A reply is filled up to the client's limit. Cookies are the file system's own
+ * (d_off), which stay valid whatever else changes in the directory. Qids are
+ * built from the entries alone, without a stat(2) of each: their version is 0
+ * (unknown).
  */
 #include <dirent.h>
 #include <errno.h>
@@ -27,7 +27,7 @@ static uint8_t qid_type(unsigned char type)
                             : P9_QID_FILE;
 }
 
-/* What is above the root is nobody's business. */
+/* Hide the inode number of the root's parent. */
 static uint64_t entry_number(const struct listing *listing,
                              const struct dir_entry *entry)
 {
@@ -46,7 +46,7 @@ static void put(struct listing *listing, uint64_t value, size_t size)
     listing->left -= size;
 }
 
-/* False: there is no room for it. */
+/* Return false if the entry does not fit. */
 static bool put_entry(struct listing *listing, const struct dir_entry *entry)
 {
     const struct p9_server *server = listing->request->server;
@@ -68,7 +68,7 @@ static bool put_entry(struct listing *listing, const struct dir_entry *entry)
     return true;
 }
 
-/* An error after the first entry waits for the next request. */
+/* List entries. An error after the first entry is left to the next request. */
 static int list(struct p9_fid *fid, uint64_t offset, struct listing *listing)
 {
     size_t room = listing->left;

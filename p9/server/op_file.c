@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_file - open files and what is in them.
+ * op_file - handlers of the messages on open files.
  *
  * Tread reads into the memory that is sent, and Twrite writes from the memory
  * that was received.
@@ -13,7 +13,8 @@
 #include "daemon/fd_reserve.h"
 #include "p9/server/request.h"
 
-/* This host's open flags. Append and sync are left out: each write says so. */
+/* Convert to this host's open flags. Append and sync are omitted: each write
+ * sets its own. */
 static int host_flags(uint32_t flags)
 {
     return (int)(flags & P9_OPEN_ACCMODE) |
@@ -46,7 +47,7 @@ static int check_flags(const struct p9_request *request, uint32_t flags)
     return 0;
 }
 
-/* Make a fid an open one, with this descriptor (taken). */
+/* Turn a fid into an open one, with this descriptor (taken). */
 static int set_open(struct p9_request *request, struct p9_fid *fid, int fd,
                     uint32_t flags)
 {
@@ -62,8 +63,8 @@ static int set_open(struct p9_request *request, struct p9_fid *fid, int fd,
     return fd_reserve_check(request->server->ic, fd);
 }
 
-/* Suid and sgid bits go when a user without rights cuts a file, and not when
- * root does. */
+/* Truncate as an unprivileged user does: suid and sgid bits are cleared, which
+ * they are not for root. */
 static int cut_as_user(struct p9_request *request, struct ic_inode *inode,
                        int fd, uint32_t flags)
 {
@@ -107,7 +108,7 @@ static int reply_open(struct p9_request *request, const struct stat *st)
     return 0;
 }
 
-/* fid as an open one takes its place in the table. */
+/* Open fid; the open object replaces it in the table. */
 static int open_fid(struct p9_request *request, struct p9_fid *fid)
 {
     uint32_t flags = request->m.lopen.flags;
@@ -137,8 +138,8 @@ static int open_fid(struct p9_request *request, struct p9_fid *fid)
         p9_fid_unref(opened);
         return r;
     }
-    p9_fid_tell_size(opened, atomic_load(&fid->told_size));
-    p9_fid_tell_size(opened, (uint64_t)st.st_size);
+    p9_fid_raise_known_size(opened, atomic_load(&fid->known_size));
+    p9_fid_raise_known_size(opened, (uint64_t)st.st_size);
     reply_open(request, &st);
     return p9_fids_replace(request->fids, request->m.lopen.fid, fid, opened);
 }
@@ -156,7 +157,7 @@ int p9_op_lopen(struct p9_request *request)
 
 /* ---- creating ------------------------------------------------------------ */
 
-/* The name may exist by now, and its file be cut. */
+/* Create a file; if the name exists by now, truncate its file. */
 static int create(struct p9_request *request, struct p9_fid *dir,
                   const char *name, struct p9_made *made)
 {
@@ -175,8 +176,8 @@ static int create(struct p9_request *request, struct p9_fid *dir,
                             host_flags(flags) & ~(cut ? O_TRUNC : 0), made);
     if (r < 0)
         return r;
-    /* Opening a folder to read it succeeds; as a file that is made it must
-     * not. */
+    /* Opening a directory for reading succeeds; creating it as a file must
+     * fail. */
     if (S_ISDIR(made->st.st_mode))
         r = -EISDIR;
     else if (!cut || (made->st.st_size == 0 &&
@@ -193,7 +194,7 @@ static int create(struct p9_request *request, struct p9_fid *dir,
     return r;
 }
 
-/* The folder's fid is the new file's from then on. */
+/* The directory's fid refers to the new file from then on. */
 static int create_fid(struct p9_request *request, struct p9_fid *dir,
                       const char *name)
 {
@@ -238,15 +239,17 @@ int p9_op_lcreate(struct p9_request *request)
 
 /* ---- content ------------------------------------------------------------- */
 
-/* A Linux client of 6.8 and later (netfs) that knows a file to be longer than
- * it is, because others have cut it off while it was open, asks for the rest
- * again and again, and neither a signal nor a word of ours but an error ends
- * that. Who follows a file that grows asks at its end as well, perhaps as often
- * as that; but there the file was never longer, as far as the client knows. */
+/* Bound repeated empty reads. A Linux client of 6.8 and later (netfs) that
+ * believes a file to be longer than it is, because another process truncated it
+ * while it was open, reads the rest again and again; only an error ends that,
+ * neither a signal nor an empty reply. A process that follows a growing file
+ * also reads at its end, perhaps as often; but there, as far as the client
+ * knows, the file was never longer. */
 enum {
     VAIN_READS = 1000,
     VAIN_US = 2 * G_USEC_PER_SEC,
-    VAIN_PAUSE_US = 50000, /* who waits in between may go on for ever */
+    VAIN_PAUSE_US = 50000, /* a reader that pauses this long may go on
+                            * forever */
 };
 
 static bool are_too_many(struct p9_fid *fid, uint64_t offset)
@@ -270,13 +273,13 @@ static bool are_too_many(struct p9_fid *fid, uint64_t offset)
     return too_many;
 }
 
-/* To look at all fids takes its time: once each 2 s. */
+/* p9_fids_known_size() looks at all fids, so call it once per 2 s at most. */
 static int note_vain_read(struct p9_request *request, struct p9_fid *fid,
                           uint64_t offset)
 {
     if (!are_too_many(fid, offset))
         return 0;
-    if (p9_fids_told_size(request->fids, fid->inode) > offset)
+    if (p9_fids_known_size(request->fids, fid->inode) > offset)
         return -ESTALE;
     pthread_mutex_lock(&fid->lock);
     fid->vain.since_us = g_get_monotonic_time();
@@ -336,7 +339,7 @@ static int write_file(struct p9_request *request, struct p9_fid *fid)
                    (off_t)m->write.offset, fid->rwf_flags, fid->uid != 0);
     if (n < 0)
         return (int)n;
-    p9_fid_tell_size(fid, m->write.offset + (uint64_t)n);
+    p9_fid_raise_known_size(fid, m->write.offset + (uint64_t)n);
     request->r.count = (uint32_t)n;
     return 0;
 }

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_lock - locks of byte ranges, and flock(2).
+ * op_lock - handlers of byte-range locks and flock(2).
  *
  * An owner is a process of a client of a connection. As with fcntl(2), closing
  * a file (Tclunk of a fid through which it was locked) drops the owner's locks
- * of it. A Tlock that waits is answered when it has the lock, and a Tflush ends
- * it; if its fid was clunked meanwhile, it has got nothing (EBADF).
+ * on it. A waiting Tlock is answered when it gets the lock, and a Tflush ends
+ * it; if its fid was clunked in the meantime, it fails with EBADF.
  *
- * The protocol has no flock(2): Linux sends a lock of all of the file, by the
- * process that calls, which need not be the one that unlocks it. But then it
- * sets the flag to wait, which makes no sense for that, and which it does not
- * set when a process unlocks its own (fcntl(2) with F_SETLK), or when one
- * closes a file that it has inherited. So to unlock all of a file with that
- * flag ends the locks of all of it that were taken through the fid, by any
- * process of the client. What remains: fcntl(2) with F_SETLKW and F_UNLCK does
- * that, too; flock(2) with LOCK_UN | LOCK_NB does not; and another process
- * cannot change an open file's flock(2) from shared to exclusive, but waits for
- * it.
+ * The protocol has no flock(2): Linux sends a lock of the whole file by the
+ * calling process, which need not be the one that unlocks it. But Linux then
+ * sets the wait flag on the unlock, where it has no meaning, and does not set
+ * it when a process unlocks its own lock (fcntl(2) with F_SETLK), or closes an
+ * inherited file. So unlocking a whole file with that flag ends all whole-file
+ * locks that any process of the client took through the fid. Known deviations:
+ * fcntl(2) with F_SETLKW and F_UNLCK does that, too; flock(2) with LOCK_UN |
+ * LOCK_NB does not; and another process cannot convert an open file's flock(2)
+ * from shared to exclusive, but waits for it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +23,7 @@
 #include "p9/server/lock_owners.h"
 #include "p9/server/request.h"
 
-enum { MAX_OWNERS = 256 }; /* that lock through one fid */
+enum { MAX_OWNERS = 256 }; /* per fid */
 
 static int to_lock(struct p9_request *request, struct file_lock *ret_lock)
 {
@@ -48,7 +47,7 @@ static bool is_whole(const struct file_lock *lock)
     return lock->start == 0 && lock->end == INT64_MAX;
 }
 
-/* Remembered before there is a lock, so that none outlives its fid. */
+/* Record the owner before it locks, so that no lock outlives its fid. */
 static int remember_owner(struct p9_fid *fid, const struct file_lock *lock)
 {
     struct p9_fid_owner new = { lock->owner, is_whole(lock) };
@@ -72,15 +71,15 @@ static int remember_owner(struct p9_fid *fid, const struct file_lock *lock)
     return full ? -ENOLCK : 0;
 }
 
-/* Of the same client, by another of its processes? */
+/* Whether the lock was taken by another process of the same client. */
 static bool is_flocked(const struct p9_fid_owner *owner,
                        const struct file_lock *lock, bool waits)
 {
     return waits && owner->whole && owner->id >> 32 == lock->owner >> 32;
 }
 
-/* All of the file: what the owner has there, and what was flock()ed. Who holds
- * nothing then is forgotten. */
+/* Unlock the whole file: the owner's locks and the flock() locks. Forget owners
+ * without remaining locks. */
 static int unlock_whole(struct p9_request *request, struct p9_fid *fid,
                         const struct file_lock *lock)
 {
@@ -106,7 +105,7 @@ static int unlock_whole(struct p9_request *request, struct p9_fid *fid,
     return r;
 }
 
-/* It has unlocked a part, perhaps the last. */
+/* Forget the owner if it unlocked its last range. */
 static void forget_owner(struct p9_request *request, struct p9_fid *fid,
                          uint64_t owner)
 {
@@ -143,7 +142,8 @@ static int set_lock(struct p9_request *request, struct p9_fid *fid)
     return r;
 }
 
-/* Was it clunked while the request waited? Then its locks go with it. */
+/* Whether the fid was clunked while the request waited; its locks then end with
+ * it. */
 static bool is_gone(struct p9_request *request)
 {
     struct p9_fid *fid = p9_fids_get(request->fids, request->m.lock.fid);
@@ -153,7 +153,8 @@ static bool is_gone(struct p9_request *request)
     return gone;
 }
 
-/* A fid is held while the request waits: its number may be another's then. */
+/* Keep a reference to the fid while the request waits: its number may be
+ * reused. */
 int p9_op_lock(struct p9_request *request)
 {
     int r;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_names - making, moving and removing names.
+ * op_names - handlers that create, rename and remove names.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "common/proc_fd.h"
 #include "p9/server/request.h"
 
-/* What was made: its qid is the answer. */
+/* Reply with the qid of a new object. */
 static int reply_made(struct p9_request *request, int r,
                       const struct p9_made *made)
 {
@@ -126,7 +126,7 @@ int p9_op_link(struct p9_request *request)
     return r;
 }
 
-/* ---- by the fid alone ---------------------------------------------------- */
+/* ---- by fid -------------------------------------------------------------- */
 
 static void put_place(struct p9_place *place)
 {
@@ -135,8 +135,9 @@ static void put_place(struct p9_place *place)
     p9_place_unref(place);
 }
 
-/* A folder that was reached from below has no place, but a name: the kernel
- * knows it. The inode is in use. Returns new. */
+/* Return the place of a directory that was reached from below, by "..": the
+ * kernel knows its name. A reference to the inode is held. *ret_place is
+ * new. */
 static int find_own_name(struct p9_request *request, struct ic_inode *inode,
                          struct p9_place **ret_place)
 {
@@ -179,8 +180,9 @@ static int known_place(struct p9_request *request, struct p9_fid *fid,
     return r;
 }
 
-/* Where a fid is now, with a reference of the folder: put_place(). -EBUSY: it
- * is a root. -ENOENT: it is no longer where it was met. */
+/* Find the current place of a fid, with a reference to the directory; release
+ * it with put_place(). Return -EBUSY for a root, -ENOENT if the fid is no
+ * longer where it was reached. */
 static int find_place(struct p9_request *request, struct p9_fid *fid,
                       struct p9_place **ret_place)
 {
@@ -238,7 +240,7 @@ int p9_op_rename(struct p9_request *request)
     return r;
 }
 
-/* The fid is gone whatever comes of it. */
+/* The fid ends even if the removal fails. */
 int p9_op_remove(struct p9_request *request)
 {
     struct p9_place *place = NULL;
@@ -257,7 +259,7 @@ int p9_op_remove(struct p9_request *request)
     return r;
 }
 
-/* ---- by folder and name -------------------------------------------------- */
+/* ---- by directory and name ----------------------------------------------- */
 
 int p9_op_renameat(struct p9_request *request)
 {

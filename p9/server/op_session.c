@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_session - attaching, and giving fids back.
+ * op_session - handlers of attach, clunk and statfs.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,15 +9,15 @@
 
 #include "p9/server/request.h"
 
-/* There is nobody to authenticate: who may connect may do what the share's
- * server may. ENOENT is what clients take for that. */
+/* There is no authentication: any client that can connect may do everything
+ * that the share's server may. Clients interpret ENOENT so. */
 int p9_op_auth(struct p9_request *request)
 {
     return -ENOENT;
 }
 
-/* By number, as 9P2000.L says; a name only where it is a number, too, or
- * root's: the host's users are out of sight. */
+/* Identify the user by number, as 9P2000.L defines; accept a name only if it is
+ * a number, too, or root: the server cannot see the host's users. */
 static uid_t user_of(const struct p9_server *server, const struct p9_message *m)
 {
     const struct p9_string *name = &m->attach.uname;
@@ -37,7 +37,7 @@ static uid_t user_of(const struct p9_server *server, const struct p9_message *m)
                                                                 : (uid_t)uid;
 }
 
-/* The folder called aname below the share; each step by its name alone. */
+/* Find the directory aname below the share, one component at a time. */
 static int find_root(struct p9_request *request, const struct p9_string *aname,
                      struct ic_inode **ret_inode)
 {
@@ -98,7 +98,7 @@ int p9_op_attach(struct p9_request *request)
     return p9_fids_add(request->fids, m->attach.fid, fid);
 }
 
-/* The fid is gone whatever comes of it, for everyone but this request. */
+/* The fid ends even if this fails; only this request still refers to it. */
 int p9_op_clunk(struct p9_request *request)
 {
     int r;
@@ -130,7 +130,7 @@ int p9_op_statfs(struct p9_request *request)
         return r;
     request->r.rstatfs.type = P9_STATFS_TYPE;
     request->r.rstatfs.bsize = (uint32_t)st.f_bsize;
-    /* Blocks are of f_frsize; clients know one size only. */
+    /* Blocks are in units of f_frsize; the protocol has only one block size. */
     request->r.rstatfs.blocks = st.f_blocks * st.f_frsize / st.f_bsize;
     request->r.rstatfs.bfree = st.f_bfree * st.f_frsize / st.f_bsize;
     request->r.rstatfs.bavail = st.f_bavail * st.f_frsize / st.f_bsize;

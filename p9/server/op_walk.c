@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_walk - finding inodes.
+ * op_walk - handlers of Twalk and Treadlink.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include "common/fd.h"
 #include "p9/server/request.h"
 
-/* Where a walk has come to. */
+/* The current state of a walk. */
 struct walk {
     struct ic_inode *inode;
     struct p9_place *place;
@@ -39,7 +39,8 @@ static bool is_it(const struct stat *st, const struct ic_inode *inode)
            st->st_dev == ic_inode_dev(inode);
 }
 
-/* Is it the root, or below it? A folder may have been moved away from there. */
+/* Check that dir is the root or below it. A directory may have been moved
+ * out. */
 static int check_below(struct ic_inode *dir, const struct ic_inode *root)
 {
     fd_auto int at = openat(ic_inode_fd(dir), ".",
@@ -52,7 +53,7 @@ static int check_below(struct ic_inode *dir, const struct ic_inode *root)
 
         r = up < 0 || fstat(up, &above) < 0 ? -errno : 0;
         if (r == 0 && above.st_ino == st.st_ino && above.st_dev == st.st_dev)
-            r = -ENOENT; /* there is nothing above it */
+            r = -ENOENT; /* reached the top */
         fd_close(&at);
         at = up;
         st = above;
@@ -81,7 +82,7 @@ static int find_parent(struct ic *ic, struct ic_inode *dir,
     return r;
 }
 
-/* One level up, but not out of what was attached. */
+/* Go one level up, but not out of the attached root. */
 static int step_up(struct p9_request *request, const struct p9_fid *fid,
                    struct walk *walk)
 {
@@ -122,7 +123,7 @@ static int step_down(struct p9_request *request, const struct p9_string *name,
     return 0;
 }
 
-/* As many of the names as there are; an error only if the first is not. */
+/* Walk as many names as exist; fail only if the first does not. */
 static int walk_names(struct p9_request *request, const struct p9_fid *fid,
                       struct walk *walk)
 {
@@ -143,7 +144,7 @@ static int walk_names(struct p9_request *request, const struct p9_fid *fid,
     return n > 0 || m->walk.n == 0 ? 0 : r;
 }
 
-/* The new fid, if all names were found. */
+/* Add the new fid, if all names were found. */
 static int put_fid(struct p9_request *request, struct p9_fid *from,
                    struct walk *walk)
 {
@@ -157,7 +158,7 @@ static int put_fid(struct p9_request *request, struct p9_fid *from,
     if (!fid)
         return -ENFILE;
     if (m->walk.n == 0)
-        p9_fid_tell_size(fid, atomic_load(&from->told_size));
+        p9_fid_raise_known_size(fid, atomic_load(&from->known_size));
     return m->walk.newfid == m->walk.fid
                ? p9_fids_replace(request->fids, m->walk.fid, from, fid)
                : p9_fids_add(request->fids, m->walk.newfid, fid);
@@ -191,7 +192,7 @@ int p9_op_readlink(struct p9_request *request)
 {
     struct p9_server *server = request->server;
     struct p9_fid *fid;
-    /* Where it belongs in the reply: header, length, target. */
+    /* The target's place in the reply: after header and length. */
     char *target = (char *)request->out + P9_HEADER_SIZE + 2;
     ssize_t n = 0;
     int r = p9_request_fid(request, request->m.fid, &fid);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_xattr - extended attributes.
+ * op_xattr - handlers of the messages on extended attributes.
  *
- * Txattrwalk makes a fid that holds the value, or the list of names, to be read
- * from; Txattrcreate makes one that collects what is written to it, and
- * Tclunk of it sets the attribute. The profile says which there are.
+ * Txattrwalk makes a fid from which the value, or the list of names, is read;
+ * Txattrcreate makes one that collects the written value, and its Tclunk sets
+ * the attribute. The profile determines which attributes exist.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #include "p9/server/request.h"
 
-/* A name as a string: -EINVAL, -ERANGE. */
+/* Return the name as a string: 0, -EINVAL or -ERANGE. */
 static int attribute_name(const struct p9_string *name,
                           char ret_name[XATTR_NAME_MAX + 1])
 {
@@ -146,8 +146,8 @@ int p9_xattr_write(struct p9_request *request, struct p9_fid *fid)
     return 0;
 }
 
-/* An attribute is removed by replacing it with nothing; an empty one is made
- * without that flag. */
+/* Set or remove the attribute. Replacing with an empty value removes it; an
+ * empty attribute is created without that flag. */
 int p9_xattr_commit(struct p9_request *request, struct p9_fid *fid)
 {
     struct p9_server *server = request->server;

@@ -13,7 +13,7 @@
 struct p9_pool {
     void (*run)(struct p9_request *request);
     GPtrArray *threads;
-    pthread_mutex_t lock; /* what follows */
+    pthread_mutex_t lock; /* guards the following members */
     pthread_cond_t work;
     struct p9_request *first, *last;
     unsigned idle;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pool - threads that do requests, first come first served.
+ * pool - threads that handle requests in FIFO order.
  *
- * Its queue needs no bound of its own: connections bound what they put there.
+ * The queue needs no bound of its own: each connection bounds its requests.
  *
- * Threads: any, but _free().
+ * Threads: any, except p9_pool_free().
  */
 #ifndef P9_SERVER_POOL_H
 #define P9_SERVER_POOL_H
@@ -12,14 +12,14 @@
 struct p9_pool;
 struct p9_request;
 
-/* run is called with each request, by any of the threads. */
+/* run is called with each request, by any of the pool's threads. */
 struct p9_pool *p9_pool_new(unsigned threads,
                             void (*run)(struct p9_request *request));
 
-/* Nothing may be in it. NULL is allowed. */
+/* The pool must be empty. NULL is allowed. */
 void p9_pool_free(struct p9_pool *pool);
 
-/* Taken until it is run. */
+/* Queue a request; the pool owns it until it is run. */
 void p9_pool_push(struct p9_pool *pool, struct p9_request *request);
 
 #endif

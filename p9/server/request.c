@@ -17,7 +17,7 @@ size_t p9_request_reply_size(const struct p9_request *request)
     return MIN(request->m.read.count, request->msize - P9_IO_HEADER);
 }
 
-/* ---- what handlers share ------------------------------------------------- */
+/* ---- helpers of the handlers --------------------------------------------- */
 
 int p9_request_name(const struct p9_string *name, char ret_name[NAME_MAX + 1])
 {
@@ -32,8 +32,8 @@ int p9_request_name(const struct p9_string *name, char ret_name[NAME_MAX + 1])
                                                                      : 0;
 }
 
-/* Every change of an inode changes its ctime; 0 would tell a client that it
- * must not cache the file at all. */
+/* Derive the qid's version: every change of an inode changes its ctime. 0 would
+ * tell a client not to cache the file at all. */
 static uint32_t version_of(const struct stat *st)
 {
     uint64_t mixed = (uint64_t)st->st_ctim.tv_sec * 1000000007u +
@@ -44,9 +44,10 @@ static uint32_t version_of(const struct stat *st)
     return version ? version : 1;
 }
 
-/* Of what is mounted below, the numbers may be those of files of the share, or
- * of another mount. Few file systems use the upper bits themselves, and within
- * one it is still one number each. */
+/* Inode numbers of file systems mounted below the share may equal those of the
+ * share or of another mount, so mix the device into the upper bits. Few file
+ * systems use the upper bits themselves, and within one file system the numbers
+ * stay unique. */
 uint64_t p9_request_number(const struct p9_request *request, dev_t dev,
                            uint64_t ino)
 {
@@ -70,7 +71,8 @@ struct p9_qid p9_request_qid(const struct p9_request *request,
     };
 }
 
-/* Those that carry data, or are slow, have one fid, at their start. */
+/* Requests that carry data, or are slow, have exactly one fid, at their
+ * start. */
 void p9_request_hold(struct p9_request *request)
 {
     if (!request->held && (request->op->flags & (P9_OP_DATA | P9_OP_SLOW)))
@@ -180,7 +182,8 @@ int p9_request_stat(const struct p9_request *request, struct ic_inode *inode,
     return server->config.profile->get(server->profile, inode, name, ret_stat);
 }
 
-/* Where the fid was met, if the profile cares; p9_place_unref(). */
+/* Return the fid's place, if the profile needs names; release it with
+ * p9_place_unref(). */
 static struct p9_place *place_of(const struct p9_request *request,
                                  struct p9_fid *fid)
 {

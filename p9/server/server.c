@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * server - see server.h: the server's life, and its connections.
+ * server - see server.h: set-up, and the list of connections.
  */
 #include "p9/server/server.h"
 
@@ -19,8 +19,8 @@
 #include "p9/server/conn_table.h"
 #include "p9/server/pool.h"
 
-#define ACCEPT_AGAIN_US 100000 /* when there are no descriptors */
-#define SAY_AGAIN_US    (60 * G_USEC_PER_SEC)
+#define ACCEPT_AGAIN_US  100000 /* retry interval if descriptors run out */
+#define WARN_INTERVAL_US (60 * G_USEC_PER_SEC)
 
 static void on_unparked(int verdict, void *parked)
 {
@@ -93,17 +93,17 @@ static void remove_ended(struct p9_server *server)
     }
 }
 
-/* At once and then now and then: who connects again and again could fill the
- * log. */
-static void say_refused(struct p9_server *server, const char *why)
+/* Warn at once and then rate-limited: a client that reconnects repeatedly could
+ * fill the log. */
+static void warn_refused(struct p9_server *server, const char *why)
 {
     int64_t now = g_get_monotonic_time();
 
-    if (now < server->may_say_us)
+    if (now < server->next_warning_us)
         return;
-    log_warn(LOG_FS_BACKEND, "there are %u connections; one is refused: %s",
+    log_warn(LOG_FS_BACKEND, "connection refused (%u are open): %s",
              server->conns->len, why);
-    server->may_say_us = now + SAY_AGAIN_US;
+    server->next_warning_us = now + WARN_INTERVAL_US;
 }
 
 static void add_conn(struct p9_server *server, int fd)
@@ -112,9 +112,9 @@ static void add_conn(struct p9_server *server, int fd)
     const char *why = NULL;
 
     if (server->conns->len >= server->config.max_connections)
-        why = "no more are allowed";
+        why = "--max-connections reached";
     else if (fd_reserve_check_connection(fd) < 0)
-        why = "there are too few descriptors";
+        why = "too few file descriptors left";
     if (why)
         close(fd);
     else
@@ -122,7 +122,7 @@ static void add_conn(struct p9_server *server, int fd)
     if (conn)
         g_ptr_array_add(server->conns, conn);
     else
-        say_refused(server, why ? why : "there is no thread for it");
+        warn_refused(server, why ? why : "cannot start a thread");
 }
 
 static void accept_one(struct p9_server *server, int listen_fd)
@@ -132,7 +132,7 @@ static void accept_one(struct p9_server *server, int listen_fd)
     if (fd >= 0)
         add_conn(server, fd);
     else if (errno != EINTR && errno != EAGAIN && errno != ECONNABORTED) {
-        say_refused(server, g_strerror(errno));
+        warn_refused(server, g_strerror(errno));
         g_usleep(ACCEPT_AGAIN_US);
     }
 }

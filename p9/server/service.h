@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * service - a share that is served over 9P, for all connections.
+ * service - a share served over 9P, common to all connections.
  */
 #ifndef P9_SERVER_SERVICE_H
 #define P9_SERVER_SERVICE_H
@@ -21,17 +21,17 @@ struct p9_server_config {
     unsigned max_connections; /* 1 or more */
     unsigned threads;         /* of the pool; 1 or more */
     bool read_only;
-    bool no_mknod;      /* Tmknod makes nothing but regular files */
+    bool no_mknod;      /* Tmknod creates only regular files */
     struct id_maps ids; /* of clients; borrowed */
     const struct p9_profile *profile;
     const char *overlay_dir; /* for p9_server_new(); NULL: none */
-    const char *overlay_log; /* likewise, as in profile.h */
+    const char *overlay_log; /* for p9_server_new(), as in profile.h */
 };
 
 struct p9_server {
     struct ic *ic;
     struct p9_server_config config;
-    void *profile; /* config.profile's state */
+    void *profile; /* state of config.profile */
     struct parked *parked;
     struct file_locks *locks;
     struct p9_buffers *buffers;
@@ -39,9 +39,11 @@ struct p9_server {
     atomic_uint n_fids;
     _Atomic uint64_t serials; /* of requests */
     int ended_fd;             /* an eventfd: a connection has ended */
-    GPtrArray *conns;         /* the serving thread's */
+    GPtrArray *conns;         /* used only by the serving thread */
     uint32_t next_number;
-    int64_t may_say_us; /* again that a connection is refused */
+
+    /* When to warn again that a connection was refused. */
+    int64_t next_warning_us;
 };
 
 #endif

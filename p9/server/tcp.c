@@ -67,12 +67,12 @@ static gboolean parse(const char *text, union address *ret_address,
         !g_ascii_string_to_unsigned(colon + 1, 10, 0, 65535, &port, NULL) ||
         !parse_host(host, htons((in_port_t)port), ret_address, ret_size))
         return refuse(error, text,
-                      "an address by number, a colon and a port are needed, as "
+                      "not an address by number with a port; use e.g. "
                       "127.0.0.1:5640");
     if (!is_loopback(ret_address))
         return refuse(error, text,
-                      "9P has no password, so only a loopback address "
-                      "(127.0.0.1, [::1]) is served");
+                      "not a loopback address; 9P has no password, so use "
+                      "127.0.0.1 or [::1]");
     return TRUE;
 }
 
@@ -91,7 +91,7 @@ static int fail(GError **error, const char *address)
     return -1;
 }
 
-/* The port may have been ours to choose. */
+/* Describe the address, with the port that the kernel chose if it was 0. */
 static char *describe(int fd)
 {
     union address address = { 0 };
@@ -117,7 +117,8 @@ int p9_tcp_listen(const char *text, char **ret_where, GError **error)
     if (!parse(text, &address, &size, error))
         return -1;
     fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    /* Connections inherit TCP_NODELAY: replies are small and waited for. */
+    /* Connections inherit TCP_NODELAY: replies are small and clients wait for
+     * them. */
     if (fd < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||

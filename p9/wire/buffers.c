@@ -2,8 +2,9 @@
  *
  * buffers - see buffers.h.
  *
- * Sizes are rounded up to powers of two; each has a stack, so that what was
- * used last and is in the processor's cache is used again first.
+ * Sizes are rounded up to powers of two; each size has a stack, so that the
+ * most recently used buffer, which is in the processor's cache, is reused
+ * first.
  */
 #include "p9/wire/buffers.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * buffers - memory for large messages, kept for the next one.
+ * buffers - caches memory for large messages.
  *
- * A megabyte from malloc(3) is mapped, touched page by page and unmapped again
- * each time, which costs more than the copy that it is for.
+ * malloc(3) maps a megabyte, touches it page by page and unmaps it again each
+ * time, which costs more than copying the message.
  *
- * Threads: any, but _free().
+ * Threads: any, except p9_buffers_free().
  */
 #ifndef P9_WIRE_BUFFERS_H
 #define P9_WIRE_BUFFERS_H
@@ -19,11 +19,11 @@ struct p9_buffers;
 
 struct p9_buffers *p9_buffers_new(void);
 
-/* All must have been put back. NULL is allowed. */
+/* All buffers must have been put back. NULL is allowed. */
 void p9_buffers_free(struct p9_buffers *buffers);
 
-/* At least size bytes, up to 8 MiB; NULL: there is no memory. Give it back with
- * the same size. */
+/* Return a buffer of at least size bytes, up to 8 MiB; NULL if there is no
+ * memory. Put it back with the same size. */
 uint8_t *p9_buffers_get(struct p9_buffers *buffers, size_t size);
 void p9_buffers_put(struct p9_buffers *buffers, uint8_t *buffer, size_t size);
 

@@ -19,7 +19,7 @@ enum kind {
     DATA,
     NAMES,   /* walk: n and n strings */
     QIDS,    /* rwalk: n and n qids */
-    U32_OPT, /* may be missing at the end: 0 */
+    U32_OPT, /* optional at the end: 0 */
 };
 
 struct field {
@@ -37,7 +37,7 @@ struct field {
 
 static const struct {
     const char *name;
-    const struct field *fields; /* NULL: there is no such type */
+    const struct field *fields; /* NULL: no such type */
 } types[] = {
     [P9_RLERROR] = { "Rlerror", FIELDS(F(U32, ecode)) },
     [P9_TSTATFS] = { "Tstatfs", FIELDS(F(U32, fid)) },

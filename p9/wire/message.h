@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * message - 9P messages as structs, and the way between them and bytes.
+ * message - converts between 9P messages and structs.
  *
- * One table says what fields a type has; it serves requests and replies, and
+ * One table lists the fields of each type; it serves requests and replies, in
  * both directions. Decoding copies nothing: strings and data point into the
- * bytes. Every length is compared with what is there before it is used.
+ * bytes. Every length is checked against the available bytes before it is used.
  *
  * Threads: any.
  */
@@ -16,7 +16,7 @@
 
 #include "p9/wire/wire.h"
 
-/* As on the wire: without NUL, and any byte may be in it. */
+/* As on the wire: not NUL-terminated, any byte is allowed. */
 struct p9_string {
     const char *at;
     uint16_t len;
@@ -37,8 +37,8 @@ struct p9_time {
     uint64_t sec, nsec;
 };
 
-/* One of these is set, by type; replies that carry nothing set none. wire.h
- * says what the fields are. */
+/* One member is set, according to type; empty replies set none. The fields are
+ * described in wire.h. */
 struct p9_message {
     uint8_t type;
     uint16_t tag;
@@ -55,7 +55,7 @@ struct p9_message {
         struct {
             uint32_t msize;
             struct p9_string version;
-        } version; /* both ways */
+        } version; /* Tversion and Rversion */
         struct {
             uint32_t fid, afid;
             struct p9_string uname, aname;
@@ -168,24 +168,24 @@ struct p9_message {
     };
 };
 
-/* The size that a message's first four bytes claim. */
+/* Return the size in a message's first four bytes, unchecked. */
 uint32_t p9_message_size(const uint8_t bytes[4]);
 
-/* Decode size bytes, all of one message. Its strings and data point into
- * bytes. type and tag are set whenever there is a whole header. 0; -EINVAL: the
- * fields are not those of its type; -EOPNOTSUPP: there is no such type. */
+/* Decode size bytes, all of one message. Strings and data point into bytes.
+ * type and tag are set whenever there is a whole header. Return 0; -EINVAL if
+ * the fields do not match the type; -EOPNOTSUPP for an unknown type. */
 int p9_message_decode(const uint8_t *bytes, size_t size,
                       struct p9_message *ret_message);
 
-/* Encode into room bytes, with data copied unless it is where it belongs. The
- * size, or -EMSGSIZE, -EOPNOTSUPP. */
+/* Encode into room bytes; data is copied unless it is already in place. Return
+ * the size, or -EMSGSIZE, -EOPNOTSUPP. */
 int p9_message_encode(const struct p9_message *message, uint8_t *bytes,
                       size_t room);
 
-/* "Twalk"; NULL: there is no such type. */
+/* Return e.g. "Twalk"; NULL for an unknown type. */
 const char *p9_message_name(uint8_t type);
 
-/* NUL-terminated, borrowed. */
+/* text is NUL-terminated and borrowed. */
 struct p9_string p9_string(const char *text);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * outbox - see outbox.h.
  *
- * Bytes go out in this order: chunks, batch, new ones. So nothing is put in
+ * Bytes are sent in this order: chunks, batch, new ones. So nothing is added to
  * the batch while there are chunks.
  */
 #include "p9/wire/outbox.h"
@@ -61,7 +61,7 @@ static void keep(struct p9_outbox *outbox, const uint8_t *bytes, size_t size)
 
         chunk = g_try_malloc(sizeof(*chunk) + room);
         if (!chunk) {
-            outbox->broken = true; /* a reply with a hole is no reply */
+            outbox->broken = true; /* a stream with a gap is useless */
             drop_all(outbox);
             return;
         }
@@ -77,7 +77,7 @@ static void keep(struct p9_outbox *outbox, const uint8_t *bytes, size_t size)
     outbox->kept += size;
 }
 
-/* How much of it the socket has taken. */
+/* Return the number of bytes that the socket accepted. */
 static size_t send_now(struct p9_outbox *outbox, struct iovec *iov, size_t n)
 {
     struct msghdr message = { .msg_iov = iov, .msg_iovlen = n };
@@ -112,7 +112,7 @@ static void flush_chunks(struct p9_outbox *outbox)
     }
 }
 
-/* The batch and then these bytes; there are no chunks. */
+/* Send the batch, then these bytes, or keep them; there are no chunks. */
 static void send_or_keep(struct p9_outbox *outbox, const uint8_t *bytes,
                          size_t size)
 {

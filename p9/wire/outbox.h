@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * outbox - what a connection has to send.
+ * outbox - the send queue of a connection.
  *
- * Sending never waits. What the socket does not take is kept and sent when it
- * can be; how much that is, whoever makes replies has to look at. Short
- * replies may be held back, to go out together.
+ * Sending never blocks. Bytes that the socket does not accept are kept and sent
+ * later; the producer of replies must bound their number. Short replies may be
+ * held back, to be sent together.
  *
  * Threads: one at a time; the owner locks.
  */
@@ -21,7 +21,7 @@ struct p9_outbox_chunk;
 
 struct p9_outbox {
     int fd;      /* borrowed: a stream socket */
-    bool broken; /* nobody is there; everything is dropped */
+    bool broken; /* the peer has gone; all bytes are dropped */
     uint8_t *batch;
     size_t batched;
     struct p9_outbox_chunk *first, *last;
@@ -31,12 +31,12 @@ struct p9_outbox {
 void p9_outbox_init(struct p9_outbox *outbox, int fd);
 void p9_outbox_clear(struct p9_outbox *outbox);
 
-/* Send these bytes (copied if need be) after all that came before. hold: they
- * may wait for p9_outbox_flush(). */
+/* Send these bytes (copied if necessary) after all earlier ones. hold: they may
+ * wait for p9_outbox_flush(). */
 void p9_outbox_add(struct p9_outbox *outbox, const uint8_t *bytes, size_t size,
                    bool hold);
 
-/* Send what can be sent. */
+/* Send as much as the socket accepts. */
 void p9_outbox_flush(struct p9_outbox *outbox);
 
 #endif

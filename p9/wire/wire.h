@@ -9,9 +9,9 @@
  *     5   2   tag
  *     7       the type's fields
  *
- * A string is two bytes of length and that many bytes, without NUL. A qid is
- * 13 bytes: type 1, version 4, path 8. Field lists stand beside each type
- * below, as name[bytes]; name[s] is a string, name[13] a qid.
+ * A string is two bytes of length and that many bytes, without NUL. A qid is 13
+ * bytes: type 1, version 4, path 8. The fields of each type are listed beside
+ * it below, as name[bytes]; name[s] is a string, name[13] a qid.
  *
  * Source: the 9P2000.L description in the Linux kernel's
  * Documentation/filesystems/9p.rst and the diod project's protocol.md.
@@ -29,8 +29,8 @@ enum {
     P9_MIN_MSIZE = 4096,
     P9_MAX_MSIZE = 4 << 20,
     P9_MAX_WALK = 16,   /* names in one Twalk */
-    P9_IO_HEADER = 24,  /* room that a Twrite's or Rread's header may take */
-    P9_DATA_AT = 11,    /* where the bytes of Rread and Rreaddir begin */
+    P9_IO_HEADER = 24,  /* room for the header of a Twrite or Rread */
+    P9_DATA_AT = 11,    /* offset of the bytes of Rread and Rreaddir */
     P9_ENTRY_SIZE = 24, /* of an entry of Rreaddir, without its name */
 };
 
@@ -108,14 +108,14 @@ enum p9_type {
     P9_RREMOVE = 123,
 };
 
-/* A qid's type byte. */
+/* The type byte of a qid. */
 enum p9_qid_type {
     P9_QID_DIR = 0x80,
     P9_QID_SYMLINK = 0x02,
     P9_QID_FILE = 0x00,
 };
 
-/* Trequest_mask and Rvalid of getattr. */
+/* request_mask of Tgetattr and valid of Rgetattr. */
 enum p9_getattr_mask {
     P9_GETATTR_MODE = 0x001,
     P9_GETATTR_NLINK = 0x002,
@@ -134,7 +134,7 @@ enum p9_getattr_mask {
     P9_GETATTR_DATA_VERSION = 0x2000,
 };
 
-/* Tsetattr's valid. ATIME and MTIME alone mean now; with _SET, the time given.
+/* valid of Tsetattr. ATIME and MTIME alone mean now; with _SET, the given time.
  */
 enum p9_setattr_mask {
     P9_SETATTR_MODE = 0x001,
@@ -148,8 +148,8 @@ enum p9_setattr_mask {
     P9_SETATTR_MTIME_SET = 0x100,
 };
 
-/* Flags of Tlopen and Tlcreate: Linux's of most architectures, whatever this
- * one's are. */
+/* Flags of Tlopen and Tlcreate: the values of most Linux architectures,
+ * whatever this one's are. */
 enum p9_open_flags {
     P9_OPEN_ACCMODE = 03,
     P9_OPEN_CREATE = 0100,
@@ -160,7 +160,7 @@ enum p9_open_flags {
     P9_OPEN_DIRECTORY = 0200000,
     P9_OPEN_NOFOLLOW = 0400000,
     P9_OPEN_NOATIME = 01000000,
-    P9_OPEN_SYNC = 04000000, /* with DSYNC: as O_SYNC */
+    P9_OPEN_SYNC = 04000000, /* with DSYNC: O_SYNC */
 };
 
 #define P9_AT_REMOVEDIR 0x200u /* Tunlinkat */
@@ -169,7 +169,7 @@ enum p9_lock_type { P9_LOCK_READ, P9_LOCK_WRITE, P9_LOCK_UNLOCK };
 enum p9_lock_flags { P9_LOCK_WAIT = 1, P9_LOCK_RECLAIM = 2 };
 enum p9_lock_status { P9_LOCK_SUCCESS, P9_LOCK_BLOCKED, P9_LOCK_ERROR };
 
-#define P9_XATTR_CREATE  1u /* Txattrcreate: as setxattr(2) has them */
+#define P9_XATTR_CREATE  1u /* Txattrcreate: as in setxattr(2) */
 #define P9_XATTR_REPLACE 2u
 
 #define P9_STATFS_TYPE 0x01021997u /* V9FS_MAGIC */

@@ -197,7 +197,7 @@ def all_commands(place):
         (("agent",), 0, "disk.qcow2",
          {"lines": frontend(place, vm_mode="persistent"),
           "XDG_STATE_HOME": place.root + "/state"}),
-        (("image", "build", "--shim=/nonexistent"), 1, "no program", {}),
+        (("image", "build", "--shim=/nonexistent"), 1, "not an executable program", {}),
         (("undo", "--discard", "--yes"), None, "", {}),
     )
 
@@ -334,7 +334,7 @@ def a_map_of_users_runs_nothing_planted(place):
         env=hostile(place, LD_PRELOAD=None, **libraries), text=True,
         stderr=subprocess.PIPE, timeout=20)
     equal((done.returncode, marks(place)), (1, []))
-    if "no namespaces" in done.stderr or "not permitted" in done.stderr:
+    if "namespaces are unavailable" in done.stderr or "not permitted" in done.stderr:
         raise Skip("there are no user namespaces")
     with open(told) as file:
         equal(file.read(), place.tools + ":/usr/bin:/bin\n")

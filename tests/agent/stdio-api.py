@@ -210,7 +210,7 @@ def bad_requests_are_refused(place):
     for payload, part in ((b'{"command":"echo \\u0000"}', "NUL"),
                           (b'{"command":"echo \\ud800"}', "surrogate"),
                           (b'{"command":"a","command":"b"}', "same name"),
-                          (b'{"steps":99999999999999999999}', "64 bits")):
+                          (b'{"steps":99999999999999999999}', "64-bit")):
         agent.write(b'{"type":"agent.execute","request_id":"odd","payload":' +
                     payload + b'}\n')
         answer = agent.until(lambda m: m["type"] == "response")

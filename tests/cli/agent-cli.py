@@ -329,11 +329,11 @@ def daemon_options(place):
     share = "--shared-dir=" + place.share
     for words, part in (((share,), "exactly one of"),
                         ((share, "--fd=1", "--mount=/x"), "exactly one of"),
-                        ((share, "--fd=77"), "--fd=77 is not a listening"),
+                        ((share, "--fd=77"), "--fd=77: not a listening"),
                         ((share, "--mount=/x", "extra"),
-                         "'extra' is one argument too many"),
+                         "'extra': unexpected argument"),
                         ((share, "--mount=/x", "-o", "source=/etc"),
-                         "named twice"),
+                         "two folders given"),
                         ((share, "--mount=/x", "--undo-dir="), "--undo-dir")):
         status, line = daemon_says(place, *words)
         equal((words, status), (words, 2))
@@ -349,7 +349,7 @@ def daemon_options(place):
         status, line = daemon_says(place, share,
                                    "--mount=" + place.share + inside)
         equal(status, 1)
-        contains(line, "lies in the shared folder")
+        contains(line, "is inside the shared folder")
     status, line = daemon_says(place, share, "--mount=" +
                                os.path.dirname(place.share))
     equal(status, 1)
@@ -362,12 +362,12 @@ def mounts_that_cannot_be(place):
     share, seen = "--shared-dir=" + place.share, place.root + "/seen"
     with open(place.root + "/file", "w"):
         pass
-    for words, part in ((("--mount=%s/file" % place.root,), "not a folder"),
-                        (("--mount=" + seen, "--undo-dir=" + seen), "apart"),
+    for words, part in ((("--mount=%s/file" % place.root,), "not a directory"),
+                        (("--mount=" + seen, "--undo-dir=" + seen), "overlaps"),
                         (("--mount=" + seen, "--undo-dir=%s/log" % seen),
-                         "apart"),
+                         "overlaps"),
                         (("--mount=%s/log" % seen, "--undo-dir=" + seen),
-                         "apart")):
+                         "overlaps")):
         os.makedirs(seen + "/log")
         status, line = daemon_says(place, share, *words)
         equal((words, status), (words, 1))
@@ -393,11 +393,11 @@ def servers_options(place):
                                        program=program)
             equal((word, status, line[:1]), (word, 2, "s"))
             contains(line, word.split("=")[0] if "group" not in word else
-                     "no group")
+                     "unknown group")
         for words, part in ((("--shared-dir=%s/file" % place.root, socket),
                              "cannot serve this folder: Not a directory"),
                             ((share, "--socket-path=%s/file" % place.root),
-                             "something else than a socket")):
+                             "exists and is not a socket")):
             status, line = daemon_says(place, *words, program=program)
             equal((words, status), (words, 1))
             contains(line, part)

@@ -57,7 +57,7 @@ def live_mount(place):
         status, line = says("--shared-dir", place.root + "/other",
                             "--mount", daemon.seen)
         equal(status, 1)
-        contains(line, "is a mount of stepback already")
+        contains(line, "a stepback daemon is mounted there")
         os.symlink("seen", place.root + "/link")
         # Whoever asks a mount whose daemon hangs, hangs.
         daemon.process.send_signal(signal.SIGSTOP)
@@ -67,11 +67,11 @@ def live_mount(place):
         finally:
             daemon.process.send_signal(signal.SIGCONT)
         equal(status, 1)
-        contains(line, "is a mount of stepback already")
+        contains(line, "a stepback daemon is mounted there")
         status, line = says("--shared-dir", place.root + "/other",
                             "--mount", place.root + "/link")
         equal(status, 1)
-        contains(line, "is a mount of stepback already")
+        contains(line, "a stepback daemon is mounted there")
         daemon.step(1, "echo 1 > one")
         equal(os.listdir(place.share), ["one"])
     finally:
@@ -99,7 +99,7 @@ def mount_point_by_links(place):
     status, line = says("--shared-dir=" + place.share,
                         "--mount=%s/link/../seen" % place.root)
     equal(status, 1)
-    contains(line, "lies in the shared folder")
+    contains(line, "is inside the shared folder")
     place.share += "/b"
     for end in ("", "/", "/."):
         daemon = Daemon(place, "--mount", place.root + "/seen" + end)
@@ -115,7 +115,7 @@ def mount_point_by_links(place):
             status, line = says("--shared-dir=" + place.share,
                                 "--mount=%s/to-seen%s" % (place.root, end))
             equal(status, 1)
-            contains(line, "is a mount of stepback already")
+            contains(line, "a stepback daemon is mounted there")
     finally:
         daemon.process.send_signal(signal.SIGCONT)
         daemon.end()

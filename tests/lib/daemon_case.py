@@ -30,7 +30,7 @@ class Server:
         atexit.register(self.end)  # after a test that failed, too
         eventually(lambda: "ready: " in self.said() or
                    self.process.poll() is not None, 20)
-        if "no namespaces are to be had" in self.said():
+        if "namespaces are unavailable" in self.said():
             raise Skip("there are no user namespaces")
         contains(self.said(), "ready: ")
 

@@ -132,12 +132,12 @@ def what_is_not_taken_is_answered_by_its_id(place):
                          (b'{"a\\u0000":1}', "NUL"),
                          (b'{"name":"\\ud83d"}', "surrogate"),
                          (b'{"name":"\\udc00"}', "surrogate"),
-                         (b'{"n":99999999999999999999}', "64 bits"),
+                         (b'{"n":99999999999999999999}', "64-bit"),
                          (b'{"n":1e999}', "too large"),
                          (b'{"n":1,"n":2}', "same name"),
                          (b'{"n":"\xff"}', "UTF-8"),
                          (b'[' * 5000 + b']' * 5000, "deeply"),
-                         (b'{}}', "follows"), (b'nothing', "not valid"),
+                         (b'{}}', "trailing"), (b'nothing', "not valid"),
                          (b'{', "ends within")):
         for id in (b'7', b'"call-7"'):
             client.raw(b'{"jsonrpc":"2.0","id":' + id + b',"method":'

@@ -176,7 +176,7 @@ static void test_spoilt_store(struct fixture *f, gconstpointer option)
     mode_is(f, "file", S_IFREG | 0644);
     p9_pause(f);
     run_sql(store, "UPDATE meta SET value = 2 WHERE name = 'format'");
-    refused(arguments, "its format is 2");
+    refused(arguments, "unsupported format 2");
     g_assert_true(g_file_set_contents(store,
                                       "this is no database, is it? ....."
                                       "................................",
@@ -266,7 +266,7 @@ static unsigned count_said(const char *log)
     unsigned n = 0;
 
     g_assert_true(g_file_get_contents(log, &text, NULL, NULL));
-    for (const char *at = text; (at = strstr(at, "takes no row")); at++)
+    for (const char *at = text; (at = strstr(at, "cannot add a row")); at++)
         n++;
     return n;
 }
@@ -318,7 +318,7 @@ static void test_busy(struct fixture *f, gconstpointer option)
     const char *const arguments[] = { p9_daemon_path(), share, socket,
                                       WINDOWS,          place, NULL };
 
-    refused(arguments, "another server uses it");
+    refused(arguments, "in use by another server");
     p9_rig_free(other);
 }
 

@@ -414,7 +414,7 @@ static void test_options(void)
     } answers[] = {
         { 2, "posix or windows" },
         { 2, "--overlay-dir" },
-        { 2, "keeps nothing" },
+        { 2, "stores no metadata" },
         { 1, "must lie outside the shared folder" },
         { 1, "must lie outside the shared folder" },
         { 1, "must lie outside the undo log" },

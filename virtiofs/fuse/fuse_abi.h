@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse_abi - <linux/fuse.h> and what protocol 7.39 adds to older copies of it.
+ * fuse_abi - <linux/fuse.h> plus the parts of protocol 7.39 that older copies
+ * lack.
  */
 #ifndef VIRTIOFS_FUSE_FUSE_ABI_H
 #define VIRTIOFS_FUSE_FUSE_ABI_H
@@ -8,11 +9,11 @@
 #include <linux/fuse.h>
 #include <stdint.h>
 
-/* The protocol version that we speak. */
+/* The protocol minor version that the server speaks. */
 #define FUSE_ABI_MINOR 39
 
-/* Clients older than this (Linux 4.20) have no max_pages and smaller structs;
- * they are refused. */
+/* Minimum client version: clients older than Linux 4.20 lack max_pages, use
+ * smaller structs and are refused. */
 #define FUSE_ABI_MIN_MINOR 27
 
 #if FUSE_KERNEL_MINOR_VERSION < 39

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse_attr - opcodes on attributes.
+ * fuse_attr - handlers of the attribute opcodes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -76,11 +76,12 @@ static bool is_bad_time(const struct timespec *t)
            (t->tv_nsec < 0 || t->tv_nsec > 999999999);
 }
 
-/* Linux sends a SETATTR of nothing (or, where it keeps times by itself, of the
- * ctime, which nobody can set) where suid, sgid and capabilities have to go
- * with nothing else that would take them along: before FALLOCATE, and for a
- * chown(2) that changes no owner. That is what this is on the host, too. */
-static const struct ic_setattr chown_to_nobody = {
+/* Linux sends a SETATTR without fields (or, if the client keeps times itself,
+ * with only the ctime, which cannot be set) when suid, sgid and capabilities
+ * must be cleared and no other request clears them: before FALLOCATE, and for a
+ * chown(2) that changes no owner. On the host the equivalent is a chown to
+ * -1:-1. */
+static const struct ic_setattr chown_unchanged = {
     .valid = IC_SET_UID | IC_SET_GID,
     .uid = (uid_t)-1,
     .gid = (gid_t)-1,
@@ -97,7 +98,7 @@ int fuse_op_setattr(struct fuse_server *server, struct fuse_request *request,
     int fd = -1;
     int r;
 
-    /* UTIME_OMIT must not come in as a number of nanoseconds. */
+    /* Reject UTIME_OMIT as a nanosecond count. */
     if (attr.size < 0 || is_bad_time(&attr.atime) || is_bad_time(&attr.mtime))
         return -EINVAL;
     r = id_maps_to_owner(&server->config.ids, &attr);
@@ -118,7 +119,7 @@ int fuse_op_setattr(struct fuse_server *server, struct fuse_request *request,
     }
     if ((in->valid & ~(uint32_t)FATTR_CTIME) == 0 &&
         atomic_load(&server->kills_priv))
-        attr = chown_to_nobody;
+        attr = chown_unchanged;
     if (attr.valid & ~(unsigned)IC_KILL_PRIV)
         r = ic_setattr(server->ic, inode, fd, &attr, &st);
     else
@@ -173,7 +174,7 @@ int fuse_op_statx(struct fuse_server *server, struct fuse_request *request,
     if (r < 0)
         return r;
     fill_statx(server, &st, &out.stat);
-    /* What stat(2) does not have. */
+    /* The birth time, which stat(2) lacks. */
     if ((in->sx_mask & STATX_BTIME) &&
         statx(ic_inode_fd(node->inode), "", AT_EMPTY_PATH, STATX_BTIME, &sx) ==
             0 &&
@@ -185,7 +186,7 @@ int fuse_op_statx(struct fuse_server *server, struct fuse_request *request,
     return fuse_request_reply(request, &out, sizeof(out));
 }
 
-/* The rights that the mode gives to the request's user. */
+/* Return the access rights that the mode grants to the request's user. */
 static uint32_t granted_access(const struct fuse_in_header *head,
                                const struct stat *st)
 {
@@ -203,8 +204,8 @@ static uint32_t granted_access(const struct fuse_in_header *head,
     return mode & 7;
 }
 
-/* Linux asks only where it does not check permissions itself
- * (default_permissions), which virtio-fs and our mount do. */
+/* Linux sends ACCESS only if it does not check permissions itself
+ * (default_permissions); virtio-fs and our mount do check them. */
 int fuse_op_access(struct fuse_server *server, struct fuse_request *request,
                    struct fuse_node *node)
 {

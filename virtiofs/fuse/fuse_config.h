@@ -10,31 +10,32 @@
 #include "daemon/id_map.h"
 #include "virtiofs/fuse/xattr_map.h"
 
-/* How long the client may trust what it knows. */
+/* How long the client may use cached data without revalidation. */
 enum fuse_cache {
-    FUSE_CACHE_NEVER,    /* not at all: nothing is cached */
+    FUSE_CACHE_NEVER,    /* cache nothing */
     FUSE_CACHE_METADATA, /* names and attributes for a day, no data */
-    FUSE_CACHE_AUTO,     /* for a second; data until the file changes */
-    FUSE_CACHE_ALWAYS,   /* for a day, data too */
+    FUSE_CACHE_AUTO,     /* metadata for 1 s; data until the file changes */
+    FUSE_CACHE_ALWAYS,   /* names, attributes and data for a day */
 };
 
-/* Parse "never" (or "none"), "metadata", "auto" or "always". */
+/* Parse "never" (or "none"), "metadata", "auto" or "always". Return false for
+ * any other string. */
 bool fuse_cache_parse(const char *name, enum fuse_cache *ret_cache);
 
 struct fuse_server_config {
     enum fuse_cache cache;
     bool read_only;
-    const struct xattr_map *xattr_map; /* borrowed; NULL: names stay */
-    bool timeout_given;                /* else the cache policy says it */
-    double timeout; /* seconds for which names and attributes are valid */
-    bool no_names;  /* but names are not valid: each use looks them up */
+    const struct xattr_map *xattr_map; /* borrowed; NULL: no renaming */
+    bool timeout_given;                /* else by cache policy */
+    double timeout; /* seconds that names and attributes stay valid */
+    bool no_names;  /* names expire at once: each use looks them up */
     bool no_readdirplus, no_killpriv, announce_submounts;
-    bool writeback; /* the client's cache may write later; not with a log */
-    bool posix_acl; /* the client enforces ACLs, and umasks are ours */
-    bool security_label; /* it labels what it makes */
+    bool writeback;      /* write-back cache; excludes an undo log */
+    bool posix_acl;      /* client enforces ACLs; the server applies umasks */
+    bool security_label; /* client labels new files */
     struct id_maps ids;  /* borrowed */
-    bool posix_locks;    /* the client's fcntl() locks are locks of the host */
-    bool flocks;         /* its flock() locks, too */
+    bool posix_locks;    /* the client's fcntl() locks are host locks */
+    bool flocks;         /* the client's flock() locks are host locks */
 };
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse_core - what a FUSE server knows of its client.
+ * fuse_core - the state of a FUSE server for its client.
  */
 #ifndef VIRTIOFS_FUSE_FUSE_CORE_H
 #define VIRTIOFS_FUSE_FUSE_CORE_H
@@ -20,21 +20,21 @@ struct fuse_server {
     struct fuse_handles *handles;
     struct parked *parked;
     struct file_locks *locks;
-    /* The host's name of a client's file capabilities; "": the host's kernel
-     * knows them as such. */
+    /* The host's name of the client's file-capability attribute; "" if the
+     * host's kernel treats that attribute as capabilities itself. */
     struct xattr_map_name capability;
     atomic_bool initialized;
-    atomic_bool export_support; /* the client may look up "." and ".." */
-    atomic_bool told_version;   /* that the client is too old */
+    atomic_bool export_support;   /* the client may look up "." and ".." */
+    atomic_bool version_reported; /* an old client was reported */
 
-    /* What was agreed with the client. */
-    atomic_bool dont_mask;    /* its umask is ours to apply */
-    atomic_bool setxattr_ext; /* SETXATTR has all of its struct */
-    atomic_bool security_ctx; /* creating brings labels along */
-    atomic_bool kills_priv;   /* suid bits are ours to clear */
+    /* Negotiated with the client in INIT. */
+    atomic_bool dont_mask;    /* the server applies the client's umask */
+    atomic_bool setxattr_ext; /* SETXATTR uses the long struct */
+    atomic_bool security_ctx; /* creations carry security labels */
+    atomic_bool kills_priv;   /* the server clears suid bits */
 };
-/* The client went away (its device was reset): forget all that it held. It
- * has to send INIT again. Requests may be in work. */
+/* Forget all client state after the client went away (its device was reset);
+ * the client must send INIT again. Requests may be running. */
 void fuse_core_reset(struct fuse_server *server);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse_create - what all opcodes that make something have to do: whose it is,
- * with which umask, and with which security labels.
+ * fuse_create - common work of the creating opcodes: owner, umask and security
+ * labels.
  *
- * Labels come behind the names: a fuse_secctx_header, and for each a
- * fuse_secctx, the attribute's name with its NUL and the value, to a multiple
- * of 8 bytes. They are set right after the file was made; a file that cannot
- * have its label must not stay.
+ * Labels follow the names: a fuse_secctx_header, then for each label a
+ * fuse_secctx, the attribute's name with its NUL, and the value, padded to a
+ * multiple of 8 bytes. Labels are set right after the file was created; a file
+ * that cannot get its label is removed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,8 @@
 #include "daemon/fd_reserve.h"
 #include "virtiofs/fuse/fuse_ops.h"
 
-/* With a default ACL the host's kernel applies that instead of the umask. */
+/* Whether the directory has a default ACL, which the host's kernel applies
+ * instead of the umask. */
 static bool has_default_acl(const struct fuse_node *dir)
 {
     struct proc_fd_path path = proc_fd_path(ic_inode_fd(dir->inode));
@@ -37,7 +38,7 @@ int fuse_create_begin(struct fuse_server *server, struct fuse_request *request,
                             request->head.gid, ret_cred);
     if (r < 0)
         return r;
-    /* Else the client has applied it already. */
+    /* Without DONT_MASK the client has already applied its umask. */
     if (atomic_load(&server->dont_mask) && (umask & 0777) &&
         !has_default_acl(dir))
         ret_cred->umask = umask & 0777;
@@ -46,7 +47,7 @@ int fuse_create_begin(struct fuse_server *server, struct fuse_request *request,
 
 /* ---- labels -------------------------------------------------------------- */
 
-/* The next of them: 1, 0 at the end, or -errno. */
+/* Parse the next label. Return 1, 0 at the end, or -errno. */
 static int next_label(struct fuse_request *request, uint32_t *inout_left,
                       struct fuse_label *ret_label)
 {
@@ -126,6 +127,6 @@ int fuse_create_end(struct fuse_server *server, struct fuse_node *dir,
     if (name)
         ic_unlinkat(server->ic, dir->inode, name, is_dir ? AT_REMOVEDIR : 0);
     ic_inode_unref(inode);
-    /* It was begun, so it cannot be done again from the start. */
+    /* The request has side effects, so it cannot be restarted later. */
     return r == IC_PARKED ? -EAGAIN : r;
 }

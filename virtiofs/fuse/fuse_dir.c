@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse_dir - opcodes on open directories.
+ * fuse_dir - handlers of the opcodes on open directories.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,8 +35,8 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Where the entries of a reply are put together: size is at most what the
- * client asked for and what fits in the reply. */
+/* Builds the entries of a reply; size is limited by the client's request and by
+ * the room in the reply. */
 struct dir_reply {
     struct fuse_server *server;
     struct ic_inode *dir;
@@ -45,7 +45,8 @@ struct dir_reply {
     size_t used, size;
 };
 
-/* 1: appended. 0: it does not fit. -ENOENT: the name has gone meanwhile. */
+/* Append an entry. Return 1 if it was appended, 0 if it does not fit, -ENOENT
+ * if the name was removed in the meantime. */
 static int append_entry(struct dir_reply *reply, const struct dir_entry *entry)
 {
     size_t name_len = strlen(entry->name);
@@ -71,8 +72,8 @@ static int append_entry(struct dir_reply *reply, const struct dir_entry *entry)
                                      &out->attr);
         if (r == -ENOENT)
             return r;
-        /* Node 0 says: the name without its attributes. The client looks it
-         * up itself, if it wants it, and gets the error then. */
+        /* Node 0 means a name without attributes: the client looks the name up
+         * when it needs it, and gets the error then. */
     }
     dirent->ino = entry->ino;
     dirent->off = (uint64_t)entry->off;
@@ -83,8 +84,8 @@ static int append_entry(struct dir_reply *reply, const struct dir_entry *entry)
     return 1;
 }
 
-/* Append entries until the reply is full or the directory ends. An error
- * after the first entry waits for the next request. */
+/* Append entries until the reply is full or the directory ends. An error after
+ * the first entry is left to the next request. */
 static int append_entries(struct dir_reply *reply, struct dir_stream *stream,
                           uint64_t offset)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse_entry - what most handlers answer with: attributes and entries.
+ * fuse_entry - build the attributes and entries that most replies consist of.
  */
 #include "virtiofs/fuse/fuse_ops.h"
 
@@ -63,8 +63,8 @@ uint32_t fuse_entry_open_flags(const struct fuse_server *server, bool is_dir)
                   : caches[server->config.cache].file_flags;
 }
 
-/* Linux's 32-bit form: 12 bits of major between the 8 low and 12 high bits of
- * minor. */
+/* Linux's 32-bit format: 12 bits of major between the low 8 and the high 12
+ * bits of minor. */
 uint32_t fuse_entry_encode_rdev(dev_t rdev)
 {
     uint32_t ma = major(rdev), mi = minor(rdev);
@@ -105,7 +105,7 @@ static void fill(struct fuse_server *server, uint64_t id, const struct stat *st,
 {
     struct fuse_timeout timeout = fuse_entry_timeout(server);
 
-    /* Node ids carry their own generation and never come again. */
+    /* Node ids contain their generation and are never reused. */
     *ret_entry = (struct fuse_entry_out){
         .nodeid = id,
         .attr_valid = timeout.seconds,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse_files - opcodes that open and close files.
+ * fuse_files - handlers of the opcodes that open and close files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,10 +9,10 @@
 #include "daemon/fd_reserve.h"
 #include "virtiofs/fuse/fuse_ops.h"
 
-/* The flags that mean something to the host's open(). O_APPEND is left out:
- * it can be switched off on an open file, so each WRITE says for itself, and
- * so does O_SYNC. O_DIRECT is the client's wish to pass its own cache; here it
- * would only demand alignment of the client's memory. */
+/* The flags that are passed to the host's open(). O_APPEND and O_SYNC are
+ * dropped: they can change on an open file, so each WRITE carries its own.
+ * O_DIRECT asks to bypass the client's cache; on the host it would only require
+ * alignment of the client's memory. */
 #define OPEN_FLAGS (O_ACCMODE | O_TRUNC | O_NOATIME)
 
 static int check_access_mode(const struct fuse_server *server, uint32_t flags)
@@ -23,8 +23,9 @@ static int check_access_mode(const struct fuse_server *server, uint32_t flags)
     return 0;
 }
 
-/* To keep so much of a file that is cut takes milliseconds. */
-#define MUCH_TO_CUT (1 << 20)
+/* Capturing more than this many bytes of a truncated file takes
+ * milliseconds. */
+#define LONG_TRUNCATE (1 << 20)
 
 bool fuse_cut_is_long(const struct fuse_request *request,
                       const struct ic_inode *inode)
@@ -32,11 +33,11 @@ bool fuse_cut_is_long(const struct fuse_request *request,
     struct stat st;
 
     return !fuse_has_time(request, FUSE_PACE_ANY) &&
-           fstat(ic_inode_fd(inode), &st) == 0 && st.st_size > MUCH_TO_CUT;
+           fstat(ic_inode_fd(inode), &st) == 0 && st.st_size > LONG_TRUNCATE;
 }
 
-/* Cut a file to nothing as a user without CAP_FSETID does, which takes its
- * suid, sgid and capabilities with it. */
+/* Truncate a file to 0 as a user without CAP_FSETID does: suid, sgid and
+ * capabilities are cleared. */
 static int truncate_kill_priv(struct fuse_server *server,
                               struct ic_inode *inode, int fd, uint32_t flags)
 {
@@ -47,8 +48,8 @@ static int truncate_kill_priv(struct fuse_server *server,
     return ic_setattr(server->ic, inode, fd, &attr, NULL);
 }
 
-/* A client that writes later reads what surrounds it, in any file that it
- * writes. */
+/* A client with a write-back cache reads the pages around each write, so a file
+ * that it opens for writing must be readable. */
 static uint32_t access_mode(const struct fuse_server *server, uint32_t flags)
 {
     if (server->config.writeback && (flags & O_ACCMODE) == O_WRONLY)
@@ -66,7 +67,8 @@ static int open_inode(struct fuse_server *server, struct ic_inode *inode,
     flags = access_mode(server, flags);
     r = ic_open(server->ic, inode,
                 (int)(flags & OPEN_FLAGS & ~(cut ? O_TRUNC : 0u)), &fd);
-    /* By a name that the client has kept; what it writes would be lost. */
+    /* The client may have used a cached name: writes to a removed file would be
+     * lost. */
     if (r == 0 && (flags & O_ACCMODE) != O_RDONLY && fuse_entry_is_kept(server))
         r = ic_inode_check_named(inode);
     if (r == 0 && cut)
@@ -105,7 +107,7 @@ int fuse_op_open(struct fuse_server *server, struct fuse_request *request,
     return fuse_request_reply(request, &out, sizeof(out));
 }
 
-/* Answer with an entry and a handle. Takes fd and inode. */
+/* Reply with an entry and a handle. Takes fd and inode. */
 static int reply_created(struct fuse_server *server,
                          struct fuse_request *request, uint32_t flags, int fd,
                          struct ic_inode *inode, const struct stat *st)
@@ -128,9 +130,9 @@ static int reply_created(struct fuse_server *server,
     return fuse_request_reply(request, &out, sizeof(out));
 }
 
-/* ic_create() for a user without CAP_FSETID: the name may exist by now, and
- * its file be cut. A file that has nothing to lose was made just now, or may
- * pass for such. */
+/* Do ic_create() as a user without CAP_FSETID: the name may exist by now, and
+ * its file is then truncated. A file without content was created just now, or
+ * can be treated so. */
 static int create_kill_priv(struct fuse_server *server,
                             const struct ic_cred *cred, struct fuse_node *dir,
                             const char *name, const struct fuse_create_in *in,
@@ -170,7 +172,8 @@ static int create_or_open(struct fuse_server *server,
         ret_inode, ret_stat, ret_fd);
 }
 
-/* Only what is made now gets a label: so make it, or else open what is there.
+/* Only new files get a label: create the file exclusively, or else open the
+ * existing one.
  */
 static int create_labelled(struct fuse_server *server,
                            const struct ic_cred *cred, struct fuse_node *dir,
@@ -232,7 +235,7 @@ int fuse_op_tmpfile(struct fuse_server *server, struct fuse_request *request,
     struct stat st;
     int r, fd = -1;
 
-    /* A name comes with it, of the folder's own. */
+    /* TMPFILE carries a name: that of the directory itself. */
     if ((r = fuse_request_take_string(request, &name)) < 0)
         name = NULL;
     if ((r = fuse_create_labels(server, request, &labels)) < 0 ||

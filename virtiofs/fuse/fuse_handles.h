@@ -2,10 +2,10 @@
  *
  * fuse_handles - the files and directories that the client has open.
  *
- * A handle carries its own inode: a request that names a handle is about that
- * inode, whatever node it names beside it.
+ * A handle refers to its own inode: a request that names a handle acts on that
+ * inode, whatever node the request also names.
  *
- * Threads: every call by any thread, but fuse_handles_free().
+ * Threads: any thread may make any call, except fuse_handles_free().
  */
 #ifndef VIRTIOFS_FUSE_FUSE_HANDLES_H
 #define VIRTIOFS_FUSE_FUSE_HANDLES_H
@@ -20,36 +20,39 @@
 struct fuse_handles;
 
 struct fuse_handle {
-    int fd; /* as ic_open() or ic_create() gave it */
+    int fd; /* from ic_open() or ic_create() */
     bool writable;
-    atomic_bool no_nowait;  /* its filesystem has no RWF_NOWAIT */
-    atomic_uint n_cached;   /* reads in turn that met no disk; see fuse_io.c */
-    struct ic_inode *inode; /* held */
+    atomic_bool no_nowait;  /* its filesystem lacks RWF_NOWAIT */
+    atomic_uint n_cached;   /* consecutive reads served from memory; see
+                             * fuse_io.c */
+    struct ic_inode *inode; /* a hold */
     uint64_t id;
-    pthread_mutex_t lock;   /* dir */
+    pthread_mutex_t lock;   /* guards dir */
     struct dir_stream *dir; /* directories only, else NULL */
 };
 
-/* ic is borrowed for their life. */
+/* ic is borrowed for the lifetime of the table. */
 struct fuse_handles *fuse_handles_new(struct ic *ic);
 
 /* NULL is allowed. */
 void fuse_handles_free(struct fuse_handles *handles);
 
-/* A handle of fd (taken, also on failure), open with these flags, of the inode
- * (borrowed; a reference is taken). 0 and its id, or -ENFILE. */
+/* Add a handle for fd (taken, also on failure), opened with these flags, of the
+ * inode (borrowed; a reference is taken). Return 0 and the handle's id, or
+ * -ENFILE. */
 int fuse_handles_add(struct fuse_handles *handles, int fd, int flags,
                      struct ic_inode *inode, uint64_t *ret_id);
 
-/* The handle of an open file or directory, or NULL. Give it back with
- * fuse_handles_put(). */
+/* Return the handle of an open file or directory, or NULL. Release the handle
+ * with fuse_handles_put(). */
 struct fuse_handle *fuse_handles_get_file(struct fuse_handles *handles,
                                           uint64_t id);
 struct fuse_handle *fuse_handles_get_dir(struct fuse_handles *handles,
                                          uint64_t id);
 void fuse_handles_put(struct fuse_handles *handles, struct fuse_handle *handle);
 
-/* Close a file or a directory, once nobody holds it. 0, or -EBADF. */
+/* Remove a handle of a file or a directory; its fd is closed after the last
+ * fuse_handles_put(). Return 0 or -EBADF. */
 int fuse_handles_remove(struct fuse_handles *handles, uint64_t id, bool dir);
 
 void fuse_handles_clear(struct fuse_handles *handles);

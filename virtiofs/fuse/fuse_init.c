@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse_init - INIT and DESTROY: the start and the end of a client.
+ * fuse_init - INIT and DESTROY: the start and the end of a client's session.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,13 +12,13 @@
 #define MAX_WRITE (1u << 20)
 #define MAX_PAGES (MAX_WRITE / 4096)
 
-/* What we want, where the client offers it.
+/* The flags that the server accepts if the client offers them.
  *
- * WRITEBACK_CACHE only on demand, and never with undo: the host must see a
- * step's writes when the step ends. POSIX_ACL only on demand, and with it
- * DONT_MASK, as the client would apply its umask where a default ACL counts
- * instead. Not wanted: HANDLE_KILLPRIV (V2 is better), NO_OPEN_SUPPORT (files
- * are opened). */
+ * WRITEBACK_CACHE only on request, and never with undo: the host must see a
+ * step's writes when the step ends. POSIX_ACL only on request, and with
+ * DONT_MASK, because the client would otherwise apply its umask where a default
+ * ACL takes its place. Not accepted: HANDLE_KILLPRIV (V2 is better),
+ * NO_OPEN_SUPPORT (the server opens files). */
 static const uint64_t wanted = FUSE_ASYNC_READ | FUSE_ATOMIC_O_TRUNC |
                                FUSE_EXPORT_SUPPORT | FUSE_BIG_WRITES |
                                FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO |
@@ -45,7 +45,7 @@ static uint64_t choose_flags(const struct fuse_server *server,
         flags |= FUSE_SUBMOUNTS;
     if (server->config.writeback)
         flags |= FUSE_WRITEBACK_CACHE;
-    /* Without these the client's kernel keeps locks by itself. */
+    /* Without these flags the client's kernel handles locks itself. */
     if (server->config.posix_locks)
         flags |= FUSE_POSIX_LOCKS;
     if (server->config.flocks)
@@ -57,8 +57,8 @@ static uint64_t choose_flags(const struct fuse_server *server,
     if (server->config.security_label)
         flags |= FUSE_SECURITY_CTX;
     flags &= offered;
-    /* A client that clears suid bits by itself does it with the SETATTR that
-     * cuts the file, and an OPEN with O_TRUNC would spare it that. */
+    /* A client that clears suid bits itself does so in the SETATTR that
+     * truncates the file; an OPEN with O_TRUNC would skip that. */
     if (!(flags & FUSE_HANDLE_KILLPRIV_V2))
         flags &= ~(uint64_t)FUSE_ATOMIC_O_TRUNC;
     return flags;
@@ -83,20 +83,20 @@ static int reply_init(struct fuse_request *request,
     return fuse_request_reply(request, &out, sizeof(out));
 }
 
-/* Once: a guest must not be able to fill the log. */
+/* Log only once: a guest must not be able to fill the log. */
 static void report_version(struct fuse_server *server,
                            const struct fuse_init_in *in)
 {
-    if (!atomic_exchange(&server->told_version, true))
+    if (!atomic_exchange(&server->version_reported, true))
         log_error(LOG_FS_BACKEND,
-                  "the client speaks FUSE %u.%u; 7.%d is needed", in->major,
-                  in->minor, FUSE_ABI_MIN_MINOR);
+                  "client speaks FUSE %u.%u; 7.%d or later is required",
+                  in->major, in->minor, FUSE_ABI_MIN_MINOR);
 }
 
 int fuse_op_init(struct fuse_server *server, struct fuse_request *request,
                  struct fuse_node *node)
 {
-    /* Before 7.36 there were only the first 16 bytes. */
+    /* Before 7.36 the request had only the first 16 bytes. */
     size_t size = MIN(fuse_request_args_left(request),
                       sizeof(struct fuse_init_in));
     struct fuse_init_in in = { 0 };
@@ -108,7 +108,8 @@ int fuse_op_init(struct fuse_server *server, struct fuse_request *request,
         report_version(server, &in);
         return -EPROTO;
     }
-    /* A newer major: say ours, and the client sends INIT again with it. */
+    /* For a newer major, reply with ours; the client then repeats INIT with
+     * it. */
     if (in.major > FUSE_KERNEL_VERSION) {
         struct fuse_init_out out = { .major = FUSE_KERNEL_VERSION,
                                      .minor = FUSE_ABI_MINOR };
@@ -116,7 +117,7 @@ int fuse_op_init(struct fuse_server *server, struct fuse_request *request,
         return fuse_request_reply(request, &out, sizeof(out));
     }
     flags = choose_flags(server, &in);
-    /* A client that starts again (a reboot) holds nothing of its past. */
+    /* A client that starts again (a reboot) loses its former state. */
     fuse_core_reset(server);
     atomic_store(&server->export_support, flags & FUSE_EXPORT_SUPPORT);
     atomic_store(&server->kills_priv, !!(flags & FUSE_HANDLE_KILLPRIV_V2));

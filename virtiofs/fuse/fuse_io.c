@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse_io - opcodes on the content of open files.
+ * fuse_io - handlers of the opcodes on the content of open files.
  *
- * READ and WRITE hand the client's own memory to the kernel: no byte of it is
- * looked at or copied here.
+ * READ and WRITE pass the client's own memory to the kernel; the server neither
+ * inspects nor copies the data.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,12 +13,13 @@
 #include "common/fd.h"
 #include "virtiofs/fuse/fuse_ops.h"
 
-/* Reads of so much are worth the way to another thread. Writes are not: those
- * to one file wait for each other. */
-#define MUCH_DATA (64u << 10)
+/* Reads of at least this many bytes are worth a handover to another thread.
+ * Writes are not: writes to one file serialize anyway. */
+#define LARGE_READ (64u << 10)
 
-/* How many bytes (0 or 1) there are here; -EAGAIN: that takes long. */
-static int look_at(int fd, off_t offset)
+/* Return how many bytes (0 or 1) can be read at the offset, or -EAGAIN if the
+ * read would block. */
+static int probe_byte(int fd, off_t offset)
 {
     char byte;
     struct iovec iov = { &byte, 1 };
@@ -27,19 +28,21 @@ static int look_at(int fd, off_t offset)
     return n < 0 ? -errno : (int)n;
 }
 
-/* After so many reads in turn that were, the next one is likely to be in the
- * host's memory, too. */
+/* After this many consecutive reads from memory, the next read is likely to be
+ * served from memory, too. */
 #define CACHED_LIKELY 8u
 
-/* Much is not to be copied in vain: is its end there? The sum may be negative:
- * EINVAL. */
+/* Whether a read is likely to be served from memory: a large copy must not be
+ * wasted, so probe the read's last byte. The sum may overflow to a negative
+ * offset, which preadv2() rejects with EINVAL. */
 static bool is_likely_cached(const struct fuse_handle *handle, off_t offset,
                              size_t size)
 {
-    return size < MUCH_DATA ||
+    return size < LARGE_READ ||
            atomic_load_explicit(&handle->n_cached, memory_order_relaxed) >=
                CACHED_LIKELY ||
-           look_at(handle->fd, (off_t)((uint64_t)offset + size - 1)) != -EAGAIN;
+           probe_byte(handle->fd, (off_t)((uint64_t)offset + size - 1)) !=
+               -EAGAIN;
 }
 
 static void note_cached(struct fuse_handle *handle, bool cached)
@@ -51,7 +54,8 @@ static void note_cached(struct fuse_handle *handle, bool cached)
                               memory_order_relaxed);
 }
 
-/* Read what lies in the host's memory: FUSE_LONG if that is not all of it. */
+/* Read if the data is in the host's memory; return FUSE_LONG if some of it is
+ * not. */
 static ssize_t read_if_cached(struct fuse_handle *handle,
                               const struct iovec *iov, unsigned n_iov,
                               off_t offset, size_t size)
@@ -67,8 +71,8 @@ static ssize_t read_if_cached(struct fuse_handle *handle,
     } else if (n < 0 && errno == EAGAIN) {
         return FUSE_LONG;
     } else if (n >= 0 && (size_t)n < size &&
-               look_at(handle->fd, offset + n) != 0) {
-        return FUSE_LONG; /* it is not the file's end */
+               probe_byte(handle->fd, offset + n) != 0) {
+        return FUSE_LONG; /* not at end of file */
     }
     return n < 0 ? -errno : n;
 }
@@ -109,7 +113,7 @@ int fuse_op_read(struct fuse_server *server, struct fuse_request *request,
         return r;
     if (in->offset > INT64_MAX)
         return -EINVAL;
-    if (in->size >= MUCH_DATA && !fuse_has_time(request, FUSE_PACE_SOON))
+    if (in->size >= LARGE_READ && !fuse_has_time(request, FUSE_PACE_SOON))
         return FUSE_LONG;
     handle = fuse_handles_get_file(server->handles, in->fh);
     if (!handle)
@@ -122,8 +126,8 @@ int fuse_op_read(struct fuse_server *server, struct fuse_request *request,
     return 0;
 }
 
-/* The client's open flags as they are at this write. Pages of its cache come
- * with an offset that counts, whatever the file behind them was opened as. */
+/* Return the client's open flags at the time of this write. Pages from its
+ * cache have an explicit offset, whatever flags the file was opened with. */
 static int write_flags(const struct fuse_write_in *in)
 {
     int flags = 0;
@@ -137,8 +141,9 @@ static int write_flags(const struct fuse_write_in *in)
     return flags;
 }
 
-/* The client's kernel takes a file's capabilities away by itself where it has
- * pages to write to, and by FUSE_HANDLE_KILLPRIV_V2 not otherwise. */
+/* The client's kernel removes a file's capabilities itself when it writes back
+ * pages; with FUSE_HANDLE_KILLPRIV_V2 it leaves all other cases to the
+ * server. */
 static ssize_t write_file(struct fuse_server *server,
                           const struct fuse_write_in *in,
                           struct fuse_handle *handle, const struct iovec *iov,
@@ -230,8 +235,8 @@ int fuse_op_lseek(struct fuse_server *server, struct fuse_request *request,
     off_t offset;
     int r = 0;
 
-    /* The others need nothing of the host but the size, which GETATTR
-     * gives. */
+    /* Other whence values need only the file's size, which the client gets by
+     * GETATTR. */
     if (in->whence != SEEK_DATA && in->whence != SEEK_HOLE)
         return -EINVAL;
     if (in->offset > INT64_MAX)
@@ -239,7 +244,8 @@ int fuse_op_lseek(struct fuse_server *server, struct fuse_request *request,
     handle = fuse_handles_get_file(server->handles, in->fh);
     if (!handle)
         return -EBADF;
-    /* Nobody uses the descriptor's own position, so moving it is harmless. */
+    /* No other code uses the file position of this fd, so moving it is
+     * harmless. */
     offset = lseek(handle->fd, (off_t)in->offset, (int)in->whence);
     if (offset < 0)
         r = -errno;
@@ -250,9 +256,9 @@ int fuse_op_lseek(struct fuse_server *server, struct fuse_request *request,
     return fuse_request_reply(request, &out, sizeof(out));
 }
 
-/* Whoever asks for more gets a short copy, and asks again (copy_file_range(2)):
- * an undo, a step's end and whoever else wants the engine for itself wait for
- * one of these at most. */
+/* Upper bound of one copy, in bytes. A client that asks for more gets a short
+ * copy and continues (copy_file_range(2)), so undo and the end of a step wait
+ * for at most one such copy until they can lock the engine. */
 #define COPY_AT_ONCE (16ull << 20)
 
 static ssize_t copy_range(struct fuse_server *server,

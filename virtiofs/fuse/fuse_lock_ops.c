@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse_lock_ops - opcodes on locks, and on closes, which end them.
+ * fuse_lock_ops - handlers of the lock opcodes, and of the closes that end
+ * locks.
  */
 #include <errno.h>
 #include <fcntl.h>
 
 #include "virtiofs/fuse/fuse_ops.h"
 
-/* The inode of an open file or directory; give it back. NULL: no such handle.
+/* Return a reference to the inode of an open file or directory, or NULL if
+ * there is no such handle. The caller releases the reference.
  */
 static struct ic_inode *inode_of(struct fuse_server *server, uint64_t id)
 {
@@ -23,8 +25,8 @@ static struct ic_inode *inode_of(struct fuse_server *server, uint64_t id)
     return inode;
 }
 
-/* Whoever was not offered locks of a kind may ask for them all the same, and
- * must not hold up the host's programs with them. */
+/* Whether locks of this kind were offered to the client. A client may request
+ * them anyway, and must not block the host's programs with them. */
 static bool is_offered(const struct fuse_server *server,
                        const struct fuse_lk_in *in)
 {
@@ -95,10 +97,10 @@ int fuse_op_getlk(struct fuse_server *server, struct fuse_request *request,
     return r < 0 ? r : fuse_request_reply(request, &out, sizeof(out));
 }
 
-/* A process has closed the file: its locks of it end, whatever else has it open
- * (fcntl(2)). Where the client keeps locks by itself there is nothing to do, as
- * no data waits here: -ENOSYS tells it once that it may stop asking. It writes
- * its dirty pages at each close all the same. */
+/* A process closed the file: its locks end, whatever other fds it has on the
+ * file (fcntl(2)). If the client handles locks itself, nothing remains to do,
+ * as the server buffers no data; -ENOSYS then stops further FLUSH requests. The
+ * client writes back its dirty pages at each close nevertheless. */
 int fuse_op_flush(struct fuse_server *server, struct fuse_request *request,
                   struct fuse_node *node)
 {

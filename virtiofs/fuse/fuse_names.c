@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse_names - opcodes that look up, make, move and remove names.
+ * fuse_names - handlers of the opcodes that look up, create, rename and remove
+ * names.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,12 +11,13 @@
 
 #include "virtiofs/fuse/fuse_ops.h"
 
-/* More than a message of mount.c has, so that no client is refused; and no
- * worker is busy for long. */
+/* More entries than a message of mount.c can hold, so no client's request is
+ * cut short; and a bound on the time that a worker spends on one request. */
 #define BATCH_MAX   131072u
 #define BATCH_PIECE (1024 * sizeof(struct fuse_forget_one))
 
-/* "." and ".." come from a client's NFS server that rebuilds a path. */
+/* Look up "." or "..": a client that is an NFS server rebuilds paths with
+ * them. */
 static int lookup_dots(struct fuse_server *server, struct fuse_node *node,
                        const char *name, struct fuse_entry_out *ret_entry)
 {
@@ -38,7 +40,7 @@ static int lookup_dots(struct fuse_server *server, struct fuse_node *node,
     return r;
 }
 
-/* A new node, or one that is known: what its name leads to. */
+/* Look up a name and return its node, new or known. */
 static int lookup_name(struct fuse_server *server, struct fuse_node *node,
                        const char *name, struct fuse_entry_out *ret_entry)
 {
@@ -87,8 +89,9 @@ int fuse_op_forget(struct fuse_server *server, struct fuse_request *request,
     return 0;
 }
 
-/* Linux puts in one request what fits in a read of /dev/fuse: far more than
- * the arguments of others, so they come in pieces. */
+/* Linux packs as many entries into one request as fit in one read of /dev/fuse,
+ * far more than the arguments of other opcodes; so they are loaded in
+ * pieces. */
 int fuse_op_batch_forget(struct fuse_server *server,
                          struct fuse_request *request, struct fuse_node *node)
 {
@@ -97,7 +100,7 @@ int fuse_op_batch_forget(struct fuse_server *server,
     const struct fuse_forget_one *one;
     uint32_t left = MIN(in->count, BATCH_MAX);
 
-    /* The count is only a limit: what is really there ends the loop. */
+    /* The count is only an upper bound; the actual entries end the loop. */
     while (left > 0 && fuse_request_load_next(request, BATCH_PIECE)) {
         while (left > 0 && (one = fuse_request_take(request, sizeof(*one)))) {
             fuse_nodes_forget(server->nodes, one->nodeid, one->nlookup);

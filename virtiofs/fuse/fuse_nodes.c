@@ -3,10 +3,9 @@
  * fuse_nodes - see fuse_nodes.h.
  *
  * The slot table finds a node by its id without a lock, and the inode's tag is
- * the id of its node. A lookup of an inode that the client knows adds one to
- * n_lookups, but never to 0: such a node ends. Then, or where there is none, a
- * new node is made, and the tag decides which of two that are made at the same
- * time stays.
+ * the id of its node. A lookup of a known inode increments n_lookups, but never
+ * from 0: such a node is being removed. In that case, or if there is no node, a
+ * new one is created; the tag decides which of two concurrent creations stays.
  */
 #include "virtiofs/fuse/fuse_nodes.h"
 
@@ -64,7 +63,8 @@ static bool count_lookup(struct fuse_nodes *nodes, uint64_t id)
     return n > 0;
 }
 
-/* May the client keep it open? What is closed costs no fd. */
+/* Whether the client may keep the inode open. An inode that is closed costs no
+ * fd. */
 static int check_fd(struct fuse_nodes *nodes, struct ic_inode *inode)
 {
     int r;
@@ -76,7 +76,8 @@ static int check_fd(struct fuse_nodes *nodes, struct ic_inode *inode)
     return r;
 }
 
-/* 0 and its id, -EAGAIN if the tag is no longer that, or -errno. */
+/* Return 0 and the node's id, -EAGAIN if the inode's tag has changed, or
+ * -errno. */
 static int add_node(struct fuse_nodes *nodes, struct ic_inode *inode,
                     uint64_t tag, uint64_t *ret_id)
 {
@@ -86,7 +87,7 @@ static int add_node(struct fuse_nodes *nodes, struct ic_inode *inode,
     if (r < 0)
         return r;
     node = g_new(struct fuse_node, 1);
-    /* Complete before its id can be found. */
+    /* Initialize the node completely before its id can be found. */
     *node = (struct fuse_node){ .inode = ic_inode_hold(inode), .n_lookups = 1 };
     r = slot_table_insert(nodes->slots, node, &node->id, ret_id);
     if (r < 0) {
@@ -94,7 +95,7 @@ static int add_node(struct fuse_nodes *nodes, struct ic_inode *inode,
         g_free(node);
         return r;
     }
-    /* A client that guesses may have forgotten the node already. */
+    /* A client that guesses ids may have forgotten the node already. */
     if (ic_inode_change_tag(inode, tag, *ret_id))
         return 0;
     slot_table_remove(nodes->slots, *ret_id);

@@ -2,10 +2,10 @@
  *
  * fuse_nodes - the inodes that the client knows, by node id.
  *
- * One node for each inode, with the number of lookups that the client still
- * has to forget. The root is node 1 and is never forgotten.
+ * There is one node for each inode, with the number of lookups that the client
+ * has yet to forget. The root is node 1 and is never forgotten.
  *
- * Threads: every call by any thread, but fuse_nodes_free().
+ * Threads: any thread may make any call, except fuse_nodes_free().
  */
 #ifndef VIRTIOFS_FUSE_FUSE_NODES_H
 #define VIRTIOFS_FUSE_FUSE_NODES_H
@@ -19,38 +19,39 @@ struct fuse_nodes;
 struct fuse_node {
     struct ic_inode *inode; /* a hold; a reference after fuse_nodes_get() */
     uint64_t id;
-    _Atomic uint64_t n_lookups; /* 0: it ends */
+    _Atomic uint64_t n_lookups; /* 0: being removed */
 };
 
-/* Borrowed for the life of the nodes. */
+/* ic is borrowed for the lifetime of the nodes. */
 struct fuse_nodes *fuse_nodes_new(struct ic *ic);
 
 /* NULL is allowed. */
 void fuse_nodes_free(struct fuse_nodes *nodes);
 
-/* Count one lookup of the inode (taken, also on failure). 0 and its node id,
- * or -ENFILE. */
+/* Count one lookup of the inode (taken, also on failure). Return 0 and its node
+ * id, or -ENFILE. */
 int fuse_nodes_remember(struct fuse_nodes *nodes, struct ic_inode *inode,
                         uint64_t *ret_id);
 
-/* The same with a hold (taken). */
+/* The same for a hold (taken). */
 int fuse_nodes_remember_held(struct fuse_nodes *nodes, struct ic_inode *inode,
                              uint64_t *ret_id);
 
-/* Take back so many lookups; the client may name any id and any number. */
+/* Subtract that many lookups. The client may name any id and any number. */
 void fuse_nodes_forget(struct fuse_nodes *nodes, uint64_t id,
                        uint64_t n_lookups);
 
 /* Forget everything but the root. */
 void fuse_nodes_clear(struct fuse_nodes *nodes);
 
-/* The node with this id, ready to be used: 0, or -ESTALE (there is none, or its
- * inode is lost), -ENFILE ... Give it back with fuse_nodes_put(). */
+/* Return the node with this id and a reference to its inode: 0, or -ESTALE (no
+ * such node, or its inode is lost), or another -errno such as -ENFILE. Release
+ * the node with fuse_nodes_put(). */
 int fuse_nodes_get(struct fuse_nodes *nodes, uint64_t id,
                    struct fuse_node **ret_node);
 void fuse_nodes_put(struct fuse_nodes *nodes, struct fuse_node *node);
 
-/* The same, but its inode is only held: 0 or -ESTALE. */
+/* The same, but with only a hold on the inode: 0 or -ESTALE. */
 int fuse_nodes_get_held(struct fuse_nodes *nodes, uint64_t id,
                         struct fuse_node **ret_node);
 void fuse_nodes_put_held(struct fuse_nodes *nodes, struct fuse_node *node);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse_ops - the handlers of the FUSE opcodes, and what they share.
+ * fuse_ops - the handlers of the FUSE opcodes, and their shared helpers.
  *
- * A handler gets the request with its arguments loaded and at least as long as
- * the dispatch table asks, and the node that the header names, if the table
- * says so (else NULL). It appends its reply and returns 0, or -errno. It may
- * return IC_PARKED, if it leaves nothing behind that doing it again from the
- * start would not find as it was; and FUSE_LONG, if it has not begun.
+ * A handler gets the request with its arguments loaded, at least as long as the
+ * dispatch table requires, and the node that the header names if the table says
+ * so (else NULL). It appends its reply and returns 0, or -errno. It may return
+ * IC_PARKED only if a restart from the beginning finds everything unchanged,
+ * and FUSE_LONG only before it has begun.
  */
 #ifndef VIRTIOFS_FUSE_FUSE_OPS_H
 #define VIRTIOFS_FUSE_FUSE_OPS_H
@@ -17,7 +17,8 @@
 typedef int fuse_handler(struct fuse_server *server,
                          struct fuse_request *request, struct fuse_node *node);
 
-/* Another thread is to do it, with more time; no errno and not IC_PARKED. */
+/* The request must be handled by another thread, which has more time; distinct
+ * from every errno and from IC_PARKED. */
 #define FUSE_LONG (-4098)
 
 static inline bool fuse_has_time(const struct fuse_request *request,
@@ -42,7 +43,7 @@ fuse_handler fuse_op_open, fuse_op_create, fuse_op_tmpfile, fuse_op_release;
 /* fuse_lock_ops.c */
 fuse_handler fuse_op_getlk, fuse_op_setlk, fuse_op_setlkw, fuse_op_flush;
 
-/* The flock() of an open file ends when that is closed by all. */
+/* End the flock() lock of an open file when its last fd is closed. */
 void fuse_release_locks(struct fuse_server *server,
                         const struct fuse_release_in *in);
 
@@ -66,7 +67,7 @@ fuse_handler fuse_op_setxattr, fuse_op_getxattr, fuse_op_listxattr,
 
 /* ---- shared by the handlers (fuse_entry.c) ------------------------------- */
 
-/* How long attributes are valid in the client, and names, if they are at all
+/* How long attributes stay valid in the client; names, too, if they do at all
  * (fuse_entry_is_kept()). */
 struct fuse_timeout {
     uint64_t seconds;
@@ -74,41 +75,40 @@ struct fuse_timeout {
 };
 struct fuse_timeout fuse_entry_timeout(const struct fuse_server *server);
 
-/* May the client use a name again without looking it up? As it is valid for a
- * while. */
+/* Whether the client may reuse a name for a while without a lookup. */
 bool fuse_entry_is_kept(const struct fuse_server *server);
 
-/* Something in dir that is the root of another filesystem is marked: the
- * client then mounts it by itself, with inode numbers of its own. */
+/* Mark an entry of dir that is the root of another filesystem: the client then
+ * mounts it as a submount, with its own inode numbers. */
 void fuse_entry_mark_submount(const struct fuse_server *server,
                               const struct ic_inode *dir, const struct stat *st,
                               struct fuse_attr *attr);
 
-/* FOPEN_* flags for a file or directory that the client opens. */
+/* Return the FOPEN_* flags for a file or directory that the client opens. */
 uint32_t fuse_entry_open_flags(const struct fuse_server *server, bool is_dir);
 
-/* Device numbers as the protocol packs them. */
+/* Convert device numbers to and from the protocol's packed form. */
 uint32_t fuse_entry_encode_rdev(dev_t rdev);
 dev_t fuse_entry_decode_rdev(uint32_t rdev);
 
 void fuse_entry_fill_attr(const struct fuse_server *server,
                           const struct stat *st, struct fuse_attr *ret_attr);
 
-/* Count a lookup of the inode (taken) and describe it. 0 or -errno. */
+/* Count a lookup of the inode (taken) and describe it. Return 0 or -errno. */
 int fuse_entry_fill(struct fuse_server *server, struct ic_inode *inode,
                     const struct stat *st, struct fuse_entry_out *ret_entry);
 
-/* The same with a hold (taken). */
+/* The same for a hold (taken). */
 int fuse_entry_fill_held(struct fuse_server *server, struct ic_inode *inode,
                          const struct stat *st,
                          struct fuse_entry_out *ret_entry);
 
-/* The same as fuse_entry_fill(), and reply with it. */
+/* Like fuse_entry_fill(), and reply with the entry. */
 int fuse_entry_reply(struct fuse_server *server, struct fuse_request *request,
                      struct ic_inode *inode, const struct stat *st);
 
-/* Has the thread no time for a cut of this file, as there is much to keep of it
- * or to give back to the disk? (fuse_files.c) */
+/* Whether this thread lacks the time to truncate the file, because much data
+ * must be captured or freed on disk (fuse_files.c). */
 bool fuse_cut_is_long(const struct fuse_request *request,
                       const struct ic_inode *inode);
 
@@ -128,32 +128,33 @@ struct fuse_labels {
     struct fuse_label label[FUSE_CREATE_LABELS];
 };
 
-/* As whom it is made. -EPERM: the client's user may not be used here; -ENFILE:
- * it could not be answered. umask: as the client sent it. */
+/* Determine the credentials for a creation; umask is as the client sent it.
+ * Return 0, -EPERM if the client's user may not be used here, or -ENFILE if the
+ * user cannot be determined. */
 int fuse_create_begin(struct fuse_server *server, struct fuse_request *request,
                       struct fuse_node *dir, uint32_t umask,
                       struct ic_cred *ret_cred);
 
-/* The labels behind the names. 0 or -EINVAL. */
+/* Parse the labels behind the names. Return 0 or -EINVAL. */
 int fuse_create_labels(struct fuse_server *server, struct fuse_request *request,
                        struct fuse_labels *ret_labels);
 
-/* It is made: give it its labels. If that fails, it is removed (name may be
- * NULL) and inode is given back; -errno. */
+/* Set the labels of a new file. On failure the file is removed (name may be
+ * NULL), inode is released, and -errno is returned. */
 int fuse_create_end(struct fuse_server *server, struct fuse_node *dir,
                     const char *name, const struct fuse_labels *labels,
                     struct ic_inode *inode);
 
-/* The host's name of a client's extended attribute (fuse_xattr.c). 0 or
- * -errno. */
+/* Map a client's extended attribute to the host's name (fuse_xattr.c). Return 0
+ * or -errno. */
 int fuse_xattr_map_name(const struct fuse_server *server, const char *name,
                         struct xattr_map_name *space, const char **ret_name);
 
-/* Find out what server->capability is. */
+/* Determine server->capability. */
 void fuse_xattr_find_capability(struct fuse_server *server);
 
-/* The file is about to be written to, which takes its capabilities. 0, -errno
- * or IC_PARKED. */
+/* Remove the capabilities of a file that is about to be written to. Return 0,
+ * -errno or IC_PARKED. */
 int fuse_xattr_kill_capability(struct fuse_server *server,
                                struct ic_inode *inode);
 

@@ -25,15 +25,16 @@ static size_t iov_length(const struct iovec *iov, unsigned n)
 {
     size_t sum = 0;
 
-    /* n is at most FUSE_MAX_IOV and a piece below 4 GiB: no overflow. */
+    /* n is at most FUSE_MAX_IOV and a piece below 4 GiB, so the sum cannot
+     * overflow. */
     for (unsigned i = 0; i < n; i++)
         sum += iov[i].iov_len;
     return sum;
 }
 
-/* Copy out of (or into) memory that the peer may change meanwhile. The
- * barrier keeps the compiler from reading the source a second time in place
- * of the copy. Returns the bytes copied. */
+/* Copy from (or to) memory that the peer may change concurrently. The barrier
+ * keeps the compiler from reading the source again instead of the copy. Return
+ * the number of bytes copied. */
 static size_t copy_iov(const struct iovec *iov, unsigned n, size_t offset,
                        void *buffer, size_t size, bool to_iov)
 {
@@ -156,7 +157,7 @@ int fuse_request_take_name(struct fuse_request *request, const char **ret_name)
     return 0;
 }
 
-/* The pieces of iov from offset on, size bytes, into the scratch. */
+/* Put size bytes of iov, from offset on, into the scratch as a slice. */
 static int slice_iov(struct fuse_request *request, const struct iovec *iov,
                      unsigned n, size_t offset, size_t size,
                      struct iovec **ret_iov, unsigned *ret_n)

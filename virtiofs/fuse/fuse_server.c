@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse_server - see fuse_server.h. Dispatch.
+ * fuse_server - see fuse_server.h. Dispatches requests by opcode.
  */
 #include "virtiofs/fuse/fuse_server.h"
 
@@ -11,24 +11,25 @@
 
 enum operation_flags {
     OP_NODE = 1 << 0,     /* the header's node must exist */
-    OP_NO_REPLY = 1 << 1, /* whatever happens */
-    OP_DATA = 1 << 2,     /* what follows the arguments is not loaded */
+    OP_NO_REPLY = 1 << 1, /* in no case */
+    OP_DATA = 1 << 2,     /* bytes behind the arguments are not loaded */
     OP_ALWAYS = 1 << 3,   /* allowed before INIT */
-    OP_LOCKS = 1 << 4,    /* only where the client's locks are kept here */
-    OP_LONG = 1 << 5,     /* it may wait for a disk, or copy much */
+    OP_LOCKS = 1 << 4,    /* only if the server handles locks */
+    OP_LONG = 1 << 5,     /* may wait for a disk or copy much data */
     OP_HELD = 1 << 6,     /* the node's inode need not be open */
 };
 
 struct operation {
     fuse_handler *handle;
     const char *name;
-    uint16_t args_min;  /* of arguments */
-    uint16_t reply_min; /* room for the reply, or nothing is done */
+    uint16_t args_min;  /* bytes of arguments */
+    uint16_t reply_min; /* room for the reply, checked before handling */
     unsigned flags;
 };
 
-/* INTERRUPT has no answer itself. A request that is parked gets EINTR, so that
- * a process can be killed whose change waits; all others end soon. */
+/* INTERRUPT has no reply of its own. A parked request is answered with EINTR,
+ * so that a process with a pending change can be killed; all other requests end
+ * soon. */
 static int fuse_op_interrupt(struct fuse_server *server,
                              struct fuse_request *request,
                              struct fuse_node *node)
@@ -44,8 +45,9 @@ static int fuse_op_interrupt(struct fuse_server *server,
 #define ATTR_OUT  sizeof(struct fuse_attr_out)
 #define OPEN_OUT  sizeof(struct fuse_open_out)
 
-/* Not here, and so ENOSYS: BMAP, POLL and DAX. The minimum of strings is their
- * NUL. SETXATTR's struct is the short one, as SETXATTR_EXT is not offered. */
+/* BMAP, POLL and DAX are not supported: ENOSYS. The minimum length of strings
+ * is their NUL. SETXATTR's minimum is the short struct, as SETXATTR_EXT is
+ * negotiated only with POSIX ACLs. */
 static const struct operation operations[] = {
     [FUSE_LOOKUP] = { fuse_op_lookup, "LOOKUP", 1, ENTRY_OUT, OP_NODE },
     [FUSE_FORGET] = { fuse_op_forget, "FORGET", sizeof(struct fuse_forget_in),
@@ -213,7 +215,7 @@ static int run_operation(struct fuse_server *server,
                                operation->flags & OP_DATA);
     if (r < 0)
         return r;
-    /* A reply that would not fit must not be found out after the deed. */
+    /* Check the reply's room before the operation has side effects. */
     if (fuse_request_room(request) < operation->reply_min)
         return -EINVAL;
     return operation->flags & OP_NODE
@@ -236,7 +238,7 @@ size_t fuse_server_handle(struct fuse_server *server,
     }
     operation = find_operation(server, request.head.opcode);
     if (!operation) {
-        log_debug(LOG_FS_BACKEND, "FUSE opcode %u is not supported",
+        log_debug(LOG_FS_BACKEND, "FUSE opcode %u: not supported",
                   request.head.opcode);
         return fuse_request_finish(&request, -ENOSYS);
     }
@@ -245,7 +247,7 @@ size_t fuse_server_handle(struct fuse_server *server,
               operation->name, (guint64)request.head.nodeid, r);
     if (operation->flags & OP_NO_REPLY)
         return 0;
-    if (r == -EMFILE) /* a limit of the daemon's, not of the guest's program */
+    if (r == -EMFILE) /* a limit of the daemon, not of the guest's program */
         r = -ENFILE;
     if (r == IC_PARKED) {
         scratch->unique = request.head.unique;

@@ -2,12 +2,12 @@
  *
  * fuse_server - serves a shared folder to a FUSE client.
  *
- * It knows nothing of where requests come from: a virtqueue or /dev/fuse.
- * Every change of the folder is a call of the undo engine; reads go straight
- * to the files.
+ * The server is independent of the transport: a virtqueue or /dev/fuse. Every
+ * change of the folder is a call of the undo engine; reads go straight to the
+ * files.
  *
- * Threads: fuse_server_handle() by any number of threads at once, each with
- * its own scratch.
+ * Threads: any number of threads may call fuse_server_handle() at once, each
+ * with its own scratch.
  */
 #ifndef VIRTIOFS_FUSE_FUSE_SERVER_H
 #define VIRTIOFS_FUSE_FUSE_SERVER_H
@@ -24,19 +24,19 @@
 
 struct fuse_server;
 
-/* ic is borrowed for the server's life. Returns new. */
+/* Return a new server. ic is borrowed for its lifetime. */
 struct fuse_server *fuse_server_new(struct ic *ic,
                                     const struct fuse_server_config *config);
 
-/* Gives all inodes back. No request may be in work. NULL is allowed. */
+/* Releases all inodes. No request may be running. NULL is allowed. */
 void fuse_server_free(struct fuse_server *server);
 
-/* Handle one request. The iovecs are borrowed for the call; there are at most
- * FUSE_MAX_IOV on each side. Returns the length of the reply that was written
- * into out, 0 if the request has none, FUSE_SERVER_PARKED: it was not begun
- * and is to be handled again later; scratch->unique is its number; or
- * FUSE_SERVER_LONG: it was not begun, as it may take longer than scratch->pace
- * allows. */
+/* Handle one request. The iovecs are borrowed for the call, at most
+ * FUSE_MAX_IOV on each side. Return the length of the reply that was written to
+ * out, or 0 if the request has none. Return FUSE_SERVER_PARKED if the request
+ * was not begun and must be handled again later; scratch->unique is its id.
+ * Return FUSE_SERVER_LONG if it was not begun because it may take longer than
+ * scratch->pace allows. */
 size_t fuse_server_handle(struct fuse_server *server,
                           struct fuse_scratch *scratch, const struct iovec *in,
                           unsigned n_in, const struct iovec *out,
@@ -45,14 +45,15 @@ size_t fuse_server_handle(struct fuse_server *server,
 #define FUSE_SERVER_PARKED SIZE_MAX
 #define FUSE_SERVER_LONG   (SIZE_MAX - 1)
 
-/* Answer a request with this error (-errno) and do nothing. As above. */
+/* Answer a request with this error (-errno) without handling it. Return as
+ * above. */
 size_t fuse_server_refuse(struct fuse_server *server,
                           struct fuse_scratch *scratch, const struct iovec *in,
                           unsigned n_in, const struct iovec *out,
                           unsigned n_out, int error);
 
-/* The share is mounted on this host, as a file system with this st_dev; 0: it
- * is not any more. Any thread. */
+/* Announce that the share is mounted on this host with this st_dev; 0: no
+ * longer mounted. Any thread. */
 void fuse_server_set_mount_dev(struct fuse_server *server, dev_t dev);
 
 /* See ic_set_stale(); the tags are node ids. */
@@ -61,7 +62,7 @@ void fuse_server_set_stale(struct fuse_server *server,
                                         bool wait, void *opaque),
                            void *opaque);
 
-/* What those who bring requests park them with. */
+/* Return the parking facility that transports use for their requests. */
 struct parked *fuse_server_parked(struct fuse_server *server);
 
 #endif

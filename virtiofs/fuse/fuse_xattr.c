@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuse_xattr - opcodes on extended attributes.
+ * fuse_xattr - handlers of the opcodes on extended attributes.
  *
- * The calls that read them take no O_PATH fd, but a path; /proc/self/fd/N leads
- * to the inode behind the fd and, being a link of its own kind, not further if
- * that inode is a symlink.
+ * The reading system calls accept no O_PATH fd, only a path. /proc/self/fd/N
+ * resolves to the inode behind the fd; being a magic link, it does not resolve
+ * further if that inode is a symlink.
  */
 #include <errno.h>
 #include <string.h>
@@ -51,12 +51,13 @@ int fuse_xattr_kill_capability(struct fuse_server *server,
         return 0;
     path = proc_fd_path(ic_inode_fd(inode));
     if (getxattr(path.text, name, NULL, 0) < 0)
-        return 0; /* as nearly always */
+        return 0; /* the usual case */
     r = ic_removexattr(server->ic, inode, name);
     return r == -ENODATA ? 0 : r;
 }
 
-/* As for who sets an ACL of a file whose group is none of theirs. */
+/* Clear sgid, as the kernel does when a user sets the ACL of a file whose group
+ * the user is not in. */
 static int kill_sgid(struct fuse_server *server, struct ic_inode *inode)
 {
     struct ic_setattr attr = { .valid = IC_SET_MODE };
@@ -95,8 +96,8 @@ int fuse_op_setxattr(struct fuse_server *server, struct fuse_request *request,
     return r;
 }
 
-/* The answer to a request for a value or a list of n bytes in the scratch:
- * its bytes, or its size if the client asked for that with size 0. */
+/* Reply with a value or list of n bytes in the scratch, or only with its size
+ * if the client passed size 0. */
 static int reply_value(struct fuse_request *request, uint32_t size, ssize_t n)
 {
     struct fuse_getxattr_out out = { .size = (uint32_t)n };

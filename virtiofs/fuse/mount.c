@@ -3,18 +3,19 @@
  * mount - see mount.h.
  *
  * libfuse mounts (as root or through fusermount3), unmounts as root, and opens
- * /dev/fuse; reading requests and answering them is done here, by a few
- * threads, with the decoder that serves guests.
+ * /dev/fuse. A few threads of this module read requests and answer them, with
+ * the decoder that serves guests.
  *
- * The kernel may keep names and attributes for a while, and is told when they
- * change otherwise than by its own requests (notifier.h).
+ * The kernel may cache names and attributes for a while; the notifier
+ * invalidates those that change otherwise than by its own requests
+ * (notifier.h).
  *
- * A request that is parked (parked.h) is copied and handled again from the
- * copy, by one thread at a time, in the order in which they came.
+ * A parked request (parked.h) is copied and handled again from the copy, by one
+ * thread at a time, in order of arrival.
  *
- * Unmounting writes back what is dirty, which needs a server: so the threads
- * work on a descriptor of their own and end after the unmount. Meanwhile no
- * process may be made (unmounter.h).
+ * Unmounting writes back dirty data, which needs a server; so the threads use
+ * their own descriptor and end after the unmount. No process may be started in
+ * that time (unmounter.h).
  */
 #define FUSE_USE_VERSION 312
 #include "virtiofs/fuse/mount.h"
@@ -42,20 +43,21 @@
 
 #define N_READERS 4
 
-/* A WRITE of 1 MiB with its header, or a READ's answer. */
+/* A WRITE of 1 MiB with its header, or a READ's reply. */
 #define MESSAGE_SIZE ((1u << 20) + 4096)
 
 struct mount {
     struct fuse_server *server;
     int device;
-    int ended; /* eventfd: the file system is gone, or we are to end */
+    int ended; /* eventfd: the file system is gone, or the daemon must stop */
     int ready; /* eventfd: parked requests are ready */
     struct parked_queue *parked;
-    GMutex replaying;            /* held by the thread that handles them */
-    struct unmounter *unmounter; /* NULL: libfuse can do it */
-    bool unmounted;              /* and libfuse does not know */
+    GMutex replaying;            /* by the thread that handles parked
+                                  * requests */
+    struct unmounter *unmounter; /* NULL: libfuse can unmount */
+    bool unmounted;              /* without libfuse's knowledge */
     struct notifier *notifier;
-    atomic_int failed; /* a reader could not begin: errno */
+    atomic_int failed; /* a reader could not start: errno */
 };
 
 /* A parked request. */
@@ -64,7 +66,7 @@ struct copy {
     char bytes[];
 };
 
-/* What epoll tells a reader. */
+/* The events that epoll reports to a reader. */
 enum { ON_DEVICE, ON_ENDED, ON_READY };
 
 static void signal_eventfd(int fd)
@@ -88,9 +90,10 @@ static void wake_for_ready(void *opaque)
 
 static void answer(struct mount *mount, const char *reply, size_t len)
 {
-    /* ENOENT: the asker was killed meanwhile. */
+    /* ENOENT: the calling process was killed in the meantime. */
     if (len > 0 && write(mount->device, reply, len) < 0 && errno != ENOENT)
-        log_debug(LOG_FS_BACKEND, "cannot answer: %s", g_strerror(errno));
+        log_debug(LOG_FS_BACKEND, "cannot reply to the kernel: %s",
+                  g_strerror(errno));
 }
 
 static int park(struct mount *mount, uint64_t releases,
@@ -109,7 +112,7 @@ static int park(struct mount *mount, uint64_t releases,
     return r;
 }
 
-/* Handle one, or answer it with this error (0: none). */
+/* Handle a request, or reply with this error (0: none). */
 static void handle(struct mount *mount, struct fuse_scratch *scratch,
                    char *request, size_t len, char *reply, int error)
 {
@@ -129,7 +132,7 @@ static void handle(struct mount *mount, struct fuse_scratch *scratch,
     answer(mount, reply, n);
 }
 
-/* Handle parked requests that are ready, unless another thread does. */
+/* Handle ready parked requests, unless another thread does. */
 static void handle_ready(struct mount *mount, struct fuse_scratch *scratch,
                          char *reply)
 {
@@ -151,14 +154,16 @@ static void take_ready(struct mount *mount, struct fuse_scratch *scratch,
 {
     uint64_t count;
 
-    /* First: what becomes ready from here on is another event. */
+    /* Clear the eventfd first: requests that become ready from now on signal
+     * again. */
     if (read(mount->ready, &count, sizeof(count)) < 0 && errno != EAGAIN)
         log_error(LOG_FS_BACKEND, "cannot read an eventfd: %s",
                   g_strerror(errno));
     handle_ready(mount, scratch, reply);
 }
 
-/* Handle requests until none is there. False: the file system is gone. */
+/* Handle requests until none is pending. Return false if the file system is
+ * gone. */
 static bool handle_requests(struct mount *mount, struct fuse_scratch *scratch,
                             char *request, char *reply)
 {
@@ -216,8 +221,8 @@ static gpointer reader_main(gpointer data)
     return NULL;
 }
 
-/* What libfuse said last: the reason when it fails. It is quoted in the error
- * and not printed beside it. Only this thread calls libfuse. */
+/* The last message of libfuse, which explains a failure. It is quoted in the
+ * error and not printed separately. Only this thread calls libfuse. */
 static char fuse_message[256] = "no reason given";
 
 G_GNUC_PRINTF(2, 0)
@@ -231,8 +236,8 @@ static void keep_message(enum fuse_log_level level, const char *format,
 static struct fuse_session *mount_session(const char *dir, GError **error)
 {
     static const struct fuse_lowlevel_ops none;
-    /* Others but root may be kept out only by the folder's own modes, as on
-     * the folder itself; that is root's to allow. */
+    /* allow_other is for root only: as on the folder itself, only the folder's
+     * modes should then restrict other users. */
     char *argv[] = { (char *)"stepback-virtiofsd", (char *)"-o",
                      (char *)(geteuid() == 0
                                   ? "default_permissions,fsname=stepback,"
@@ -250,13 +255,13 @@ static struct fuse_session *mount_session(const char *dir, GError **error)
         return session;
     if (session)
         fuse_session_destroy(session);
-    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                "cannot mount on %s (%s)", dir, fuse_message);
+    g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR, "cannot mount on %s: %s",
+                dir, fuse_message);
     return NULL;
 }
 
-/* A daemon that was killed leaves its mount behind. stat(2) may be answered by
- * the kernel's cache. */
+/* Refuse the stale mount of a daemon that was killed. stat(2) may be answered
+ * from the kernel's cache, statvfs(2) is not. */
 static gboolean check_stale(const char *dir, GError **error)
 {
     struct statvfs st;
@@ -264,8 +269,8 @@ static gboolean check_stale(const char *dir, GError **error)
     if (statvfs(dir, &st) == 0 || errno != ENOTCONN)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                "%s is still the mount of a daemon that was killed; end it "
-                "with: fusermount3 -u %s",
+                "%s: stale mount of a killed daemon; unmount it with: "
+                "fusermount3 -u %s",
                 dir, dir);
     return FALSE;
 }
@@ -279,7 +284,8 @@ static bool open_device(struct mount *mount, struct fuse_session *session)
            fcntl(mount->device, F_SETFL, O_RDWR | O_NONBLOCK) == 0;
 }
 
-/* Has somebody else unmounted it? Another may be mounted there by now. */
+/* Whether another process has unmounted it. A different file system may be
+ * mounted there by now. */
 static bool is_gone(const struct mount *mount)
 {
     struct pollfd p = { .fd = mount->device };
@@ -295,7 +301,7 @@ static void unmount(struct mount *mount, struct fuse_session *session)
         fuse_session_unmount(session);
 }
 
-/* Nothing is asked of the server for that. */
+/* AT_STATX_DONT_SYNC: the query must not send a request to the server. */
 static void tell_device(const struct mount *mount, const char *dir)
 {
     struct statx st;
@@ -326,12 +332,12 @@ static void run_readers(struct mount *mount, struct fuse_session *session,
         g_thread_join(readers[i]);
 }
 
-/* To libfuse, what it has not unmounted is mounted still. It would look for it
- * by its path, where the next daemon's mount may be: what is left of such a
- * session ends with the process. */
+/* libfuse treats a session that it has not unmounted as still mounted, and
+ * would look for it by its path, where the next daemon's mount may be. Leak
+ * such a session until the process ends. */
 static void end_session(const struct mount *mount, struct fuse_session *session)
 {
-    static struct fuse_session *volatile left; /* LeakSanitizer looks here */
+    static struct fuse_session *volatile left; /* reachable for LeakSanitizer */
 
     if (mount->unmounted) {
         left = session;
@@ -341,7 +347,7 @@ static void end_session(const struct mount *mount, struct fuse_session *session)
     }
 }
 
-/* 0 or errno. */
+/* Return 0 or errno. */
 static int prepare(struct mount *mount, struct fuse_session *session)
 {
     int rc;
@@ -352,7 +358,7 @@ static int prepare(struct mount *mount, struct fuse_session *session)
     return mount->notifier ? 0 : -rc;
 }
 
-/* Until the end. 0, or the errno with which it could not begin. */
+/* Serve until the end. Return 0, or the errno that prevented the start. */
 static int serve_session(struct mount *mount, struct fuse_session *session,
                          const char *dir, int stop_fd)
 {

@@ -2,8 +2,8 @@
  *
  * mount - serves the shared folder on this host, through /dev/fuse.
  *
- * For tests and for people who look for a fault: the same file server as for
- * a guest, without a guest.
+ * For tests and fault finding: the same file server as for a guest, without a
+ * guest.
  */
 #ifndef VIRTIOFS_FUSE_MOUNT_H
 #define VIRTIOFS_FUSE_MOUNT_H
@@ -12,9 +12,9 @@
 
 #include "virtiofs/fuse/fuse_server.h"
 
-/* Mount on dir and serve until it is unmounted, or stop_fd (borrowed) becomes
- * readable: it is unmounted then. FALSE and error (ERROR_IO_ERROR) if it
- * cannot be mounted. */
+/* Mount on dir and serve until it is unmounted or stop_fd (borrowed) becomes
+ * readable, in which case this function unmounts it. Return FALSE and error
+ * (ERROR_IO_ERROR) if it cannot be mounted. */
 gboolean mount_serve(struct fuse_server *server, const char *dir, int stop_fd,
                      GError **error);
 

@@ -2,11 +2,11 @@
  *
  * notifier - see notifier.h.
  *
- * A name expires and is not dropped (FUSE_EXPIRE_ONLY, Linux 6.2; before that
- * it is dropped): the kernel looks it up when it is used again, and a process
- * whose working folder it is keeps that. Only of a file that was removed the
- * kernel is told so, for those that watch it. A folder that was would be dead
- * to it also when a redo brings the same folder back.
+ * A name is expired and not dropped (FUSE_EXPIRE_ONLY, Linux 6.2; before that
+ * it is dropped): the kernel looks it up at its next use, and a process whose
+ * working directory it is keeps that directory. Only removals of files are
+ * notified as such, for processes that watch the file. A directory would stay
+ * dead for the kernel even when a redo brings the same directory back.
  */
 #include "virtiofs/fuse/notifier.h"
 
@@ -24,11 +24,11 @@
 struct item {
     uint64_t dir, inode;
     bool removed;
-    char *name; /* NULL: of the inode alone */
+    char *name; /* NULL: the inode alone */
 };
 
 struct batch {
-    GHashTable *items; /* a set of owned struct item */
+    GHashTable *items; /* a set of struct item (owned) */
     bool awaited;
     uint64_t number;
 };
@@ -36,11 +36,11 @@ struct batch {
 struct notifier {
     int device;
     GThread *thread;
-    GMutex lock; /* guards the rest */
-    GCond more;  /* a batch has come, or the thread is to stop */
-    GCond told;  /* last_told has grown, or likewise */
+    GMutex lock; /* guards the following members */
+    GCond more;  /* a batch was queued, or stop is set */
+    GCond sent;  /* last_sent has grown, or stop is set */
     GQueue batches;
-    uint64_t last_number, last_told;
+    uint64_t last_number, last_sent;
     bool stop;
 };
 
@@ -104,9 +104,9 @@ static void notify(const struct notifier *notifier, enum fuse_notify_code code,
     memcpy(message + sizeof(head), body, size);
     if (name)
         memcpy(message + sizeof(head) + size, name, name_size);
-    /* ENOENT: the kernel does not know it; there is nothing to forget. */
+    /* ENOENT: the kernel does not have it cached. */
     if (write(notifier->device, message, head.len) < 0 && errno != ENOENT)
-        log_debug(LOG_FS_BACKEND, "cannot notify the kernel (%d): %s",
+        log_debug(LOG_FS_BACKEND, "cannot notify the kernel (code %d): %s",
                   (int)code, g_strerror(errno));
 }
 
@@ -174,17 +174,17 @@ static gpointer run_thread(gpointer data)
         g_mutex_unlock(&notifier->lock);
         notify_batch(notifier, batch);
         g_mutex_lock(&notifier->lock);
-        notifier->last_told = batch->number;
-        g_cond_broadcast(&notifier->told);
+        notifier->last_sent = batch->number;
+        g_cond_broadcast(&notifier->sent);
         free_batch(batch);
     }
     g_mutex_unlock(&notifier->lock);
     return NULL;
 }
 
-/* ---- those who tell ------------------------------------------------------ */
+/* ---- batches ------------------------------------------------------------ */
 
-/* With the lock held: one to add to. */
+/* Return a batch to add to. The lock is held. */
 static struct batch *find_batch(struct notifier *notifier, bool wait)
 {
     struct batch *batch = g_queue_peek_tail(&notifier->batches);
@@ -212,19 +212,19 @@ static void add_item(struct batch *batch, const struct ic_stale *stale)
     g_hash_table_add(batch->items, item);
 }
 
-/* With the lock held. */
-static void wait_told(struct notifier *notifier, uint64_t number)
+/* Wait until this batch was notified. The lock is held. */
+static void wait_sent(struct notifier *notifier, uint64_t number)
 {
     gint64 until = g_get_monotonic_time() +
                    NOTIFIER_PATIENCE_MS * G_TIME_SPAN_MILLISECOND;
 
-    while (!notifier->stop && notifier->last_told < number) {
-        if (g_cond_wait_until(&notifier->told, &notifier->lock, until))
+    while (!notifier->stop && notifier->last_sent < number) {
+        if (g_cond_wait_until(&notifier->sent, &notifier->lock, until))
             continue;
         log_warn(LOG_FS_BACKEND,
-                 "the kernel has not taken in what undo changed, as a request "
-                 "of the same folder is still waiting; programs may see the "
-                 "former state for a second after that");
+                 "kernel did not accept an undo's changes, as a request on "
+                 "the same folder is still waiting; programs may see the old "
+                 "state for 1 s after that request");
         return;
     }
 }
@@ -243,7 +243,7 @@ void notifier_tell(const struct ic_stale *list, size_t n, bool wait,
         add_item(batch, &list[i]);
     g_cond_signal(&notifier->more);
     if (wait)
-        wait_told(notifier, number);
+        wait_sent(notifier, number);
     g_mutex_unlock(&notifier->lock);
 }
 
@@ -256,7 +256,7 @@ struct notifier *notifier_new(int device, int *ret_rc)
     notifier->device = device;
     g_mutex_init(&notifier->lock);
     g_cond_init(&notifier->more);
-    g_cond_init(&notifier->told);
+    g_cond_init(&notifier->sent);
     g_queue_init(&notifier->batches);
     notifier->thread = g_thread_try_new("fuse-notifier", run_thread, notifier,
                                         NULL);
@@ -272,7 +272,7 @@ void notifier_stop(struct notifier *notifier)
     g_mutex_lock(&notifier->lock);
     notifier->stop = true;
     g_cond_broadcast(&notifier->more);
-    g_cond_broadcast(&notifier->told);
+    g_cond_broadcast(&notifier->sent);
     g_mutex_unlock(&notifier->lock);
     g_thread_join(g_steal_pointer(&notifier->thread));
 }
@@ -283,7 +283,7 @@ void notifier_free(struct notifier *notifier)
         return;
     g_queue_clear_full(&notifier->batches, free_batch);
     g_cond_clear(&notifier->more);
-    g_cond_clear(&notifier->told);
+    g_cond_clear(&notifier->sent);
     g_mutex_clear(&notifier->lock);
     g_free(notifier);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * notifier - tells the kernel, over /dev/fuse, what changed behind its back.
+ * notifier - notifies the kernel, over /dev/fuse, of changes that it did not
+ * request.
  *
- * The kernel takes a notification in with locks of its own: that of the folder
- * whose name is to expire, which a request of that folder holds until it is
- * answered, and for data it waits for pages that are being written back, by
- * requests. So notifications are written by a thread that does nothing else and
- * has no lock of the engine's, while others serve requests.
+ * The kernel takes its own locks to process a notification: that of the
+ * directory whose name expires, which a request on that directory holds until
+ * it is answered; and for data it waits for pages under write-back, that is,
+ * for requests. So a dedicated thread that holds no lock of the engine writes
+ * notifications, while other threads serve requests.
  *
- * Batches are told in the order in which they come. One that nobody waits for
- * is merged with the last, and what would make it too long is left out: the
- * kernel then learns of it when what it caches expires.
+ * Batches are sent in order. A batch without a waiting caller is merged with
+ * the last one; items that would make it too long are dropped: the kernel then
+ * notices the change when its cache expires.
  */
 #ifndef VIRTIOFS_FUSE_NOTIFIER_H
 #define VIRTIOFS_FUSE_NOTIFIER_H
@@ -22,19 +23,20 @@
 
 struct notifier;
 
-/* device: /dev/fuse, borrowed. NULL and -errno in *ret_rc if there can be no
- * thread. */
+/* device: /dev/fuse, borrowed. Return NULL and -errno in *ret_rc if no thread
+ * can be started. */
 struct notifier *notifier_new(int device, int *ret_rc);
 
-/* Let those that wait go on, tell no more, and end the thread: while requests
- * are still served, or the kernel has given the mount up. */
+/* Release the waiting callers, send no more notifications, and end the thread.
+ * Call it while requests are still served, or after the kernel gave the mount
+ * up. */
 void notifier_stop(struct notifier *notifier);
 
-/* After notifier_stop(), when no other call runs. NULL is allowed. */
+/* Call it after notifier_stop(), when no other call runs. NULL is allowed. */
 void notifier_free(struct notifier *notifier);
 
-/* For ic_set_stale(); tags are node ids. wait: until the kernel has taken it
- * all in, but at most NOTIFIER_PATIENCE_MS. */
+/* For ic_set_stale(); tags are node ids. wait: until the kernel has processed
+ * the whole list, at most NOTIFIER_PATIENCE_MS. */
 void notifier_tell(const struct ic_stale *list, size_t n, bool wait,
                    void *notifier);
 

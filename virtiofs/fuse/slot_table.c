@@ -3,13 +3,13 @@
  * slot_table - see slot_table.h.
  *
  * A slot's state is one atomic word: generation (32 bits), a dead bit, and the
- * number of pins (31 bits). The table itself holds one pin from insert to
+ * number of pins (31 bits). The table itself owns one pin from insert to
  * remove. get() adds a pin only while the generation matches, the slot is not
- * dead and a pin exists; whoever drops the last pin destroys the object, moves
- * the generation on and frees the slot. Slots are in chunks that never move
- * and are never freed, so that a lookup may race with growth.
+ * dead and a pin exists; the thread that drops the last pin destroys the
+ * object, increments the generation and frees the slot. Slots are in chunks
+ * that never move and are never freed, so that a lookup may race with growth.
  *
- * lock: free_head, n_slots, and the making of chunks.
+ * lock: free_head, n_slots, and the creation of chunks.
  */
 #include "virtiofs/fuse/slot_table.h"
 
@@ -72,7 +72,8 @@ static struct slot *slot_at(struct slot_table *table, uint32_t index)
     return chunk ? &chunk[index % CHUNK_SLOTS] : NULL;
 }
 
-/* An id is generation and index, plus 1: so the first is 1, and 0 is none. */
+/* An id is generation and index, plus 1: the first id is 1, and 0 is never an
+ * id. */
 static uint64_t make_id(uint32_t generation, uint32_t index)
 {
     return ((uint64_t)generation << GENERATION | index) + 1;
@@ -127,9 +128,11 @@ int slot_table_insert(struct slot_table *table, void *object, uint64_t *own_id,
     slot = slot_at(table, index);
     slot->object = object;
     state = atomic_load_explicit(&slot->state, memory_order_relaxed);
-    /* The id first: a client that guesses may find it at once. */
+    /* Set the id first: a client that guesses ids may find the object at
+     * once. */
     *own_id = *ret_id = make_id((uint32_t)(state >> GENERATION), index);
-    /* Free slots have no pins and are not dead; this makes it visible. */
+    /* Free slots have no pins and are not dead; this store publishes the
+     * slot. */
     atomic_store_explicit(&slot->state, state + 1, memory_order_release);
     return 0;
 }
@@ -183,7 +186,7 @@ bool slot_table_remove(struct slot_table *table, uint64_t id)
         return false;
     state = atomic_load_explicit(&slot->state, memory_order_relaxed);
     do {
-        /* Two removals of one id may race: only one drops the pin. */
+        /* Two removals of one id may race; only one drops the pin. */
         if ((uint32_t)(state >> GENERATION) != generation || (state & DEAD) ||
             (state & PINS_MASK) == 0)
             return false;

@@ -2,8 +2,8 @@
  *
  * unmounter - see unmounter.h.
  *
- * One byte from the daemon says that it is to run; its end, however that came
- * about, that it is not.
+ * One byte from the daemon starts the unmount; end of file without it, however
+ * it came about, cancels.
  */
 #include "virtiofs/fuse/unmounter.h"
 
@@ -24,7 +24,7 @@ struct unmounter {
     pid_t pid;
 };
 
-/* The daemon has threads: nothing but system calls from here on. */
+/* The daemon has threads: only system calls are allowed from here on. */
 static void wait_and_run(int fd, const char *program, const char *dir,
                          char **env)
 {
@@ -63,7 +63,7 @@ struct unmounter *unmounter_start(const char *dir)
     return unmounter;
 }
 
-/* False: it failed, or did not run. */
+/* Return false if the unmount failed or did not run. */
 static bool end(struct unmounter *unmounter)
 {
     pid_t pid = unmounter->pid;

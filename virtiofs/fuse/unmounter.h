@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * unmounter - what unmounts for an ordinary user, who needs fusermount3.
+ * unmounter - a helper process that unmounts for an ordinary user, through
+ * fusermount3.
  *
- * libfuse would run it by a fork(2) in the midst of work. The child has all
- * files until its exec, and the last close of one that was written is told with
- * its process: as an edit from outside. So the child is made before there is
- * work, has no files, and waits.
+ * libfuse would run fusermount3 by a fork(2) amid running requests. That child
+ * has all open files until its exec, and the last close of a written file is
+ * then reported with the child's process: as an outside edit. So this child is
+ * created before the first request, has no files, and waits.
  *
- * Threads: for one.
+ * Threads: one at a time.
  */
 #ifndef VIRTIOFS_FUSE_UNMOUNTER_H
 #define VIRTIOFS_FUSE_UNMOUNTER_H
@@ -16,13 +17,14 @@
 
 struct unmounter;
 
-/* For this mount (borrowed for the call). NULL: there can be none. */
+/* Start the helper for this mount (borrowed for the call). Return NULL if it
+ * cannot be started. */
 struct unmounter *unmounter_start(const char *dir);
 
-/* Once. False: it is not unmounted, or NULL. */
+/* Unmount; may be called once. Return false if it failed, or for NULL. */
 bool unmounter_run(struct unmounter *unmounter);
 
-/* Let it go, if it has not run. NULL is allowed. */
+/* End the helper, if it has not run. NULL is allowed. */
 void unmounter_free(struct unmounter *unmounter);
 
 #endif

@@ -66,7 +66,7 @@ static void add_map(struct xattr_map *map, const char *key, const char *prepend)
     add_rule(map, RULE_OK, ALL, "", "");
 }
 
-/* Take what stands before the separator. NULL: there is none. */
+/* Take the field before the separator; NULL if there is no separator. */
 static char *take_field(const char **rest, char separator)
 {
     const char *end = strchr(*rest, separator);
@@ -95,7 +95,7 @@ static bool parse_plain(struct xattr_map *map, const char *type,
     return false;
 }
 
-/* False: it is none. *ret_last: no other may follow. */
+/* Return false if it is not a rule. *ret_last: no other rule may follow. */
 static bool parse_rule(struct xattr_map *map, const char **rest, bool *ret_last)
 {
     char separator = *(*rest)++;
@@ -138,10 +138,11 @@ struct xattr_map *xattr_map_parse(const char *rules, GError **error)
     if (last && !ok)
         g_set_error(
             error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-            "--xattrmap: nothing may follow a map rule, and \"%s\" does", rule);
+            "--xattrmap: \"%s\" follows a map rule, which must be the last",
+            rule);
     else
         g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                    "--xattrmap: \"%s\" is no rule; one is "
+                    "--xattrmap: \"%s\" is not a rule; use "
                     ":TYPE:SCOPE:KEY:PREPEND: or :map:KEY:PREPEND:, where TYPE "
                     "is prefix, ok, bad or unsupported, and SCOPE client, "
                     "server or all",

@@ -57,7 +57,7 @@ void dirty_log_mark(struct dirty_log *log, uint64_t address, uint64_t len)
     for (page = address / LOG_PAGE; page <= last; page++) {
         if (page / 8 >= log->size)
             return;
-        /* The front-end takes bits away meanwhile. */
+        /* Atomic: the front-end clears bits concurrently. */
         __atomic_fetch_or(&log->bits[page / 8], (unsigned char)(1u << page % 8),
                           __ATOMIC_SEQ_CST);
     }

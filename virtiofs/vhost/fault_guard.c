@@ -2,8 +2,8 @@
  *
  * fault_guard - see fault_guard.h.
  *
- * The handler runs in the thread that met the fault, at any point of it, and
- * makes system calls only.
+ * The signal handler runs in the faulting thread, at any point of its code, and
+ * makes only system calls.
  */
 #include "virtiofs/vhost/fault_guard.h"
 
@@ -42,7 +42,8 @@ static void on_sigbus(int number, siginfo_t *info, void *context)
                        atomic_load(&range->len), PROT_READ | PROT_WRITE,
                        MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                        -1, 0) == MAP_FAILED)
-        signal(SIGBUS, SIG_DFL); /* not ours: it will come again, and end us */
+        signal(SIGBUS, SIG_DFL); /* not our range: let it fault again and end
+                                  * the process */
     atomic_store(&tripped, true);
     errno = saved;
 }

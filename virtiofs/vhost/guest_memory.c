@@ -17,7 +17,7 @@
 struct mapped_region {
     struct guest_region region;
     char *start;   /* of the region itself */
-    void *mapping; /* what to unmap */
+    void *mapping; /* what munmap() takes */
     size_t mapping_len;
 };
 
@@ -80,7 +80,7 @@ static int check_region(const struct guest_memory *memory,
     return 0;
 }
 
-/* Huge pages are mapped and unmapped whole. */
+/* Huge pages can only be mapped and unmapped whole. */
 static int file_page_size(int fd, uint64_t *ret_page)
 {
     struct statfs fs;
@@ -91,8 +91,8 @@ static int file_page_size(int fd, uint64_t *ret_page)
     return 0;
 }
 
-/* Map from the page that holds the start. A mapping beyond the file's end
- * would be SIGBUS at first use. */
+/* Map a region from the page that contains its start. Refuse a region beyond
+ * the file's end, which would raise SIGBUS at its first use. */
 static int map_region(const struct guest_region *region, int fd,
                       struct mapped_region *ret_mapped)
 {
@@ -120,7 +120,7 @@ static int map_region(const struct guest_region *region, int fd,
         .mapping = p,
         .mapping_len = (skip + region->size + page - 1) / page * page,
     };
-    /* A core dump is no place for the guest's memory. */
+    /* Keep guest memory out of core dumps. */
     madvise(p, ret_mapped->mapping_len, MADV_DONTDUMP);
     fault_guard_add(p, ret_mapped->mapping_len);
     return 0;

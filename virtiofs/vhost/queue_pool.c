@@ -15,9 +15,9 @@ struct queue_pool {
     unsigned max_threads;
     queue_pool_handle *handle;
     void *opaque;
-    atomic_uint count; /* waiting and in work */
+    atomic_uint count; /* waiting and running */
 
-    pthread_mutex_t lock; /* what follows */
+    pthread_mutex_t lock; /* guards the following members */
     pthread_cond_t changed;
     uint16_t waiting[QUEUE_POOL_BACKLOG]; /* a ring */
     unsigned first, n_waiting;
@@ -70,7 +70,7 @@ void queue_pool_free(struct queue_pool *pool)
 
 /* ---- the threads --------------------------------------------------------- */
 
-/* Wait for the next head. False: the thread is to end. */
+/* Wait for the next head. Return false if the thread must end. */
 static bool take(struct queue_pool *pool, uint16_t *ret_head)
 {
     bool found;
@@ -100,7 +100,8 @@ static gpointer thread_main(gpointer data)
     return NULL;
 }
 
-/* The lock is held. True if there is anybody to do something. */
+/* Start a thread if possible. Return true if the pool has any thread. The lock
+ * is held. */
 static bool add_thread(struct queue_pool *pool)
 {
     g_autoptr(GError) error = NULL;
@@ -114,7 +115,7 @@ static bool add_thread(struct queue_pool *pool)
     return pool->n_threads > 0;
 }
 
-/* ---- what there is to do ------------------------------------------------- */
+/* ---- the backlog --------------------------------------------------------- */
 
 unsigned queue_pool_count(const struct queue_pool *pool)
 {

@@ -18,7 +18,7 @@
 
 struct queue_thread {
     struct queue_thread_work *work; /* borrowed */
-    int wake;                       /* eventfd of our own */
+    int wake;                       /* an eventfd of this thread */
     int epoll;
     GThread *thread; /* NULL: stopped */
 };
@@ -68,7 +68,7 @@ static void take_short_turns(void)
 
     if (r < 0)
         log_debug(LOG_FS_BACKEND,
-                  "the high-priority queue's thread has no short turns: %s",
+                  "cannot set short turns for the high-priority queue: %s",
                   g_strerror(-r));
 }
 

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * queue_thread - the thread of a queue: it waits for kicks, and has what they
- * bring handled.
+ * queue_thread - the thread of a queue: waits for kicks and has their requests
+ * handled.
  *
- * Kicks come through an edge-triggered epoll: each write to an eventfd is a
- * new edge, so nobody has to read it, and a request costs one system call to
- * wait for and one to signal.
+ * Kicks arrive through an edge-triggered epoll: each write to an eventfd is a
+ * new edge, so the eventfd need not be read, and a request costs one system
+ * call to wait for and one to signal.
  *
- * The high-priority queue (Virtio 1.2, 5.11.2) brings what is quickly done and
- * must not wait behind the requests: FORGET and INTERRUPT. Its thread asks for
- * short turns (common/short_turns.h).
+ * The high-priority queue (Virtio 1.2, 5.11.2) carries short requests that must
+ * not wait behind the others: FORGET and INTERRUPT. Its thread requests short
+ * turns (common/short_turns.h).
  *
- * Threads: all calls by the control thread, but queue_thread_wake() by any.
+ * Threads: all calls by the control thread, except queue_thread_wake(), by any
+ * thread.
  */
 #ifndef VIRTIOFS_VHOST_QUEUE_THREAD_H
 #define VIRTIOFS_VHOST_QUEUE_THREAD_H
@@ -23,38 +24,40 @@
 
 struct queue_thread;
 
-/* Whose thread it is; borrowed. */
+/* The owner's part of a thread; borrowed. */
 struct queue_thread_work {
     const char *name;
-    bool is_urgent; /* the high-priority queue's */
+    bool is_urgent; /* of the high-priority queue */
 
-    /* End soon. */
+    /* Set to make the thread end soon. */
     atomic_bool stop;
 
-    /* Handle some requests. True: there may be more. *ret_polls: there is no
-     * kick, so look again soon. */
+    /* Handle some requests. Return true if there may be more. *ret_polls: the
+     * queue has no kick eventfd, so poll again soon. */
     bool (*run)(struct queue_hand *hand, bool *ret_polls, void *opaque);
     void *opaque;
 };
 
-/* work is whole before the thread starts. NULL and errno. */
+/* Create a stopped thread; work may be completed until queue_thread_start().
+ * Return NULL and errno on failure. */
 struct queue_thread *queue_thread_new(struct queue_thread_work *work);
 
-/* It does not run. NULL is allowed. */
+/* The thread must not be running. NULL is allowed. */
 void queue_thread_free(struct queue_thread *thread);
 
-/* An eventfd, borrowed until it is taken out again. 0 or -errno. */
+/* Watch an eventfd, borrowed until queue_thread_unwatch(). Return 0 or
+ * -errno. */
 int queue_thread_watch(struct queue_thread *thread, int fd);
 void queue_thread_unwatch(struct queue_thread *thread, int fd);
 
-/* Start it, or let it look if it runs. 0 or -errno. */
+/* Start the thread, or wake it if it runs. Return 0 or -errno. */
 int queue_thread_start(struct queue_thread *thread);
 
-/* End it: it runs, and the worker is told to stop. The gate (queue_worker.h)
- * must not be held, or it never ends. */
+/* Wait for the running thread's end; work->stop must be set. The caller must
+ * not hold the gate (queue_worker.h), or the thread never ends. */
 void queue_thread_join(struct queue_thread *thread);
 
-/* Look at the queue again, after something changed. */
+/* Make the thread look at the queue again after a change. */
 void queue_thread_wake(struct queue_thread *thread);
 
 #endif

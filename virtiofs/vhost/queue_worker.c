@@ -13,11 +13,11 @@
 #include "common/log.h"
 #include "virtiofs/vhost/fault_guard.h"
 
-/* Requests handled before the gate is let go for a moment. */
+/* Requests handled before the gate is released briefly. */
 #define BATCH 64
 
-/* Completions wait for their signal while more requests are there, but only
- * so many, and so many bytes. */
+/* Completions are signalled late while more requests are pending, but at most
+ * this many, and this many bytes. */
 #define MAX_UNSIGNALLED       8
 #define MAX_UNSIGNALLED_BYTES 65536
 
@@ -72,7 +72,8 @@ void queue_worker_free(struct queue_worker *worker)
     queue_worker_stop(worker);
     queue_pool_free(worker->pool);
     parked_queue_free(worker->parked);
-    queue_thread_free(worker->thread); /* the parked ones wake it */
+    queue_thread_free(worker->thread); /* after the parked requests, which wake
+                                        * it */
     pthread_mutex_destroy(&worker->used_lock);
     fd_close(&worker->call);
     fd_close(&worker->err);
@@ -88,9 +89,10 @@ static void signal_eventfd(int fd)
                   g_strerror(errno));
 }
 
-/* Only threads of the pool are others that use the used ring, and they count
- * until they are done with it; what they are given, the queue's own thread
- * gives them. So that needs no lock while they have nothing. */
+/* Lock the used ring. Only threads of the pool use it besides the queue's own
+ * thread; they count as busy until they are done with it, and only the queue's
+ * own thread gives them requests. So no lock is needed while the pool has
+ * none. */
 static bool lock_used(struct queue_worker *worker)
 {
     bool is_shared = queue_pool_count(worker->pool) > 0;
@@ -139,8 +141,8 @@ static size_t handle(struct queue_worker *worker, struct fuse_scratch *scratch,
                               chain->iov + chain->n_in, chain->n_out);
 }
 
-/* Handle a request, or answer it with this error. False: it is not given back
- * yet; it was parked, or the pool has it. */
+/* Handle a request, or answer it with this error. Return false if it is not
+ * completed yet: it was parked, or given to the pool. */
 static bool handle_request(struct queue_worker *worker,
                            struct fuse_scratch *scratch,
                            const struct virtqueue_chain *chain, int error,
@@ -169,7 +171,7 @@ static bool handle_request(struct queue_worker *worker,
     return true;
 }
 
-/* The next request: one that was parked, or a new one. As virtqueue_pop(). */
+/* Get the next request, a parked or a new one. Return as virtqueue_pop(). */
 static int next_request(struct queue_worker *worker,
                         struct virtqueue_chain *chain, int *ret_error)
 {
@@ -184,7 +186,7 @@ static int next_request(struct queue_worker *worker,
                            chain);
 }
 
-/* May a request be handled now? The gate is held for reading. */
+/* Whether a request may be handled now. The gate is held for reading. */
 static bool may_run(struct queue_worker *worker)
 {
     struct virtqueue *vq = &worker->vq;
@@ -195,14 +197,13 @@ static bool may_run(struct queue_worker *worker)
         return true;
     if (!atomic_exchange(&vq->broken, true))
         log_error(LOG_FS_BACKEND,
-                  "queue %u: the front-end has taken back "
-                  "memory that it had shared",
+                  "queue %u: front-end truncated shared memory; queue stopped",
                   worker->index);
     signal_eventfd(worker->err);
     return false;
 }
 
-/* In a thread of the pool. */
+/* Runs in a thread of the pool. */
 static void handle_long(void *opaque, struct queue_hand *hand, uint16_t head)
 {
     struct queue_worker *worker = opaque;
@@ -215,13 +216,15 @@ static void handle_long(void *opaque, struct queue_hand *hand, uint16_t head)
         signal_eventfd(worker->err);
     else if (handle_request(worker, hand->scratch, &hand->chain, 0, &len))
         signal_driver(worker);
-    /* Before the gate is let go: who changes the queue counts. */
+    /* Before the gate is released: a thread that changes the queue reads the
+     * count. */
     queue_pool_done(worker->pool);
     pthread_rwlock_unlock(worker->gate);
 }
 
-/* Others are not to wait for what takes long, nor for much data either, if
- * there is somebody who has time for it. */
+/* Choose the time that a request may take on the queue's thread: long requests
+ * go to the pool, and so do large reads if other requests wait and the pool has
+ * a free thread. */
 static enum fuse_pace choose_pace(const struct queue_worker *worker)
 {
     if (!worker->pool)
@@ -231,37 +234,40 @@ static enum fuse_pace choose_pace(const struct queue_worker *worker)
                : FUSE_PACE_SOON;
 }
 
-/* Answers of which the driver has not been told. */
-struct untold {
+/* Completions that were not signalled to the driver. */
+struct unsignalled {
     unsigned n;
     size_t bytes;
 };
 
-static void tell(struct queue_worker *worker, struct untold *untold)
+static void signal_completions(struct queue_worker *worker,
+                               struct unsignalled *unsignalled)
 {
-    if (untold->n > 0)
+    if (unsignalled->n > 0)
         signal_driver(worker);
-    *untold = (struct untold){ 0 };
+    *unsignalled = (struct unsignalled){ 0 };
 }
 
-/* The next request, as next_request(). When there is none the driver is told,
- * and one that waited for that may have another by then: without a kick, which
- * is to be asked for only when there is nothing to do. */
-static int tell_and_take(struct queue_worker *worker, struct untold *untold,
-                         struct virtqueue_chain *chain, int *ret_error)
+/* Get the next request, as next_request(). If there is none, signal the driver
+ * and look again: a driver that waited for the signal may have sent another
+ * request in the meantime, without a kick, as kicks are enabled only when the
+ * queue is idle. */
+static int signal_and_take(struct queue_worker *worker,
+                           struct unsignalled *unsignalled,
+                           struct virtqueue_chain *chain, int *ret_error)
 {
     int r = next_request(worker, chain, ret_error);
 
-    if (r != 0 || untold->n == 0)
+    if (r != 0 || unsignalled->n == 0)
         return r;
-    tell(worker, untold);
+    signal_completions(worker, unsignalled);
     return next_request(worker, chain, ret_error);
 }
 
 static bool run(struct queue_worker *worker, struct queue_hand *hand)
 {
     struct virtqueue *vq = &worker->vq;
-    struct untold untold = { 0 };
+    struct unsignalled unsignalled = { 0 };
     int r = 0, error;
     size_t len;
 
@@ -271,18 +277,19 @@ static bool run(struct queue_worker *worker, struct queue_hand *hand)
         return false;
     virtqueue_disable_kicks(vq);
     for (int i = 0; i < BATCH && !atomic_load(&worker->work.stop); i++) {
-        r = tell_and_take(worker, &untold, &hand->chain, &error);
+        r = signal_and_take(worker, &unsignalled, &hand->chain, &error);
         if (r <= 0)
             break;
         hand->scratch->pace = choose_pace(worker);
         if (!handle_request(worker, hand->scratch, &hand->chain, error, &len))
             continue;
-        untold.n++;
-        untold.bytes += len;
-        if (untold.n == MAX_UNSIGNALLED || untold.bytes > MAX_UNSIGNALLED_BYTES)
-            tell(worker, &untold);
+        unsignalled.n++;
+        unsignalled.bytes += len;
+        if (unsignalled.n == MAX_UNSIGNALLED ||
+            unsignalled.bytes > MAX_UNSIGNALLED_BYTES)
+            signal_completions(worker, &unsignalled);
     }
-    tell(worker, &untold);
+    signal_completions(worker, &unsignalled);
     if (r < 0)
         signal_eventfd(worker->err);
     return (virtqueue_enable_kicks(vq) || parked_has_ready(worker->parked)) &&
@@ -303,7 +310,7 @@ static bool run_gated(struct queue_hand *hand, bool *ret_polls, void *opaque)
 
 void queue_worker_check_parked(struct queue_worker *worker)
 {
-    /* A fresh ring has nothing outstanding. */
+    /* On a fresh ring no requests are outstanding. */
     if (virtqueue_outstanding(&worker->vq) !=
         parked_count(worker->parked) + queue_pool_count(worker->pool))
         parked_drop(worker->parked);
@@ -314,8 +321,8 @@ void queue_worker_drop_parked(struct queue_worker *worker)
     parked_drop(worker->parked);
 }
 
-/* What is left in the eventfd would be a kick for whoever takes it over. It
- * may be a blocking one: look first. */
+/* Read the eventfd's remaining count, which would be a kick for its next user.
+ * The eventfd may be blocking, so poll first. */
 static void drain_kick(int kick)
 {
     struct pollfd p = { .fd = kick, .events = POLLIN };

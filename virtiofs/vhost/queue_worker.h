@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * queue_worker - a virtqueue, the requests of which its thread (queue_thread.h)
- * handles one after the other. What may take long is given to the queue's pool
- * (queue_pool.h), and what reads much is, if others wait behind it and the pool
- * has time. So answers may come in another order than requests, and the used
- * ring has a lock. Requests hold what they use (nodes, handles), so a FORGET,
- * RELEASE or DESTROY that overtakes one harms nobody.
+ * queue_worker - a virtqueue and its request handling.
  *
- * The front-end may change a queue while it runs (another eventfd, other
- * memory). So the thread handles requests only with the gate held for reading,
- * for a bounded number of them, and every change is made with the gate held
- * for writing.
+ * The queue's thread (queue_thread.h) handles requests in sequence. Requests
+ * that may take long go to the queue's pool (queue_pool.h), and so do large
+ * reads if other requests wait and the pool has time. So replies may be
+ * reordered, and the used ring has a lock. Requests hold the nodes and handles
+ * that they use, so a FORGET, RELEASE or DESTROY may overtake one safely.
  *
- * Requests that the engine does not take now are parked (parked.h): of each
- * its head is kept, and its descriptors are walked again later. They stay when
- * the queue is stopped: a front-end stops the rings also to pause the guest,
- * which is just what somebody may do while a decision is pending. When the ring
- * starts again, it shows itself whether the guest still waits for them. What
- * the pool has is done before the queue stops; what it cannot do, as the queue
- * was disabled or lost its memory meanwhile, is parked as ready.
+ * The front-end may change a running queue (another eventfd, other memory). So
+ * the thread holds the gate for reading while it handles a bounded number of
+ * requests, and every change is made with the gate held for writing.
+ *
+ * Requests that the engine does not accept now are parked (parked.h): only the
+ * head is kept, and its descriptors are walked again later. Parked requests
+ * survive a stop of the queue: a front-end also stops the rings to pause the
+ * guest, which is likely while a decision is pending. When the ring starts
+ * again, its indices show whether the guest still waits for them. The pool's
+ * requests finish before the queue stops; those that it cannot handle, because
+ * the queue was disabled or lost its memory in the meantime, are parked as
+ * ready.
  *
  * Threads: all calls by the control thread.
  */
@@ -37,48 +38,50 @@
 #include "virtiofs/vhost/virtqueue.h"
 
 struct queue_worker {
-    /* The gate. */
+    /* Guarded by the gate. */
     struct virtqueue vq;
     int call, err; /* eventfds; -1: none */
     bool enabled;
-    bool polling; /* there is no kick eventfd: look by ourselves */
+    bool polling; /* no kick eventfd: poll the ring */
 
     struct queue_thread *thread;
     pthread_rwlock_t *gate;     /* borrowed */
     struct fuse_server *server; /* borrowed */
     struct parked_queue *parked;
     struct queue_pool *pool;   /* NULL: none */
-    pthread_mutex_t used_lock; /* the used ring */
+    pthread_mutex_t used_lock; /* guards the used ring */
     unsigned index;
-    char name[16];      /* of its thread */
-    char pool_name[16]; /* of those of the pool */
+    char name[16];      /* of the queue's thread */
+    char pool_name[16]; /* of the pool's threads */
     int kick;
     bool running;
     struct queue_thread_work work;
 };
 
-/* Everything is borrowed for the worker's life. NULL and errno. */
+/* All arguments are borrowed for the worker's lifetime. Return NULL and errno
+ * on failure. */
 struct queue_worker *
 queue_worker_new(unsigned index, struct fuse_server *server, unsigned pool_size,
                  const struct guest_memory *memory, struct dirty_log *log,
                  pthread_rwlock_t *gate);
 
-/* Stops it; what its pool has not begun is dropped. NULL is allowed. */
+/* Stops the worker and drops requests that its pool has not begun. NULL is
+ * allowed. */
 void queue_worker_free(struct queue_worker *worker);
 
-/* Start with this kick eventfd (taken; -1: poll), or change to it. The gate
- * must not be held. 0 or -errno. */
+/* Start with this kick eventfd (taken; -1: poll), or change to it. The caller
+ * must not hold the gate. Return 0 or -errno. */
 int queue_worker_start(struct queue_worker *worker, int kick);
 
-/* Finish the requests in work, and end the threads. The gate must not be held,
- * or they never end. */
+/* Finish the running requests, and end the threads. The caller must not hold
+ * the gate, or the threads never end. */
 void queue_worker_stop(struct queue_worker *worker);
 
-/* The queue was mapped and starts: forget the parked requests unless it is the
- * ring on which they came. */
+/* Drop the parked requests of a queue that was mapped and starts, unless they
+ * came on this very ring. */
 void queue_worker_check_parked(struct queue_worker *worker);
 
-/* Forget them: the guest has reset the device. */
+/* Drop the parked requests: the guest has reset the device. */
 void queue_worker_drop_parked(struct queue_worker *worker);
 
 #endif

@@ -2,12 +2,13 @@
  *
  * vhost_rings - see vhost_rings.h.
  *
- * A queue is made at its first message, and runs from SET_VRING_KICK on. A
- * thread whose ring is not yet enabled, mapped or whole waits until a message
- * makes it so; so the messages may come in any order.
+ * A queue is created at its first message, and runs from SET_VRING_KICK on. Its
+ * thread waits until the ring is enabled, mapped and complete; so the messages
+ * may come in any order.
  *
- * gate: the memory, the log, and what queue_worker.h puts under it. A waiting
- * writer goes first, as busy workers would never let it in.
+ * gate: guards the memory, the log, and the members of struct queue_worker that
+ * name it. A waiting writer is preferred, as busy workers would otherwise
+ * starve it.
  */
 #include "virtiofs/vhost/vhost_rings.h"
 
@@ -84,8 +85,9 @@ static void lock_gate(struct vhost_rings *rings)
     pthread_rwlock_wrlock(&rings->gate);
 }
 
-/* Let the workers go on, and look at what is new: what a driver was asked for
- * may have been asked elsewhere, or in another way. */
+/* Unlock the gate and make the workers look at the changed state: a former
+ * request for kicks may have gone to another ring, or used another
+ * mechanism. */
 static void unlock_gate(struct vhost_rings *rings)
 {
     for (unsigned i = 0; i < VHOST_RINGS_MAX; i++) {
@@ -99,7 +101,8 @@ static void unlock_gate(struct vhost_rings *rings)
     }
 }
 
-/* Map a queue that was not: it begins (or goes on) where its rings say. */
+/* Map a queue that was not mapped: it starts (or continues) at the ring's
+ * indices. */
 static void map_queue(struct queue_worker *worker)
 {
     bool was_mapped = worker->vq.mapped;
@@ -129,8 +132,8 @@ void vhost_rings_set_features(struct vhost_rings *rings, bool event_idx,
     unlock_gate(rings);
 }
 
-/* The rings may lie elsewhere now, or nowhere. Called with the gate held.
- * used_idx is ours as long as the ring runs, so it is not read again. */
+/* Map the rings again, which may have moved or vanished. The gate is held.
+ * used_idx is kept while the ring runs, so it is not read again. */
 static void remap_queues(struct vhost_rings *rings)
 {
     for (unsigned i = 0; i < VHOST_RINGS_MAX; i++) {
@@ -203,7 +206,7 @@ int vhost_rings_set_size(struct vhost_rings *rings, uint32_t index,
 
     if (r < 0)
         return r;
-    /* The mapping and the indices in use depend on it. */
+    /* The mapping and the indices in use depend on the size. */
     if (worker->running)
         return -EBUSY;
     lock_gate(rings);
@@ -250,7 +253,8 @@ int vhost_rings_set_addresses(struct vhost_rings *rings,
     if (worker->running)
         map_queue(worker);
     else
-        r = virtqueue_map(vq); /* to tell the front-end; it starts later */
+        r = virtqueue_map(vq); /* to report an error to the front-end; the ring
+                                * starts later */
     vq->mapped = worker->running && vq->mapped;
     unlock_gate(rings);
     return r;
@@ -271,9 +275,9 @@ int vhost_rings_set_kick(struct vhost_rings *rings, uint32_t index, int fd)
     return queue_worker_start(worker, fd_steal(&kick));
 }
 
-/* One eventfd takes another's number, at once, and nobody has to be kept out:
- * QEMU does that while the guest runs, when it masks an interrupt, and a
- * request may hold the gate for as long as a disk takes. */
+/* Replace an eventfd atomically under the same number, without the gate: QEMU
+ * does that while the guest runs, when it masks an interrupt, and a request may
+ * hold the gate as long as a disk access takes. */
 static int replace_fd(struct vhost_rings *rings, int *slot, int fd)
 {
     fd_auto int new_fd = fd;
@@ -287,7 +291,8 @@ static int replace_fd(struct vhost_rings *rings, int *slot, int fd)
     return 0;
 }
 
-/* One that is full has been signalled: it must not hold the queue up. */
+/* Make an eventfd non-blocking: a full one is already signalled and must not
+ * block the queue. */
 static void set_nonblocking(int fd)
 {
     int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);

@@ -2,9 +2,9 @@
  *
  * vhost_user - see vhost_user.h.
  *
- * A loop over the front-end's messages, by a table. A message that makes no
- * sense is refused (to a front-end that asks for replies) or ignored and
- * logged; only a broken stream ends the connection.
+ * A table-driven loop over the front-end's messages. An invalid message is
+ * refused (if the front-end asks for replies) or ignored and logged; only a
+ * broken stream ends the connection.
  */
 #include "virtiofs/vhost/vhost_user.h"
 
@@ -34,12 +34,12 @@ struct vhost_user {
     struct fuse_server *server;
     struct vhost_rings *rings;
     int connection;
-    int backend_request; /* the channel for requests of ours; unused yet */
-    uint64_t offered;    /* of protocol features */
+    int backend_request; /* the back-end request channel; not used yet */
+    uint64_t offered;    /* protocol features */
     uint64_t features;
 };
 
-/* What a handler returns beside 0 and -errno: the payload is a reply. */
+/* What a handler returns besides 0 and -errno: the payload is the reply. */
 enum { REPLY_NUMBER = 1, REPLY_RING };
 
 static int get_features(struct vhost_user *vu, struct vu_message *message)
@@ -74,7 +74,7 @@ static int set_protocol_features(struct vhost_user *vu,
     return message->payload.number & ~vu->offered ? -EINVAL : 0;
 }
 
-/* There is one front-end for the life of the process, so nothing to own. */
+/* The process has a single front-end, so there is no ownership to track. */
 static int set_owner(struct vhost_user *vu, struct vu_message *message)
 {
     return 0;
@@ -123,7 +123,7 @@ static int rem_mem_reg(struct vhost_user *vu, struct vu_message *message)
     return vhost_rings_remove_memory(vu->rings, &message->payload.slot.region);
 }
 
-/* The front-end waits for an answer to this one even without REPLY_ACK. */
+/* The front-end waits for this reply even without REPLY_ACK. */
 static int set_log_base(struct vhost_user *vu, struct vu_message *message)
 {
     int r;
@@ -149,8 +149,8 @@ static int set_vring_addr(struct vhost_user *vu, struct vu_message *message)
 
     if (r == -EFAULT)
         log_warn(LOG_FS_BACKEND,
-                 "queue %u is not in memory that the front-end shares; QEMU "
-                 "shares a memory backend with share=on",
+                 "queue %u: not in shared memory; QEMU shares a memory "
+                 "backend with share=on",
                  message->payload.addresses.index);
     return r;
 }
@@ -221,7 +221,7 @@ static int set_backend_req_fd(struct vhost_user *vu, struct vu_message *message)
 struct vu_handler {
     int (*handle)(struct vhost_user *vu, struct vu_message *message);
     const char *name;
-    size_t size; /* the least payload */
+    size_t size; /* the minimum payload */
 };
 
 #define PAYLOAD(member) sizeof(((union vu_payload *)NULL)->member)
@@ -262,7 +262,7 @@ static int run_handler(struct vhost_user *vu, struct vu_message *message)
     int r;
 
     if (request >= G_N_ELEMENTS(handlers) || !handlers[request].handle) {
-        log_warn(LOG_FS_BACKEND, "vhost-user message %u is not supported",
+        log_warn(LOG_FS_BACKEND, "vhost-user message %u: not supported",
                  request);
         return -ENOSYS;
     }
@@ -276,12 +276,12 @@ static int run_handler(struct vhost_user *vu, struct vu_message *message)
     return r;
 }
 
-/* Handle one message and answer it, if it wants an answer. 0 or -errno: the
- * connection is broken. */
+/* Handle one message and send its reply, if it has one. Return 0, or -errno if
+ * the connection is broken. */
 static int handle_message(struct vhost_user *vu, struct vu_message *message)
 {
-    /* Nobody sets this without REPLY_ACK; but with whom that was negotiated,
-     * it may have been another daemon in our place. */
+    /* A front-end sets this flag only with REPLY_ACK; but a former daemon,
+     * replaced by this one, may have negotiated that. */
     bool ack = message->head.flags & VU_NEED_REPLY;
     int r = run_handler(vu, message);
 
@@ -295,7 +295,7 @@ static int handle_message(struct vhost_user *vu, struct vu_message *message)
     return vu_message_reply(vu->connection, message, PAYLOAD(number));
 }
 
-/* Wait until fd is readable. False: we are to stop. */
+/* Wait until fd is readable. Return false if the daemon must stop. */
 static bool wait_readable(int fd, int stop_fd)
 {
     struct pollfd p[2] = { { .fd = fd, .events = POLLIN },
@@ -326,22 +326,23 @@ static gboolean run_connection(struct vhost_user *vu, int stop_fd,
             r = sent < 0 ? sent : 1;
         }
         if (r == -ECONNRESET || r == -EPIPE)
-            r = 0; /* it closed, with something of ours unread */
+            r = 0; /* it closed with a reply of ours unread */
         if (r < 0)
             break;
     }
     vu_message_clear(&message);
     if (r == 0)
-        log_info(LOG_FS_BACKEND, "the front-end has closed the connection");
+        log_info(LOG_FS_BACKEND, "front-end closed the connection");
     if (r >= 0)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
-                "the vhost-user connection is broken: %s", g_strerror(-r));
+                "vhost-user connection broken: %s", g_strerror(-r));
     return FALSE;
 }
 
-/* Where there are slots, QEMU brings memory to the device's first daemon only;
- * else each start of the device brings all of it. */
+/* Return the protocol features to offer. With memory slots, QEMU sends the
+ * memory to the device's first daemon only; without, each start of the device
+ * sends all of it. */
 static uint64_t offered_features(const struct vhost_user_config *config)
 {
     return config->restartable ? PROTOCOL_FEATURES & ~VU_PROTOCOL_MEM_SLOTS
@@ -368,7 +369,7 @@ gboolean vhost_user_serve(struct fuse_server *server,
         return FALSE;
     }
     fd_close(&listening);
-    log_info(LOG_FS_BACKEND, "the front-end has connected");
+    log_info(LOG_FS_BACKEND, "front-end connected");
     vu.rings = vhost_rings_new(server, config->pool_size);
     ok = run_connection(&vu, stop_fd, error);
     vhost_rings_free(vu.rings);

@@ -11,16 +11,16 @@
 #include "virtiofs/fuse/fuse_server.h"
 
 struct vhost_user_config {
-    unsigned pool_size; /* threads that help each queue's own (queue_pool.h) */
-    /* Another daemon may take this one's place in the middle of a connection:
-     * the front-end is to bring all memory to each, and may not say again what
-     * was negotiated. */
+    unsigned pool_size; /* helper threads of each queue (queue_pool.h) */
+    /* Another daemon may take over in the middle of a connection: the front-end
+     * must send all memory to each daemon, and may not repeat the
+     * negotiation. */
     bool restartable;
 };
 
 /* Accept one front-end on listen_fd (taken) and serve it until it closes the
- * connection or stop_fd (borrowed) becomes readable. All queues are stopped
- * when it returns. FALSE and error (ERROR_IO_ERROR) if the connection broke
+ * connection or stop_fd (borrowed) becomes readable. All queues are stopped on
+ * return. Return FALSE and error (ERROR_IO_ERROR) if the connection broke
  * otherwise. */
 gboolean vhost_user_serve(struct fuse_server *server,
                           const struct vhost_user_config *config, int listen_fd,

@@ -4,8 +4,8 @@
  *
  *     desc:  size * { le64 addr; le32 len; le16 flags; le16 next }
  *     avail: le16 flags; le16 idx; le16 ring[size]; le16 used_event
- *     used:  le16 flags; le16 idx; { le32 id; le32 len }[size]; le16
- * avail_event
+ *     used:  le16 flags; le16 idx; { le32 id; le32 len }[size];
+ *            le16 avail_event
  */
 #include "virtiofs/vhost/virtqueue.h"
 
@@ -83,7 +83,8 @@ void virtqueue_start(struct virtqueue *vq)
 
 static int break_queue(struct virtqueue *vq, const char *why)
 {
-    log_error(LOG_FS_BACKEND, "the guest's driver broke a virtqueue: %s", why);
+    log_error(LOG_FS_BACKEND,
+              "guest driver broke a virtqueue: %s; queue stopped", why);
     vq->broken = true;
     return -EPROTO;
 }
@@ -98,7 +99,7 @@ static struct vring_desc read_desc(const struct vring_desc *table, unsigned i)
     };
 }
 
-/* Append a buffer, which may lie across several regions. */
+/* Append a buffer, which may span several regions. */
 static int append_buffer(struct virtqueue *vq, struct virtqueue_chain *chain,
                          const struct vring_desc *desc)
 {
@@ -128,7 +129,8 @@ static int append_buffer(struct virtqueue *vq, struct virtqueue_chain *chain,
     return 0;
 }
 
-/* Walk a chain in a table. Its length bounds the steps, so a loop ends. */
+/* Walk a chain in a table. The table's size bounds the steps, so a loop
+ * ends. */
 static int walk_chain(struct virtqueue *vq, struct virtqueue_chain *chain,
                       const struct vring_desc *table, unsigned table_size,
                       unsigned first, struct vring_desc *ret_indirect)
@@ -227,8 +229,8 @@ static void log_used(struct virtqueue *vq, const void *p, size_t len)
                        len);
 }
 
-/* All that could have been written: a read that failed half way wrote more
- * than its reply says. */
+/* Log all bytes that could have been written: a read that failed halfway wrote
+ * more than its reply says. */
 static void log_buffers(struct virtqueue *vq,
                         const struct virtqueue_chain *chain)
 {
@@ -261,7 +263,7 @@ bool virtqueue_must_signal(struct virtqueue *vq)
     uint16_t old = vq->signalled;
     bool was_valid = vq->signalled_valid;
 
-    /* used->idx must be out before the driver's wish is read. */
+    /* used->idx must be visible before the driver's event is read. */
     atomic_thread_fence(memory_order_seq_cst);
     if (!vq->event_idx)
         return !(READ_ONCE(vq->avail->flags) & VRING_AVAIL_F_NO_INTERRUPT);
@@ -279,8 +281,8 @@ static uint16_t *avail_event(struct virtqueue *vq)
 void virtqueue_disable_kicks(struct virtqueue *vq)
 {
     vq->kicks = false;
-    /* With EVENT_IDX the event stays behind, and the driver is silent until
-     * its index wraps around to it. */
+    /* With EVENT_IDX the old event index stays behind, and the driver sends no
+     * kick until its index wraps around to it. */
     if (vq->event_idx)
         return;
     WRITE_ONCE(vq->used->flags, VRING_USED_F_NO_NOTIFY);
@@ -296,8 +298,9 @@ bool virtqueue_enable_kicks(struct virtqueue *vq)
         WRITE_ONCE(vq->used->flags, 0);
         log_used(vq, &vq->used->flags, sizeof(vq->used->flags));
     }
-    /* The wish must be out before the index is read again: either we see a
-     * new request here, or the driver sees the wish and kicks. */
+    /* The request for kicks must be visible before the index is read again:
+     * either the device sees a new request here, or the driver sees the request
+     * and kicks. */
     atomic_thread_fence(memory_order_seq_cst);
     vq->kicks = true;
     return virtqueue_has_more(vq);

@@ -44,7 +44,7 @@ static void take_fds(struct vu_message *message, struct msghdr *header)
     }
 }
 
-/* Read up to size bytes at `at`. As vu_message_receive(). */
+/* Read up to size bytes at `at`. Return as vu_message_receive(). */
 static int receive_bytes(int socket, struct vu_message *message, void *at,
                          size_t size)
 {
@@ -111,8 +111,8 @@ int vu_message_reply(int socket, struct vu_message *message, size_t size)
 
     message->head.flags = VU_VERSION | VU_REPLY;
     message->head.size = (uint32_t)size;
-    /* A reply is short. A front-end whose socket is full reads nothing, and
-     * is not waited for. */
+    /* A reply is short. A front-end with a full socket does not read, so do not
+     * wait for it. */
     n = sendmsg(socket, &header, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0)
         return -errno;

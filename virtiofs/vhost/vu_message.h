@@ -6,7 +6,7 @@
  *     | request | flags | size | payload, size bytes | + fds (SCM_RIGHTS)
  *
  * flags: bits 0-1 the version (1), bit 2 set in replies, bit 3 set if a reply
- * is wanted even where the request has none of its own. All in host order.
+ * is wanted even to a request that has none of its own. All in host byte order.
  */
 #ifndef VIRTIOFS_VHOST_VU_MESSAGE_H
 #define VIRTIOFS_VHOST_VU_MESSAGE_H
@@ -48,7 +48,7 @@ enum vu_request {
 #define VU_REPLY        (1u << 2)
 #define VU_NEED_REPLY   (1u << 3)
 
-/* In the payload of SET_VRING_KICK, _CALL and _ERR: no fd comes with it. */
+/* In the payload of SET_VRING_KICK, _CALL and _ERR: no fd is attached. */
 #define VU_NO_FD (1u << 8)
 
 #define VU_MAX_FDS           8
@@ -85,7 +85,7 @@ union vu_payload {
         uint64_t size;
         uint64_t offset;
     } log;
-    char bytes[512]; /* the longest that is read */
+    char bytes[512]; /* the longest accepted payload */
 };
 
 struct vu_message {
@@ -102,18 +102,18 @@ struct vu_message {
 
 void vu_message_init(struct vu_message *message);
 
-/* Read what is there of a message. 1: it is complete (head.size bytes of
- * payload). -EAGAIN: some of it is missing; call again when the socket is
- * readable. 0: the peer closed. Another -errno: the stream is broken. */
+/* Read the available bytes of a message. Return 1 if it is complete (head.size
+ * bytes of payload), -EAGAIN if some are missing (call again when the socket is
+ * readable), 0 if the peer closed. Another -errno: the stream is broken. */
 int vu_message_receive(int socket, struct vu_message *message);
 
-/* Take the first fd: -1 if there is none. */
+/* Take the first fd; -1 if there is none. */
 int vu_message_take_fd(struct vu_message *message);
 
-/* Close the fds that nobody took and make ready for the next message. */
+/* Close the fds that were not taken, and prepare for the next message. */
 void vu_message_clear(struct vu_message *message);
 
-/* Answer this message with the first size bytes of its payload. 0 or
+/* Answer this message with the first size bytes of its payload. Return 0 or
  * -errno. */
 int vu_message_reply(int socket, struct vu_message *message, size_t size);
 
