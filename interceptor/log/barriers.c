@@ -10,7 +10,7 @@
 #include "interceptor/log/json_time.h"
 #include "interceptor/log/step.h"
 
-enum { NAMED = 5 /* paths in a description */ };
+enum { NAMED = 5 /* paths that a description names */ };
 
 /* ---- life ---------------------------------------------------------------- */
 
@@ -204,7 +204,7 @@ void barriers_read(GPtrArray *barriers, json_t *record)
                        json_object_get(record, "kept"));
 }
 
-/* ---- for others ---------------------------------------------------------- */
+/* ---- protocol and text --------------------------------------------------- */
 
 json_t *barrier_to_json(const struct ic_barrier *barrier)
 {

@@ -31,7 +31,7 @@ static char *read_subvolume(int rootfd)
         g_string_append_printf(text, "%02x", uuid[i]);
         any |= uuid[i];
     }
-    return g_string_free(text, any == 0); /* some have none: NULL */
+    return g_string_free(text, any == 0); /* some filesystems have none: NULL */
 }
 
 void folder_mark_look(struct folder_mark *mark, int rootfd, bool born_moves,

@@ -17,7 +17,8 @@
 #define FILE_NAME "own.jsonl"
 #define NEW_NAME  "own.new"
 
-/* More than this is not worth the time and memory to read: see "lost". */
+/* Reading more records is not worth the time and memory; write "lost" instead.
+ */
 enum { MAX_RECORDS = 1 << 20 };
 
 struct own {
@@ -26,10 +27,10 @@ struct own {
     bool loaded;
     GHashTable *states; /* own_state -> link */
     guint records;
-    int64_t lost_seq; /* -1: none */
+    int64_t lost_seq; /* -1: none lost */
 };
 
-/* What became of a state. to.ino 0: its ctime is not known. */
+/* The successor of a state. to.ino 0: its ctime is unknown. */
 struct link {
     struct own_state from, to;
 };
@@ -100,8 +101,8 @@ static void load(struct own *own)
 
 /* ---- writing ------------------------------------------------------------- */
 
-/* Begin anew, with nothing but "lost". If that cannot be written either, it is
- * in memory, and the file is as it was. */
+/* Start over with a file that has only "lost". If that cannot be written, the
+ * loss is noted in memory and the file stays as it was. */
 void own_lose(struct own *own, int64_t last_seq)
 {
     struct journal *journal;
@@ -215,5 +216,5 @@ void own_forget(struct own *own)
     g_hash_table_remove_all(own->states);
     own->records = 0;
     own->lost_seq = -1;
-    own->loaded = true; /* there is nothing to read */
+    own->loaded = true; /* nothing left to read */
 }

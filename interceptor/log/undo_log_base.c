@@ -95,7 +95,7 @@ int undo_log_sync_folders(struct undo_log *log)
 {
     int rc = 0;
 
-    /* Also "version", and the names on the way to the log. */
+    /* Includes "version" and the parent folders of the log. */
     if (!atomic_load(&log->on_disk)) {
         rc = sys_syncfs(log->dir);
         atomic_store(&log->on_disk, rc == 0);

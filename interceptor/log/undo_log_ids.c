@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * undo_log_ids - whose numbers a log has: the file "ids".
+ * undo_log_ids - the file "ids": the user namespace of a log's ids.
  *
- * An engine in a user namespace that gives others numbers records those, and
- * outside of it they are somebody else's.
+ * An engine in a user namespace that maps ids records ids of that namespace;
+ * outside of it they mean other users.
  */
 #include "interceptor/log/undo_log_ids.h"
 
