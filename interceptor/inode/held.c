@@ -104,9 +104,9 @@ static int collect_entry(int dirfd, const struct dirent *entry, void *opaque)
     return TREE_SKIP;
 }
 
-/* Given up is all or nothing: what could not be looked at stays and is given up
- * another time, and a count that is one too high would hide the next file that
- * gets this number. */
+/* Dropping links is all or nothing: an inode that cannot be examined now is
+ * dropped another time, and a count that is one too high would hide the next
+ * file with this number. */
 int held_links_change_kept(struct held_links *held, int blobs, uint64_t ino,
                            int delta)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * held - links that the undo log holds of the share's inodes.
+ * held - the links that the undo log has to inodes of the share.
  *
  * A removed file lives on in the log, so stat(2) counts the log's link. The
- * client must not see it: what it removed has no link left, what had two has
- * one. held_links knows the number for each inode, and keeps log_links of the
- * inodes that the server holds up to date.
+ * client must not see it: a removed file has no link left, one of two links
+ * leaves one. held_links has the count for each inode, and keeps log_links of
+ * the inodes known to the server up to date.
  *
  * Threads: any.
  */
@@ -21,23 +21,23 @@ struct inode_table;
 struct held_links *held_links_new(dev_t share_dev);
 void held_links_free(struct held_links *held);
 
-/* The table whose inodes are kept up to date; borrowed. */
+/* Set the table whose inodes are kept up to date; borrowed. */
 void held_links_set_table(struct held_links *held, struct inode_table *table);
 
-/* The log took (delta 1) or gave up (-1) a link of the inode. */
+/* Record that the log made (delta 1) or dropped (-1) a link to the inode. */
 void held_links_change(struct held_links *held, uint64_t ino, int delta);
 
-/* The log took or gave up blobs/i<ino>, and, if that is (still) there and a
- * directory, what is in it; blobs -1: one link that is none. 0 or -errno, and
- * then nothing was given up. */
+/* Record that the log took or dropped blobs/i<ino> and, if that (still) exists
+ * and is a directory, every entry in it; blobs -1: one link that is not a
+ * directory. Returns 0 or -errno; on error nothing was dropped. */
 int held_links_change_kept(struct held_links *held, int blobs, uint64_t ino,
                            int delta);
 
-/* For all kept inodes, "i<ino>", in a blobs folder. 0, or the first -errno; the
- * others are counted. */
+/* Do this for all inodes, "i<ino>", in a blobs folder. Returns 0 or the first
+ * -errno; the remaining inodes are counted nevertheless. */
 int held_links_change_all(struct held_links *held, int blobs, int delta);
 
-/* How many links the log holds; for inode_table_new(). */
+/* Return how many links the log has; for inode_table_new(). */
 unsigned held_links_count(dev_t dev, ino_t ino, void *held);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inode_fds - see inode.h: closing the fds of inodes, and opening them again.
+ * inode_fds - see inode.h: close the fds of inodes, and open them again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,13 +12,13 @@
 #include "interceptor/inode/inode_parts.h"
 #include "interceptor/sys/sys.h"
 
-/* Of closed folders above one another; places may also lead in a circle. */
+/* Limit for a chain of closed folders; locations may form a circle. */
 #define MAX_DEPTH 65536u
 
-/* ---- prints -------------------------------------------------------------- */
+/* ---- fingerprints -------------------------------------------------------- */
 
 struct print {
-    uint64_t hash; /* 0: nothing is known but the number */
+    uint64_t hash; /* 0: only the number is known */
     union {
         struct file_handle handle;
         char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
@@ -26,7 +26,7 @@ struct print {
     bool has_handle;
 };
 
-/* At once, where there are no more. */
+/* fds to release at once when none is left. */
 #define RELEASE_FOR_VICTIM 64u
 
 #define FIRST_HASH 0xcbf29ce484222325ull
@@ -77,8 +77,8 @@ static void read_print(const struct ic_inode *inode, int fd,
     }
 }
 
-/* Is the fd, with that birth (0: not known), of this closed inode? With
- * inode->lock held. */
+/* Return whether the fd, with this btime fingerprint (0: unknown), is of this
+ * closed inode. With inode->lock held. */
 static bool has_print(const struct ic_inode *inode, int fd, uint64_t birth)
 {
     struct print print;
@@ -97,8 +97,8 @@ static struct file_handle *copy_handle(const struct print *print)
 
 /* ---- closing ------------------------------------------------------------- */
 
-/* Is it where it was last seen, as far as that can be told without opening
- * others? With inode->lock held. */
+/* Return whether the inode is at its last known location, as far as is known
+ * without opening others. With inode->lock held. */
 static bool is_in_place(struct ic_inode *inode)
 {
     struct ic_inode *parent = inode->parent;
@@ -110,7 +110,7 @@ static bool is_in_place(struct ic_inode *inode)
     if (!inode_try_use(parent))
         return true;
     rc = sys_stat_name(parent->fd, inode->name, &st);
-    /* The hold in inode->parent remains: this is never the last. */
+    /* Never the last: inode->parent keeps a hold. */
     ic_inode_unref(parent);
     return rc == 0 && st.st_ino == inode->ino && st.st_dev == inode->dev;
 }
@@ -122,9 +122,9 @@ static bool is_reserved(const struct ic_inode *inode, int fd)
     return limits->is_reserved_fd && limits->is_reserved_fd(fd);
 }
 
-/* Can it be opened again, or is it to be lost? What is removed can not; but
- * nothing of a client's, whatever it did to its names, is to keep one of the
- * last fds. */
+/* Return whether the inode could be opened again, or may be lost. A removed
+ * inode could not; but no inode of a client, whatever it did to the names, may
+ * keep one of the last fds. */
 static bool may_close(struct ic_inode *inode, const struct print *print)
 {
     const struct inode_table_limits *limits = inode_table_limits(inode->table);
@@ -160,7 +160,7 @@ bool inode_close(struct ic_inode *inode)
     bool closed = false;
 
     pthread_mutex_lock(&inode->lock);
-    /* Somebody may have wanted it meanwhile. */
+    /* Another thread may have taken it meanwhile. */
     if (atomic_load(&inode->counts) & INODE_CLOSED) {
         closed = inode->fd < 0 || close_locked(inode);
         if (!closed)
@@ -177,11 +177,12 @@ static void take_fd(struct ic_inode *inode, int fd)
 {
     inode->fd = fd;
     inode->opened = inode_clock();
-    /* The server watches its numbers, and has not seen this one. */
+    /* Only for the call's effect: the server tracks fd numbers, and has not
+     * seen this one. */
     is_reserved(inode, fd);
 }
 
-/* With inode->lock held and an fd there: a reference. */
+/* With inode->lock held and an fd present: take a reference. */
 static void open_locked(struct ic_inode *inode)
 {
     g_clear_pointer(&inode->handle, g_free);
@@ -209,8 +210,8 @@ int inode_adopt(struct ic_inode *inode, int *inout_fd, uint64_t birth)
     return rc;
 }
 
-/* What is needed to tell whether it is the inode. *ret_birth is 0 if that is
- * not asked. */
+/* Stat an fd to decide whether it is the inode. *ret_birth is 0 if the btime is
+ * not needed. */
 static int stat_found(const struct ic_inode *inode, int fd,
                       struct stat *ret_stat, uint64_t *ret_mount,
                       uint64_t *ret_birth)
@@ -219,12 +220,12 @@ static int stat_found(const struct ic_inode *inode, int fd,
     int rc;
 
     *ret_birth = 0;
-    /* Without the lock it is a hint: inode_adopt() asks what is missing. */
+    /* Unlocked, so a hint: inode_adopt() queries what is missing. */
     if (!inode->is_print_of_birth)
         return inode_table_stat(inode->table, fd, ret_stat, ret_mount);
     rc = sys_stat_born(fd, "", &born);
     if (rc < 0)
-        return rc == -EOPNOTSUPP ? -ESTALE : rc; /* the inode had a birth */
+        return rc == -EOPNOTSUPP ? -ESTALE : rc; /* the inode had a btime */
     *ret_stat = born.st;
     *ret_mount = born.mount;
     *ret_birth = inode_print_of_birth(born.born.tv_sec,
@@ -247,7 +248,7 @@ static int adopt_found(struct ic_inode *inode, int found)
     return rc < 0 ? rc : inode_adopt(inode, &fd, birth);
 }
 
-/* Not of the file: nothing is said about it. */
+/* Return whether the error says nothing about the file. */
 static bool is_shortage(int rc)
 {
     return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
@@ -272,8 +273,9 @@ static int open_by_handle(struct ic_inode *inode)
     return adopt_found(inode, fd);
 }
 
-/* By name, which gives a path that Landlock and others can follow upwards; the
- * handle knows files that others have renamed. parent is in use. */
+/* Open by name first, which gives a path that Landlock and others can follow
+ * upwards; the handle finds files that another process renamed. parent is in
+ * use. */
 static int open_by_name(struct ic_inode *inode, struct ic_inode *parent,
                         const char *name)
 {
@@ -283,12 +285,12 @@ static int open_by_name(struct ic_inode *inode, struct ic_inode *parent,
     if (rc == 0 || is_shortage(rc))
         return rc;
     by_handle = open_by_handle(inode);
-    /* What forbids it (EACCES ...) does not say that it is lost. */
+    /* A refusal (EACCES ...) does not mean that the inode is lost. */
     return by_handle == -ESTALE && rc != -ENOENT && rc != -ENOTDIR ? rc
                                                                    : by_handle;
 }
 
-/* 0 and a reference; 1: its parent (a new hold) must be opened first; or
+/* Return 0 and a reference; 1: its parent (a new hold) must be opened first; or
  * -errno. */
 static int open_one(struct ic_inode *inode, struct ic_inode **ret_parent)
 {
@@ -300,7 +302,7 @@ static int open_one(struct ic_inode *inode, struct ic_inode **ret_parent)
     if (inode_try_use(inode))
         return 0;
     pthread_mutex_lock(&inode->lock);
-    /* About to be closed, or another thread was quicker. */
+    /* It was about to be closed, or another thread has opened it. */
     is_open = inode_try_use(inode);
     if (!is_open && inode->fd >= 0) {
         open_locked(inode);
@@ -332,7 +334,7 @@ static void unhold(gpointer inode)
     ic_inode_unhold(inode);
 }
 
-/* From the nearest that is open, downwards. */
+/* Open the chain downwards from the nearest open inode. */
 static int open_chain(struct ic_inode *inode)
 {
     g_autoptr(GPtrArray) chain = g_ptr_array_new_with_free_func(unhold);
@@ -349,12 +351,12 @@ static int open_chain(struct ic_inode *inode)
             g_ptr_array_add(chain, parent);
             continue;
         }
-        /* The path is lost; the handle may be not. */
+        /* The path is lost; the handle may still work. */
         if (rc == -ESTALE && at != inode)
             return open_by_handle(inode);
         if (rc < 0 || at == inode)
             return rc;
-        /* It was used just now, so it will be open in the next turn. */
+        /* It was used just now, so it is open in the next round. */
         ic_inode_unref(at);
         g_ptr_array_set_size(chain, (int)chain->len - 1);
     }
@@ -366,9 +368,9 @@ int inode_use(struct ic_inode *inode)
     return inode_try_use(inode) ? 0 : open_chain(inode);
 }
 
-/* ---- what the door removes ----------------------------------------------- */
+/* ---- names that the mutation layer removes ------------------------------- */
 
-/* Room below the reserve is made for it, as it will never be closed. */
+/* Make room below the reserve: this fd will never be closed. */
 static int open_victim(struct inode_table *table, const struct ic_inode *dir,
                        const char *name)
 {
@@ -389,9 +391,9 @@ static int open_victim(struct inode_table *table, const struct ic_inode *dir,
     return fd;
 }
 
-/* Has it one user, who is about to remove it, and would that free little?
- * certain: and names have not been moved, by others than that, since it was
- * looked up. */
+/* Return whether the inode has one user, which is about to remove it, and
+ * removing it frees little. *ret_certain: and no other caller has moved names
+ * since it was looked up. */
 static bool has_one_user(struct ic_inode *inode, bool *ret_certain)
 {
     bool has;
@@ -409,7 +411,7 @@ static bool has_one_user(struct ic_inode *inode, bool *ret_certain)
     return has;
 }
 
-/* What the name leads to; a hold. */
+/* Return the inode that the name leads to; a hold. */
 static struct ic_inode *find_victim(struct inode_table *table,
                                     const struct ic_inode *dir,
                                     const char *name, bool *ret_has_one_user)
@@ -444,7 +446,8 @@ struct inode_victim inode_table_hold_name(struct inode_table *table,
     }
     if (inode_try_use(inode)) {
         rc = 0;
-        /* It may be closed all the same then: see may_close(). */
+        /* If that fails, the inode may be closed nevertheless: see may_close().
+         */
         if (is_reserved(inode, inode->fd))
             inode_table_release(table, RELEASE_FOR_VICTIM);
     } else {

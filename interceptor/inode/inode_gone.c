@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inode_gone - see inode.h: inodes that have no name in the share.
+ * inode_gone - see inode.h: inodes without a name in the share.
  */
 #include "interceptor/inode/inode_parts.h"
 #include "interceptor/sys/sys.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inode_place - see inode.h: where inodes were last seen.
+ * inode_place - see inode.h: the last known locations of inodes.
  */
 #include "interceptor/inode/inode.h"
 
@@ -14,9 +14,9 @@
 
 #define PLACES_BYTES (INODE_PLACES * sizeof(uint64_t))
 
-/* A name may be noted in any slot: as one huge page (where there are any,
- * madvise(2)) they need one entry of the processor's TLB and one page fault,
- * not hundreds. NULL is fatal, as it is for g_new(). */
+/* A name may hash to any slot: one huge page (if available, madvise(2)) costs
+ * one TLB entry and one page fault instead of hundreds. Exhaustion is fatal, as
+ * with g_new(). */
 _Atomic uint64_t *inode_places_new(void)
 {
     char *area = mmap(NULL, 2 * PLACES_BYTES, PROT_READ | PROT_WRITE,
@@ -55,8 +55,8 @@ int64_t inode_clock(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* A slot has a part of the print, not 0, and below it the number of the inode,
- * or 0 if that is too long. */
+/* A slot has a part of the hash, never 0, and below it the inode's number, or 0
+ * if that is too long. */
 #define SLOT_INO_BITS 40
 
 static _Atomic uint64_t *place_slot(struct inode_table *table, uint64_t print)
@@ -136,14 +136,14 @@ struct ic_inode *inode_table_look(struct inode_table *table,
     inode = inode_table_find_open(table, ret_stat, dir->other_mount);
     if (!inode)
         return NULL;
-    /* Else the number may have been another's when stat(2) saw it. */
+    /* Otherwise another inode may have had the number during stat(2). */
     if (inode->opened < before && inode_is_at(inode, dir, name))
         return inode;
     ic_inode_unref(inode);
     return NULL;
 }
 
-/* A place is a hint: another one with the same print does no harm. */
+/* A location is a hint: another one with the same hash does no harm. */
 bool inode_is_at(const struct ic_inode *inode, const struct ic_inode *parent,
                  const char *name)
 {
@@ -151,7 +151,7 @@ bool inode_is_at(const struct ic_inode *inode, const struct ic_inode *parent,
            place_print(parent, name);
 }
 
-/* With inode->lock held. Returns the hold of the parent that it was in. */
+/* With inode->lock held. Returns the hold of the former parent. */
 static struct ic_inode *move_place(struct ic_inode *inode,
                                    struct ic_inode *parent, const char *name)
 {
@@ -166,7 +166,7 @@ static struct ic_inode *move_place(struct ic_inode *inode,
     return old;
 }
 
-/* n_moved: NULL, or only if no names moved since. */
+/* n_moved: if not NULL, set only if no names moved since. */
 static bool set_place(struct ic_inode *inode, struct ic_inode *parent,
                       const char *name, const unsigned *n_moved)
 {
@@ -178,14 +178,14 @@ static bool set_place(struct ic_inode *inode, struct ic_inode *parent,
         return true;
     pthread_mutex_lock(&inode->lock);
     moved = inode->parent != parent || strcmp(inode->name, name) != 0;
-    /* Whoever begins to move names now has to wait for the lock. */
+    /* A caller that begins to move names now has to wait for the lock. */
     if (moved && n_moved)
         may = inode_table_is_quiet(inode->table, *n_moved);
     if (moved && may)
         old = move_place(inode, parent, name);
     pthread_mutex_unlock(&inode->lock);
     ic_inode_unhold(old);
-    /* It can be opened again now. */
+    /* It can be opened again, so it may be closed now. */
     if (moved && may && inode_table_is_crowded(inode->table))
         inode_ring_add(inode);
     return may;
@@ -197,7 +197,7 @@ void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
     set_place(inode, parent, name, NULL);
 }
 
-/* Most lookups find what is known. */
+/* Most lookups find the known location. */
 static bool see_place(struct ic_inode *inode, struct ic_inode *parent,
                       const char *name, const unsigned *n_moved)
 {
@@ -251,8 +251,8 @@ void inode_check_place(struct ic_inode *inode, const struct ic_inode *dir,
         inode_clear_place(inode, dir, name);
 }
 
-/* What is listed is not noted as worth a look: nothing is certain of what was
- * never open. */
+/* A listed inode is not entered in the slots: inode_table_look() needs one that
+ * has been open. */
 void inode_init_place(struct ic_inode *inode, struct ic_inode *parent,
                       const char *name, bool noted)
 {
