@@ -18,7 +18,7 @@ void capture_note_gone(struct wal *wal, const struct stat *before)
 
     if (!known || known->flags & STEP_KEPT ||
         (!S_ISDIR(before->st_mode) && before->st_nlink > 1))
-        return; /* it lives on in the log or under another name */
+        return; /* lives on in the log or under another name */
     if (known->flags & STEP_CREATED)
         step_drop_created(wal->step, before->st_ino);
     else if (known->flags & STEP_RETIRING)
