@@ -26,7 +26,7 @@ struct verifier {
 
 /* ---- paths --------------------------------------------------------------- */
 
-/* What is too deep to be named is named by a directory above it. */
+/* A path that is too long is represented by a parent directory's. */
 static void add_entry(struct verifier *v, const struct survey_entry *entry)
 {
     g_hash_table_add(v->edited, (gpointer)entry);
@@ -88,7 +88,7 @@ static void compare(struct verifier *v, const struct survey_entry *entry)
     };
     struct post_state *post = NULL;
 
-    /* Below something that is itself new or edited only the upper counts. */
+    /* Below a new or edited entry, only the topmost counts. */
     if (entry->dir && !spot.dir) {
         g_hash_table_add(v->edited, (gpointer)entry);
         return;
@@ -104,7 +104,7 @@ static void compare(struct verifier *v, const struct survey_entry *entry)
         g_hash_table_insert(v->found, (gpointer)entry, post);
 }
 
-/* Of what is missing the uppermost is named. */
+/* Of a missing tree only the top is listed. */
 static void compare_missing(struct verifier *v)
 {
     for (guint i = 0; i < v->step->post->len; i++) {
@@ -141,7 +141,7 @@ static void index_posts(struct verifier *v)
     }
 }
 
-/* One whose number another has now (step_load()). */
+/* Inodes whose number is now another inode's (step_load()). */
 static void add_lost(struct verifier *v)
 {
     for (guint i = 0; i < v->step->retired->len; i++) {
@@ -193,7 +193,7 @@ GPtrArray *verify_step(struct undo_log *log, struct step *step, int root)
         add_lost(&v);
         compare_all(&v, survey);
     } else {
-        /* It could be looked at when the step ended. */
+        /* It was readable when the step ended. */
         log_warn(LOG_UNDO,
                  "step %" G_GINT64_FORMAT
                  ": what it touched cannot be looked at: %s",
@@ -203,9 +203,9 @@ GPtrArray *verify_step(struct undo_log *log, struct step *step, int root)
     return v.paths;
 }
 
-/* ---- what undo changes --------------------------------------------------- */
+/* ---- ledger -------------------------------------------------------------- */
 
-/* Where an inode of the step is now, if it is anywhere. */
+/* Find where an inode of the step is now, if it exists. */
 static bool find_now(const struct survey *survey, int blobs,
                      const struct step_inode *inode, struct stat *ret_st)
 {
@@ -230,14 +230,14 @@ static void note_inode(struct undo_log *log, const struct survey *survey,
 
     if (!(inode->flags & STEP_SEEN))
         return;
-    /* Edited, and not everything was put back. */
+    /* Edited from outside, and not restored completely. */
     if (inode->flags & STEP_EDITED && (inode->flags & all) != all)
         return;
     if (!find_now(survey, blobs, inode, &st) || S_ISDIR(st.st_mode))
         return;
     now = (struct own_state){ st.st_ino, clock_ns(&st.st_ctim) };
-    /* What the step found may be what it left: it kept the inode and did not
-     * change it. Then undo and redo both lead on from there. */
+    /* The step may have left the state that it found: it saved the inode and
+     * did not change it. Then both undo and redo continue from that state. */
     own_follow(own, 0, &before);
     own_add(own, &before, &now, undo_log_last_seq(log));
 }
