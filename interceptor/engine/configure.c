@@ -107,14 +107,14 @@ static void tell_given_up(struct ic *ic, const struct step *step)
                           "rollback_given_up"));
 }
 
-/* It would have become a step, and is forgotten like one. */
+/* It would have become a step, and is discarded like one. */
 static bool is_ambient(const struct step *step)
 {
     return step && step->type == IC_STEP_AMBIENT && !step->end &&
            !step->inverse;
 }
 
-/* A step that did not end, or a rollback that stopped half-way. */
+/* Give up a step that did not end, or a rollback that stopped half-way. */
 static int give_up(struct ic *ic)
 {
     fd_auto int dir = undo_log_open_wal(ic->log);
@@ -127,8 +127,8 @@ static int give_up(struct ic *ic)
         step_load(dir, NULL, NULL, &step);
     undo_log_release_reserve(ic->log); /* the disk may be full */
     if (is_ambient(step)) {
-        /* The newest goes last: without it the others would lie below changes
-         * that nobody knows. */
+        /* Discard the newest last: otherwise the older ones would lie below
+         * changes without a record. */
         rc = undo_log_discard(ic->log);
         return rc < 0
                    ? rc

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine - see engine.h: opening, closing, ambient steps.
+ * engine - see engine.h: open and close the engine; ambient steps.
  */
 #include "interceptor/engine/engine.h"
 
@@ -51,7 +51,8 @@ static void tick(struct ic *ic)
 {
     bool due;
 
-    /* The gate, because a step ends with it; names, because one begins. */
+    /* The gate, because a step's end needs it; names, because a step's begin
+     * does. */
     pthread_rwlock_rdlock(&ic->gate);
     pthread_mutex_lock(&ic->names);
     if (ic->log && ic->wal.step)
@@ -147,9 +148,9 @@ static bool open_root(struct ic *ic, const char *share, GError **error)
     return true;
 }
 
-/* On overlayfs over several file systems a file has its layer's device and
- * number, unless xino is on: then nothing of it could be kept, nor could the
- * client write what it makes. Seen by a file without a name (Linux 6.3). */
+/* On overlayfs over several filesystems, without xino, a file has its layer's
+ * device and number: then it could not be saved, and the client could not write
+ * the files it makes. A file without a name shows it (Linux 6.3). */
 static bool check_overlay(const struct ic *ic, GError **error)
 {
     struct statfs fs;
@@ -170,8 +171,8 @@ static bool check_overlay(const struct ic *ic, GError **error)
     return false;
 }
 
-/* Local, with a time of birth for each inode that nobody can set, of the
- * kernel's clock. What is opened by file handles is opened at once. */
+/* Local filesystems with a btime for every inode, by the kernel's clock, that
+ * cannot be set. Inodes opened by file handles are opened at once. */
 static bool keeps_births(const struct statfs *fs)
 {
     switch (fs->f_type) {
@@ -186,8 +187,8 @@ static bool keeps_births(const struct statfs *fs)
     }
 }
 
-/* By what an inode is known again. Network file systems may give the same inode
- * other handles; an overlay gives it another birth when it copies it up. */
+/* Decide how inodes are identified. Network filesystems may give an inode
+ * another handle; an overlay changes the btime at the copy-up. */
 static void find_prints(int rootfd, struct inode_table_limits *limits)
 {
     struct {
@@ -249,8 +250,8 @@ static bool limit_inodes(struct ic *ic, const struct ic_options *options,
     return true;
 }
 
-/* The log must not be reachable by the client. Where the log's folder does
- * not exist yet, its nearest ancestor that does decides. */
+/* The client must not be able to reach the log. If the log's folder does not
+ * exist yet, its nearest existing ancestor decides. */
 static bool check_outside(struct ic *ic, const struct ic_options *options,
                           GError **error)
 {
@@ -283,7 +284,8 @@ static bool recover(struct ic *ic, bool keep_unfinished, GError **error)
     if (recover_at_start(ic, &cause))
         return true;
     if (!keep_unfinished && error_code_of(cause) == ERROR_INVALID_DIRECTORY) {
-        g_propagate_error(error, g_steal_pointer(&cause)); /* it says it all */
+        g_propagate_error(error, g_steal_pointer(&cause)); /* it is complete as
+                                                            * it is */
         return false;
     }
     if (!keep_unfinished) {
@@ -300,7 +302,7 @@ static bool recover(struct ic *ic, bool keep_unfinished, GError **error)
     return true;
 }
 
-/* And not for those who look or undo. */
+/* False also for callers that only look or undo. */
 static bool serves_with_log(const struct ic_options *options)
 {
     return options->undo_dir && !options->no_watch;
@@ -332,8 +334,8 @@ static bool open_log(struct ic *ic, const struct ic_options *options,
     if (!ic->broken)
         undo_log_take_over(ic->log, options->no_timer ? 0 : tick_ms(ic));
     undo_log_take_reserve(ic->log);
-    /* Nobody else is there yet. Neither who looks or undoes forgets steps, nor
-     * who may have been started with this log by mistake. */
+    /* No other thread runs yet. A caller that only looks or undoes must not
+     * evict steps, nor one that may have named this log by mistake. */
     if (serves_with_log(options) && !folder_warn_of_other(ic))
         limits_apply_locked(ic);
     return true;

@@ -16,8 +16,8 @@
 #include "interceptor/report/report.h"
 #include "interceptor/sys/sys.h"
 
-/* After its first change, so from its end at the latest, the root of an overlay
- * keeps its birth. */
+/* After its first change, so from the step's end at the latest, the root of an
+ * overlay keeps its btime. */
 static bool was_born_later(const struct ic *ic, const struct step *step)
 {
     json_t *ended = json_object_get(step->end, "us");
@@ -26,7 +26,7 @@ static bool was_born_later(const struct ic *ic, const struct step *step)
            (ended ? json_integer_value(ended) : undo_log_owner_gone(ic->log));
 }
 
-/* What is not known does not differ. */
+/* An unknown btime does not differ. */
 static bool has_other_birth(const struct ic *ic, const struct step *step)
 {
     if (!step->folder.born || !ic->folder.born ||
@@ -63,7 +63,8 @@ bool folder_may_pass_by(struct ic *ic, const struct step *step)
     return found;
 }
 
-/* Its name then, or that another one had the same. A new string. */
+/* Describe the other folder by its path then, or as another folder of the same
+ * path. A new string. */
 static char *describe(const struct ic *ic, const struct step *step)
 {
     if (!step->folder.path)
@@ -106,7 +107,8 @@ struct ic_step_info *folder_report(const struct ic *ic, struct step *step)
     return info;
 }
 
-/* dir: of a step or of its inverse; taken. A new string, or NULL: of ours. */
+/* dir: of a step or of its inverse; ownership taken. Returns a new string, or
+ * NULL if the step is of this folder. */
 static char *other_folder(const struct ic *ic, int dir)
 {
     fd_auto int fd = dir;

@@ -61,7 +61,7 @@ int grants_check_write(struct ic *ic, const struct ic_inode *inode)
 {
     struct stat st;
 
-    /* Of who is not root the kernel takes the bits with the first write. */
+    /* On a write by another user than root, the kernel clears the bits. */
     if (ic->grants.suid || !ic->switch_ids || !S_ISREG(inode->type) ||
         sys_stat_fd(inode->fd, &st) < 0)
         return 0;

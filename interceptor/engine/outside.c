@@ -37,8 +37,8 @@ gboolean ic_outside_policy_parse(const char *name,
 }
 
 /* The kernel can ask a daemon before a file is opened (FAN_OPEN_PERM), but not
- * before one is renamed, removed, made or truncated by its path, and what was
- * open before it does not ask for either. A lock with such holes is none. */
+ * before it is renamed, removed, made or truncated by its path, and not for
+ * files that are already open. A lock with such holes is not a lock. */
 gboolean ic_outside_policy_check(enum ic_outside_policy policy, GError **error)
 {
     if (policy != IC_OUTSIDE_LOCK)
@@ -120,7 +120,7 @@ void outside_warn_lost(struct ic_rollback_result *result, int64_t id,
 
 /* ---- barriers ------------------------------------------------------------ */
 
-/* The newest step that is before a barrier; 0: none. */
+/* Return the newest step before a barrier; 0: none. */
 static int64_t step_before(struct ic *ic, const struct ic_barrier *barrier)
 {
     size_t count;
@@ -155,7 +155,7 @@ GPtrArray *ic_barriers(struct ic *ic)
     for (guint i = barriers ? barriers->len : 0; i > 0; i--) {
         const struct ic_barrier *barrier = g_ptr_array_index(barriers, i - 1);
 
-        /* Others are in nobody's way any more. */
+        /* Others no longer block a step. */
         if (step_before(ic, barrier))
             add_copy(ic, list, barrier);
     }
@@ -163,7 +163,7 @@ GPtrArray *ic_barriers(struct ic *ic)
     return list;
 }
 
-/* Refuse, or warn, because of the result's barriers from number first on. */
+/* Refuse or warn because of the result's barriers from index first on. */
 static gboolean decide(struct ic_rollback_result *result, guint first,
                        bool goes_on, GError **error)
 {
@@ -217,8 +217,8 @@ static struct overlap *load_overlap(struct ic *ic, bool redo, unsigned i)
     return overlap_new(step, dir);
 }
 
-/* Move from pending, the barriers that are after the step as well as after
- * older ones, to hits those that overlap with it. Both borrow. */
+/* Move the barriers after this step that overlap with it from pending to hits.
+ * Both borrow. */
 static void find_hits(struct ic *ic, bool redo, unsigned step,
                       GPtrArray *pending, GPtrArray *hits)
 {
@@ -315,7 +315,7 @@ int outside_cross_barriers(struct ic *ic, const struct step *step, int dir)
     return undo_log_cross_barriers(ic->log, step->seq, overlap);
 }
 
-/* Has one of the result's barriers told of it already? */
+/* Return whether one of the result's barriers has the path. */
 static bool is_told(const struct ic_rollback_result *result, const char *path)
 {
     for (guint i = 0; i < result->barriers->len; i++) {

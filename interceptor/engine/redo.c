@@ -41,8 +41,8 @@ static int is_only_copy(int fd, const struct dirent *entry, void *opaque)
     return restore_is_orphan(entry->d_name) || restore_is_edited(entry->d_name);
 }
 
-/* What is in wal/in_progress is done with. Content that could not be put back
- * is kept, and told. */
+/* wal/in_progress is finished. Content that could not be restored is kept, and
+ * reported. */
 static int finish(struct ic *ic, int64_t id)
 {
     fd_auto int wal = undo_log_open_wal(ic->log);
@@ -62,8 +62,8 @@ static int finish(struct ic *ic, int64_t id)
     return rc;
 }
 
-/* The step is in the tree again, and in the history. dir, step: of its
- * inverse. */
+/* The step is in the tree again: put it back into the history. dir, step: of
+ * its inverse. */
 static int commit(struct ic *ic, int dir, struct step *step,
                   struct redo_target *target)
 {
@@ -82,7 +82,7 @@ static int commit(struct ic *ic, int dir, struct step *step,
     verify_note_undone(ic->log, step, ic->root->fd, blobs);
     if (rc == -ENOTRECOVERABLE)
         return -EIO;
-    if (rc < 0) /* a full disk; outside edits of the step are not found */
+    if (rc < 0) /* a full disk; outside edits of the step will go unnoticed */
         log_warn(LOG_UNDO, "redo: %s", g_strerror(-rc));
     rc = undo_log_commit_inverse(ic->log, &entry);
     if (rc == 0)
@@ -90,9 +90,9 @@ static int commit(struct ic *ic, int dir, struct step *step,
     return rc < 0 ? rc : finish(ic, step->id);
 }
 
-/* Go to where the inverse leads. target: complete, or none; then it is made,
- * and *ret_untouched tells whether an error came before any change. result (may
- * be NULL): for its warnings. */
+/* Apply the inverse. target: complete, or none; then it is made, and
+ * *ret_untouched says whether an error came before any change. result (may be
+ * NULL): for its warnings. */
 static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
                     struct redo_target *target,
                     struct ic_rollback_result *result, bool *ret_untouched,
@@ -113,7 +113,7 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
 
         rc = blobs < 0 ? blobs : redo_make(ic, step, blobs, restore, 0, target);
         if (rc == 0)
-            rc = durable_sync_share(ic); /* the inverse, too */
+            rc = durable_sync_share(ic); /* includes the inverse */
     } else {
         rc = rollback_keep_later(ic, step, dir, restore,
                                  step_is_marked(dir, STEP_MARK_FOREIGN) != 0);
@@ -170,7 +170,7 @@ gboolean redo_finish(struct ic *ic, const struct step *summary,
         fd_auto int done = undo_log_open_step(ic->log, summary->id);
         g_autoptr(step_auto) step = NULL;
 
-        rc = finish(ic, summary->id); /* all but this was done */
+        rc = finish(ic, summary->id); /* everything else was done */
         if (rc < 0)
             return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
         if (done >= 0 && step_load_summary(done, &step) == 0)
@@ -228,7 +228,7 @@ static gboolean redo_newest(struct ic *ic, bool force,
     return ok;
 }
 
-/* The id of the step that is to be redone next; 0: its record is bad. */
+/* Return the id of the step to redo next; 0: its record is bad. */
 static int64_t next_id(struct ic *ic)
 {
     size_t count;

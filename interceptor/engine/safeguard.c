@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * safeguard - see safeguard.h: decisions, and what follows from them.
+ * safeguard - see safeguard.h: decisions and their consequences.
  */
 #include "interceptor/engine/safeguard.h"
 
@@ -71,8 +71,8 @@ int safeguard_ask_locked(struct ic *ic, enum safeguard_rule rule,
     struct safeguard *guard = &ic->guard;
     struct safeguard_decision *decision = g_new0(struct safeguard_decision, 1);
 
-    /* Not only a number: an answer to a question of an earlier process must
-     * not pass for one of ours. Steps' ids are never used again. */
+    /* More than a number: an answer to an earlier process's question must not
+     * be taken for one to this process's. Step ids are never reused. */
     decision->step_id = ic->wal.step->id;
     decision->id = g_strdup_printf("sg_%" PRId64 "_%" PRIu64, decision->step_id,
                                    ++guard->last_number);
@@ -103,8 +103,8 @@ json_t *safeguard_pending_to_json(struct ic *ic)
 
 /* ---- deciding ------------------------------------------------------------ */
 
-/* Decide what is pending, if it has this id (NULL: any): the decision, the
- * caller's, or NULL. */
+/* Decide the pending question, if it has this id (NULL: any). Returns the
+ * decision, the caller's, or NULL. */
 static struct safeguard_decision *decide(struct ic *ic, const char *id,
                                          bool allow)
 {
@@ -141,7 +141,7 @@ static void send_decided(struct ic *ic, const struct safeguard_decision *made,
                           allow ? "allow" : "deny", "reason", reason));
 }
 
-/* With the gate write-locked: a denied step is taken back, once. */
+/* With the gate write-locked: roll back a denied step, once. */
 static void take_back_locked(struct ic *ic)
 {
     struct safeguard *guard = &ic->guard;
@@ -154,8 +154,8 @@ static void take_back_locked(struct ic *ic)
                   guard->failure->message);
 }
 
-/* A no that was given with the gate free. FALSE and error if the step could
- * not be taken back. */
+/* Carry out a denial that was given with the gate free. FALSE and error if the
+ * step could not be rolled back. */
 static gboolean carry_out_denial(struct ic *ic,
                                  const struct safeguard_decision *made,
                                  const char *reason, GError **error)
@@ -292,7 +292,7 @@ static int64_t now_ms(void)
     return g_get_monotonic_time() / 1000;
 }
 
-/* G1. With lock held, which is let go meanwhile. */
+/* G1. With lock held, which is released meanwhile. */
 static void announce_locked(struct ic *ic)
 {
     struct safeguard *guard = &ic->guard;
@@ -322,7 +322,7 @@ static void wait_until_locked(struct safeguard *guard, int64_t deadline_ms)
     pthread_cond_timedwait(&guard->cond, &guard->lock, &until);
 }
 
-/* With lock held, which is let go meanwhile. */
+/* With lock held, which is released meanwhile. */
 static void time_out_locked(struct ic *ic)
 {
     struct safeguard *guard = &ic->guard;
