@@ -32,8 +32,8 @@ static int check_fixed(struct wal *wal, struct ic_inode *inode,
     if (!wal->told_fixed) {
         path = step_path_before(wal->step, known, NULL);
         log_warn(LOG_UNDO,
-                 "'%s' is append-only or immutable (chattr): changes of it are "
-                 "refused, for they could not be undone",
+                 "'%s': append-only or immutable (chattr); changes are refused "
+                 "because they could not be undone",
                  !path   ? "?"
                  : *path ? path
                          : ".");

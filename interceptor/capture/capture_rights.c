@@ -22,8 +22,8 @@ static int refuse(struct wal *wal, const char *name, const char *what)
 
     if (!wal->told_rights)
         log_warn(LOG_UNDO,
-                 "'%s': a change is refused, for it could not be undone: only "
-                 "root could put back its %s",
+                 "'%s': a change was refused because it could not be undone: "
+                 "only root could restore its %s",
                  *valid ? valid : ".", what);
     wal->told_rights = true;
     return -EPERM;

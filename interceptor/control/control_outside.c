@@ -148,7 +148,7 @@ gboolean control_outside_get_extent(json_t *payload,
 
     if (named && json_object_get(payload, "steps")) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "say 'steps' or 'down_to', not both");
+                            "use either 'steps' or 'down_to', not both");
         return FALSE;
     }
     if (named && !message_get_int(payload, "down_to", -STEP_MAX_NUMBER,

@@ -97,7 +97,7 @@ static int sync_extent(struct ic *ic, const struct extent *extent)
     if (rc == 0)
         rc = journal_sync(extent->journal);
     if (rc < 0) {
-        log_error(LOG_UNDO, "syncing the undo log: %s", g_strerror(-rc));
+        log_error(LOG_UNDO, "undo log: cannot sync: %s", g_strerror(-rc));
         atomic_store(&ic->durable.error, rc);
     }
     return rc;

@@ -164,9 +164,8 @@ static bool check_overlay(const struct ic *ic, GError **error)
     if (fd < 0 || sys_stat_fd(fd, &st) < 0 || st.st_dev == ic->dev)
         return true;
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "%s: no undo log can be kept of this overlayfs, whose layers "
-                "are on several file systems, so that files have not its "
-                "device number; mount it with xino=on",
+                "%s: undo on this overlayfs, whose layers are on several "
+                "filesystems, needs the mount option xino=on",
                 ic->share);
     return false;
 }
@@ -238,9 +237,8 @@ static bool limit_inodes(struct ic *ic, const struct ic_options *options,
     if (limits.mount_fd < 0) {
         if (limits.handles == IC_FILE_HANDLES_MANDATORY) {
             g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                        "%s: files cannot be opened by file handles: the "
-                        "filesystem has none, or CAP_DAC_READ_SEARCH is "
-                        "missing",
+                        "%s: cannot open files by file handles: the filesystem "
+                        "has none, or CAP_DAC_READ_SEARCH is missing",
                         ic->share);
             return false;
         }
@@ -270,7 +268,7 @@ static bool check_outside(struct ic *ic, const struct ic_options *options,
         (real[len] == '/' || real[len] == '\0' || len == 1)) {
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
                     "%s: the undo log must lie outside the shared folder %s; "
-                    "choose another place for it",
+                    "choose another path",
                     ic->undo_dir, ic->share);
         return false;
     }
@@ -290,10 +288,9 @@ static bool recover(struct ic *ic, bool keep_unfinished, GError **error)
     }
     if (!keep_unfinished) {
         g_set_error(error, cause->domain, cause->code,
-                    "%s: what was interrupted cannot be finished or taken "
-                    "back: %s; try again, or give it up with 'stepback undo "
-                    "--discard' (ic_discard() after opening with "
-                    "keep_unfinished)",
+                    "%s: cannot finish or roll back the interrupted step: %s; "
+                    "try again, or give it up with 'stepback undo --discard' "
+                    "(ic_discard() after opening with keep_unfinished)",
                     ic->share, cause->message);
         return false;
     }

@@ -70,8 +70,8 @@ static char *describe(const struct ic *ic, const struct step *step)
     if (!step->folder.path)
         return g_strdup("");
     if (g_strcmp0(step->folder.path, ic->folder.path) == 0)
-        return g_strdup(" (one that was at its place then)");
-    return g_strdup_printf(" (%s, by its name then)", step->folder.path);
+        return g_strdup(" (another one at the same path)");
+    return g_strdup_printf(" (then at %s)", step->folder.path);
 }
 
 gboolean folder_check(struct ic *ic, const struct step *step, bool undone,
@@ -84,17 +84,16 @@ gboolean folder_check(struct ic *ic, const struct step *step, bool undone,
         return TRUE;
     which = describe(ic, step);
     way = undone && folder_may_pass_by(ic, step)
-              ? "or pass it by with force ('stepback undo --force'), which is "
-                "the end of its undo, and what is kept of it is put into "
-                "damaged/ in"
-              : "or, if that folder is gone, forget all steps ('stepback undo "
+              ? "or skip it with force ('stepback undo --force'), which ends "
+                "its undo and moves its saved content to damaged/ in"
+              : "or, if that folder is gone, discard all steps ('stepback undo "
                 "--discard') of";
-    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "step %" G_GINT64_FORMAT
-                "%s changed another folder than %s%s, and nothing of it is "
-                "undone or redone in this one: undo it there, %s the log %s",
-                step->id, step->end ? "" : ", which did not end,", ic->share,
-                which, way, ic->undo_dir);
+    g_set_error(
+        error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+        "step %" G_GINT64_FORMAT
+        "%s changed another folder than %s%s; undo it there, %s the log %s",
+        step->id, step->end ? "" : " (unfinished)", ic->share, which, way,
+        ic->undo_dir);
     return FALSE;
 }
 
@@ -134,9 +133,9 @@ bool folder_warn_of_other(struct ic *ic)
     if (which)
         events_warn(
             ic->events,
-            "the undo log %s has steps of another folder than %s%s: they can "
-            "be undone and redone only there; give this folder a log of its "
-            "own, or forget these steps with 'stepback undo --discard'",
+            "undo log %s: has steps of another folder than %s%s, which can be "
+            "undone and redone only there; use another log for this folder, or "
+            "discard these steps with 'stepback undo --discard'",
             ic->undo_dir, ic->share, which);
     return which != NULL;
 }

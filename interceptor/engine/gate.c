@@ -61,10 +61,10 @@ static void tell_mounted(struct ic *ic)
 {
     if (!atomic_exchange(&ic->told_mounted, true))
         events_warn(ic->events,
-                    "a change was refused as on a read-only file system: the "
-                    "undo log is for one file system, so what is mounted below "
-                    "%s, subvolumes of btrfs there, and on overlayfs without "
-                    "xino=on the files of a lower layer can only be read",
+                    "a change was refused with EROFS: the undo log covers one "
+                    "filesystem, so mounts below %s, btrfs subvolumes there, "
+                    "and on overlayfs without xino=on the files of a lower "
+                    "layer are read-only",
                     ic->share);
 }
 

@@ -51,8 +51,8 @@ gboolean limits_set(struct ic *ic, const struct ic_limits *wanted,
     if (wanted->max_log_size < -1 || wanted->max_single_step_size < -1 ||
         wanted->max_step_count < -1 || wanted->min_free < -1) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "a limit is a number of bytes or steps above 0, or "
-                            "-1 for none");
+                            "a limit must be a number of bytes or steps above "
+                            "0, or -1 for none");
         return FALSE;
     }
     if (wanted->max_log_size || wanted->max_single_step_size)
@@ -126,7 +126,7 @@ static bool evict(struct ic *ic, struct eviction *eviction, const char *reason)
 
     if (rc < 0) {
         if (rc != -ENOENT)
-            log_warn(LOG_UNDO, "forgetting the oldest step: %s",
+            log_warn(LOG_UNDO, "cannot evict the oldest step: %s",
                      g_strerror(-rc));
         return false;
     }
@@ -145,10 +145,10 @@ static void tell(struct ic *ic, struct eviction *eviction)
 
     if (count == 0)
         return;
-    text = g_strdup_printf(
-        "the undo log is over its limits (%s): the oldest %zu %s forgotten and "
-        "can no longer be undone",
-        eviction->reason, count, count == 1 ? "step was" : "steps were");
+    text = g_strdup_printf("the undo log exceeded its limits (%s): the oldest "
+                           "%zu %s evicted and can no longer be undone",
+                           eviction->reason, count,
+                           count == 1 ? "step was" : "steps were");
     log_warn(LOG_UNDO, "%s", text);
     events_send(ic->events, "event.warning",
                 json_pack("{s:s, s:s, s:s, s:o, s:I}", "message", text, "code",

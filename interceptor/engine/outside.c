@@ -30,8 +30,8 @@ gboolean ic_outside_policy_parse(const char *name,
         }
     }
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                "the policy for modifications from outside is 'barrier', "
-                "'warn' or 'lock', not '%s'",
+                "unknown policy for outside edits '%s'; allowed: 'barrier', "
+                "'warn', 'lock'",
                 name);
     return FALSE;
 }
@@ -110,11 +110,11 @@ void outside_warn_lost(struct ic_rollback_result *result, int64_t id,
     }
     names = barrier_describe(all);
     if (paths->len > 0)
-        outside_warn(result, g_strdup_printf(
-                                 "step %" G_GINT64_FORMAT
-                                 ": not restored, because they were removed or "
-                                 "replaced from outside: %s",
-                                 id, names));
+        outside_warn(result,
+                     g_strdup_printf("step %" G_GINT64_FORMAT
+                                     ": not restored because another process "
+                                     "removed or replaced them: %s",
+                                     id, names));
     ic_barrier_free(all);
 }
 
@@ -175,16 +175,13 @@ static gboolean decide(struct ic_rollback_result *result, guint first,
 
         if (goes_on)
             outside_warn(result,
-                         g_strdup_printf(
-                             "this goes over changes from outside: %s", text));
+                         g_strdup_printf("overriding outside edits: %s", text));
         g_string_append_printf(all, "%s%s", i > first ? "; " : "", text);
     }
     if (goes_on || result->barriers->len == first)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_UNDO_BARRIER,
-                "changed from outside since: %s; with force it is undone all "
-                "the same",
-                all->str);
+                "edited from outside since: %s; force undoes anyway", all->str);
     return FALSE;
 }
 
@@ -256,11 +253,10 @@ static void tell_kept(GPtrArray *barriers, struct ic_rollback_result *result)
         names = barrier_describe(all);
         ic_barrier_free(all);
     }
-    log_info(LOG_UNDO, "not in the way: %s", names);
-    g_ptr_array_add(result->warnings,
-                    g_strdup_printf("changed from outside since, not in the "
-                                    "way and left as it is: %s",
-                                    names));
+    log_info(LOG_UNDO, "outside edits that do not block: %s", names);
+    g_ptr_array_add(
+        result->warnings,
+        g_strdup_printf("edited from outside since, left as it is: %s", names));
 }
 
 static int compare_newest(gconstpointer a, gconstpointer b)
@@ -336,7 +332,8 @@ gboolean outside_check_step(struct ic *ic, struct step *step, bool force,
 
     *ret_edited = !paths || paths->len > 0 || result->barriers->len > 0;
     if (!paths) {
-        log_debug(LOG_UNDO, "step %" G_GINT64_FORMAT " noted no end", step->id);
+        log_debug(LOG_UNDO, "step %" G_GINT64_FORMAT " has no end state",
+                  step->id);
         return TRUE;
     }
     if (paths->len == 0)

@@ -21,7 +21,7 @@ void outside_tell(struct ic *ic, const struct ic_barrier *barrier)
 
     json_object_del(payload, "type");
     json_object_del(payload, "after_step");
-    log_info(LOG_FILE_WATCHER, "changed from outside: %s", text);
+    log_info(LOG_FILE_WATCHER, "edited from outside: %s", text);
     events_send(ic->events, "event.external_modification", payload);
 }
 
@@ -130,7 +130,7 @@ void outside_keep(struct ic *ic, struct ic_barrier *barrier)
         barrier->more++;
     rc = undo_log_add_barrier(ic->log, barrier);
     if (rc < 0) {
-        log_warn(LOG_FILE_WATCHER, "history of the undo log: %s",
+        log_warn(LOG_FILE_WATCHER, "undo log: cannot write the history: %s",
                  g_strerror(-rc));
         mark_open_step(ic);
     }

@@ -44,7 +44,7 @@ char *ic_default_undo_dir(const char *share, GError **error)
     if (!S_ISDIR(st.st_mode) || strcmp(real, "/") == 0) {
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
                     S_ISDIR(st.st_mode) ? "%s: the root folder cannot be shared"
-                                        : "%s: this is not a folder",
+                                        : "%s: not a folder",
                     share);
         return NULL;
     }

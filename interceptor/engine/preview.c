@@ -134,8 +134,7 @@ static gboolean preview_unfinished(struct ic *ic, bool force,
     if (step->inverse) {
         g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
                     "the redo of step %" G_GINT64_FORMAT
-                    " was interrupted, and is to be finished first, by the "
-                    "next undo or redo",
+                    " was interrupted; the next undo or redo finishes it first",
                     step->id);
         return FALSE;
     }

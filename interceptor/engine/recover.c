@@ -134,8 +134,8 @@ static bool keep_as_wall(struct ic *ic, int dir, struct step *step,
     if (rc < 0)
         return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     text = g_strdup_printf("step %" G_GINT64_FORMAT
-                           " was interrupted, and %s: what it did stays, and "
-                           "neither it nor what is older can be undone",
+                           " was interrupted and %s: its changes stay, and it "
+                           "and older steps cannot be undone",
                            step->id, reason);
     events_warn(ic->events, "%s", text);
     send_recovery(ic, text);
@@ -152,8 +152,7 @@ static bool keep_unprotected(struct ic *ic, int dir, GError **error)
     rc = undo_log_drop_blobs(ic->log, 0);
     if (rc < 0 && rc != -ENOENT) /* removed later with the step */
         log_warn(LOG_UNDO, "undo log: %s", g_strerror(-rc));
-    return keep_as_wall(ic, dir, step,
-                        "changed more than may be kept of one step", error);
+    return keep_as_wall(ic, dir, step, "exceeded the limit of one step", error);
 }
 
 /* If not even the first line of a record is readable, replace it by a new
@@ -188,8 +187,8 @@ static bool keep_damaged(struct ic *ic, int dir, const GError *cause,
         rc = replace_record(ic, dir, &step);
     if (rc < 0)
         return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
-    reason = g_strdup_printf("cannot be taken back (%s); what it kept is in "
-                             "%s/steps/%" G_GINT64_FORMAT "/blobs",
+    reason = g_strdup_printf("cannot be rolled back (%s); its saved content is "
+                             "in %s/steps/%" G_GINT64_FORMAT "/blobs",
                              cause->message, ic->undo_dir, step->id);
     return keep_as_wall(ic, dir, step, reason, error);
 }
@@ -225,9 +224,10 @@ static bool is_unused_elsewhere(struct ic *ic, int dir,
 static void tell_redone(struct ic *ic, const struct ic_step_info *info)
 {
     json_t *payload = report_to_json(info);
-    g_autofree char *text = g_strdup_printf("redoing step %" G_GINT64_FORMAT
-                                            " was interrupted; it is done now",
-                                            info->id);
+    g_autofree char *text = g_strdup_printf(
+        "the redo of step %" G_GINT64_FORMAT
+        " was interrupted; it is finished now",
+        info->id);
 
     log_warn(LOG_UNDO, "%s", text);
     json_object_set_new(payload, "code", json_string("redo_finished"));
@@ -335,14 +335,14 @@ static const char *describe_unfinished(const struct ic_step_info *info,
                                        bool redo)
 {
     if (info->other_folder)
-        return "a step of another folder did not end; it is still to be taken "
-               "back there";
+        return "a step of another folder did not end; it must be rolled back "
+               "there";
     if (redo)
-        return "a redo was interrupted; it is still to be finished";
+        return "a redo was interrupted; it must still be finished";
     if (info->type == IC_STEP_AMBIENT && !info->damaged)
-        return "changes outside of steps were interrupted; they are still to "
+        return "changes outside of steps were interrupted; they must still "
                "become a step";
-    return "a step did not end; it is still to be taken back";
+    return "a step did not end; it must still be rolled back";
 }
 
 static void tell_unfinished(struct ic *ic, struct step *step)

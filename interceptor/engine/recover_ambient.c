@@ -188,6 +188,6 @@ bool recover_keep_ambient(struct ic *ic, int dir, const struct step *summary,
     undo_log_release_reserve(ic->log); /* the disk may be full */
     if (!commit_open(ic, g_steal_pointer(&step), error))
         return false;
-    log_info(LOG_UNDO, "what was changed outside of steps before a kill stays");
+    log_info(LOG_UNDO, "kept the changes made outside of steps before a kill");
     return true;
 }

@@ -53,12 +53,11 @@ static int finish(struct ic *ic, int64_t id)
         return undo_log_finish_redo(ic->log);
     rc = rc < 0 ? rc : undo_log_move_aside(ic->log, &name);
     if (rc == 0)
-        events_warn(
-            ic->events,
-            "step %" G_GINT64_FORMAT
-            ": not all content could be brought back; what the undo log "
-            "has of it is in %s/damaged/%s",
-            id, ic->undo_dir, name.text);
+        events_warn(ic->events,
+                    "step %" G_GINT64_FORMAT
+                    ": not all content could be restored; the undo log's copy "
+                    "is in %s/damaged/%s",
+                    id, ic->undo_dir, name.text);
     return rc;
 }
 
@@ -151,7 +150,7 @@ static gboolean load(struct ic *ic, int dir, struct step **ret_step,
         rc = -EBADMSG;
     if (rc < 0)
         return fail_errno(error, rollback_record_code(rc),
-                          "redo: the record of the step cannot be read", rc);
+                          "redo: cannot read the step's record", rc);
     post_state_mark_vacant(step);
     *ret_step = g_steal_pointer(&step);
     return TRUE;
@@ -244,11 +243,11 @@ static gboolean check_count(unsigned steps, size_t count, GError **error)
 {
     if (steps == 0)
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "the number of steps is at least 1");
+                            "the number of steps must be at least 1");
     else if (steps > count)
         g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_REDO,
                     count == 0 ? "there is nothing to redo"
-                               : "no more than %zu can be redone",
+                               : "only %zu can be redone",
                     count);
     return steps > 0 && steps <= count;
 }

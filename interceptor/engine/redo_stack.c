@@ -110,10 +110,10 @@ void redo_stack_make_room(struct ic *ic, struct ic_rollback_result *result)
         return;
     rc = redo_drop_all(ic);
     if (rc < 0)
-        log_warn(LOG_UNDO, "giving up redo: %s", g_strerror(-rc));
+        log_warn(LOG_UNDO, "cannot drop the redo data: %s", g_strerror(-rc));
     else
         tell(ic,
-             "the disk is nearly full: what undo has taken back was removed to "
-             "make room, and cannot be redone",
+             "the disk is nearly full: redo data was removed to make room; the "
+             "undone steps cannot be redone",
              result);
 }

@@ -24,8 +24,8 @@ void redo_drop(struct ic *ic, struct redo_target *target)
 {
     redo_close(target);
     if (undo_log_drop_inverse(ic->log) < 0)
-        log_warn(LOG_UNDO, "an unused part of the undo log stays until the "
-                           "next start");
+        log_warn(LOG_UNDO, "undo log: cannot remove an unused part; the next "
+                           "start tries again");
 }
 
 /* An inverse that cannot be examined may exist: return -errno. */
@@ -201,9 +201,10 @@ static void keep_aside(struct ic *ic, int cause)
 {
     int rc = undo_log_set_inverse_aside(ic->log);
 
-    events_warn(ic->events,
-                "this undo cannot be redone: %s; what it put aside is in %s/%s",
-                g_strerror(-cause), ic->undo_dir, rc == 0 ? "damaged" : "wal");
+    events_warn(
+        ic->events,
+        "this undo cannot be redone: %s; the files it put aside are in %s/%s",
+        g_strerror(-cause), ic->undo_dir, rc == 0 ? "damaged" : "wal");
 }
 
 void redo_keep(struct ic *ic, struct redo_target *target,

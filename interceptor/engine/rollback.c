@@ -104,8 +104,8 @@ static void tell_passed_by(struct ic *ic, struct ic_step_info *info,
 {
     char *text = g_strdup_printf(
         "step %" G_GINT64_FORMAT
-        " cannot be undone and was passed by (%s): what it changed stays; what "
-        "the log has of it is in %s/damaged",
+        " cannot be undone and was skipped (%s): its changes stay; its saved "
+        "content is in %s/damaged",
         info->id, why, ic->undo_dir);
 
     events_warn(ic->events, "%s", text);
@@ -306,9 +306,8 @@ static gboolean check_steps(struct ic *ic, unsigned steps, bool force,
         }
         if (entries[count - i].damaged && !force) {
             g_set_error(error, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT,
-                        "the record of step %" G_GINT64_FORMAT
-                        " cannot be read; with force, what is left of it is "
-                        "undone, or it is passed by",
+                        "cannot read the record of step %" G_GINT64_FORMAT
+                        "; force undoes what is left of it, or skips it",
                         entries[count - i].id);
             return FALSE;
         }
@@ -324,7 +323,7 @@ gboolean rollback_check_steps(struct ic *ic, unsigned steps, bool force,
 
     if (steps == 0) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "the number of steps is at least 1");
+                            "the number of steps must be at least 1");
         return FALSE;
     }
     if (!check_steps(ic, steps > first ? steps - first : 0, force, error))

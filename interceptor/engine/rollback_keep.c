@@ -43,8 +43,7 @@ static int64_t foreign_since(struct ic *ic, const struct step *step, int dir,
 
     if (!marked && ic->unkept->len > 0 &&
         step_mark(dir, STEP_MARK_FOREIGN, atomic_load(&ic->durable.power)) < 0)
-        log_warn(LOG_UNDO,
-                 "the record of step %" G_GINT64_FORMAT " cannot be marked",
+        log_warn(LOG_UNDO, "cannot mark the record of step %" G_GINT64_FORMAT,
                  step->id);
     if (marked || outside_is_told(ic, step, survey))
         return 0;
@@ -190,14 +189,13 @@ int rollback_keep_rest(struct ic *ic, struct step *step,
 
     if (rc < 0)
         return rc;
-    events_warn(ic->events, "step %" G_GINT64_FORMAT ": %s is in %s/damaged/%s",
-                step->id,
-                is_complete(step, restore)
-                    ? "taken back; content that another process may have "
-                      "written there"
-                    : "not all of it could be put back; what the undo log has "
-                      "of that",
-                ic->undo_dir, name.text);
+    events_warn(
+        ic->events, "step %" G_GINT64_FORMAT ": %s is in %s/damaged/%s",
+        step->id,
+        is_complete(step, restore)
+            ? "rolled back; content that another process may have written there"
+            : "not all of it could be restored; the undo log's copy",
+        ic->undo_dir, name.text);
     for (guint i = 0; result && orphans && i < orphans->len; i++)
         outside_warn(result,
                      g_strdup_printf("step %" G_GINT64_FORMAT

@@ -46,8 +46,8 @@ void rollback_set_unprotected(int64_t id, GError **error)
 {
     g_set_error(error, STEPBACK_ERROR, ERROR_STEP_UNPROTECTED,
                 "step %" G_GINT64_FORMAT
-                " changed more than could be kept of it: neither it nor what "
-                "is older can be undone",
+                " exceeded the limit for saved content: it and older steps "
+                "cannot be undone",
                 id);
 }
 
@@ -59,7 +59,7 @@ gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
 
     if (rc < 0)
         return fail_errno(error, rollback_record_code(rc),
-                          "the record of the step cannot be read", rc);
+                          "cannot read the step's record", rc);
     if (step->unprotected) {
         rollback_set_unprotected(step->id, error);
         return FALSE;
@@ -70,7 +70,7 @@ gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
     if (step->damaged && !damaged_too) {
         g_set_error(error, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT,
                     "the record of step %" G_GINT64_FORMAT
-                    " is damaged; with force, what is left of it is undone",
+                    " is damaged; force undoes what is left of it",
                     step->id);
         return FALSE;
     }
@@ -142,8 +142,7 @@ static int make_redo(struct ic *ic, struct step *step, int dir,
 
     if (rc < 0) /* R2 */
         log_info(LOG_UNDO,
-                 "step %" G_GINT64_FORMAT
-                 ": taking it back cannot be redone: %s",
+                 "step %" G_GINT64_FORMAT ": its undo cannot be redone: %s",
                  step->id, g_strerror(-rc));
     return rc;
 }
@@ -266,8 +265,8 @@ static bool may_keep(struct ic *ic, const struct step *step,
         return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
                 "step %" G_GINT64_FORMAT
-                ": cannot keep a copy in %s of what another process has put in "
-                "its place: %s; nothing was undone",
+                ": cannot save a copy in %s of another process's files in its "
+                "place: %s; nothing was undone",
                 step->id, ic->undo_dir, g_strerror(-rc));
     return false;
 }
@@ -330,7 +329,7 @@ gboolean rollback_undo_step(struct ic *ic, int dir, struct step *step,
         return FALSE;
     }
     undo_log_take_reserve(ic->log);
-    log_info(LOG_UNDO, "step %" G_GINT64_FORMAT " taken back", step->id);
+    log_info(LOG_UNDO, "step %" G_GINT64_FORMAT " rolled back", step->id);
     if (ret_info)
         *ret_info = info;
     else

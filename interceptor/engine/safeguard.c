@@ -150,7 +150,7 @@ static void take_back_locked(struct ic *ic)
         return;
     guard->rolled_back = true;
     if (!guard->take_back(ic, &guard->taken, &guard->failure))
-        log_error(LOG_SAFEGUARD, "a denied step could not be taken back: %s",
+        log_error(LOG_SAFEGUARD, "cannot roll back a denied step: %s",
                   guard->failure->message);
 }
 
@@ -188,7 +188,7 @@ gboolean ic_safeguard_confirm(struct ic *ic, const char *safeguard_id,
 
     if (!made) {
         g_set_error(error, STEPBACK_ERROR, ERROR_UNKNOWN_SAFEGUARD,
-                    "no decision of this id is pending");
+                    "no decision with this id is pending");
         return FALSE;
     }
     if (allow)

@@ -32,20 +32,20 @@ static gboolean open_locked(struct ic *ic, int64_t id, enum ic_step_type type,
         return FALSE;
     if (type != IC_STEP_COMMAND && type != IC_STEP_API) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "a step is of a command or of the API; ambient "
-                            "ones open by themselves");
+                            "a step's type must be command or api; ambient "
+                            "steps open by themselves");
         return FALSE;
     }
     if (id <= steps_last_id(ic)) {
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    "step ids rise: %" G_GINT64_FORMAT
-                    " was used already, the next is %" G_GINT64_FORMAT,
+                    "step ids must rise: %" G_GINT64_FORMAT
+                    " was used already; the next is %" G_GINT64_FORMAT,
                     id, steps_last_id(ic) + 1);
         return FALSE;
     }
     if (id > STEP_MAX_NUMBER) { /* it could not be read back */
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    "a step's id is at most %" G_GINT64_FORMAT,
+                    "a step's id must be at most %" G_GINT64_FORMAT,
                     (gint64)STEP_MAX_NUMBER);
         return FALSE;
     }

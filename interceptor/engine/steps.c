@@ -116,7 +116,7 @@ static struct ic_step_info *make_info(struct ic *ic, int exit_code,
                                              ic->root->fd);
     } else {
         log_warn(LOG_UNDO,
-                 "step %" G_GINT64_FORMAT ": cannot tell what it changed: %s",
+                 "step %" G_GINT64_FORMAT ": cannot determine its changes: %s",
                  step->id, g_strerror(-rc));
         info = report_from_step(step);
     }
@@ -172,8 +172,8 @@ static int write_end(struct ic *ic, const struct survey *survey,
         if (rc < 0)
             log_warn(LOG_UNDO,
                      "step %" G_GINT64_FORMAT
-                     ": its end cannot be noted, edits from outside will not "
-                     "be noticed: %s",
+                     ": cannot record its end state: %s; outside edits will "
+                     "not be noticed",
                      step->id, g_strerror(-rc));
     }
     return append_end(step, end);

@@ -270,7 +270,7 @@ char *barrier_describe(const struct ic_barrier *barrier)
                                *valid ? valid : ".");
     }
     if (barrier->paths->len == 0)
-        g_string_append(text, "paths that are not known");
+        g_string_append(text, "unknown paths");
     else if (more > 0)
         g_string_append_printf(text, " and %zu more", more);
     describe_who(text, barrier);

@@ -302,7 +302,7 @@ static void warn_lost(const char *name)
     g_autofree char *valid = g_utf8_make_valid(name, -1);
 
     log_warn(LOG_UNDO,
-             "undo: the extended attribute '%s' of a file cannot be put back "
+             "undo: cannot restore the extended attribute '%s' of a file "
              "without CAP_SYS_ADMIN",
              valid);
 }

@@ -93,8 +93,8 @@ static void load(struct own *own)
     own->loaded = true;
     rc = journal_read(own->dir, FILE_NAME, read_record, own, &damaged);
     if (damaged || (rc < 0 && rc != -ENOENT)) {
-        log_warn(LOG_UNDO, "the undo log's " FILE_NAME " is damaged: undo "
-                           "cannot tell every edit from outside");
+        log_warn(LOG_UNDO, "undo log: " FILE_NAME
+                           " is damaged; undo may miss outside edits");
         own->lost_seq = INT64_MAX;
     }
 }

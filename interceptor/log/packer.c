@@ -52,7 +52,8 @@ static void run_job(struct packer *packer, struct job *job)
         return;
     }
     if (rc < 0) /* the plain pack is still valid */
-        log_debug(LOG_UNDO, "compressing kept content: %s", g_strerror(-rc));
+        log_debug(LOG_UNDO, "cannot compress saved content: %s",
+                  g_strerror(-rc));
     job_free(job);
 }
 

@@ -89,7 +89,8 @@ int undo_log_discard(struct undo_log *log)
     rc = undo_log_compact_history(log);
     if (rc == -ENOSPC || rc == -EDQUOT) {
         /* The history is merely longer than necessary. */
-        log_warn(LOG_UNDO, "history of the undo log: %s", g_strerror(-rc));
+        log_warn(LOG_UNDO, "undo log: cannot compact the history: %s",
+                 g_strerror(-rc));
         rc = 0;
     }
     return rc;

@@ -189,7 +189,8 @@ void undo_log_maybe_compact(struct undo_log *log)
         return;
     rc = undo_log_compact_history(log);
     if (rc < 0)
-        log_warn(LOG_UNDO, "history of the undo log: %s", g_strerror(-rc));
+        log_warn(LOG_UNDO, "undo log: cannot compact the history: %s",
+                 g_strerror(-rc));
     log->compacted = journal_size(log->history);
 }
 

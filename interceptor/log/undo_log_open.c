@@ -93,8 +93,8 @@ static bool check_new(struct undo_log *log, const char *path, GError **error)
     if (rc != -EEXIST)
         return fail(error, ERROR_IO_ERROR, path, rc, "undo log");
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "%s: this folder holds files that belong to no undo log; "
-                "choose one that is empty or does not exist",
+                "%s: contains files that belong to no undo log; choose a "
+                "folder that is empty or does not exist",
                 path);
     return false;
 }
@@ -153,7 +153,7 @@ static int take_step(int fd, const struct dirent *entry, void *opaque)
         return 0;
     if (strcmp(undo_log_name(found.id).text, name) != 0 ||
         found.id < -STEP_MAX_NUMBER || found.id > STEP_MAX_NUMBER) {
-        log_warn(LOG_UNDO, "steps/%s in the undo log is none of its steps",
+        log_warn(LOG_UNDO, "undo log: unexpected entry steps/%s; ignored",
                  name);
         return 0;
     }
@@ -162,7 +162,7 @@ static int take_step(int fd, const struct dirent *entry, void *opaque)
     if (rc < 0 && !undo_log_is_damage(rc))
         return rc;
     if (rc < 0) {
-        log_warn(LOG_UNDO, "steps/%s in the undo log is not readable: %s", name,
+        log_warn(LOG_UNDO, "undo log: cannot read steps/%s: %s", name,
                  g_strerror(-rc));
         take_damaged(log, &found);
     }
@@ -250,11 +250,12 @@ static int open_dir(const char *path, GError **error)
     }
     rc = sys_openat(AT_FDCWD, path, UNDO_LOG_DIR_FLAGS, 0);
     if (rc < 0)
-        fail(error, ERROR_INVALID_DIRECTORY, path, rc,
-             rc == -EACCES ? "cannot open the undo log's folder, which is for "
-                             "the user who made it (run as that user, or "
-                             "name another log with --undo-dir)"
-                           : "cannot open the undo log's folder");
+        fail(
+            error, ERROR_INVALID_DIRECTORY, path, rc,
+            rc == -EACCES
+                ? "cannot open the undo log's folder, which only its owner can "
+                  "open (run as that user, or use --undo-dir for another log)"
+                : "cannot open the undo log's folder");
     return rc;
 }
 

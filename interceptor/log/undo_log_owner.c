@@ -71,7 +71,7 @@ void undo_log_note_owner(struct undo_log *log, int64_t beat_ms,
     json_decref(note);
     log->noted_beat = rc == 0 && !alive_us ? beat_ms : -1;
     if (rc < 0)
-        log_warn(LOG_UNDO, "the undo log: cannot note who owns it: %s",
+        log_warn(LOG_UNDO, "undo log: cannot record its owner: %s",
                  g_strerror(-rc));
 }
 

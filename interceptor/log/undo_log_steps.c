@@ -39,7 +39,7 @@ static void sync_move(struct undo_log *log)
     int rc = log->sync ? undo_log_sync_folders(log) : 0;
 
     if (rc < 0)
-        log_warn(LOG_UNDO, "syncing the undo log: %s", g_strerror(-rc));
+        log_warn(LOG_UNDO, "undo log: cannot sync: %s", g_strerror(-rc));
 }
 
 /* ---- steps --------------------------------------------------------------- */
@@ -126,7 +126,8 @@ int undo_log_commit_from(struct undo_log *log, const char *name,
      * once the step is gone. */
     rc = undo_log_append_history(log, "done", id, seq);
     if (rc < 0)
-        log_warn(LOG_UNDO, "history of the undo log: %s", g_strerror(-rc));
+        log_warn(LOG_UNDO, "undo log: cannot write the history: %s",
+                 g_strerror(-rc));
     return 0;
 }
 
@@ -160,7 +161,8 @@ int undo_log_evict(struct undo_log *log, struct undo_log_entry *ret_entry)
     g_array_remove_index(log->entries, 0);
     rc = undo_log_append_history(log, "evicted", entry.id, entry.seq);
     if (rc < 0) /* a full disk, for example; the "done" note has the same ids */
-        log_debug(LOG_UNDO, "history of the undo log: %s", g_strerror(-rc));
+        log_debug(LOG_UNDO, "undo log: cannot write the history: %s",
+                  g_strerror(-rc));
     if (ret_entry)
         *ret_entry = entry;
     return 0;
@@ -248,8 +250,8 @@ int undo_log_discard_wal(struct undo_log *log, int64_t id, int64_t seq,
     rc = undo_log_move_to_trash(log, log->wal, UNDO_LOG_IN_PROGRESS, 0);
     if (rc == 0 && undo_log_append_history(log, type, id, seq) < 0)
         log_warn(LOG_UNDO,
-                 "the disk is full: that step %" PRId64
-                 " was there is not noted yet",
+                 "undo log: the disk is full; the id of step %" PRId64
+                 " is not recorded yet",
                  id);
     return rc;
 }

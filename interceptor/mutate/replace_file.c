@@ -130,9 +130,9 @@ static gboolean check(const struct replacement *r, int rc, GError **error)
     if (rc < 0)
         return write_file_fail_errno(error, r->request->path, rc);
     return rc > 0 ||
-           write_file_fail(error, ERROR_IO_ERROR, r->request->path,
-                           "it has changed since it was read, and is left "
-                           "alone; read it again");
+           write_file_fail(
+               error, ERROR_IO_ERROR, r->request->path,
+               "changed since it was read, left alone; read it again");
 }
 
 /* Changes by other clients at this moment belong to the step, too. So if the

@@ -75,14 +75,14 @@ static gboolean check_path(const char *path, char **parts, GError **error)
 {
     if (path[0] == '/')
         return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
-                               "a path is relative to the folder");
+                               "a path must be relative to the folder");
     for (; *parts; parts++) {
         if (strcmp(*parts, "..") == 0)
             return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
-                                   "a path must not have .. in it");
+                                   "a path must not contain '..'");
         if (!mutate_is_name(*parts))
             return write_file_fail(error, ERROR_INVALID_FIELD, path,
-                                   "this is no path of a file");
+                                   "not a valid path of a file");
     }
     return TRUE;
 }
@@ -102,7 +102,7 @@ static gboolean enter(struct ic *ic, const char *path, const char *name,
     type = ic_inode_type(next);
     if (S_ISLNK(type))
         return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
-                               "it leads through a symbolic link");
+                               "leads through a symbolic link");
     return S_ISDIR(type) ? TRUE : write_file_fail_errno(error, path, -ENOTDIR);
 }
 
@@ -119,9 +119,9 @@ static gboolean find_file(struct ic *ic, const char *path,
     type = ic_inode_type(target->file);
     if (S_ISLNK(type))
         return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
-                               "it is a symbolic link");
+                               "is a symbolic link");
     return S_ISREG(type) || write_file_fail(error, ERROR_INVALID_FIELD, path,
-                                            "it is not a file");
+                                            "not a regular file");
 }
 
 gboolean write_file_find(struct ic *ic, const char *path,
@@ -291,7 +291,7 @@ gboolean ic_write_file(struct ic *ic, const struct ic_file_write *request,
 
     if (request->set_mode && request->mode > 07777)
         return write_file_fail(error, ERROR_INVALID_FIELD, request->path,
-                               "a mode is a number from 0 to 07777");
+                               "a mode must be a number from 0 to 07777");
     if (ic->read_only)
         return write_file_fail_errno(error, request->path, -EROFS);
     if (request->set_mode && grants_check_mode(ic, S_IFREG | request->mode) < 0)

@@ -196,7 +196,7 @@ GPtrArray *verify_step(struct undo_log *log, struct step *step, int root)
         /* It was readable when the step ended. */
         log_warn(LOG_UNDO,
                  "step %" G_GINT64_FORMAT
-                 ": what it touched cannot be looked at: %s",
+                 ": cannot examine the files it touched: %s",
                  step->id, g_strerror(-rc));
         g_ptr_array_add(v.paths, g_strdup("."));
     }

@@ -65,8 +65,8 @@ void watch_lose_locked(struct watch *watch)
 {
     if (!watch->overflowed)
         events_warn(watch->host.events,
-                    "too much happened in %s at once to be watched: some "
-                    "changes from outside may be unknown",
+                    "%s: too many changes at once to watch; some outside edits "
+                    "may be unknown",
                     watch->host.share);
     watch->overflowed = true;
     pending_barrier(watch, 0)->more++;
@@ -245,9 +245,8 @@ struct watch *watch_new(const struct watch_host *host)
         watch = watch_new_from(host, &watch_inotify);
     if (!watch)
         events_warn(host->events,
-                    "%s cannot be watched for changes from outside: they are "
-                    "noticed only when a step that touched the same thing is "
-                    "undone",
+                    "%s: cannot watch for outside edits; they are noticed only "
+                    "when a step that touched the same files is undone",
                     host->share);
     return watch;
 }

@@ -29,8 +29,7 @@
 #define FAN_EVENT_INFO_TYPE_NEW_DFID_NAME 12
 #endif
 #ifndef AT_HANDLE_FID
-#define AT_HANDLE_FID AT_REMOVEDIR /* Linux 6.5: a handle for comparison only  \
-                                    */
+#define AT_HANDLE_FID AT_REMOVEDIR /* Linux 6.5: for comparison only */
 #endif
 
 enum {
@@ -74,7 +73,8 @@ void ic_watch_spare_mount(int watch_fd, const char *path)
                            FAN_CLOSE_WRITE, AT_FDCWD, path);
 
     if (rc < 0)
-        log_debug(LOG_FILE_WATCHER, "it is told our own writes, too: %s",
+        log_debug(LOG_FILE_WATCHER,
+                  "fanotify: cannot ignore the server's own writes: %s",
                   g_strerror(errno));
 }
 

@@ -101,9 +101,9 @@ static void warn_full(struct watch *watch, int rc)
         return;
     watch->full = true;
     events_warn(watch->host.events,
-                "not all folders in %s can be watched for changes from "
-                "outside (%s: %s); there, such a change is noticed only when "
-                "a step that touched the same thing is undone",
+                "%s: cannot watch all folders for outside edits (%s: %s); an "
+                "edit there is noticed only when a step that touched the same "
+                "files is undone",
                 watch->host.share, watch->source->name, g_strerror(-rc));
 }
 
