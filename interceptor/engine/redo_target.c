@@ -73,8 +73,8 @@ static void loosen_links(struct ic *ic, const struct redo_target *target)
 
         if (inode->flags & STEP_SEEN &&
             sys_stat_name(blobs, step_inode_blob(inode->ino).text, &st) == 0)
-            own_loosen(undo_log_own(ic->log), &inode->seen,
-                       undo_log_last_seq(ic->log));
+            ctime_ledger_loosen(undo_log_ctime_ledger(ic->log), &inode->seen,
+                                undo_log_last_seq(ic->log));
     }
 }
 

@@ -5,7 +5,7 @@
  * Type, the 12 mode bits, owner, mtime (ns), device number, symlink target, all
  * extended attributes (ACLs and capabilities are attributes, too), and the
  * project that a folder passes to new entries. Not the atime, the inode number
- * or the ctime (which is recorded: own.h).
+ * or the ctime (which is recorded: ctime_ledger.h).
  */
 #ifndef INTERCEPTOR_LOG_META_H
 #define INTERCEPTOR_LOG_META_H

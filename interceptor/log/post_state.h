@@ -34,9 +34,9 @@ struct post_state {
     bool has_digest;
     uint32_t digest, uid, gid;
     int64_t size, mtime;
-    int64_t links;          /* 0: one, or a directory */
-    struct own_state state; /* ctime 0 for directories */
-    bool found;             /* scratch for the comparison */
+    int64_t links;            /* 0: one, or a directory */
+    struct ctime_state state; /* ctime 0 for directories */
+    bool found;               /* scratch for the comparison */
     bool closed; /* likewise: the directory's content cannot be read */
 };
 

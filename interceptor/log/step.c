@@ -226,7 +226,7 @@ void step_note_seen(struct step_inode *inode, uint64_t ino, int64_t changed)
     if (inode->flags & STEP_SEEN)
         return;
     inode->flags |= STEP_SEEN;
-    inode->seen = (struct own_state){ ino, changed };
+    inode->seen = (struct ctime_state){ ino, changed };
 }
 
 void step_note_binding(struct step *step, struct step_inode *dir,

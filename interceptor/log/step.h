@@ -68,7 +68,7 @@
 #include "interceptor/log/folder_mark.h"
 #include "interceptor/log/journal.h"
 #include "interceptor/log/meta.h"
-#include "interceptor/log/own.h"
+#include "interceptor/log/ctime_ledger.h"
 
 struct content;
 
@@ -115,8 +115,8 @@ struct step_inode {
      * recreated; 0: unknown. INT64_MAX: recreated at an unknown time. */
     int64_t born;
 
-    /* With STEP_SEEN: number and ctime at the first touch (own.h). */
-    struct own_state seen;
+    /* With STEP_SEEN: number and ctime at the first touch (ctime_ledger.h). */
+    struct ctime_state seen;
 
     /* Home; NULL for the root and for inodes reached through STEP_KEPT. */
     struct step_inode *home;
@@ -175,7 +175,7 @@ int step_create_manifest(struct step *step, int dirfd);
 /* Return the current number of the inode that was in this state (changed 0:
  * unknown) when step seq met it; 0: another process removed it. ret_born: for
  * the inode's born. */
-typedef uint64_t step_alias(const struct own_state *then, int64_t seq,
+typedef uint64_t step_alias(const struct ctime_state *then, int64_t seq,
                             int64_t *ret_born, void *opaque);
 
 /* Read a step from dirfd/manifest.jsonl. alias may be NULL; an inode that it

@@ -244,9 +244,9 @@ static void apply_aliases(struct step *step, step_alias *alias, void *opaque)
     g_hash_table_iter_init(&iter, numbers);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         struct step_inode *inode = value;
-        struct own_state then = { inode->ino, inode->flags & STEP_SEEN
-                                                  ? inode->seen.changed
-                                                  : 0 };
+        struct ctime_state then = { inode->ino, inode->flags & STEP_SEEN
+                                                    ? inode->seen.changed
+                                                    : 0 };
 
         if (inode != step->root)
             inode->ino = alias(&then, step->seq, &inode->born, opaque);

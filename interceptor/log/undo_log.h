@@ -14,7 +14,7 @@
  *     steps/<id>/          committed steps
  *     redo/<seq>/          inverses of steps that were rolled back
  *     history.jsonl        notes about steps, see below
- *     own.jsonl            the ctime ledger (own.h)
+ *     own.jsonl            the ctime ledger (ctime_ledger.h)
  *     discarded/           former content, during undo_log_discard()
  *     damaged/<n>/         steps that could not be undone and were skipped
  *

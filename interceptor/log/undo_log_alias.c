@@ -11,7 +11,7 @@
 #include "interceptor/log/undo_log_alias.h"
 
 #include "interceptor/log/journal.h"
-#include "interceptor/log/own.h"
+#include "interceptor/log/ctime_ledger.h"
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log_parts.h"
 
@@ -207,7 +207,7 @@ static bool is_given(struct undo_log *log, uint64_t ino, int64_t seq,
 
 /* Return whether the next loss was of another inode. The btime of a recreated
  * inode is recorded with its alias. */
-static bool is_later(const struct own_state *then, const struct alias *since,
+static bool is_later(const struct ctime_state *then, const struct alias *since,
                      const struct alias *next)
 {
     if (since)
@@ -215,7 +215,7 @@ static bool is_later(const struct own_state *then, const struct alias *since,
     return then->changed && next->born > then->changed;
 }
 
-uint64_t undo_log_alias(const struct own_state *then, int64_t seq,
+uint64_t undo_log_alias(const struct ctime_state *then, int64_t seq,
                         int64_t *ret_born, void *opaque)
 {
     struct undo_log *log = opaque;

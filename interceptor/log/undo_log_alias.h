@@ -10,7 +10,7 @@
 #include "interceptor/log/undo_log_base.h"
 
 struct journal;
-struct own_state;
+struct ctime_state;
 
 /* The rollback of step seq had to recreate an inode. */
 struct undo_log_remade {
@@ -24,7 +24,7 @@ int undo_log_add_alias(struct undo_log *log,
 
 /* A step_alias(). *ret_born: when undo recreated it, INT64_MAX if unknown; 0:
  * it is still the same inode. */
-uint64_t undo_log_alias(const struct own_state *then, int64_t seq,
+uint64_t undo_log_alias(const struct ctime_state *then, int64_t seq,
                         int64_t *ret_born, void *log);
 
 /* ---- for the files of undo_log ------------------------------------------- */

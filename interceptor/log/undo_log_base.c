@@ -76,9 +76,9 @@ int64_t undo_log_last_seq(struct undo_log *log)
     return log->last_seq;
 }
 
-struct own *undo_log_own(struct undo_log *log)
+struct ctime_ledger *undo_log_ctime_ledger(struct undo_log *log)
 {
-    return log->own;
+    return log->ledger;
 }
 
 dev_t undo_log_dev(struct undo_log *log)

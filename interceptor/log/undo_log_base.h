@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct own;
+struct ctime_ledger;
 
 enum { UNDO_LOG_FORMAT = 1 };
 
@@ -47,7 +47,7 @@ int64_t undo_log_next_seq(struct undo_log *log);
 int64_t undo_log_last_seq(struct undo_log *log); /* of the newest step */
 
 /* Return the ctime ledger. Borrowed. */
-struct own *undo_log_own(struct undo_log *log);
+struct ctime_ledger *undo_log_ctime_ledger(struct undo_log *log);
 
 /* Open wal/in_progress: returns the caller's fd, or -errno if there is none. */
 int undo_log_open_wal(struct undo_log *log);

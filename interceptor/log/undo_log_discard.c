@@ -11,7 +11,7 @@
 
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/log/own.h"
+#include "interceptor/log/ctime_ledger.h"
 #include "interceptor/log/undo_log_history.h"
 #include "interceptor/log/undo_log_names.h"
 #include "interceptor/log/undo_log_open.h"
@@ -84,7 +84,7 @@ int undo_log_discard(struct undo_log *log)
         rc = 0;
     if (rc < 0)
         return rc;
-    own_forget(log->own);
+    ctime_ledger_forget(log->ledger);
     g_ptr_array_set_size(log->barriers, 0);
     rc = undo_log_compact_history(log);
     if (rc == -ENOSPC || rc == -EDQUOT) {

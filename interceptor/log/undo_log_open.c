@@ -17,7 +17,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/log/own.h"
+#include "interceptor/log/ctime_ledger.h"
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log_history.h"
 #include "interceptor/log/undo_log_names.h"
@@ -194,7 +194,7 @@ int undo_log_open_parts(struct undo_log *log, bool *ret_damaged)
     log->steps = undo_log_open_subdir(log->dir, "steps");
     if (log->steps < 0)
         return log->steps;
-    log->own = own_new(log->dir);
+    log->ledger = ctime_ledger_new(log->dir);
     rc = undo_log_open_history(log, ret_damaged);
     if (rc == 0)
         rc = find_steps(log);
@@ -212,7 +212,7 @@ int undo_log_open_parts(struct undo_log *log, bool *ret_damaged)
 void undo_log_close_parts(struct undo_log *log)
 {
     undo_log_close_history(log);
-    g_clear_pointer(&log->own, own_free);
+    g_clear_pointer(&log->ledger, ctime_ledger_free);
     g_array_set_size(log->entries, 0);
     g_array_set_size(log->redos, 0);
     fd_close(&log->steps);

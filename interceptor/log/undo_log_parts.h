@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 struct journal;
-struct own;
+struct ctime_ledger;
 struct trash;
 
 #define UNDO_LOG_IN_PROGRESS "in_progress"
@@ -31,7 +31,7 @@ struct undo_log {
     bool owes_note;      /* a note of ids is missing from the history */
     int64_t
         compacted; /* size of the history at its last compaction, in bytes */
-    struct own *own;
+    struct ctime_ledger *ledger;
     GArray *entries;     /* struct undo_log_entry, by seq */
     GArray *redos;       /* int64_t: seqs, rising */
     bool has_inverse;    /* wal/inverse may exist */

@@ -20,7 +20,7 @@
 
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/log/own.h"
+#include "interceptor/log/ctime_ledger.h"
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log_names.h"
 #include "interceptor/log/undo_log_parts.h"
@@ -225,7 +225,7 @@ void undo_log_drain_trash(struct undo_log *log)
 static void drop_link(struct undo_log *log, int blobs, const char *name)
 {
     fd_auto int fd = -1;
-    struct own_state before, after;
+    struct ctime_state before, after;
     struct stat st;
 
     if (sys_stat_name(blobs, name, &st) < 0 || S_ISDIR(st.st_mode) ||
@@ -234,16 +234,16 @@ static void drop_link(struct undo_log *log, int blobs, const char *name)
     fd = sys_openat(blobs, name, O_PATH | O_NOFOLLOW, 0);
     if (fd < 0 || sys_stat_fd(fd, &st) < 0)
         return;
-    before = (struct own_state){ st.st_ino, clock_ns(&st.st_ctim) };
-    own_loosen(log->own, &before, log->last_seq);
+    before = (struct ctime_state){ st.st_ino, clock_ns(&st.st_ctim) };
+    ctime_ledger_loosen(log->ledger, &before, log->last_seq);
     if (sys_unlinkat(blobs, name, 0) < 0)
         return;
     if (log->trash->forget)
         log->trash->forget(-1, st.st_ino, log->trash->opaque);
     if (sys_stat_fd(fd, &st) < 0)
         return;
-    after = (struct own_state){ st.st_ino, clock_ns(&st.st_ctim) };
-    own_add(log->own, &before, &after, log->last_seq);
+    after = (struct ctime_state){ st.st_ino, clock_ns(&st.st_ctim) };
+    ctime_ledger_add(log->ledger, &before, &after, log->last_seq);
 }
 
 /* Links inside a folder that an undo has put aside. */

@@ -56,7 +56,7 @@ int undo_log_move_to_trash(struct undo_log *log, int dirfd, const char *name,
                            int64_t bytes);
 
 /* Run at the start, before anything in the trash is removed: inodes of the
- * share may have links in it (own.h). */
+ * share may have links in it (ctime_ledger.h). */
 void undo_log_drop_links(struct undo_log *log);
 /* Move a discarded log in discarded/ to the trash. */
 int undo_log_trash_discarded(struct undo_log *log);

@@ -64,14 +64,15 @@ static bool has_same_meta(const struct post_state *post,
 static bool is_same(struct verifier *v, const struct post_state *post,
                     const struct post_state *now)
 {
-    struct own_state expected = post->state;
+    struct ctime_state expected = post->state;
     int64_t born;
 
     if (post->mode != now->mode || post->size != now->size ||
         post->mtime != now->mtime || !has_same_meta(post, now))
         return false;
     if (!S_ISDIR(now->mode) &&
-        own_follow(undo_log_own(v->log), v->step->seq, &expected))
+        ctime_ledger_follow(undo_log_ctime_ledger(v->log), v->step->seq,
+                            &expected))
         return expected.ino == now->state.ino &&
                expected.changed == now->state.changed;
     return now->state.ino == expected.ino ||
@@ -224,8 +225,8 @@ static void note_inode(struct undo_log *log, const struct survey *survey,
                        int blobs, const struct step_inode *inode)
 {
     unsigned all = STEP_DATA | STEP_META;
-    struct own_state before = inode->seen, now;
-    struct own *own = undo_log_own(log);
+    struct ctime_state before = inode->seen, now;
+    struct ctime_ledger *ledger = undo_log_ctime_ledger(log);
     struct stat st;
 
     if (!(inode->flags & STEP_SEEN))
@@ -235,11 +236,11 @@ static void note_inode(struct undo_log *log, const struct survey *survey,
         return;
     if (!find_now(survey, blobs, inode, &st) || S_ISDIR(st.st_mode))
         return;
-    now = (struct own_state){ st.st_ino, clock_ns(&st.st_ctim) };
+    now = (struct ctime_state){ st.st_ino, clock_ns(&st.st_ctim) };
     /* The step may have left the state that it found: it saved the inode and
      * did not change it. Then both undo and redo continue from that state. */
-    own_follow(own, 0, &before);
-    own_add(own, &before, &now, undo_log_last_seq(log));
+    ctime_ledger_follow(ledger, 0, &before);
+    ctime_ledger_add(ledger, &before, &now, undo_log_last_seq(log));
 }
 
 void verify_note_undone(struct undo_log *log, struct step *step, int root,
@@ -254,14 +255,14 @@ void verify_note_undone(struct undo_log *log, struct step *step, int root,
     undo_log_entries(log, &count);
     undo_log_redos(log, &redos);
     if (count + redos == 0 && !undo_log_has_inverse(log)) {
-        own_forget(undo_log_own(log));
+        ctime_ledger_forget(undo_log_ctime_ledger(log));
         return;
     }
     rc = survey_make(step, root, false, &survey);
     if (rc < 0) {
         log_warn(LOG_UNDO, "step %" G_GINT64_FORMAT ": %s", step->id,
                  g_strerror(-rc));
-        own_lose(undo_log_own(log), undo_log_last_seq(log));
+        ctime_ledger_lose(undo_log_ctime_ledger(log), undo_log_last_seq(log));
         return;
     }
     g_hash_table_iter_init(&iter, step->inodes);

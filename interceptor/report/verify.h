@@ -7,7 +7,7 @@
  * edits from times when no Stepback process ran. Of an inode it compares
  * number, mode, size, mtime and ctime; so a file that was rewritten with the
  * same bytes counts, and so does a replaced one. Changes that undo itself made
- * since are in the ctime ledger (own.h) and do not count.
+ * since are in the ctime ledger (ctime_ledger.h) and do not count.
  *
  * Not examined: inodes that the step did not touch, and entries of directories
  * that it only moved; undo does not change these. Nor a file that the step

@@ -215,7 +215,7 @@ static int invert_linked(struct inverter *v, const struct step_inode *inode,
 }
 
 /* The rollback will change the ctime of each inode of the step, so the inverse
- * says what it was (own.h). */
+ * says what it was (ctime_ledger.h). */
 static int invert_seen(struct inverter *v)
 {
     GHashTableIter iter;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * own - the ctime ledger: which inode changes since a step were undo's own.
+ * ctime_ledger - which inode changes since a step were undo's own.
  *
  * Every change of an inode changes its ctime, and no process can set a ctime.
  * So an inode number and a ctime form a state: if both are the same again, no
@@ -27,42 +27,44 @@
  *
  * Threads: the lock of the log's owner guards it.
  */
-#ifndef INTERCEPTOR_LOG_OWN_H
-#define INTERCEPTOR_LOG_OWN_H
+#ifndef INTERCEPTOR_LOG_CTIME_LEDGER_H
+#define INTERCEPTOR_LOG_CTIME_LEDGER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct own;
+struct ctime_ledger;
 
-struct own_state {
+struct ctime_state {
     uint64_t ino;
     int64_t changed; /* clock_ns() of the ctime */
 };
 
 /* Make a ledger for the log in dirfd (borrowed). Nothing is read until needed.
  */
-struct own *own_new(int dirfd);
-void own_free(struct own *own);
+struct ctime_ledger *ctime_ledger_new(int dirfd);
+void ctime_ledger_free(struct ctime_ledger *ledger);
 
 /* Record that one state replaces another. last_seq: of the newest step. */
-void own_add(struct own *own, const struct own_state *from,
-             const struct own_state *to, int64_t last_seq);
+void ctime_ledger_add(struct ctime_ledger *ledger,
+                      const struct ctime_state *from,
+                      const struct ctime_state *to, int64_t last_seq);
 
 /* Record, before the change, that a link of an inode in this state is unlinked,
  * or made. */
-void own_loosen(struct own *own, const struct own_state *state,
-                int64_t last_seq);
+void ctime_ledger_loosen(struct ctime_ledger *ledger,
+                         const struct ctime_state *state, int64_t last_seq);
 
 /* Record that lines of the steps up to last_seq are missing. */
-void own_lose(struct own *own, int64_t last_seq);
+void ctime_ledger_lose(struct ctime_ledger *ledger, int64_t last_seq);
 
 /* Replace a state that step seq left by its current successor. True: the
  * successor is exact. False: its ctime is unknown; *state is the last known
  * one. */
-bool own_follow(struct own *own, int64_t seq, struct own_state *state);
+bool ctime_ledger_follow(struct ctime_ledger *ledger, int64_t seq,
+                         struct ctime_state *state);
 
 /* No step is left: drop all lines. */
-void own_forget(struct own *own);
+void ctime_ledger_forget(struct ctime_ledger *ledger);
 
 #endif
