@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * place - the default path of a folder's undo log (interceptor.h).
+ * default_log_path - the default path of a folder's undo log (interceptor.h).
  */
 #include <errno.h>
 #include <stdlib.h>
