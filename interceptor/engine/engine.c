@@ -188,7 +188,7 @@ static bool keeps_births(const struct statfs *fs)
 
 /* Decide how inodes are identified. Network filesystems may give an inode
  * another handle; an overlay changes the btime at the copy-up. */
-static void find_prints(int rootfd, struct inode_table_limits *limits)
+static void find_fingerprints(int rootfd, struct inode_table_limits *limits)
 {
     struct {
         struct file_handle handle;
@@ -232,7 +232,7 @@ static bool limit_inodes(struct ic *ic, const struct ic_options *options,
     if (limits.handles != IC_FILE_HANDLES_NEVER)
         limits.mount_fd = sys_openat(ic->root->fd, ".", O_RDONLY | O_DIRECTORY,
                                      0);
-    find_prints(ic->root->fd, &limits);
+    find_fingerprints(ic->root->fd, &limits);
     folder_mark_look(&ic->folder, ic->root->fd, !limits.has_births, ic->share);
     if (limits.mount_fd < 0) {
         if (limits.handles == IC_FILE_HANDLES_MANDATORY) {

@@ -42,8 +42,8 @@
  *
  * Locks: the table is split into shards, whose locks guard the hash, the ring
  * of the inodes that may be closed, and the drop of the last reference or hold.
- * inode->lock guards parent and name, fd while CLOSED, print, handle and
- * looked_up*, and is held to change is_print_of_birth. Order: the engine's
+ * inode->lock guards parent and name, fd while CLOSED, fingerprint, handle and
+ * looked_up*, and is held to change has_btime_fingerprint. Order: the engine's
  * locks, then a shard's; the engine's, then one inode->lock. Neither of the
  * last two is taken within the other.
  */
@@ -71,12 +71,12 @@ struct ic_inode {
     struct inode_table *table;
     dev_t dev;
     ino_t ino;
-    mode_t type;                    /* S_IFMT */
-    bool other_mount;               /* see inode_table_set_mount() */
-    _Atomic bool is_print_of_birth; /* closed, and never was open */
-    int fd;                         /* O_PATH, owned; -1: closed */
-    int64_t opened;                 /* fd: at or before this time, by
-                                     * inode_clock() */
+    mode_t type;                        /* S_IFMT */
+    bool other_mount;                   /* see inode_table_set_mount() */
+    _Atomic bool has_btime_fingerprint; /* closed, and never was open */
+    int fd;                             /* O_PATH, owned; -1: closed */
+    int64_t opened;                     /* fd: at or before this time, by
+                                         * inode_clock() */
     _Atomic uint64_t counts;
     _Atomic uint64_t tag; /* for the server */
 
@@ -99,12 +99,12 @@ struct ic_inode {
     char *name;              /* NULL if parent is NULL */
 
     /* Hash of both, to compare a location without the lock; 0: none. */
-    _Atomic uint64_t place_print;
+    _Atomic uint64_t place_hash;
 
-    /* Of a closed inode; handle may be NULL. And is_print_of_birth. */
-    uint64_t print;
+    /* Of a closed inode; handle may be NULL. And has_btime_fingerprint. */
+    uint64_t fingerprint;
     struct file_handle *handle;
-    bool looked_up;        /* with is_print_of_birth: see INODE_LOOKED_UP */
+    bool looked_up;        /* with has_btime_fingerprint: see INODE_LOOKED_UP */
     unsigned looked_up_at; /* inode_table_n_moved() before that lookup */
 };
 
@@ -364,8 +364,8 @@ void inode_init_place(struct ic_inode *inode, struct ic_inode *parent,
  * other users. */
 void inode_end_lazy(struct ic_inode *inode);
 
-/* Return the fingerprint of a btime, as is_print_of_birth means it. */
-uint64_t inode_print_of_birth(int64_t seconds, uint32_t nanoseconds);
+/* Return the fingerprint of a btime, as has_btime_fingerprint means it. */
+uint64_t inode_btime_fingerprint(int64_t seconds, uint32_t nanoseconds);
 
 /* Give a held, closed inode this fd (taken if it is used), with a reference.
  * birth: the fd's btime as a fingerprint; 0: not queried yet. -ESTALE if the fd

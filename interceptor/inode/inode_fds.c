@@ -17,7 +17,7 @@
 
 /* ---- fingerprints -------------------------------------------------------- */
 
-struct print {
+struct fingerprint {
     uint64_t hash; /* 0: only the number is known */
     union {
         struct file_handle handle;
@@ -40,7 +40,7 @@ static uint64_t hash_bytes(const void *data, size_t len, uint64_t hash)
     return hash;
 }
 
-uint64_t inode_print_of_birth(int64_t seconds, uint32_t nanoseconds)
+uint64_t inode_btime_fingerprint(int64_t seconds, uint32_t nanoseconds)
 {
     uint64_t hash = hash_bytes(&seconds, sizeof(seconds), FIRST_HASH);
 
@@ -53,46 +53,53 @@ static uint64_t read_birth(int fd)
 
     return statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &sx) == 0 &&
                    sx.stx_mask & STATX_BTIME
-               ? inode_print_of_birth(sx.stx_btime.tv_sec, sx.stx_btime.tv_nsec)
+               ? inode_btime_fingerprint(sx.stx_btime.tv_sec,
+                                         sx.stx_btime.tv_nsec)
                : 0;
 }
 
-static void read_print(const struct ic_inode *inode, int fd,
-                       struct print *ret_print)
+static void read_fingerprint(const struct ic_inode *inode, int fd,
+                             struct fingerprint *ret_fingerprint)
 {
     const struct inode_table_limits *limits = inode_table_limits(inode->table);
     uint64_t hash = FIRST_HASH;
     int mount;
 
-    *ret_print = (struct print){ .handle.handle_bytes = MAX_HANDLE_SZ };
+    *ret_fingerprint = (struct fingerprint){
+        .handle.handle_bytes = MAX_HANDLE_SZ
+    };
     if (limits->has_handles && inode->dev == limits->dev &&
-        name_to_handle_at(fd, "", &ret_print->handle, &mount, AT_EMPTY_PATH) ==
-            0) {
-        ret_print->has_handle = true;
-        hash = hash_bytes(&ret_print->handle.handle_type, sizeof(int), hash);
-        ret_print->hash = hash_bytes(ret_print->handle.f_handle,
-                                     ret_print->handle.handle_bytes, hash);
+        name_to_handle_at(fd, "", &ret_fingerprint->handle, &mount,
+                          AT_EMPTY_PATH) == 0) {
+        ret_fingerprint->has_handle = true;
+        hash = hash_bytes(&ret_fingerprint->handle.handle_type, sizeof(int),
+                          hash);
+        ret_fingerprint->hash = hash_bytes(ret_fingerprint->handle.f_handle,
+                                           ret_fingerprint->handle.handle_bytes,
+                                           hash);
     } else if (limits->has_births) {
-        ret_print->hash = read_birth(fd);
+        ret_fingerprint->hash = read_birth(fd);
     }
 }
 
 /* Return whether the fd, with this btime fingerprint (0: unknown), is of this
  * closed inode. With inode->lock held. */
-static bool has_print(const struct ic_inode *inode, int fd, uint64_t birth)
+static bool has_fingerprint(const struct ic_inode *inode, int fd,
+                            uint64_t birth)
 {
-    struct print print;
+    struct fingerprint fingerprint;
 
-    if (inode->is_print_of_birth)
-        return (birth ? birth : read_birth(fd)) == inode->print;
-    read_print(inode, fd, &print);
-    return print.hash == inode->print;
+    if (inode->has_btime_fingerprint)
+        return (birth ? birth : read_birth(fd)) == inode->fingerprint;
+    read_fingerprint(inode, fd, &fingerprint);
+    return fingerprint.hash == inode->fingerprint;
 }
 
-static struct file_handle *copy_handle(const struct print *print)
+static struct file_handle *copy_handle(const struct fingerprint *fingerprint)
 {
-    return g_memdup2(&print->handle,
-                     sizeof(print->handle) + print->handle.handle_bytes);
+    return g_memdup2(&fingerprint->handle,
+                     sizeof(fingerprint->handle) +
+                         fingerprint->handle.handle_bytes);
 }
 
 /* ---- closing ------------------------------------------------------------- */
@@ -125,7 +132,8 @@ static bool is_reserved(const struct ic_inode *inode, int fd)
 /* Return whether the inode could be opened again, or may be lost. A removed
  * inode could not; but no inode of a client, whatever it did to the names, may
  * keep one of the last fds. */
-static bool may_close(struct ic_inode *inode, const struct print *print)
+static bool may_close(struct ic_inode *inode,
+                      const struct fingerprint *fingerprint)
 {
     const struct inode_table_limits *limits = inode_table_limits(inode->table);
     struct stat st;
@@ -136,21 +144,22 @@ static bool may_close(struct ic_inode *inode, const struct print *print)
         return true;
     if (inode_has_no_name(inode, &st))
         return false;
-    return (print->has_handle && limits->handles != IC_FILE_HANDLES_NEVER) ||
+    return (fingerprint->has_handle &&
+            limits->handles != IC_FILE_HANDLES_NEVER) ||
            is_in_place(inode);
 }
 
 static bool close_locked(struct ic_inode *inode)
 {
     const struct inode_table_limits *limits = inode_table_limits(inode->table);
-    struct print print;
+    struct fingerprint fingerprint;
 
-    read_print(inode, inode->fd, &print);
-    if (!may_close(inode, &print))
+    read_fingerprint(inode, inode->fd, &fingerprint);
+    if (!may_close(inode, &fingerprint))
         return false;
-    inode->print = print.hash;
-    if (print.has_handle && limits->handles != IC_FILE_HANDLES_NEVER)
-        inode->handle = copy_handle(&print);
+    inode->fingerprint = fingerprint.hash;
+    if (fingerprint.has_handle && limits->handles != IC_FILE_HANDLES_NEVER)
+        inode->handle = copy_handle(&fingerprint);
     fd_close(&inode->fd);
     return true;
 }
@@ -197,7 +206,7 @@ int inode_adopt(struct ic_inode *inode, int *inout_fd, uint64_t birth)
 
     pthread_mutex_lock(&inode->lock);
     if (!inode_try_use(inode)) {
-        if (inode->fd < 0 && !has_print(inode, *inout_fd, birth))
+        if (inode->fd < 0 && !has_fingerprint(inode, *inout_fd, birth))
             rc = -ESTALE;
         else if (inode->fd < 0)
             take_fd(inode, fd_steal(inout_fd));
@@ -221,15 +230,15 @@ static int stat_found(const struct ic_inode *inode, int fd,
 
     *ret_birth = 0;
     /* Unlocked, so a hint: inode_adopt() queries what is missing. */
-    if (!inode->is_print_of_birth)
+    if (!inode->has_btime_fingerprint)
         return inode_table_stat(inode->table, fd, ret_stat, ret_mount);
     rc = sys_stat_born(fd, "", &born);
     if (rc < 0)
         return rc == -EOPNOTSUPP ? -ESTALE : rc; /* the inode had a btime */
     *ret_stat = born.st;
     *ret_mount = born.mount;
-    *ret_birth = inode_print_of_birth(born.born.tv_sec,
-                                      (uint32_t)born.born.tv_nsec);
+    *ret_birth = inode_btime_fingerprint(born.born.tv_sec,
+                                         (uint32_t)born.born.tv_nsec);
     return 0;
 }
 
@@ -399,10 +408,10 @@ static bool has_one_user(struct ic_inode *inode, bool *ret_certain)
     bool has;
 
     *ret_certain = false;
-    if (!inode->is_print_of_birth)
+    if (!inode->has_btime_fingerprint)
         return false;
     pthread_mutex_lock(&inode->lock);
-    has = inode->is_print_of_birth && inode->looked_up &&
+    has = inode->has_btime_fingerprint && inode->looked_up &&
           !atomic_load_explicit(&inode->has_much, memory_order_relaxed);
     if (has)
         *ret_certain = inode_table_is_moving_alone(inode->table,

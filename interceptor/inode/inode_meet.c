@@ -70,10 +70,10 @@ static int look(const struct inode_table *table, const struct ic_inode *dir,
                : -EAGAIN;
 }
 
-static uint64_t print_of(const struct sys_born *found)
+static uint64_t fingerprint_of(const struct sys_born *found)
 {
-    return inode_print_of_birth(found->born.tv_sec,
-                                (uint32_t)found->born.tv_nsec);
+    return inode_btime_fingerprint(found->born.tv_sec,
+                                   (uint32_t)found->born.tv_nsec);
 }
 
 /* Return whether the inode is closed, was never open, and is the one found.
@@ -81,8 +81,8 @@ static uint64_t print_of(const struct sys_born *found)
 static bool is_same_closed(const struct ic_inode *inode,
                            const struct sys_born *found)
 {
-    return inode->fd < 0 && inode->is_print_of_birth &&
-           inode->print == print_of(found);
+    return inode->fd < 0 && inode->has_btime_fingerprint &&
+           inode->fingerprint == fingerprint_of(found);
 }
 
 /* The same, and whether it may stay closed. */
@@ -129,9 +129,9 @@ static struct ic_inode *new_closed(struct inode_table *table,
     struct ic_inode *inode = inode_new(table, &found->st, false);
 
     inode->counts = INODE_HOLD | INODE_CLOSED;
-    inode->is_print_of_birth = true;
+    inode->has_btime_fingerprint = true;
     atomic_fetch_add(&table->n_lazy, 1);
-    inode->print = print_of(found);
+    inode->fingerprint = fingerprint_of(found);
     inode->looked_up = meeting == INODE_LOOKED_UP;
     inode->looked_up_at = n_moved;
     inode_init_place(inode, dir, name, inode->looked_up);
@@ -140,9 +140,9 @@ static struct ic_inode *new_closed(struct inode_table *table,
 
 void inode_end_lazy(struct ic_inode *inode)
 {
-    if (inode->is_print_of_birth)
+    if (inode->has_btime_fingerprint)
         atomic_fetch_sub(&inode->table->n_lazy, 1);
-    inode->is_print_of_birth = false;
+    inode->has_btime_fingerprint = false;
 }
 
 /* Put fresh (ownership taken) into the table, or return the one already there.
@@ -212,7 +212,7 @@ static int look_in_place(struct ic_inode *inode, struct sys_born *ret_found)
     int rc;
 
     pthread_mutex_lock(&inode->lock);
-    if (inode->is_print_of_birth && inode->parent &&
+    if (inode->has_btime_fingerprint && inode->parent &&
         inode_try_use(inode->parent)) {
         parent = inode->parent;
         g_strlcpy(name, inode->name, sizeof(name));
