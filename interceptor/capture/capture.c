@@ -15,7 +15,7 @@
 #include "interceptor/capture/capture_rights.h"
 #include "interceptor/log/content.h"
 #include "interceptor/log/pack.h"
-#include "interceptor/sys/birth.h"
+#include "interceptor/sys/btime.h"
 #include "interceptor/sys/clock.h"
 #include "interceptor/sys/sys.h"
 
@@ -326,6 +326,6 @@ int capture_copy(struct wal *wal, struct ic_inode *dir, const char *name,
     known = step_find_inode(wal->step, now->st_ino);
     if (!known)
         return 0;
-    known->born = birth_of_name(dir->fd, name);
+    known->born = btime_of_name(dir->fd, name);
     return step_record_retiring(wal->step, known);
 }

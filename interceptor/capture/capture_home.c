@@ -28,7 +28,7 @@
 #include "common/fd.h"
 #include "interceptor/capture/capture_lost.h"
 #include "interceptor/capture/capture_note.h"
-#include "interceptor/sys/birth.h"
+#include "interceptor/sys/btime.h"
 #include "interceptor/sys/sys.h"
 
 /* ---- homes --------------------------------------------------------------- */
@@ -267,7 +267,7 @@ static int find_homes(struct wal *wal, struct ic_inode *inode, GArray *places)
  * count: content that another process made is saved, or its change refused. */
 static bool was_nowhere(struct wal *wal, const struct ic_inode *inode)
 {
-    int64_t born = S_ISDIR(inode->type) ? birth_of_name(inode->fd, "") / 1000
+    int64_t born = S_ISDIR(inode->type) ? btime_of_name(inode->fd, "") / 1000
                                         : 0;
 
     return born > wal->step->started_us && born <= g_get_real_time();

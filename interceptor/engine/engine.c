@@ -172,7 +172,7 @@ static bool check_overlay(const struct ic *ic, GError **error)
 
 /* Local filesystems with a btime for every inode, by the kernel's clock, that
  * cannot be set. Inodes opened by file handles are opened at once. */
-static bool keeps_births(const struct statfs *fs)
+static bool keeps_btimes(const struct statfs *fs)
 {
     switch (fs->f_type) {
     case EXT4_SUPER_MAGIC:
@@ -199,9 +199,9 @@ static void find_fingerprints(int rootfd, struct inode_table_limits *limits)
 
     if (fstatfs(rootfd, &fs) != 0)
         return;
-    limits->has_births = fs.f_type != OVERLAYFS_SUPER_MAGIC;
+    limits->has_btimes = fs.f_type != OVERLAYFS_SUPER_MAGIC;
     limits->has_lazy = limits->handles == IC_FILE_HANDLES_NEVER &&
-                       keeps_births(&fs);
+                       keeps_btimes(&fs);
     limits->has_handles = fs.f_type != FUSE_SUPER_MAGIC &&
                           fs.f_type != OVERLAYFS_SUPER_MAGIC &&
                           name_to_handle_at(rootfd, "", &h.handle, &mount,
@@ -233,7 +233,7 @@ static bool limit_inodes(struct ic *ic, const struct ic_options *options,
         limits.mount_fd = sys_openat(ic->root->fd, ".", O_RDONLY | O_DIRECTORY,
                                      0);
     find_fingerprints(ic->root->fd, &limits);
-    folder_mark_look(&ic->folder, ic->root->fd, !limits.has_births, ic->share);
+    folder_mark_look(&ic->folder, ic->root->fd, !limits.has_btimes, ic->share);
     if (limits.mount_fd < 0) {
         if (limits.handles == IC_FILE_HANDLES_MANDATORY) {
             g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,

@@ -27,7 +27,7 @@ static bool was_born_later(const struct ic *ic, const struct step *step)
 }
 
 /* An unknown btime does not differ. */
-static bool has_other_birth(const struct ic *ic, const struct step *step)
+static bool has_other_btime(const struct ic *ic, const struct step *step)
 {
     if (!step->folder.born || !ic->folder.born ||
         step->folder.born == ic->folder.born)
@@ -43,7 +43,7 @@ static bool has_other_subvolume(const struct ic *ic, const struct step *step)
 
 bool folder_is_of(const struct ic *ic, const struct step *step)
 {
-    return step->root->ino == ic->root->ino && !has_other_birth(ic, step) &&
+    return step->root->ino == ic->root->ino && !has_other_btime(ic, step) &&
            !has_other_subvolume(ic, step);
 }
 

@@ -150,7 +150,7 @@ struct inode_table_limits {
     dev_t dev;                    /* of the share; handles are for it alone */
     int mount_fd;     /* of a folder in it, not O_PATH; owned; -1: none */
     bool has_handles; /* handles are usable as fingerprints */
-    bool has_births;  /* btimes are usable as fingerprints */
+    bool has_btimes;  /* btimes are usable as fingerprints */
     bool has_lazy;    /* btimes never change and cannot be set */
 
     /* Return whether an fd of this number is reserved for fds that can never be
@@ -368,9 +368,9 @@ void inode_end_lazy(struct ic_inode *inode);
 uint64_t inode_btime_fingerprint(int64_t seconds, uint32_t nanoseconds);
 
 /* Give a held, closed inode this fd (taken if it is used), with a reference.
- * birth: the fd's btime as a fingerprint; 0: not queried yet. -ESTALE if the fd
+ * btime: the fd's btime as a fingerprint; 0: not queried yet. -ESTALE if the fd
  * is of another inode. */
-int inode_adopt(struct ic_inode *inode, int *inout_fd, uint64_t birth);
+int inode_adopt(struct ic_inode *inode, int *inout_fd, uint64_t btime);
 
 /* Finish closing an inode that was marked CLOSED with a hold, which is taken.
  * False: it could not be opened again, so it stays open. */

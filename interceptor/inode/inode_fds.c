@@ -47,7 +47,7 @@ uint64_t inode_btime_fingerprint(int64_t seconds, uint32_t nanoseconds)
     return hash_bytes(&nanoseconds, sizeof(nanoseconds), hash);
 }
 
-static uint64_t read_birth(int fd)
+static uint64_t read_btime(int fd)
 {
     struct statx sx;
 
@@ -77,20 +77,20 @@ static void read_fingerprint(const struct ic_inode *inode, int fd,
         ret_fingerprint->hash = hash_bytes(ret_fingerprint->handle.f_handle,
                                            ret_fingerprint->handle.handle_bytes,
                                            hash);
-    } else if (limits->has_births) {
-        ret_fingerprint->hash = read_birth(fd);
+    } else if (limits->has_btimes) {
+        ret_fingerprint->hash = read_btime(fd);
     }
 }
 
 /* Return whether the fd, with this btime fingerprint (0: unknown), is of this
  * closed inode. With inode->lock held. */
 static bool has_fingerprint(const struct ic_inode *inode, int fd,
-                            uint64_t birth)
+                            uint64_t btime)
 {
     struct fingerprint fingerprint;
 
     if (inode->has_btime_fingerprint)
-        return (birth ? birth : read_birth(fd)) == inode->fingerprint;
+        return (btime ? btime : read_btime(fd)) == inode->fingerprint;
     read_fingerprint(inode, fd, &fingerprint);
     return fingerprint.hash == inode->fingerprint;
 }
@@ -200,13 +200,13 @@ static void open_locked(struct ic_inode *inode)
     atomic_fetch_and(&inode->counts, ~INODE_CLOSED);
 }
 
-int inode_adopt(struct ic_inode *inode, int *inout_fd, uint64_t birth)
+int inode_adopt(struct ic_inode *inode, int *inout_fd, uint64_t btime)
 {
     int rc = 0;
 
     pthread_mutex_lock(&inode->lock);
     if (!inode_try_use(inode)) {
-        if (inode->fd < 0 && !has_fingerprint(inode, *inout_fd, birth))
+        if (inode->fd < 0 && !has_fingerprint(inode, *inout_fd, btime))
             rc = -ESTALE;
         else if (inode->fd < 0)
             take_fd(inode, fd_steal(inout_fd));
@@ -219,16 +219,16 @@ int inode_adopt(struct ic_inode *inode, int *inout_fd, uint64_t birth)
     return rc;
 }
 
-/* Stat an fd to decide whether it is the inode. *ret_birth is 0 if the btime is
+/* Stat an fd to decide whether it is the inode. *ret_btime is 0 if the btime is
  * not needed. */
 static int stat_found(const struct ic_inode *inode, int fd,
                       struct stat *ret_stat, uint64_t *ret_mount,
-                      uint64_t *ret_birth)
+                      uint64_t *ret_btime)
 {
     struct sys_born born;
     int rc;
 
-    *ret_birth = 0;
+    *ret_btime = 0;
     /* Unlocked, so a hint: inode_adopt() queries what is missing. */
     if (!inode->has_btime_fingerprint)
         return inode_table_stat(inode->table, fd, ret_stat, ret_mount);
@@ -237,7 +237,7 @@ static int stat_found(const struct ic_inode *inode, int fd,
         return rc == -EOPNOTSUPP ? -ESTALE : rc; /* the inode had a btime */
     *ret_stat = born.st;
     *ret_mount = born.mount;
-    *ret_birth = inode_btime_fingerprint(born.born.tv_sec,
+    *ret_btime = inode_btime_fingerprint(born.born.tv_sec,
                                          (uint32_t)born.born.tv_nsec);
     return 0;
 }
@@ -246,15 +246,15 @@ static int adopt_found(struct ic_inode *inode, int found)
 {
     struct inode_table *table = inode->table;
     fd_auto int fd = found;
-    uint64_t mount, birth;
+    uint64_t mount, btime;
     struct stat st;
-    int rc = stat_found(inode, fd, &st, &mount, &birth);
+    int rc = stat_found(inode, fd, &st, &mount, &btime);
 
     if (rc == 0 &&
         (st.st_ino != inode->ino || st.st_dev != inode->dev ||
          inode_table_is_other_mount(table, fd, mount) != inode->other_mount))
         rc = -ESTALE;
-    return rc < 0 ? rc : inode_adopt(inode, &fd, birth);
+    return rc < 0 ? rc : inode_adopt(inode, &fd, btime);
 }
 
 /* Return whether the error says nothing about the file. */

@@ -40,7 +40,7 @@ void folder_mark_look(struct folder_mark *mark, int rootfd, bool born_moves,
     struct timespec born, changed;
 
     folder_mark_clear(mark);
-    if (sys_birth_name(rootfd, ".", &born, &changed) == 0)
+    if (sys_btime_name(rootfd, ".", &born, &changed) == 0)
         mark->born = sys_time_us(&born);
     mark->born_moves = born_moves;
     mark->subvolume = read_subvolume(rootfd);

@@ -41,7 +41,7 @@
  *     {"t":"g","i":12,"to":34}           forced rollback: the folder 34, which
  *                                        another process made at the home of
  *                                        folder 12, takes its place
- *     {"t":"r","i":12,"bt":T}            retired; "bt": its btime (birth.h), if
+ *     {"t":"r","i":12,"bt":T}            retired; "bt": its btime (btime.h), if
  *                                        known
  *     {"t":"s","n":".stepback-..."}      rollback: the staging folder in the
  *                                        share's root has this name (restore.h)
@@ -111,7 +111,7 @@ struct step_inode {
     uint64_t stand_in;       /* 0, or the number of its replacement ("g") */
     uint64_t former;         /* with a stand-in: the number before */
 
-    /* btime (birth.h) of an inode to be retired, or of one that undo has
+    /* btime (btime.h) of an inode to be retired, or of one that undo has
      * recreated; 0: unknown. INT64_MAX: recreated at an unknown time. */
     int64_t born;
 

@@ -16,7 +16,7 @@ struct ctime_state;
 struct undo_log_remade {
     uint64_t from, to; /* old and new number, possibly equal */
     int64_t seq;
-    int64_t born, made; /* btimes of the old and the new inode (birth.h) */
+    int64_t born, made; /* btimes of the old and the new inode (btime.h) */
 };
 
 int undo_log_add_alias(struct undo_log *log,

@@ -14,7 +14,7 @@
 #include "interceptor/restore/restore_late.h"
 #include "interceptor/restore/restore_names.h"
 #include "interceptor/restore/restore_state.h"
-#include "interceptor/sys/birth.h"
+#include "interceptor/sys/btime.h"
 #include "interceptor/sys/project.h"
 #include "interceptor/sys/sys.h"
 
@@ -134,7 +134,7 @@ static int remake(struct attacher *a, struct step_inode *inode,
     if (rc < 0)
         return rc;
     remade.to = st.st_ino;
-    remade.made = birth_of_name(r->staging, ret_name->text);
+    remade.made = btime_of_name(r->staging, ret_name->text);
     rc = undo_log_add_alias(r->log, &remade);
     if (rc < 0)
         return rc;

@@ -366,7 +366,7 @@ static struct timespec time_of(const struct statx_timestamp *time)
                               .tv_nsec = time->tv_nsec };
 }
 
-int sys_birth_name(int dirfd, const char *name, struct timespec *ret_born,
+int sys_btime_name(int dirfd, const char *name, struct timespec *ret_born,
                    struct timespec *ret_changed)
 {
     struct statx st;

@@ -125,7 +125,7 @@ int sys_stat_born(int dirfd, const char *name, struct sys_born *ret_born);
 
 /* Return the btime and the ctime of a name (name "": dirfd itself).
  * -EOPNOTSUPP: the filesystem does not report a btime. */
-int sys_birth_name(int dirfd, const char *name, struct timespec *ret_born,
+int sys_btime_name(int dirfd, const char *name, struct timespec *ret_born,
                    struct timespec *ret_changed);
 
 /* Called for each entry of a directory except "." and "..", with the
