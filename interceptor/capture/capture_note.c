@@ -35,7 +35,7 @@ bool capture_may_go(struct wal *wal, const struct stat *now)
 void capture_note_kept(struct wal *wal, const struct stat *st)
 {
     step_get_inode(wal->step, st->st_ino)->flags |= STEP_KEPT;
-    held_links_change(wal->held, st->st_ino, 1);
+    log_links_change(wal->log_links, st->st_ino, 1);
     wal->moved += st->st_blocks * 512;
 }
 

@@ -5,7 +5,7 @@
 #ifndef INTERCEPTOR_CAPTURE_WAL_H
 #define INTERCEPTOR_CAPTURE_WAL_H
 
-#include "interceptor/inode/held.h"
+#include "interceptor/inode/log_links.h"
 #include "interceptor/inode/inode.h"
 #include "interceptor/log/content.h"
 #include "interceptor/log/pack.h"
@@ -31,7 +31,7 @@ struct wal {
                                       * project (capture_rights.c) */
     struct inode_table *inodes;      /* borrowed */
     int root;                        /* the share; borrowed */
-    struct held_links *held;         /* borrowed */
+    struct log_links *log_links;     /* borrowed */
 };
 
 #endif

@@ -168,12 +168,12 @@ struct ic {
      * numbered. Or NULL. */
     struct undo_log *closed_log;
     int64_t last_id;                  /* of the steps opened meanwhile */
-    struct held_links *held;          /* NULL: no undo */
+    struct log_links *log_links;      /* NULL: no undo */
     struct wal wal;                   /* .step is NULL while no step is open */
     struct ambient_rest ambient_rest; /* guarded as wal */
     uint64_t last_epoch;
     int broken; /* -errno: a rollback stopped half-way; no change is allowed */
-    int uncounted; /* -errno: why the counts in held are incomplete; or 0 */
+    int uncounted; /* -errno: why log_links is incomplete; or 0 */
 
     struct ic_step_info *recovered;                /* or NULL */
     struct control *control;                       /* of control.c, or NULL */

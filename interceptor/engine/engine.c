@@ -136,12 +136,13 @@ static bool open_root(struct ic *ic, const char *share, GError **error)
     }
     ic->dev = st.st_dev;
     if (ic->undo_dir)
-        ic->held = held_links_new(ic->dev);
-    ic->inodes = inode_table_new(ic->held ? held_links_count : NULL, ic->held);
+        ic->log_links = log_links_new(ic->dev);
+    ic->inodes = inode_table_new(ic->log_links ? log_links_count : NULL,
+                                 ic->log_links);
     if (!ic->undo_dir)
         inode_table_free_later(ic->inodes);
-    if (ic->held)
-        held_links_set_table(ic->held, ic->inodes);
+    if (ic->log_links)
+        log_links_set_table(ic->log_links, ic->inodes);
     if (ic->undo_dir) /* see engine_is_mounted() */
         inode_table_set_mount(ic->inodes, fd);
     ic->root = inode_table_take(ic->inodes, fd_steal(&fd), &st, 0, NULL, NULL);
@@ -413,7 +414,7 @@ void ic_close(struct ic *ic)
     undo_log_close(ic->closed_log);
     ic_inode_unref(ic->root);
     inode_table_free(ic->inodes);
-    held_links_free(ic->held);
+    log_links_free(ic->log_links);
     ic_step_info_free(ic->recovered);
     events_free(ic->events);
     parking_clear(&ic->parking);

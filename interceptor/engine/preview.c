@@ -74,7 +74,7 @@ static gboolean check(struct ic *ic, struct step *step, int dir, bool force,
                      (force ? RESTORE_DAMAGED | RESTORE_EDITED | RESTORE_FORCED
                             : 0);
     g_autoptr(restore_auto) restore = restore_new(
-        ic->log, step, dir, ic->root->fd, ic->held, flags, error);
+        ic->log, step, dir, ic->root->fd, ic->log_links, flags, error);
     bool edited;
 
     if (!restore)

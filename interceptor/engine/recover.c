@@ -38,13 +38,13 @@ static int count_links(int blobs, void *opaque)
 {
     struct ic *ic = opaque;
 
-    note_trouble(ic, held_links_change_all(ic->held, blobs, 1));
+    note_trouble(ic, log_links_change_all(ic->log_links, blobs, 1));
     return 0;
 }
 
 static int forget_link(int blobs, uint64_t ino, void *opaque)
 {
-    return held_links_change_kept(opaque, blobs, ino, -1);
+    return log_links_change_kept(opaque, blobs, ino, -1);
 }
 
 static void count_folder(struct ic *ic, int folder)
@@ -77,7 +77,7 @@ static int count_all_links(struct ic *ic, int wal)
     count_folder(ic, wal);
     redo_each(ic, count_folder);
     note_trouble(ic, undo_log_each_trash(ic->log, count_links, ic));
-    undo_log_on_forget(ic->log, forget_link, ic->held);
+    undo_log_on_forget(ic->log, forget_link, ic->log_links);
     return ic->uncounted;
 }
 

@@ -111,7 +111,7 @@ static int resume(struct ic *ic, struct step *step)
     wal->step = step;
     wal->inodes = ic->inodes;
     wal->root = ic->root->fd;
-    wal->held = ic->held;
+    wal->log_links = ic->log_links;
     wal->limit = limits_of_step(ic);
     wal->sync = atomic_load(&ic->durable.power);
     wal->blobs = sys_openat(wal->dir, STEP_BLOBS,

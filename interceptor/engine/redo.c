@@ -98,7 +98,7 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
                     GError **error)
 {
     g_autoptr(restore_auto) restore = restore_new(
-        ic->log, step, dir, ic->root->fd, ic->held, flags, error);
+        ic->log, step, dir, ic->root->fd, ic->log_links, flags, error);
     struct progress progress;
     gboolean done;
     int rc = 0;

@@ -190,8 +190,8 @@ static gboolean run_without_redo(struct ic *ic, struct step *step, int dir,
         return FALSE;
     redo_drop(ic, target);
     undo_log_drain_trash(ic->log);
-    restore = restore_new(ic->log, step, dir, ic->root->fd, ic->held, flags,
-                          NULL);
+    restore = restore_new(ic->log, step, dir, ic->root->fd, ic->log_links,
+                          flags, NULL);
     return restore &&
            rollback_keep_prepare(ic, step, dir, flags, restore, target, blobs,
                                  keeping) == 0 &&
@@ -276,7 +276,7 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
                     struct ic_rollback_result *result, GError **error)
 {
     g_autoptr(restore_auto) restore = restore_new(
-        ic->log, step, dir, ic->root->fd, ic->held, flags, error);
+        ic->log, step, dir, ic->root->fd, ic->log_links, flags, error);
     fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     g_autoptr(GError) cause = NULL;

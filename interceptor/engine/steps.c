@@ -48,7 +48,7 @@ static int begin(struct ic *ic, int64_t id, enum ic_step_type type,
     wal->step->knows_created = true;
     wal->inodes = ic->inodes;
     wal->root = ic->root->fd;
-    wal->held = ic->held;
+    wal->log_links = ic->log_links;
     wal->epoch = ++ic->last_epoch;
     wal->limit = limits_of_step(ic);
     wal->sync = atomic_load(&ic->durable.power);

@@ -207,7 +207,7 @@ static int invert_linked(struct inverter *v, const struct step_inode *inode,
                           name.text);
     if (rc < 0)
         return rc;
-    held_links_change(v->source->held, inode->ino, 1);
+    log_links_change(v->source->log_links, inode->ino, 1);
     if (!(inode->flags & STEP_META) || mine->flags & STEP_META)
         return 0;
     fd = inverse_open_linked(v, inode->ino);

@@ -366,12 +366,12 @@ static int bring_back(struct attacher *a, const struct step_binding *binding,
     if (rc < 0)
         return rc;
     if (kept)
-        rc = held_links_change_kept(r->held, r->blobs, inode->ino, -1);
+        rc = log_links_change_kept(r->log_links, r->blobs, inode->ino, -1);
     if (rc < 0)
         return rc;
     rc = place(a, from, name.text, binding, last);
     if (rc < 0 && kept)
-        held_links_change_kept(r->held, r->blobs, inode->ino, 1);
+        log_links_change_kept(r->log_links, r->blobs, inode->ino, 1);
     return rc;
 }
 

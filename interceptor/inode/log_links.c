@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * held - see held.h.
+ * log_links - see log_links.h.
  */
-#include "interceptor/inode/held.h"
+#include "interceptor/inode/log_links.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,72 +16,72 @@
 #include "interceptor/sys/sys.h"
 #include "interceptor/sys/tree_walk.h"
 
-struct held_links {
+struct log_links {
     pthread_mutex_t lock;
     dev_t share_dev;
     GHashTable *counts; /* owned uint64_t ino -> count */
     struct inode_table *table;
 };
 
-struct held_links *held_links_new(dev_t share_dev)
+struct log_links *log_links_new(dev_t share_dev)
 {
-    struct held_links *held = g_new0(struct held_links, 1);
+    struct log_links *links = g_new0(struct log_links, 1);
 
-    pthread_mutex_init(&held->lock, NULL);
-    held->share_dev = share_dev;
-    held->counts = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
-                                         NULL);
-    return held;
+    pthread_mutex_init(&links->lock, NULL);
+    links->share_dev = share_dev;
+    links->counts = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free,
+                                          NULL);
+    return links;
 }
 
-void held_links_free(struct held_links *held)
+void log_links_free(struct log_links *links)
 {
-    if (!held)
+    if (!links)
         return;
-    g_hash_table_unref(held->counts);
-    pthread_mutex_destroy(&held->lock);
-    g_free(held);
+    g_hash_table_unref(links->counts);
+    pthread_mutex_destroy(&links->lock);
+    g_free(links);
 }
 
-void held_links_set_table(struct held_links *held, struct inode_table *table)
+void log_links_set_table(struct log_links *links, struct inode_table *table)
 {
-    held->table = table;
+    links->table = table;
 }
 
-static int count_locked(struct held_links *held, uint64_t ino)
+static int count_locked(struct log_links *links, uint64_t ino)
 {
-    return GPOINTER_TO_INT(g_hash_table_lookup(held->counts, &ino));
+    return GPOINTER_TO_INT(g_hash_table_lookup(links->counts, &ino));
 }
 
-unsigned held_links_count(dev_t dev, ino_t ino, void *opaque)
+unsigned log_links_count(dev_t dev, ino_t ino, void *opaque)
 {
-    struct held_links *held = opaque;
+    struct log_links *links = opaque;
     int count;
 
-    if (dev != held->share_dev)
+    if (dev != links->share_dev)
         return 0;
-    pthread_mutex_lock(&held->lock);
-    count = count_locked(held, ino);
-    pthread_mutex_unlock(&held->lock);
+    pthread_mutex_lock(&links->lock);
+    count = count_locked(links, ino);
+    pthread_mutex_unlock(&links->lock);
     return (unsigned)count;
 }
 
-void held_links_change(struct held_links *held, uint64_t ino, int delta)
+void log_links_change(struct log_links *links, uint64_t ino, int delta)
 {
     struct ic_inode *inode;
     int count;
 
-    pthread_mutex_lock(&held->lock);
-    count = MAX(count_locked(held, ino) + delta, 0);
+    pthread_mutex_lock(&links->lock);
+    count = MAX(count_locked(links, ino) + delta, 0);
     if (count > 0)
-        g_hash_table_insert(held->counts, g_memdup2(&ino, sizeof(ino)),
+        g_hash_table_insert(links->counts, g_memdup2(&ino, sizeof(ino)),
                             GINT_TO_POINTER(count));
     else
-        g_hash_table_remove(held->counts, &ino);
-    pthread_mutex_unlock(&held->lock);
+        g_hash_table_remove(links->counts, &ino);
+    pthread_mutex_unlock(&links->lock);
 
-    inode = held->table ? inode_table_find(held->table, held->share_dev, ino)
-                        : NULL;
+    inode = links->table ? inode_table_find(links->table, links->share_dev, ino)
+                         : NULL;
     if (inode) {
         atomic_store(&inode->log_links, (unsigned)count);
         ic_inode_unhold(inode);
@@ -107,8 +107,8 @@ static int collect_entry(int dirfd, const struct dirent *entry, void *opaque)
 /* Dropping links is all or nothing: an inode that cannot be examined now is
  * dropped another time, and a count that is one too high would hide the next
  * file with this number. */
-int held_links_change_kept(struct held_links *held, int blobs, uint64_t ino,
-                           int delta)
+int log_links_change_kept(struct log_links *links, int blobs, uint64_t ino,
+                          int delta)
 {
     g_autoptr(GArray) inos = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     fd_auto int fd = blobs < 0
@@ -123,12 +123,12 @@ int held_links_change_kept(struct held_links *held, int blobs, uint64_t ino,
     if (fd >= 0)
         rc = tree_walk(fd, collect_entry, NULL, inos);
     for (guint i = 0; (rc == 0 || delta > 0) && i < inos->len; i++)
-        held_links_change(held, g_array_index(inos, uint64_t, i), delta);
+        log_links_change(links, g_array_index(inos, uint64_t, i), delta);
     return rc;
 }
 
 struct change_all {
-    struct held_links *held;
+    struct log_links *links;
     int delta, rc;
 };
 
@@ -138,16 +138,16 @@ static int change_kept(int blobs, const struct dirent *entry, void *opaque)
     int rc = 0;
 
     if (entry->d_name[0] == 'i')
-        rc = held_links_change_kept(all->held, blobs,
-                                    strtoull(entry->d_name + 1, NULL, 10),
-                                    all->delta);
+        rc = log_links_change_kept(all->links, blobs,
+                                   strtoull(entry->d_name + 1, NULL, 10),
+                                   all->delta);
     all->rc = all->rc < 0 ? all->rc : rc;
     return 0;
 }
 
-int held_links_change_all(struct held_links *held, int blobs, int delta)
+int log_links_change_all(struct log_links *links, int blobs, int delta)
 {
-    struct change_all all = { held, delta, 0 };
+    struct change_all all = { links, delta, 0 };
     int rc = sys_dir_each(blobs, ".", change_kept, &all);
 
     return rc < 0 ? rc : all.rc;
