@@ -86,12 +86,12 @@ struct safeguard_decision {
 };
 
 /* Roll back the open step; ret_info (may be NULL): what it had done. */
-typedef gboolean safeguard_take_back(struct ic *ic,
+typedef gboolean safeguard_roll_back(struct ic *ic,
                                      struct ic_step_info **ret_info,
                                      GError **error);
 
 struct safeguard {
-    safeguard_take_back *take_back;
+    safeguard_roll_back *roll_back;
     _Atomic unsigned armed; /* active rules; enum safeguard_rule */
 
     pthread_mutex_t lock; /* guards the fields below */

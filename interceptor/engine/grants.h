@@ -2,12 +2,12 @@
  *
  * grants - refuse files that would give rights to other users of the host.
  *
- * A client whose requests run as root, or as the user who runs the server,
- * could leave a program there that runs as that user for anyone who starts it,
- * or a device node that anyone may open. So the mutation layer refuses to set
- * such a bit and to make such a node, and to open a file with such a bit for
- * writing: writes as root do not clear the bit. Files that already have the bit
- * keep it, and undo and redo restore it.
+ * A client whose requests run as root, or as the server's user, could leave a
+ * program there that runs as that user for any user that starts it, or a device
+ * node that anyone may open. So the mutation layer refuses to set such a bit
+ * and to make such a node, and to open a file with such a bit for writing:
+ * writes as root do not clear the bit. Files that already have the bit keep it,
+ * and undo and redo restore it.
  *
  * Directories are exempt, since their set-group-ID bit only passes on the
  * group, and so is the character device 0:0, overlayfs's mark of a removed

@@ -27,7 +27,7 @@ static void add_steps(struct ic *ic, GPtrArray *infos, unsigned limit)
 {
     size_t count;
     const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
-    int64_t wall = 0;
+    int64_t blocking = 0;
 
     for (size_t i = count; i > 0 && infos->len < limit; i--) {
         const struct undo_log_entry *entry = &entries[i - 1];
@@ -36,10 +36,10 @@ static void add_steps(struct ic *ic, GPtrArray *infos, unsigned limit)
                               : undo_log_open_step(ic->log, entry->id);
         struct ic_step_info *info = describe(ic, dir, entry->id);
 
-        info->below = wall;
-        info->undoable &= wall == 0;
-        if (wall == 0 && entry->unprotected)
-            wall = entry->id;
+        info->below = blocking;
+        info->undoable &= blocking == 0;
+        if (blocking == 0 && entry->unprotected)
+            blocking = entry->id;
         g_ptr_array_add(infos, info);
     }
 }

@@ -102,7 +102,7 @@ static void send_recovery(struct ic *ic, const char *message)
 
 /* Commit the step as unprotected: add the missing mark and end to its record.
  */
-static int commit_wall(struct ic *ic, int dir, struct step *step)
+static int commit_unprotected(struct ic *ic, int dir, struct step *step)
 {
     struct undo_log_entry entry = {
         .id = step->id,
@@ -125,11 +125,11 @@ static int commit_wall(struct ic *ic, int dir, struct step *step)
 }
 
 /* The step was interrupted, and its changes stay. */
-static bool keep_as_wall(struct ic *ic, int dir, struct step *step,
-                         const char *reason, GError **error)
+static bool keep_interrupted(struct ic *ic, int dir, struct step *step,
+                             const char *reason, GError **error)
 {
     g_autofree char *text = NULL;
-    int rc = commit_wall(ic, dir, step);
+    int rc = commit_unprotected(ic, dir, step);
 
     if (rc < 0)
         return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
@@ -152,7 +152,8 @@ static bool keep_unprotected(struct ic *ic, int dir, GError **error)
     rc = undo_log_drop_blobs(ic->log, 0);
     if (rc < 0 && rc != -ENOENT) /* removed later with the step */
         log_warn(LOG_UNDO, "undo log: %s", g_strerror(-rc));
-    return keep_as_wall(ic, dir, step, "exceeded the limit of one step", error);
+    return keep_interrupted(ic, dir, step, "exceeded the limit of one step",
+                            error);
 }
 
 /* If not even the first line of a record is readable, replace it by a new
@@ -190,7 +191,7 @@ static bool keep_damaged(struct ic *ic, int dir, const GError *cause,
     reason = g_strdup_printf("cannot be rolled back (%s); its saved content is "
                              "in %s/steps/%" G_GINT64_FORMAT "/blobs",
                              cause->message, ic->undo_dir, step->id);
-    return keep_as_wall(ic, dir, step, reason, error);
+    return keep_interrupted(ic, dir, step, reason, error);
 }
 
 /* Return 1 if the process was killed before the step's first line was complete,

@@ -25,11 +25,11 @@ static void decision_free(struct safeguard_decision *decision)
     g_free(decision);
 }
 
-void safeguard_init(struct safeguard *guard, safeguard_take_back *take_back)
+void safeguard_init(struct safeguard *guard, safeguard_roll_back *roll_back)
 {
     pthread_condattr_t attr;
 
-    guard->take_back = take_back;
+    guard->roll_back = roll_back;
     pthread_mutex_init(&guard->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -142,14 +142,14 @@ static void send_decided(struct ic *ic, const struct safeguard_decision *made,
 }
 
 /* With the gate write-locked: roll back a denied step, once. */
-static void take_back_locked(struct ic *ic)
+static void roll_back_locked(struct ic *ic)
 {
     struct safeguard *guard = &ic->guard;
 
     if (safeguard_denied_step(ic) == 0 || guard->rolled_back)
         return;
     guard->rolled_back = true;
-    if (!guard->take_back(ic, &guard->taken, &guard->failure))
+    if (!guard->roll_back(ic, &guard->taken, &guard->failure))
         log_error(LOG_SAFEGUARD, "cannot roll back a denied step: %s",
                   guard->failure->message);
 }
@@ -168,7 +168,7 @@ static gboolean carry_out_denial(struct ic *ic,
     pthread_rwlock_wrlock(&ic->gate);
     /* Its owner may have closed it meanwhile. */
     if (safeguard_denied_step(ic) == made->step_id) {
-        take_back_locked(ic);
+        roll_back_locked(ic);
         ok = guard->failure == NULL;
         if (!ok && error)
             *error = g_error_copy(guard->failure);
@@ -263,7 +263,7 @@ gboolean safeguard_close_denied_locked(struct ic *ic,
     g_autoptr(GError) failure = NULL;
     struct ic_step_info *info;
 
-    take_back_locked(ic);
+    roll_back_locked(ic);
     failure = g_steal_pointer(&guard->failure);
     info = g_steal_pointer(&guard->taken);
     pthread_mutex_lock(&guard->lock);

@@ -33,8 +33,8 @@
 
 #include "interceptor/engine/core.h"
 
-/* take_back: rolls back a denied step, with the gate write-locked. */
-void safeguard_init(struct safeguard *guard, safeguard_take_back *take_back);
+/* roll_back: rolls back a denied step, with the gate write-locked. */
+void safeguard_init(struct safeguard *guard, safeguard_roll_back *roll_back);
 
 /* The engine is closing: deny the pending decision and ask no more. The step
  * stays in the log as it is: the next start rolls it back. */

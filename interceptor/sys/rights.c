@@ -35,8 +35,8 @@ static bool may_set_capabilities(int fd)
                            0) == 0;
 }
 
-/* If a security module labels all files, that module decides who may set its
- * labels. */
+/* If a security module labels all files, that module itself decides whether a
+ * process may set its labels. */
 static void prepare_attributes(int fd)
 {
     int rc = sys_setxattr_fd(fd, "security.stepback", "", 0, 0);
