@@ -15,11 +15,11 @@
 #include "interceptor/capture/capture_rights.h"
 #include "interceptor/log/content.h"
 #include "interceptor/log/pack.h"
-#include "interceptor/sys/birth.h"
+#include "interceptor/sys/btime.h"
 #include "interceptor/sys/clock.h"
 #include "interceptor/sys/sys.h"
 
-/* ---- what changes -------------------------------------------------------- */
+/* ---- metadata and names -------------------------------------------------- */
 
 static int check_fixed(struct wal *wal, struct ic_inode *inode,
                        const struct step_inode *known)
@@ -32,8 +32,8 @@ static int check_fixed(struct wal *wal, struct ic_inode *inode,
     if (!wal->told_fixed) {
         path = step_path_before(wal->step, known, NULL);
         log_warn(LOG_UNDO,
-                 "'%s' is append-only or immutable (chattr): changes of it are "
-                 "refused, for they could not be undone",
+                 "'%s': append-only or immutable (chattr); changes are refused "
+                 "because they could not be undone",
                  !path   ? "?"
                  : *path ? path
                          : ".");
@@ -70,8 +70,8 @@ int capture_meta(struct wal *wal, struct ic_inode *inode)
     return rc;
 }
 
-/* What dir/name is, with its stat; the caller's reference. -EAGAIN: it is no
- * longer what now tells of. */
+/* Return the inode of dir/name and its stat; the caller's reference. -EAGAIN:
+ * it is no longer the inode that now describes. */
 static int take_named(struct wal *wal, struct ic_inode *dir, const char *name,
                       const struct stat *now, struct stat *ret_stat,
                       struct ic_inode **ret_inode)
@@ -128,8 +128,8 @@ int capture_binding(struct wal *wal, struct ic_inode *dir, const char *name,
         return rc;
     if (now) {
         before = step_get_inode(wal->step, now->st_ino);
-        /* Untouched until now, so the step cannot have put it there: the
-         * number was used again from outside. */
+        /* Untouched so far, so the step cannot have put it there: the number
+         * was reused by another process. */
         before->flags &= ~(unsigned)STEP_CREATED;
         step_note_seen(before, before->ino, clock_ns(&now->st_ctim));
     }
@@ -199,7 +199,8 @@ int capture_content_keep(struct wal *wal, struct ic_inode *inode,
     return content_keep(content, &store, inode->fd, offset, length);
 }
 
-/* The d record, and a second one if the file was cloned after the first. */
+/* Write the d record, and a second one if the file was cloned after the first.
+ */
 static int record_content(struct wal *wal, struct step_inode *known,
                           struct content *content)
 {
@@ -287,8 +288,8 @@ static int copy_inode(struct wal *wal, struct ic_inode *inode)
     return rc < 0 ? rc : capture_content_end(wal, inode, content);
 }
 
-/* A name of it goes, and it lives on by another one. What happens to it there
- * is still to be noted: that it is written, and where it is. */
+/* The inode loses a name and lives on under another one. Clear the epochs so
+ * that later changes record whether it is written, and where it is. */
 static int note_living(struct wal *wal, struct ic_inode *inode, bool written)
 {
     struct step_inode *known = step_find_inode(wal->step, inode->ino);
@@ -325,6 +326,6 @@ int capture_copy(struct wal *wal, struct ic_inode *dir, const char *name,
     known = step_find_inode(wal->step, now->st_ino);
     if (!known)
         return 0;
-    known->born = birth_of_name(dir->fd, name);
+    known->born = btime_of_name(dir->fd, name);
     return step_record_retiring(wal->step, known);
 }

@@ -3,18 +3,19 @@
  * capture_home - see capture_home.h.
  *
  * Homes (S3). An inode's home is the binding it had before the step. If the
- * step has changed that binding, the binding's record leads back to the inode
- * and nothing is to be done. Else the inode is still there: where the server
- * last saw it, checked against the tree, or for a directory what ".." and a
- * search there say. A file that is not found so (renamed from outside, removed
- * in an earlier step and still open, or by a redo together with its directory)
- * gets a link in the step's log instead, which leads to it as well; or, if the
- * log is elsewhere, is searched for. A file that is changed after the step took
- * that name from it gets another home, if it has one.
+ * step has changed that binding, its record leads to the inode and nothing is
+ * to do. Otherwise the inode is still there: where the server last saw it,
+ * verified in the tree, or for a directory where ".." and a search there find
+ * it. A file not found so (renamed by another process, removed in an earlier
+ * step and still open, or removed by a redo with its directory) gets a link in
+ * the step's log, which also leads to it; if the log is on another filesystem,
+ * the share is searched. A file that is changed after the step removed that
+ * name gets another home, if it has one.
  *
- * Nowhere. Others may make a folder while the step runs, where the step has
- * changed the tree. It was nowhere before, and goes as a whole: what the step
- * does in it needs no record, as below what the step made itself (S2).
+ * Folders without a home. Another process may make a folder during the step,
+ * where the step has changed the tree. It did not exist before, and undo
+ * removes it as a whole: changes in it need no record, as below folders that
+ * the step made (S2).
  */
 #include "interceptor/capture/capture_home.h"
 
@@ -27,7 +28,7 @@
 #include "common/fd.h"
 #include "interceptor/capture/capture_lost.h"
 #include "interceptor/capture/capture_note.h"
-#include "interceptor/sys/birth.h"
+#include "interceptor/sys/btime.h"
 #include "interceptor/sys/sys.h"
 
 /* ---- homes --------------------------------------------------------------- */
@@ -46,8 +47,9 @@ static void place_clear(gpointer data)
     g_free(place->name);
 }
 
-/* This and the next three: 1 if so (found), 0 if not, -errno if it cannot be
- * told: a change whose inode cannot be found again is refused with that. */
+/* This function and the next three return 1 if so (found), 0 if not, or -errno
+ * if unknown: a change whose inode cannot be found again is refused with that
+ * error. */
 static int is_at(const struct ic_inode *inode, struct ic_inode *parent,
                  const char *name)
 {
@@ -61,7 +63,7 @@ static int is_at(const struct ic_inode *inode, struct ic_inode *parent,
 
 struct name_search {
     struct ic_inode *parent, *inode;
-    char *name; /* NULL until it is found */
+    char *name; /* NULL until found */
 };
 
 static int compare_name(int fd, const struct dirent *entry, void *opaque)
@@ -76,7 +78,7 @@ static int compare_name(int fd, const struct dirent *entry, void *opaque)
     return rc;
 }
 
-/* The name under which parent holds the directory. */
+/* Find the name under which parent contains the directory. */
 static int search_name(struct ic_inode *parent, struct ic_inode *inode,
                        char **ret_name)
 {
@@ -144,8 +146,9 @@ static bool is_known(struct wal *wal, const struct ic_inode *inode)
                      step_has_home(wal->step, known));
 }
 
-/* Was the inode there before the step? Not if the step has put it there
- * (then another binding would lead to it), nor below what it has created. */
+/* Return whether the inode was there before the step. False if the step has put
+ * it there (then another binding leads to it), and below a folder that the step
+ * created. */
 static bool is_home(struct wal *wal, const struct place *place)
 {
     struct step_inode *dir = step_find_inode(wal->step, place->parent->ino);
@@ -174,12 +177,12 @@ static int link_into_log(struct wal *wal, struct ic_inode *inode)
                          step_inode_blob(inode->ino).text);
     if (rc == 0) {
         rc = sys_stat_fd(inode->fd, &st);
-        if (rc < 0) /* it would be in the way of the next try */
+        if (rc < 0) /* it would block the next try */
             sys_unlinkat(wal->blobs, step_inode_blob(inode->ino).text, 0);
     }
     if (rc == -ENOENT || rc == -EXDEV || rc == -EPERM || rc == -EMLINK ||
         rc == -EEXIST)
-        return -ESTALE; /* it cannot have one */
+        return -ESTALE; /* a link is impossible */
     if (rc < 0)
         return rc;
     capture_note_kept(wal, &st);
@@ -188,7 +191,7 @@ static int link_into_log(struct wal *wal, struct ic_inode *inode)
 
 static int record_homes(struct wal *wal, GArray *places)
 {
-    /* From the one nearest the root: each one's parent is then known. */
+    /* Start next to the root, so that each parent is already known. */
     for (guint i = places->len; i > 0; i--) {
         struct place *place = &g_array_index(places, struct place, i - 1);
         struct step_inode *parent = step_get_inode(wal->step,
@@ -202,8 +205,8 @@ static int record_homes(struct wal *wal, GArray *places)
     return 0;
 }
 
-/* The place that the inode has now, if it is where it was before the step. 1,
- * 0, or -errno. */
+/* Find the inode's location if that is its location from before the step.
+ * Returns 1, 0 or -errno. */
 static int find_home(struct wal *wal, struct ic_inode *inode,
                      struct place *ret_place)
 {
@@ -215,8 +218,8 @@ static int find_home(struct wal *wal, struct ic_inode *inode,
     return 0;
 }
 
-/* By the log, or by a search. 1: the log leads to it, 0: it has a place, or
- * -errno. */
+/* Fall back to a link in the log, or a search. Returns 1: the log leads to it;
+ * 0: it has a location; or -errno. */
 static int find_otherwise(struct wal *wal, struct ic_inode *inode)
 {
     int rc = link_into_log(wal, inode);
@@ -226,8 +229,8 @@ static int find_otherwise(struct wal *wal, struct ic_inode *inode)
     return rc == -ESTALE ? capture_find_lost(wal, inode) : rc;
 }
 
-/* No way up leads into the share; one through the log, where a redo has put the
- * whole directory, may end anywhere. */
+/* Return whether no way up leads to the share. A way through the log, where a
+ * redo has put the whole directory, may end anywhere. */
 static bool is_outside(int rc)
 {
     return rc == 0 || rc == -EACCES;
@@ -255,24 +258,24 @@ static int find_homes(struct wal *wal, struct ic_inode *inode, GArray *places)
         if (rc <= 0)
             return rc == 0 || rc == -ENOENT ? -ESTALE : rc;
         g_array_append_val(places, place);
-        at = place.parent; /* kept alive by the array */
+        at = place.parent; /* the array keeps it alive */
     }
     return 0;
 }
 
-/* Was the directory made after the step had begun? Of a file that others made
- * the content is theirs, and is kept, or not changed. */
+/* Return whether the directory was made after the step began. A file does not
+ * count: content that another process made is saved, or its change refused. */
 static bool was_nowhere(struct wal *wal, const struct ic_inode *inode)
 {
-    int64_t born = S_ISDIR(inode->type) ? birth_of_name(inode->fd, "") / 1000
+    int64_t born = S_ISDIR(inode->type) ? btime_of_name(inode->fd, "") / 1000
                                         : 0;
 
     return born > wal->step->started_us && born <= g_get_real_time();
 }
 
-/* A file that has lost the name it was known by, and lives on by another one
- * that the step has not changed: that is its home from now on, for the report
- * to find it. Undo can do without, so it need not be found. */
+/* Give a file that lost its known name, and lives on under one that the step
+ * has not changed, that name as its home, so that the report finds it. Undo
+ * does not need it, so failing to find it is no error. */
 static int move_home(struct wal *wal, struct ic_inode *inode,
                      const struct step_inode *known)
 {

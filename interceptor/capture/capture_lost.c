@@ -16,7 +16,7 @@ struct lost {
     struct ic_inode *inode;
 };
 
-/* A name that the step has made is not what is looked for. */
+/* Names that the step has made do not count. */
 static int found_name(int dirfd, const char *name, uint64_t ino, void *opaque)
 {
     const struct lost *lost = opaque;

@@ -18,7 +18,7 @@ void capture_note_gone(struct wal *wal, const struct stat *before)
 
     if (!known || known->flags & STEP_KEPT ||
         (!S_ISDIR(before->st_mode) && before->st_nlink > 1))
-        return; /* it lives on in the log or under another name */
+        return; /* lives on in the log or under another name */
     if (known->flags & STEP_CREATED)
         step_drop_created(wal->step, before->st_ino);
     else if (known->flags & STEP_RETIRING)
@@ -35,7 +35,7 @@ bool capture_may_go(struct wal *wal, const struct stat *now)
 void capture_note_kept(struct wal *wal, const struct stat *st)
 {
     step_get_inode(wal->step, st->st_ino)->flags |= STEP_KEPT;
-    held_links_change(wal->held, st->st_ino, 1);
+    log_links_change(wal->log_links, st->st_ino, 1);
     wal->moved += st->st_blocks * 512;
 }
 

@@ -22,8 +22,8 @@ static int refuse(struct wal *wal, const char *name, const char *what)
 
     if (!wal->told_rights)
         log_warn(LOG_UNDO,
-                 "'%s': a change is refused, for it could not be undone: only "
-                 "root could put back its %s",
+                 "'%s': a change was refused because it could not be undone: "
+                 "only root could restore its %s",
                  *valid ? valid : ".", what);
     wal->told_rights = true;
     return -EPERM;
@@ -83,7 +83,7 @@ int capture_check_copy(struct wal *wal, struct ic_inode *inode,
     struct step_inode *known;
     int rc = capture_inode(wal, inode, &known);
 
-    /* A name that is gone is given back as a link of the others. */
+    /* Undo restores a removed name as a link to the remaining ones. */
     if (rc < 0 || !is_restored(known) ||
         (!S_ISDIR(now->st_mode) && now->st_nlink > 1))
         return rc;
@@ -100,7 +100,8 @@ int capture_check_copy(struct wal *wal, struct ic_inode *inode,
 
 /* ---- projects ------------------------------------------------------------ */
 
-/* Where undo puts aside what is new, and makes what is gone (restore.c). */
+/* Return the project of the staging folder, in which undo puts new inodes aside
+ * and recreates removed ones (restore.c). */
 static struct project staging_project(const struct wal *wal)
 {
     struct stat log, root;
@@ -179,8 +180,9 @@ int capture_owner(struct wal *wal, struct ic_inode *inode, uid_t uid, gid_t gid)
     return check_capability(wal, inode, known);
 }
 
-/* Renamed in its folder it keeps its "..", and nobody asks for the right to
- * write it; undo goes by way of another folder. */
+/* A rename within the folder keeps "..", so the kernel does not require write
+ * permission on the directory itself; but undo moves it through another folder.
+ */
 int capture_rename(struct wal *wal, struct ic_inode *dir, const char *name,
                    const struct stat *now)
 {

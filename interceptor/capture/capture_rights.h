@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * capture_rights - what an ordinary user could not take back is refused.
+ * capture_rights - refuse changes that an ordinary user could not undo.
  *
- * The kernel lets the owner of a file do what only root can undo (rights.h).
- * These say -EPERM then, once a step with a warning. known is the inode's
- * record; what the step created, or what has none, is not restored.
+ * The kernel lets the owner of a file make changes that only root can reverse
+ * (rights.h). These functions then return -EPERM, with one warning per step.
+ * known is the inode's record; an inode without a record, or one that the step
+ * created, needs no restoring.
  *
  * Locks: the engine's names lock.
  */
@@ -13,33 +14,34 @@
 
 #include "interceptor/capture/wal.h"
 
-/* Mode or attributes may change. */
+/* Mode or attributes are about to change. */
 int capture_check_mode(struct wal *wal, const struct ic_inode *inode,
                        const struct step_inode *known);
 
-/* A write, which may take away capabilities as well. */
+/* A write, which may also clear capabilities. */
 int capture_check_content(struct wal *wal, const struct ic_inode *inode,
                           const struct step_inode *known);
 
-/* dir/name, whose stat is now (NULL: nothing is there), will be another. What
- * was there goes back into dir, and what will be leaves it: projects may be in
- * the way of both (project.h), if we may not set them. */
+/* dir/name, whose stat is now (NULL: it does not exist), is about to be
+ * replaced. Undo moves the old inode back into dir and the new one out;
+ * projects may prevent either (project.h), if this process cannot set them. */
 int capture_check_project(struct wal *wal, const struct ic_inode *dir,
                           const char *name, const struct stat *now);
 
-/* It is removed, and would be made anew: what it is, and then its project. */
+/* The inode is about to be removed, and undo would recreate it: check its
+ * attributes, then its project. */
 int capture_check_copy(struct wal *wal, struct ic_inode *inode,
                        const struct stat *now);
 int capture_check_remade(struct wal *wal, const struct ic_inode *dir,
                          const char *name, const struct stat *now);
 
-/* Its owner or group is about to become this; -1: not that. -EPERM as above,
- * also if the old one could not be given back. */
+/* Owner or group is about to change to these; -1: unchanged. -EPERM as above,
+ * also if the old one could not be restored. */
 int capture_owner(struct wal *wal, struct ic_inode *inode, uid_t uid,
                   gid_t gid);
 
-/* dir/name, whose stat is now, is about to be renamed. -EPERM: a folder of
- * others that we could not put aside to rename it back. */
+/* dir/name, whose stat is now, is about to be renamed. -EPERM: it is another
+ * user's folder that undo could not put aside to rename it back. */
 int capture_rename(struct wal *wal, struct ic_inode *dir, const char *name,
                    const struct stat *now);
 

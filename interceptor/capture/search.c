@@ -16,7 +16,7 @@ struct search {
     void *opaque;
 };
 
-/* 0 would go on. */
+/* 0 would continue the walk. */
 enum { ALL_FOUND = -EEXIST };
 
 GHashTable *search_set_new(void)
@@ -29,7 +29,7 @@ void search_set_add(GHashTable *set, uint64_t ino)
     g_hash_table_add(set, g_memdup2(&ino, sizeof(ino)));
 }
 
-/* A wanted name. 0, or -errno. */
+/* Try a wanted name. Returns 0 or -errno. */
 static int try_name(struct search *s, int dirfd, const char *name)
 {
     struct stat st;

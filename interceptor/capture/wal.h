@@ -5,7 +5,7 @@
 #ifndef INTERCEPTOR_CAPTURE_WAL_H
 #define INTERCEPTOR_CAPTURE_WAL_H
 
-#include "interceptor/inode/held.h"
+#include "interceptor/inode/log_links.h"
 #include "interceptor/inode/inode.h"
 #include "interceptor/log/content.h"
 #include "interceptor/log/pack.h"
@@ -16,22 +16,22 @@ struct wal {
     struct step *step;
     int dir, blobs;
     uint64_t epoch;
-    int64_t last_content;    /* number of the last content */
-    struct pack *pack;       /* or NULL: no content was kept yet */
+    int64_t last_content;    /* the newest content's number */
+    struct pack *pack;       /* NULL: no content was saved yet */
     GPtrArray *contents;     /* owned struct content */
     atomic_bool no_clones;   /* the filesystem has no reflinks */
-    atomic_bool unprotected; /* nothing is kept any more (limits.h) */
+    atomic_bool unprotected; /* nothing is saved any more (limits.h) */
     bool sync;               /* see durable.h */
     _Atomic int64_t limit;   /* bytes that the step may copy */
     int64_t before;          /* bytes copied when the last change began */
-    int64_t moved;           /* bytes that the inodes which it took occupy */
-    bool told_fixed;         /* of this step: why a change was refused */
-    bool told_rights;        /* the same (capture_rights.c) */
-    uint64_t plain_epoch, plain_dir; /* the last folder in whose way no project
-                                      * is (capture_rights.c) */
+    int64_t moved;           /* bytes occupied by the inodes that it took */
+    bool told_fixed;         /* once per step: warned of a fixed inode */
+    bool told_rights;        /* likewise (capture_rights.c) */
+    uint64_t plain_epoch, plain_dir; /* the last folder without a conflicting
+                                      * project (capture_rights.c) */
     struct inode_table *inodes;      /* borrowed */
     int root;                        /* the share; borrowed */
-    struct held_links *held;         /* borrowed */
+    struct log_links *log_links;     /* borrowed */
 };
 
 #endif

@@ -2,9 +2,9 @@
  *
  * control - see control.h.
  *
- * The control thread runs a main loop: it alone touches channels and clients.
- * A request is carried out by a pool thread and its answer brought back by an
- * idle source; a client's next request waits until then.
+ * The control thread runs a main loop; only it touches channels and clients. A
+ * pool thread carries out a request, and an idle source delivers its answer;
+ * the client's next request waits until then.
  */
 #include "interceptor/control/control.h"
 
@@ -30,7 +30,7 @@
 enum {
     MAX_LINE = 16 << 20,
     MAX_QUEUE = 4 << 20,
-    MAX_PENDING = 256, /* requests that one client may have waiting */
+    MAX_PENDING = 256, /* requests that one client may queue */
     POOL_THREADS = 4,
 };
 
@@ -50,11 +50,11 @@ struct control {
 struct client {
     int refs;
     struct control *control;
-    struct jsonl_channel *channel; /* NULL: gone */
+    struct jsonl_channel *channel; /* NULL: disconnected */
     GQueue pending;                /* json_t requests */
-    guint n_urgent;                /* in work */
+    guint n_urgent;                /* running urgent requests */
     bool busy;
-    bool ended; /* it sends no more, and waits for its answers */
+    bool ended; /* it sends no more and waits for its answers */
 };
 
 struct job {
@@ -95,8 +95,8 @@ static void start_next(struct client *client)
     start_job(client, g_queue_pop_head(&client->pending), false);
 }
 
-/* Who shuts down its half of the socket, as a pipe into socat does, gets what
- * it asked for before it is let go. */
+/* A client that shuts down its half of the connection, as a pipe into socat
+ * does, gets its answers before it is released. */
 static void finish_if_done(struct client *client)
 {
     if (client->ended && !client->busy && client->n_urgent == 0 &&
@@ -125,7 +125,7 @@ static void send_to_all(struct control *control, json_t *message,
     }
 }
 
-/* Who asked has the answer; the others look at the history, too. */
+/* The requester has the answer; notify the other clients of the change. */
 static void tell_others(const struct job *job)
 {
     struct control *control = job->client->control;
@@ -133,7 +133,7 @@ static void tell_others(const struct job *job)
 
     if (control->clients->len == 0 ||
         (control->clients->len == 1 && job->client->channel))
-        return; /* there is none */
+        return; /* no other client */
     event = control_outside_history_event(job->request, job->answer);
     if (event)
         send_to_all(control, event, job->client);
@@ -268,7 +268,7 @@ static void broadcast_free(gpointer data)
     g_free(b);
 }
 
-/* Always by way of the loop: the sender may hold the engine's locks. */
+/* Always deliver through the loop: the sender may hold the engine's locks. */
 static void send_event(json_t *message, void *opaque)
 {
     struct control *control = opaque;
@@ -306,7 +306,7 @@ static gboolean on_connect(int fd, GIOCondition condition, gpointer data)
         client_add(control, peer);
     else if (errno != EINTR && errno != EAGAIN && errno != ECONNABORTED) {
         log_error(LOG_CONTROL, "control socket: %s", g_strerror(errno));
-        g_usleep(100000); /* out of fds, say: do not spin */
+        g_usleep(100000); /* no fds, for example: do not spin */
     }
     return G_SOURCE_CONTINUE;
 }
@@ -372,7 +372,7 @@ void control_free(struct control *control)
     g_source_attach(quit, control->context);
     g_source_unref(quit);
     g_thread_join(control->thread);
-    /* Its last act may have been to take in a client. */
+    /* The thread may have accepted a client just before it ended. */
     events_set_sink(control->ic->events, NULL, NULL);
     g_thread_pool_free(control->urgent, FALSE, TRUE);
     g_thread_pool_free(control->pool, FALSE, TRUE);
@@ -385,7 +385,7 @@ void control_free(struct control *control)
         client_drop(g_ptr_array_index(control->clients, i));
     g_ptr_array_unref(control->clients);
     g_main_loop_unref(control->loop);
-    g_main_context_unref(control->context); /* frees jobs not yet answered */
+    g_main_context_unref(control->context); /* frees jobs without an answer */
     fd_close(&control->listen_fd);
     if (control->path)
         unix_socket_remove(control->path);

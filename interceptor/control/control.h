@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * control - the control protocol: how the agent tells the engine of steps.
+ * control - the control protocol: requests of the supervisor to the engine.
  *
- * JSON Lines in the shapes of common/message.h. Requests: step.open,
+ * JSON Lines in the format of common/message.h. Requests: step.open,
  * step.close, step.abort, rollback, history, configure, discard, write_file,
- * status,
- * safeguard.configure, safeguard.confirm. One thread serves all clients. A
- * request that waits (step.close for quiet) runs in a thread of its own; each
- * client's requests are answered in order. Only safeguard.confirm overtakes the
- * others: one of them may wait for it.
+ * status, safeguard.configure, safeguard.confirm. One thread serves all
+ * clients. A request that waits (step.close, for quiet) runs in a thread of its
+ * own; each client's requests are answered in order. Only safeguard.confirm
+ * overtakes the others, since one of them may wait for it.
  *
- * The peer is another process of the same user (the socket is 0600), which is
- * no reason to trust what it sends.
+ * The peer is another process of the same user (the socket has mode 0600); its
+ * input is not trusted nevertheless.
  */
 #ifndef INTERCEPTOR_CONTROL_CONTROL_H
 #define INTERCEPTOR_CONTROL_CONTROL_H

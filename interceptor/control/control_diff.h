@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * control_diff - the control protocol's request "diff", carried out.
+ * control_diff - the request "diff" of the control protocol.
  */
 #ifndef INTERCEPTOR_CONTROL_CONTROL_DIFF_H
 #define INTERCEPTOR_CONTROL_CONTROL_DIFF_H
@@ -9,7 +9,7 @@
 
 #include "interceptor/interceptor.h"
 
-/* A new answer, or NULL and error. */
+/* Return a new answer, or NULL and error. */
 json_t *control_diff(struct ic *ic, json_t *payload, GError **error);
 
 #endif

@@ -163,7 +163,7 @@ static json_t *handle_configure(struct ic *ic, json_t *payload, GError **error)
     return json_object();
 }
 
-/* "encoding" is the content's; a path is text. */
+/* "encoding" applies to the content; the path is text. */
 static json_t *handle_write_file(struct ic *ic, json_t *payload, GError **error)
 {
     json_t *replaces = json_object_get(payload, "replaces");
@@ -244,7 +244,7 @@ static json_t *handle_status(struct ic *ic, json_t *payload, GError **error)
 static const struct {
     const char *type;
     json_t *(*handle)(struct ic *ic, json_t *payload, GError **error);
-    /* Or this one, if its errors have data (new, or left alone). */
+    /* Or this one, if its errors have data (new, or unset). */
     json_t *(*handle_with_data)(struct ic *ic, json_t *payload,
                                 json_t **ret_data, GError **error);
 } operations[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * control_ops - the control protocol's requests, carried out.
+ * control_ops - carry out the requests of the control protocol.
  */
 #ifndef INTERCEPTOR_CONTROL_CONTROL_OPS_H
 #define INTERCEPTOR_CONTROL_CONTROL_OPS_H
@@ -9,8 +9,8 @@
 
 #include "interceptor/interceptor.h"
 
-/* Carry a request (borrowed) out and return the response, new. May take as
- * long as what is asked for; runs in a thread of the control server's pool. */
+/* Carry out a request (borrowed) and return the response, new. May block as
+ * long as the request takes; runs in a thread of the control server's pool. */
 json_t *control_ops_carry_out(struct ic *ic, json_t *request);
 
 #endif

@@ -18,8 +18,8 @@
 
 enum {
     MAX_STEPS = 1000000,
-    EVENT_MAX = 1 << 20,  /* bytes of an event's reports */
-    ANSWER_MAX = 8 << 20, /* of an answer's */
+    EVENT_MAX = 1 << 20,  /* bytes of reports in an event */
+    ANSWER_MAX = 8 << 20, /* bytes of reports in an answer */
 };
 
 static json_t *texts_to_json(GPtrArray *texts)
@@ -49,7 +49,7 @@ static json_t *without_details(json_t *report)
     return brief;
 }
 
-/* False, and nothing is taken (report is), if there is no room for it. */
+/* Append the report (ownership taken). False if there is no room for it. */
 static bool add_report(json_t *list, json_t *report, size_t *room)
 {
     size_t size = json_dumpb(report, NULL, 0, JSON_COMPACT) + 1;
@@ -80,8 +80,7 @@ json_t *control_outside_reports(const GPtrArray *infos)
     return list;
 }
 
-/* ---- back and forth -------------------------------------------------------
- */
+/* ---- undo and redo ------------------------------------------------------- */
 
 /* rollback_go(), rollback_preview() or redo_go(). */
 typedef gboolean go_back(struct ic *ic, const struct rollback_extent *extent,
@@ -149,7 +148,7 @@ gboolean control_outside_get_extent(json_t *payload,
 
     if (named && json_object_get(payload, "steps")) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "say 'steps' or 'down_to', not both");
+                            "use either 'steps' or 'down_to', not both");
         return FALSE;
     }
     if (named && !message_get_int(payload, "down_to", -STEP_MAX_NUMBER,
@@ -201,11 +200,11 @@ json_t *control_outside_preview(struct ic *ic, json_t *payload,
     return carry_out(ic, rollback_preview, payload, ret_data, error);
 }
 
-/* ---- telling the others ---------------------------------------------------
- */
+/* ---- notifying other clients --------------------------------------------- */
 
-/* Each client's queue has to hold it, and there may be a million steps with a
- * thousand changes each. False if these are not all. */
+/* Append as many reports as fit: every client's queue has to hold the event,
+ * and there may be a million steps with a thousand changes each. False if some
+ * were left out. */
 static bool add_some(json_t *list, json_t *reports)
 {
     size_t room = EVENT_MAX, i;
@@ -220,7 +219,7 @@ static bool add_some(json_t *list, json_t *reports)
     return true;
 }
 
-/* Has a "restore" perhaps changed something? */
+/* Return whether this is a "restore" that may have changed something. */
 static bool is_restore(json_t *request)
 {
     json_t *payload = json_object_get(request, "payload");
@@ -239,7 +238,7 @@ json_t *control_outside_history_event(json_t *request, json_t *answer)
     if (!forgets && g_strcmp0(type, "rollback") != 0 &&
         g_strcmp0(type, "redo") != 0 && !is_restore(request))
         return NULL;
-    /* One that failed may have done a part. */
+    /* A failed request may have done a part. */
     steps = json_object_get(payload ? payload : message_error_data(answer),
                             "steps");
     if (json_array_size(steps) == 0 && !(forgets && payload))
@@ -263,8 +262,7 @@ gboolean control_outside_replace(struct ic *ic,
            replace_file(ic, request, &known, ret_info, error);
 }
 
-/* ---- the rest -------------------------------------------------------------
- */
+/* ---- barriers and policy ------------------------------------------------- */
 
 gboolean control_outside_configure(struct ic *ic, json_t *payload,
                                    GError **error)

@@ -12,7 +12,7 @@
 #include "interceptor/control/control_outside.h"
 #include "interceptor/paths/restore_paths.h"
 
-/* A new array of new strings that ends with NULL, or NULL and error. */
+/* Return a new array of new strings that ends with NULL, or NULL and error. */
 static GPtrArray *get_paths(json_t *payload, GError **error)
 {
     g_autoptr(GPtrArray) paths = g_ptr_array_new_with_free_func(g_free);

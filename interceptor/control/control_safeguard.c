@@ -16,7 +16,7 @@ static bool is_null(json_t *payload, const char *key)
     return json_is_null(json_object_get(payload, key));
 }
 
-/* A number, or null, which stands for off. */
+/* Read a number, or null, which means off. */
 static gboolean get_number(json_t *payload, const char *key, gint64 max,
                            gint64 off, gint64 *ret_value, GError **error)
 {

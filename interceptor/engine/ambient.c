@@ -17,12 +17,13 @@
 #include "interceptor/sys/sys.h"
 
 enum {
-    SPLIT_PART = 8, /* of the limit: with less, a split gains nothing */
+    SPLIT_PART = 8, /* of the limit: splitting off less gains nothing */
 };
 
-/* ---- going on ------------------------------------------------------------ */
+/* ---- continuing ---------------------------------------------------------- */
 
-/* Is it as the step left it, as far as the step's record tells? */
+/* Return whether everything is as the step left it, as far as its record says.
+ */
 static bool is_as_left(struct ic *ic, int64_t id)
 {
     fd_auto int dir = undo_log_open_step(ic->log, id);
@@ -36,8 +37,8 @@ static bool is_as_left(struct ic *ic, int64_t id)
     return edited && edited->len == 0;
 }
 
-/* Nothing took a place in the log's order since: no step, no edit from outside,
- * no rollback. */
+/* Return whether the log has no later entry: no step, outside edit or rollback.
+ */
 static bool is_newest(struct ic *ic, const struct step *step,
                       struct undo_log_entry *ret_entry)
 {
@@ -52,7 +53,7 @@ static bool is_newest(struct ic *ic, const struct step *step,
     return true;
 }
 
-/* Of the step's record, what the commit added goes. */
+/* Make the step the open one again, and cut off what the commit appended. */
 static int reopen(struct ic *ic, const struct undo_log_entry *entry)
 {
     struct ambient_rest *rest = &ic->ambient_rest;
@@ -136,7 +137,8 @@ bool ambient_split(struct ic *ic, ssize_t rc)
 
         if (!ambient_close_locked(ic, &error))
             log_warn(LOG_UNDO, "%s", error->message);
-        /* It held nothing but what this change wants: it would again. */
+        /* The step held nothing but this change, and a new one would exceed the
+         * limit, too. */
         ic->ambient_rest.whole = newest_seq(ic) == seq;
     }
     ambient_forget(ic);

@@ -6,7 +6,7 @@
 
 #include "interceptor/log/packer.h"
 
-enum { MOST_CHANGES = 10000 }; /* of a step that goes on */
+enum { MOST_CHANGES = 10000 }; /* of a step that may continue */
 
 bool ambient_is_open(const struct ic *ic)
 {

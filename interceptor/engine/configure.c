@@ -54,8 +54,8 @@ void configure_use_log(struct ic *ic)
 
     if (undo_log_dev(log) != ic->dev)
         log_warn(LOG_UNDO,
-                 "the undo log %s is on another filesystem than the folder: "
-                 "what is removed is copied, not moved%s",
+                 "undo log %s: on another filesystem than the folder; removed "
+                 "files are copied, not moved%s",
                  ic->undo_dir,
                  rights_see_trusted() ? "" : ", without trusted.* attributes");
     undo_log_set_sync(log, atomic_load(&ic->durable.power));
@@ -95,10 +95,10 @@ static void tell_given_up(struct ic *ic, const struct step *step)
         staging = NULL;
     text = g_strdup_printf(
         "step %" G_GINT64_FORMAT
-        ", which had not come to its end or was half taken back, was given up: "
-        "the folder stays as it is; what the log had kept is in %s/damaged%s%s",
+        ", which was unfinished or half rolled back, was given up: the folder "
+        "stays as it is; the saved content is in %s/damaged%s%s",
         step ? step->id : 0, ic->undo_dir,
-        staging ? ", and what was put aside is in the folder, in " : "",
+        staging ? ", and files put aside are in the folder, in " : "",
         staging ? staging : "");
     message = g_utf8_make_valid(text, -1);
     log_warn(LOG_UNDO, "%s", message);
@@ -107,14 +107,14 @@ static void tell_given_up(struct ic *ic, const struct step *step)
                           "rollback_given_up"));
 }
 
-/* It would have become a step, and is forgotten like one. */
+/* It would have become a step, and is discarded like one. */
 static bool is_ambient(const struct step *step)
 {
     return step && step->type == IC_STEP_AMBIENT && !step->end &&
            !step->inverse;
 }
 
-/* A step that did not end, or a rollback that stopped half-way. */
+/* Give up a step that did not end, or a rollback that stopped half-way. */
 static int give_up(struct ic *ic)
 {
     fd_auto int dir = undo_log_open_wal(ic->log);
@@ -127,8 +127,8 @@ static int give_up(struct ic *ic)
         step_load(dir, NULL, NULL, &step);
     undo_log_release_reserve(ic->log); /* the disk may be full */
     if (is_ambient(step)) {
-        /* The newest goes last: without it the others would lie below changes
-         * that nobody knows. */
+        /* Discard the newest last: otherwise the older ones would lie below
+         * changes without a record. */
         rc = undo_log_discard(ic->log);
         return rc < 0
                    ? rc
@@ -163,8 +163,8 @@ static gboolean discard_locked(struct ic *ic, GError **error)
     rc = discard_any(ic);
     if (rc == -EEXIST) {
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                    "%s: there are files of which this program does not know "
-                    "that they belong to an undo log; move the folder away",
+                    "%s: contains files that may not belong to an undo log; "
+                    "move the folder away",
                     ic->undo_dir);
         return FALSE;
     }

@@ -8,11 +8,11 @@
 
 char *core_describe_version(struct ic *ic)
 {
-    return g_strdup_printf(
-        "%s: this undo log has the version '%s', this program knows %d: there "
-        "is no undo until it is discarded, or the program that wrote it is "
-        "used",
-        ic->undo_dir, undo_log_other_version(ic->closed_log), UNDO_LOG_FORMAT);
+    return g_strdup_printf("%s: undo log of version '%s', but this program "
+                           "supports version %d; undo is off until the log is "
+                           "discarded, or the program that wrote it is used",
+                           ic->undo_dir, undo_log_other_version(ic->closed_log),
+                           UNDO_LOG_FORMAT);
 }
 
 void core_set_version_error(struct ic *ic, GError **error)

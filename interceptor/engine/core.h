@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * core - one shared folder, its log, and the step that is open.
+ * core - one shared folder, its log and the open step.
  *
  * Locks, in order:
  *  gate   read-locked by each change of the share while it runs; write-locked
@@ -11,10 +11,10 @@
  *         step's tables. Guards wal's contents and the log.
  *  guard.lock, parking.lock  leaves.
  *
- * epoch is the open step's number, 0 while there is none, and is never used
- * again: an inode whose epoch equals it has been captured (inode.h). It only
- * changes with the gate write-locked, or from 0 with names held (an ambient
- * step opens).
+ * epoch is the open step's number, 0 while there is none, and is never reused:
+ * an inode whose epoch equals it has been captured (inode.h). It only changes
+ * with the gate write-locked, or from 0 with names held (an ambient step
+ * opens).
  */
 #ifndef INTERCEPTOR_ENGINE_CORE_H
 #define INTERCEPTOR_ENGINE_CORE_H
@@ -31,36 +31,37 @@
 #include "interceptor/sys/events.h"
 #include "interceptor/watch/watch.h"
 
-/* Of grants.h. */
+/* See grants.h. */
 struct grants {
-    bool suid, devices;                  /* are allowed */
-    _Atomic bool told_suid, told_device; /* that one was refused */
+    bool suid, devices;                  /* allowed */
+    _Atomic bool told_suid, told_device; /* a refusal was reported */
 };
 
-/* Of durable.h. */
+/* See durable.h. */
 struct durable {
     atomic_bool power; /* set with the gate write-locked */
     _Atomic unsigned in_flight;
     _Atomic int error; /* -errno of a sync in this step, or 0 */
 
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
-    uint64_t epoch;  /* of the step that this is about */
-    int64_t synced;  /* bytes of its record and content */
-    size_t contents; /* of its files, when its blobs folder was synced */
-    bool syncing;    /* there is a leader */
+    uint64_t epoch; /* of the step described here */
+    int64_t synced; /* bytes of its record and content */
+    size_t
+        contents; /* its content count at the last sync of its blobs folder */
+    bool syncing; /* there is a leader */
 };
 
-/* Of stale.h. */
+/* See stale.h. */
 struct stale {
     pthread_rwlock_t lock; /* guards tell and opaque; held while tell() runs */
     void (*tell)(const struct ic_stale *list, size_t n, bool wait,
                  void *opaque);
     void *opaque;
-    GArray *list; /* of struct ic_stale, each with a name of its own */
+    GArray *list; /* struct ic_stale, each with a name of its own */
 };
 
-/* ---- of safeguard.h ------------------------------------------------------ */
+/* ---- safeguards (safeguard.h) -------------------------------------------- */
 
 enum safeguard_rule {
     SAFEGUARD_DELETE = 1 << 0,
@@ -73,110 +74,110 @@ enum {
     SAFEGUARD_TIMEOUT_MS = 30000,
 };
 
-/* A decision that somebody has to make. */
+/* A decision that the user has to make. */
 struct safeguard_decision {
     char *id;
     enum safeguard_rule rule;
     int64_t step_id;
     unsigned timeout_ms;
     bool announced;
-    int64_t deadline_ms; /* once announced */
+    int64_t deadline_ms; /* set once announced */
     json_t *payload;     /* of the event */
 };
 
-/* Take the open step back; ret_info (may be NULL): what it had done. */
-typedef gboolean safeguard_take_back(struct ic *ic,
+/* Roll back the open step; ret_info (may be NULL): what it had done. */
+typedef gboolean safeguard_roll_back(struct ic *ic,
                                      struct ic_step_info **ret_info,
                                      GError **error);
 
 struct safeguard {
-    safeguard_take_back *take_back;
-    _Atomic unsigned armed; /* the rules that are set; enum safeguard_rule */
+    safeguard_roll_back *roll_back;
+    _Atomic unsigned armed; /* active rules; enum safeguard_rule */
 
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     struct ic_safeguard_rules rules;
     struct safeguard_decision *pending; /* or NULL */
-    uint64_t last_number;               /* of decisions */
+    uint64_t last_number;               /* number of the last decision */
 
-    /* The step that is counted. */
+    /* The step whose deletions are counted. */
     uint64_t epoch;
-    unsigned allowed; /* rules that are silent; enum safeguard_rule */
+    unsigned allowed; /* silenced rules; enum safeguard_rule */
     uint64_t deleted;
     GPtrArray *samples; /* paths of deleted files */
-    char *deleting;     /* path of the deletion in work, if it counts */
+    char *deleting;     /* path of the current deletion, if it counts */
 
     /* A denied step that is not closed yet; 0: none. */
     int64_t denied_id;
-    bool rolled_back;           /* or tried to */
-    struct ic_step_info *taken; /* what was taken back; NULL: failed */
-    GError *failure;            /* of taking it back, or NULL */
+    bool rolled_back;           /* or the attempt failed */
+    struct ic_step_info *taken; /* what was rolled back; NULL: failed */
+    GError *failure;            /* of the rollback, or NULL */
 
-    pthread_cond_t cond; /* for the thread */
+    pthread_cond_t cond; /* wakes the thread */
     pthread_t thread;
     bool thread_runs, stop;
-    bool refuses; /* the engine ends */
+    bool refuses; /* the engine is closing */
 };
 
-/* A committed ambient step that may go on (ambient.h): what it knew, with .step
- * NULL if there is none; and its journal's size without what the commit wrote.
- */
+/* A committed ambient step that may continue (ambient.h): its state, with .step
+ * NULL if there is none; and its journal's size before the commit. */
 struct ambient_rest {
     struct wal wal;
     int64_t size;
-    bool whole; /* the open step cannot be split: a change alone is too much */
+    bool whole; /* splitting is useless: one change alone is too large */
 };
 
 struct ic {
-    /* As others name them; by ic_options these are opened. */
+    /* Names for messages; the paths in ic_options are opened. */
     char *share;
     char *undo_dir; /* NULL: no undo */
     struct folder_mark folder;
-    GPtrArray *unkept; /* of ic_barrier: noticed in this step, not in the log */
+    GPtrArray
+        *unkept; /* ic_barrier: edits during this step that the log lacks */
     bool read_only;
     struct grants grants;
     bool switch_ids;                       /* may create as other users */
-    enum ic_outside_policy outside_policy; /* with the gate locked */
+    enum ic_outside_policy outside_policy; /* under the gate */
     unsigned ambient_ms, progress_ms;
-    int watch_fd; /* of ic_watch_open(), until it is used; -1: none */
+    int watch_fd; /* from ic_watch_open(), until it is used; -1: none */
     char *(*process_name)(pid_t pid, void *opaque);
     void *process_name_opaque;
     struct durable durable;
-    struct ic_limits limits; /* under the gate, none is 0 but min_free */
-    bool default_limits;     /* none for sizes was configured */
-    bool drain;              /* the end waits for what is being removed */
+    struct ic_limits limits; /* under the gate; only min_free may be 0 */
+    bool default_limits;     /* no size limit was configured */
+    bool drain;              /* closing waits for pending removals */
 
     struct ic_inode *root;
     dev_t dev;
-    _Atomic dev_t mount_dev;   /* of ic_set_mount_dev() */
-    _Atomic bool told_mounted; /* that what is mounted there is read-only */
+    _Atomic dev_t mount_dev;   /* from ic_set_mount_dev() */
+    _Atomic bool told_mounted; /* read-only mounts were reported */
     struct inode_table *inodes;
 
     pthread_rwlock_t gate;
     pthread_mutex_t names;
     _Atomic uint64_t epoch;
     _Atomic int64_t last_change_ms; /* CLOCK_MONOTONIC_COARSE */
-    _Atomic int64_t last_leave_ms;  /* a change's end, if notes_leave */
+    _Atomic int64_t last_leave_ms;  /* end of the last change, if notes_leave */
     _Atomic bool notes_leave;       /* for watch_inotify.c */
-    struct parking parking;         /* what stands against changes */
+    struct parking parking;         /* holds on changes */
     struct safeguard guard;
-    struct stale stale; /* what the client has to be told */
+    struct stale stale; /* changes to report to the client */
 
-    /* NULL: no undo. It may be set later, with the gate write-locked. */
+    /* NULL: no undo. May be set later, with the gate write-locked. */
     struct undo_log *_Atomic log;
-    /* A log that cannot be used (it is of another version), until it is
-     * discarded: then steps are numbered, and no more. Or NULL. */
+    /* A log of another version, until it is discarded: meanwhile steps are only
+     * numbered. Or NULL. */
     struct undo_log *closed_log;
-    int64_t last_id;         /* of the steps that were opened meanwhile */
-    struct held_links *held; /* NULL: no undo */
-    struct wal wal;          /* .step is NULL while no step is open */
+    int64_t last_id;                  /* of the steps opened meanwhile */
+    struct log_links *log_links;      /* NULL: no undo */
+    struct wal wal;                   /* .step is NULL while no step is open */
     struct ambient_rest ambient_rest; /* guarded as wal */
     uint64_t last_epoch;
-    int broken; /* -errno: a rollback stopped half-way, no change may be made */
-    int uncounted; /* -errno: why held is not right, at the start; or 0 */
+    int broken; /* -errno: a rollback stopped half-way; no change is allowed */
+    int uncounted; /* -errno: why log_links is incomplete; or 0 */
 
     struct ic_step_info *recovered;                /* or NULL */
-    struct control *control;                       /* of control.c, or NULL, */
-    void (*control_free)(struct control *control); /* and its end */
+    struct control *control;                       /* of control.c, or NULL */
+    void (*control_free)(struct control *control); /* frees control */
 
     struct events *events;
     struct watch *watch; /* or NULL */
@@ -189,17 +190,18 @@ struct ic {
     bool timer_stop;
 };
 
-/* Make the error say which version the log has that cannot be used. */
+/* Set the error to the version of a log that cannot be used. */
 void core_set_version_error(struct ic *ic, GError **error);
 
-/* The same as a text: a new string. */
+/* Return the same as a text: a new string. */
 char *core_describe_version(struct ic *ic);
 
-/* Is there a log? Else ERROR_NOTHING_TO_UNDO or ERROR_UNDO_VERSION_MISMATCH. */
+/* Check that there is a log; else ERROR_NOTHING_TO_UNDO or
+ * ERROR_UNDO_VERSION_MISMATCH. */
 gboolean core_check_log(struct ic *ic, GError **error);
 
-/* In a change: is what it destroys to be kept? Not without a log, nor in a
- * step that has become unprotected; it never is again in that step. */
+/* In a change: return whether to save what it destroys. False without a log,
+ * and from the moment a step becomes unprotected until it ends. */
 static inline bool core_captures(struct ic *ic)
 {
     return ic->log &&

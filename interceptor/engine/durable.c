@@ -14,7 +14,7 @@
 #include "interceptor/log/pack.h"
 #include "interceptor/sys/sys.h"
 
-/* A change that is always overtaken by other captures syncs by itself. */
+/* A change that other captures keep overtaking syncs by itself. */
 enum { MAX_TRIES = 8 };
 
 void durable_init(struct durable *durable)
@@ -54,7 +54,7 @@ bool durable_is_pending(struct ic *ic)
 
 /* ---- syncing ------------------------------------------------------------- */
 
-/* What is to be synced, and how far that goes. */
+/* The data to sync. */
 struct extent {
     struct journal *journal;
     struct pack *pack;
@@ -73,7 +73,7 @@ static struct extent get_extent(const struct wal *wal)
     };
 }
 
-/* The names of the step's files are entries of these folders. */
+/* These folders have the directory entries of the step's files. */
 static int sync_folders(struct ic *ic, const struct extent *extent)
 {
     int rc = 0;
@@ -97,13 +97,13 @@ static int sync_extent(struct ic *ic, const struct extent *extent)
     if (rc == 0)
         rc = journal_sync(extent->journal);
     if (rc < 0) {
-        log_error(LOG_UNDO, "syncing the undo log: %s", g_strerror(-rc));
+        log_error(LOG_UNDO, "undo log: cannot sync: %s", g_strerror(-rc));
         atomic_store(&ic->durable.error, rc);
     }
     return rc;
 }
 
-/* A step that has begun since has nothing on disk yet. With lock held. */
+/* A newly begun step has nothing on disk yet. With lock held. */
 static void follow_step(struct ic *ic)
 {
     struct durable *d = &ic->durable;
@@ -122,15 +122,15 @@ static void note_synced(struct durable *d, const struct extent *extent)
     d->contents = extent->contents;
 }
 
-/* With lock held: what of it is new? */
+/* With lock held: determine which parts are new. */
 static void compare_extent(const struct durable *d, struct extent *extent)
 {
     extent->first = d->synced == 0;
     extent->more_contents = extent->contents != d->contents;
 }
 
-/* The leader's part: for all that is written by now. With lock held, which is
- * given up meanwhile. */
+/* As the leader, sync everything written so far. With lock held, which is
+ * released meanwhile. */
 static void lead(struct ic *ic)
 {
     struct durable *d = &ic->durable;
@@ -182,8 +182,8 @@ int durable_wait(struct ic *ic)
 
 /* ---- changes of names ---------------------------------------------------- */
 
-/* With names held: then nobody else writes records. A leader that is at it
- * needs names itself, but only before it syncs. */
+/* With names held, so that no other change writes records. A running leader
+ * takes names, too, but only before it syncs. */
 static int sync_now(struct ic *ic)
 {
     struct durable *d = &ic->durable;
@@ -244,7 +244,7 @@ bool durable_again(struct ic *ic, ssize_t rc)
     if (rc != -ERESTART)
         return false;
     pthread_rwlock_rdlock(&ic->gate);
-    durable_wait(ic); /* its error is the next try's */
+    durable_wait(ic); /* the next try returns its error */
     pthread_rwlock_unlock(&ic->gate);
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine - see engine.h: opening, closing, ambient steps.
+ * engine - see engine.h: open and close the engine; ambient steps.
  */
 #include "interceptor/engine/engine.h"
 
@@ -51,7 +51,8 @@ static void tick(struct ic *ic)
 {
     bool due;
 
-    /* The gate, because a step ends with it; names, because one begins. */
+    /* The gate, because a step's end needs it; names, because a step's begin
+     * does. */
     pthread_rwlock_rdlock(&ic->gate);
     pthread_mutex_lock(&ic->names);
     if (ic->log && ic->wal.step)
@@ -135,21 +136,22 @@ static bool open_root(struct ic *ic, const char *share, GError **error)
     }
     ic->dev = st.st_dev;
     if (ic->undo_dir)
-        ic->held = held_links_new(ic->dev);
-    ic->inodes = inode_table_new(ic->held ? held_links_count : NULL, ic->held);
+        ic->log_links = log_links_new(ic->dev);
+    ic->inodes = inode_table_new(ic->log_links ? log_links_count : NULL,
+                                 ic->log_links);
     if (!ic->undo_dir)
         inode_table_free_later(ic->inodes);
-    if (ic->held)
-        held_links_set_table(ic->held, ic->inodes);
+    if (ic->log_links)
+        log_links_set_table(ic->log_links, ic->inodes);
     if (ic->undo_dir) /* see engine_is_mounted() */
         inode_table_set_mount(ic->inodes, fd);
     ic->root = inode_table_take(ic->inodes, fd_steal(&fd), &st, 0, NULL, NULL);
     return true;
 }
 
-/* On overlayfs over several file systems a file has its layer's device and
- * number, unless xino is on: then nothing of it could be kept, nor could the
- * client write what it makes. Seen by a file without a name (Linux 6.3). */
+/* On overlayfs over several filesystems, without xino, a file has its layer's
+ * device and number: then it could not be saved, and the client could not write
+ * the files it makes. A file without a name shows it (Linux 6.3). */
 static bool check_overlay(const struct ic *ic, GError **error)
 {
     struct statfs fs;
@@ -163,16 +165,15 @@ static bool check_overlay(const struct ic *ic, GError **error)
     if (fd < 0 || sys_stat_fd(fd, &st) < 0 || st.st_dev == ic->dev)
         return true;
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "%s: no undo log can be kept of this overlayfs, whose layers "
-                "are on several file systems, so that files have not its "
-                "device number; mount it with xino=on",
+                "%s: undo on this overlayfs, whose layers are on several "
+                "filesystems, needs the mount option xino=on",
                 ic->share);
     return false;
 }
 
-/* Local, with a time of birth for each inode that nobody can set, of the
- * kernel's clock. What is opened by file handles is opened at once. */
-static bool keeps_births(const struct statfs *fs)
+/* Local filesystems with a btime for every inode, by the kernel's clock, that
+ * cannot be set. Inodes opened by file handles are opened at once. */
+static bool keeps_btimes(const struct statfs *fs)
 {
     switch (fs->f_type) {
     case EXT4_SUPER_MAGIC:
@@ -186,9 +187,9 @@ static bool keeps_births(const struct statfs *fs)
     }
 }
 
-/* By what an inode is known again. Network file systems may give the same inode
- * other handles; an overlay gives it another birth when it copies it up. */
-static void find_prints(int rootfd, struct inode_table_limits *limits)
+/* Decide how inodes are identified. Network filesystems may give an inode
+ * another handle; an overlay changes the btime at the copy-up. */
+static void find_fingerprints(int rootfd, struct inode_table_limits *limits)
 {
     struct {
         struct file_handle handle;
@@ -199,9 +200,9 @@ static void find_prints(int rootfd, struct inode_table_limits *limits)
 
     if (fstatfs(rootfd, &fs) != 0)
         return;
-    limits->has_births = fs.f_type != OVERLAYFS_SUPER_MAGIC;
+    limits->has_btimes = fs.f_type != OVERLAYFS_SUPER_MAGIC;
     limits->has_lazy = limits->handles == IC_FILE_HANDLES_NEVER &&
-                       keeps_births(&fs);
+                       keeps_btimes(&fs);
     limits->has_handles = fs.f_type != FUSE_SUPER_MAGIC &&
                           fs.f_type != OVERLAYFS_SUPER_MAGIC &&
                           name_to_handle_at(rootfd, "", &h.handle, &mount,
@@ -232,14 +233,13 @@ static bool limit_inodes(struct ic *ic, const struct ic_options *options,
     if (limits.handles != IC_FILE_HANDLES_NEVER)
         limits.mount_fd = sys_openat(ic->root->fd, ".", O_RDONLY | O_DIRECTORY,
                                      0);
-    find_prints(ic->root->fd, &limits);
-    folder_mark_look(&ic->folder, ic->root->fd, !limits.has_births, ic->share);
+    find_fingerprints(ic->root->fd, &limits);
+    folder_mark_look(&ic->folder, ic->root->fd, !limits.has_btimes, ic->share);
     if (limits.mount_fd < 0) {
         if (limits.handles == IC_FILE_HANDLES_MANDATORY) {
             g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                        "%s: files cannot be opened by file handles: the "
-                        "filesystem has none, or CAP_DAC_READ_SEARCH is "
-                        "missing",
+                        "%s: cannot open files by file handles: the filesystem "
+                        "has none, or CAP_DAC_READ_SEARCH is missing",
                         ic->share);
             return false;
         }
@@ -249,8 +249,8 @@ static bool limit_inodes(struct ic *ic, const struct ic_options *options,
     return true;
 }
 
-/* The log must not be reachable by the client. Where the log's folder does
- * not exist yet, its nearest ancestor that does decides. */
+/* The client must not be able to reach the log. If the log's folder does not
+ * exist yet, its nearest existing ancestor decides. */
 static bool check_outside(struct ic *ic, const struct ic_options *options,
                           GError **error)
 {
@@ -269,7 +269,7 @@ static bool check_outside(struct ic *ic, const struct ic_options *options,
         (real[len] == '/' || real[len] == '\0' || len == 1)) {
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
                     "%s: the undo log must lie outside the shared folder %s; "
-                    "choose another place for it",
+                    "choose another path",
                     ic->undo_dir, ic->share);
         return false;
     }
@@ -283,15 +283,15 @@ static bool recover(struct ic *ic, bool keep_unfinished, GError **error)
     if (recover_at_start(ic, &cause))
         return true;
     if (!keep_unfinished && error_code_of(cause) == ERROR_INVALID_DIRECTORY) {
-        g_propagate_error(error, g_steal_pointer(&cause)); /* it says it all */
+        g_propagate_error(error, g_steal_pointer(&cause)); /* it is complete as
+                                                            * it is */
         return false;
     }
     if (!keep_unfinished) {
         g_set_error(error, cause->domain, cause->code,
-                    "%s: what was interrupted cannot be finished or taken "
-                    "back: %s; try again, or give it up with 'stepback undo "
-                    "--discard' (ic_discard() after opening with "
-                    "keep_unfinished)",
+                    "%s: cannot finish or roll back the interrupted step: %s; "
+                    "try again, or give it up with 'stepback undo --discard' "
+                    "(ic_discard() after opening with keep_unfinished)",
                     ic->share, cause->message);
         return false;
     }
@@ -300,7 +300,7 @@ static bool recover(struct ic *ic, bool keep_unfinished, GError **error)
     return true;
 }
 
-/* And not for those who look or undo. */
+/* False also for callers that only look or undo. */
 static bool serves_with_log(const struct ic_options *options)
 {
     return options->undo_dir && !options->no_watch;
@@ -332,8 +332,8 @@ static bool open_log(struct ic *ic, const struct ic_options *options,
     if (!ic->broken)
         undo_log_take_over(ic->log, options->no_timer ? 0 : tick_ms(ic));
     undo_log_take_reserve(ic->log);
-    /* Nobody else is there yet. Neither who looks or undoes forgets steps, nor
-     * who may have been started with this log by mistake. */
+    /* No other thread runs yet. A caller that only looks or undoes must not
+     * evict steps, nor one that may have named this log by mistake. */
     if (serves_with_log(options) && !folder_warn_of_other(ic))
         limits_apply_locked(ic);
     return true;
@@ -414,7 +414,7 @@ void ic_close(struct ic *ic)
     undo_log_close(ic->closed_log);
     ic_inode_unref(ic->root);
     inode_table_free(ic->inodes);
-    held_links_free(ic->held);
+    log_links_free(ic->log_links);
     ic_step_info_free(ic->recovered);
     events_free(ic->events);
     parking_clear(&ic->parking);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine - the engine, for what stands above it.
+ * engine - the engine's interface for the folders above it.
  */
 #ifndef INTERCEPTOR_ENGINE_ENGINE_H
 #define INTERCEPTOR_ENGINE_ENGINE_H

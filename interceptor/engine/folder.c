@@ -16,8 +16,8 @@
 #include "interceptor/report/report.h"
 #include "interceptor/sys/sys.h"
 
-/* After its first change, so from its end at the latest, the root of an overlay
- * keeps its birth. */
+/* After its first change, so from the step's end at the latest, the root of an
+ * overlay keeps its btime. */
 static bool was_born_later(const struct ic *ic, const struct step *step)
 {
     json_t *ended = json_object_get(step->end, "us");
@@ -26,8 +26,8 @@ static bool was_born_later(const struct ic *ic, const struct step *step)
            (ended ? json_integer_value(ended) : undo_log_owner_gone(ic->log));
 }
 
-/* What is not known does not differ. */
-static bool has_other_birth(const struct ic *ic, const struct step *step)
+/* An unknown btime does not differ. */
+static bool has_other_btime(const struct ic *ic, const struct step *step)
 {
     if (!step->folder.born || !ic->folder.born ||
         step->folder.born == ic->folder.born)
@@ -43,7 +43,7 @@ static bool has_other_subvolume(const struct ic *ic, const struct step *step)
 
 bool folder_is_of(const struct ic *ic, const struct step *step)
 {
-    return step->root->ino == ic->root->ino && !has_other_birth(ic, step) &&
+    return step->root->ino == ic->root->ino && !has_other_btime(ic, step) &&
            !has_other_subvolume(ic, step);
 }
 
@@ -63,14 +63,15 @@ bool folder_may_pass_by(struct ic *ic, const struct step *step)
     return found;
 }
 
-/* Its name then, or that another one had the same. A new string. */
+/* Describe the other folder by its path then, or as another folder of the same
+ * path. A new string. */
 static char *describe(const struct ic *ic, const struct step *step)
 {
     if (!step->folder.path)
         return g_strdup("");
     if (g_strcmp0(step->folder.path, ic->folder.path) == 0)
-        return g_strdup(" (one that was at its place then)");
-    return g_strdup_printf(" (%s, by its name then)", step->folder.path);
+        return g_strdup(" (another one at the same path)");
+    return g_strdup_printf(" (then at %s)", step->folder.path);
 }
 
 gboolean folder_check(struct ic *ic, const struct step *step, bool undone,
@@ -83,17 +84,16 @@ gboolean folder_check(struct ic *ic, const struct step *step, bool undone,
         return TRUE;
     which = describe(ic, step);
     way = undone && folder_may_pass_by(ic, step)
-              ? "or pass it by with force ('stepback undo --force'), which is "
-                "the end of its undo, and what is kept of it is put into "
-                "damaged/ in"
-              : "or, if that folder is gone, forget all steps ('stepback undo "
+              ? "or skip it with force ('stepback undo --force'), which ends "
+                "its undo and moves its saved content to damaged/ in"
+              : "or, if that folder is gone, discard all steps ('stepback undo "
                 "--discard') of";
-    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "step %" G_GINT64_FORMAT
-                "%s changed another folder than %s%s, and nothing of it is "
-                "undone or redone in this one: undo it there, %s the log %s",
-                step->id, step->end ? "" : ", which did not end,", ic->share,
-                which, way, ic->undo_dir);
+    g_set_error(
+        error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
+        "step %" G_GINT64_FORMAT
+        "%s changed another folder than %s%s; undo it there, %s the log %s",
+        step->id, step->end ? "" : " (unfinished)", ic->share, which, way,
+        ic->undo_dir);
     return FALSE;
 }
 
@@ -106,7 +106,8 @@ struct ic_step_info *folder_report(const struct ic *ic, struct step *step)
     return info;
 }
 
-/* dir: of a step or of its inverse; taken. A new string, or NULL: of ours. */
+/* dir: of a step or of its inverse; ownership taken. Returns a new string, or
+ * NULL if the step is of this folder. */
 static char *other_folder(const struct ic *ic, int dir)
 {
     fd_auto int fd = dir;
@@ -132,9 +133,9 @@ bool folder_warn_of_other(struct ic *ic)
     if (which)
         events_warn(
             ic->events,
-            "the undo log %s has steps of another folder than %s%s: they can "
-            "be undone and redone only there; give this folder a log of its "
-            "own, or forget these steps with 'stepback undo --discard'",
+            "undo log %s: has steps of another folder than %s%s, which can be "
+            "undone and redone only there; use another log for this folder, or "
+            "discard these steps with 'stepback undo --discard'",
             ic->undo_dir, ic->share, which);
     return which != NULL;
 }

@@ -25,7 +25,7 @@ void gate_init(struct ic *ic)
     pthread_rwlockattr_destroy(&attr);
 }
 
-/* Read-lock the gate when nothing but a rollback stands against changes. */
+/* Read-lock the gate when no hold but a rollback blocks changes. */
 static int pass_gate(struct ic *ic)
 {
     for (;;) {
@@ -34,8 +34,8 @@ static int pass_gate(struct ic *ic)
         if (rc < 0)
             return rc;
         pthread_rwlock_rdlock(&ic->gate);
-        /* Who asks for a decision drains the gate before it says so: whoever
-         * gets in after that sees the hold here. */
+        /* A thread that asks for a decision drains the gate before it announces
+         * that: any change that enters later sees the hold here. */
         if (!(parking_holds(&ic->parking) & ~(unsigned)PARKING_ROLLBACK))
             return 0;
         pthread_rwlock_unlock(&ic->gate);
@@ -46,7 +46,7 @@ static void note_change(struct ic *ic)
 {
     int64_t now = clock_ms();
 
-    /* Stored only when it moves, so that writers do not share the line. */
+    /* Store only a new value, so that writers do not share the cache line. */
     if (atomic_load_explicit(&ic->last_change_ms, memory_order_relaxed) != now)
         atomic_store_explicit(&ic->last_change_ms, now, memory_order_relaxed);
 }
@@ -56,15 +56,15 @@ bool engine_is_mounted(const struct ic *ic, const struct ic_inode *inode)
     return ic->undo_dir && (inode->dev != ic->dev || inode->other_mount);
 }
 
-/* The client sees no more than the error. */
+/* The client only sees the error. */
 static void tell_mounted(struct ic *ic)
 {
     if (!atomic_exchange(&ic->told_mounted, true))
         events_warn(ic->events,
-                    "a change was refused as on a read-only file system: the "
-                    "undo log is for one file system, so what is mounted below "
-                    "%s, subvolumes of btrfs there, and on overlayfs without "
-                    "xino=on the files of a lower layer can only be read",
+                    "a change was refused with EROFS: the undo log covers one "
+                    "filesystem, so mounts below %s, btrfs subvolumes there, "
+                    "and on overlayfs without xino=on the files of a lower "
+                    "layer are read-only",
                     ic->share);
 }
 
@@ -74,14 +74,14 @@ int engine_enter(struct ic *ic, struct ic_inode *inode)
 
     if (ic->read_only)
         return -EROFS;
-    /* The log cannot take its inodes; those of another filesystem have numbers
-     * that mean nothing here. */
+    /* The log cannot take inodes of another mount, and their numbers mean
+     * nothing here if they are of another filesystem. */
     if (engine_is_mounted(ic, inode)) {
         tell_mounted(ic);
         return -EROFS;
     }
     rc = pass_gate(ic);
-    /* A change that is refused shows, too, that a command is not at rest. */
+    /* A refused change also shows that a command is still active. */
     note_change(ic);
     if (rc < 0)
         return rc;

@@ -17,8 +17,8 @@ static int refuse_suid(struct ic *ic)
         return 0;
     if (!atomic_exchange(&ic->grants.told_suid, true))
         events_warn(ic->events,
-                    "%s: a set-user-ID or set-group-ID bit, or a capability, "
-                    "of a file was refused, as it would give rights on this "
+                    "%s: refused a set-user-ID or set-group-ID bit or a "
+                    "capability of a file, which would give rights on this "
                     "host to other users; --allow-suid allows them",
                     ic->share);
     return -EPERM;
@@ -30,7 +30,7 @@ static int refuse_device(struct ic *ic)
         return 0;
     if (!atomic_exchange(&ic->grants.told_device, true))
         events_warn(ic->events,
-                    "%s: a device node was refused, as it would give rights on "
+                    "%s: refused a device node, which would give rights on "
                     "this host to other users; --allow-devices allows them",
                     ic->share);
     return -EPERM;
@@ -61,7 +61,7 @@ int grants_check_write(struct ic *ic, const struct ic_inode *inode)
 {
     struct stat st;
 
-    /* Of who is not root the kernel takes the bits with the first write. */
+    /* On a write by another user than root, the kernel clears the bits. */
     if (ic->grants.suid || !ic->switch_ids || !S_ISREG(inode->type) ||
         sys_stat_fd(inode->fd, &st) < 0)
         return 0;

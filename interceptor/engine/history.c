@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * history - what the undo log holds, for those who ask.
+ * history - list the steps in the undo log.
  */
 #include "common/fd.h"
 #include "interceptor/engine/core.h"
@@ -13,7 +13,7 @@ static void free_info(gpointer info)
     ic_step_info_free(info);
 }
 
-/* dir: of the step, or of its inverse. id: if it cannot be read. */
+/* dir: of the step or its inverse. id: for an unreadable record. */
 static struct ic_step_info *describe(struct ic *ic, int dir, int64_t id)
 {
     g_autoptr(step_auto) step = NULL;
@@ -27,7 +27,7 @@ static void add_steps(struct ic *ic, GPtrArray *infos, unsigned limit)
 {
     size_t count;
     const struct undo_log_entry *entries = undo_log_entries(ic->log, &count);
-    int64_t wall = 0;
+    int64_t blocking = 0;
 
     for (size_t i = count; i > 0 && infos->len < limit; i--) {
         const struct undo_log_entry *entry = &entries[i - 1];
@@ -36,10 +36,10 @@ static void add_steps(struct ic *ic, GPtrArray *infos, unsigned limit)
                               : undo_log_open_step(ic->log, entry->id);
         struct ic_step_info *info = describe(ic, dir, entry->id);
 
-        info->below = wall;
-        info->undoable &= wall == 0;
-        if (wall == 0 && entry->unprotected)
-            wall = entry->id;
+        info->below = blocking;
+        info->undoable &= blocking == 0;
+        if (blocking == 0 && entry->unprotected)
+            blocking = entry->id;
         g_ptr_array_add(infos, info);
     }
 }
@@ -53,7 +53,7 @@ static void add_redos(struct ic *ic, GPtrArray *infos, unsigned limit)
         fd_auto int dir = undo_log_open_redo(ic->log, seqs[i - 1]);
         struct ic_step_info *info = describe(ic, dir, 0);
 
-        info->undoable = false; /* it is undone */
+        info->undoable = false; /* it is undone already */
         g_ptr_array_add(infos, info);
     }
 }

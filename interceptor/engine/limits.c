@@ -20,20 +20,20 @@ static const struct ic_limits defaults = {
 
 enum {
     MIN_FREE_PERCENT = 5,
-    /* Steps that hold less than this part of what is missing stay. */
+    /* Evict only if the steps hold at least this part of the missing bytes. */
     WORTH_IT = 64,
-    /* Of what is free beyond min_free, the part that a step may take. */
+    /* The part of the free bytes beyond min_free that a step may take. */
     FREE_PART = 4,
 };
 
 #define MIN_FREE_MOST (INT64_C(10) << 30)
 
-/* A disk is full when it has less than this, or than a part of it. */
+/* A disk counts as full below this, or below a part of its size. */
 #define FULL_BYTES        (INT64_C(64) << 20)
 #define NEARLY_FULL_BYTES (INT64_C(1) << 30)
 enum { FULL_PART = 16 };
 
-/* To be freed at once for a change that found the disk full. */
+/* Bytes to free at once for a change that found the disk full. */
 #define ROOM_BYTES (INT64_C(1) << 20)
 
 /* ---- setting ------------------------------------------------------------- */
@@ -51,8 +51,8 @@ gboolean limits_set(struct ic *ic, const struct ic_limits *wanted,
     if (wanted->max_log_size < -1 || wanted->max_single_step_size < -1 ||
         wanted->max_step_count < -1 || wanted->min_free < -1) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "a limit is a number of bytes or steps above 0, or "
-                            "-1 for none");
+                            "a limit must be a number of bytes or steps above "
+                            "0, or -1 for none");
         return FALSE;
     }
     if (wanted->max_log_size || wanted->max_single_step_size)
@@ -65,7 +65,7 @@ gboolean limits_set(struct ic *ic, const struct ic_limits *wanted,
     limits->max_step_count = choose(wanted->max_step_count,
                                     limits->max_step_count,
                                     defaults.max_step_count);
-    /* Its default depends on the filesystem. */
+    /* The default depends on the filesystem. */
     limits->min_free = choose(wanted->min_free, limits->min_free, 0);
     return TRUE;
 }
@@ -79,8 +79,8 @@ static int64_t min_free(const struct ic *ic, int64_t total)
 
 /* ---- a step -------------------------------------------------------------- */
 
-/* A step that alone is too much for the log would push out all others and then
- * itself; so the log's limit is one of the step, too. */
+/* A step larger than the log's limit would evict all others and then itself; so
+ * the log's limit also limits a step. */
 int64_t limits_of_step(const struct ic *ic)
 {
     int64_t step = ic->limits.max_single_step_size;
@@ -91,8 +91,8 @@ int64_t limits_of_step(const struct ic *ic)
     return MIN(step, log);
 }
 
-/* What may be charged to the free disk in place of a limit, beside the excess
- * that already is. */
+/* Bytes beyond the limit that may be charged to the free disk, in addition to
+ * the excess that already is. */
 int64_t limits_free_share(struct ic *ic, int64_t excess)
 {
     int64_t available, total;
@@ -110,9 +110,9 @@ int64_t limits_of_redo(struct ic *ic)
     return most < 0 ? most : most + limits_free_share(ic, 0);
 }
 
-/* ---- forgetting ---------------------------------------------------------- */
+/* ---- eviction ------------------------------------------------------------ */
 
-/* Why, and which. */
+/* The reason, and the steps. */
 struct eviction {
     const char *reason;
     json_t *ids;
@@ -126,7 +126,7 @@ static bool evict(struct ic *ic, struct eviction *eviction, const char *reason)
 
     if (rc < 0) {
         if (rc != -ENOENT)
-            log_warn(LOG_UNDO, "forgetting the oldest step: %s",
+            log_warn(LOG_UNDO, "cannot evict the oldest step: %s",
                      g_strerror(-rc));
         return false;
     }
@@ -145,10 +145,10 @@ static void tell(struct ic *ic, struct eviction *eviction)
 
     if (count == 0)
         return;
-    text = g_strdup_printf(
-        "the undo log is over its limits (%s): the oldest %zu %s forgotten and "
-        "can no longer be undone",
-        eviction->reason, count, count == 1 ? "step was" : "steps were");
+    text = g_strdup_printf("the undo log exceeded its limits (%s): the oldest "
+                           "%zu %s evicted and can no longer be undone",
+                           eviction->reason, count,
+                           count == 1 ? "step was" : "steps were");
     log_warn(LOG_UNDO, "%s", text);
     events_send(ic->events, "event.warning",
                 json_pack("{s:s, s:s, s:s, s:o, s:I}", "message", text, "code",
@@ -157,8 +157,8 @@ static void tell(struct ic *ic, struct eviction *eviction)
                           (json_int_t)eviction->bytes));
 }
 
-/* Bytes that all steps copied, of each no more than what is not charged to the
- * free disk; *ret_held: all of it, with what they moved, but for the newest. */
+/* Return the bytes that all steps copied, without those charged to the free
+ * disk; *ret_held: everything that they copied and moved, except the newest. */
 static int64_t sum(struct ic *ic, int64_t *ret_held)
 {
     size_t count;
@@ -192,8 +192,8 @@ static size_t count_steps(struct ic *ic)
     return count;
 }
 
-/* Commands and ambient steps are counted by themselves, lest a background
- * program push commands out. */
+/* Count commands and ambient steps separately, so that a background program
+ * does not evict commands. */
 static bool are_too_many(struct ic *ic, int64_t most)
 {
     size_t count;
@@ -211,7 +211,7 @@ static void apply_size(struct ic *ic, struct eviction *eviction)
 
     if (most < 0 || sum(ic, &held) <= most)
         return;
-    measure_all(ic); /* what was compressed meanwhile is smaller */
+    measure_all(ic); /* compression may have shrunk some */
     while (sum(ic, &held) > most && evict(ic, eviction, "max_log_size"))
         ;
 }
@@ -256,7 +256,7 @@ bool limits_drop_kept_locked(struct ic *ic)
         return false;
     capture_close_blobs(wal);
     rc = undo_log_drop_blobs(ic->log, wal->moved);
-    if (rc < 0) /* they go with the step */
+    if (rc < 0) /* removed later with the step */
         log_warn(LOG_UNDO, "undo log: %s", g_strerror(-rc));
     wal->moved = 0;
     return rc == 0;
@@ -277,8 +277,8 @@ static int free_bytes(struct ic *ic, int64_t *ret_available, int64_t *ret_total)
     return 0;
 }
 
-/* Not so if a quota of something else is used up, or if one change alone asks
- * for more than there can be: then nothing would be won. */
+/* False if the quota of something else is exhausted, or if one change alone
+ * asks for more than there can be: eviction would not help. */
 bool limits_is_full(struct ic *ic, ssize_t rc)
 {
     int64_t available, total;
@@ -297,8 +297,8 @@ bool limits_is_nearly_full(struct ic *ic)
            available < MIN(NEARLY_FULL_BYTES, total / FULL_PART);
 }
 
-/* Never the newest step, nor steps that hold too little to make a difference:
- * they would be gone, and the disk still full. */
+/* Keep the newest step, and steps that hold too little to help: they would be
+ * lost, and the disk would still be full. */
 bool limits_make_room_locked(struct ic *ic, ssize_t rc)
 {
     struct eviction eviction = { 0 };

@@ -14,10 +14,10 @@
 #include "interceptor/engine/limits.h"
 #include "interceptor/engine/restoring.h"
 
-/* A step's limit is not raised by less. */
+/* The least amount by which a step's limit is raised. */
 #define LEAST_MORE (INT64_C(16) << 20)
 
-/* Let the open step copy more. False: it may not. */
+/* Raise the open step's limit. False: it cannot be raised. */
 static bool extend(struct ic *ic)
 {
     int64_t base = limits_of_step(ic);
@@ -44,7 +44,7 @@ int limits_check_step(struct ic *ic)
     return limits_unprotect(ic, 0, 0);
 }
 
-/* "64.0 KiB". A new string; g_format_size() has no-break spaces. */
+/* Return "64.0 KiB", a new string; g_format_size() uses no-break spaces. */
 static char *format_size(int64_t bytes)
 {
     static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
@@ -58,7 +58,7 @@ static char *format_size(int64_t bytes)
     return g_strdup_printf("%.*f %s", unit > 0, size, units[unit]);
 }
 
-/* ino: of the file that was too much; 0: it was the record of the step. */
+/* ino: of the file that was too large; 0: the record was. */
 static void tell_unprotected(struct ic *ic, int64_t bytes, uint64_t ino,
                              int64_t size)
 {

@@ -30,15 +30,15 @@ gboolean ic_outside_policy_parse(const char *name,
         }
     }
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                "the policy for modifications from outside is 'barrier', "
-                "'warn' or 'lock', not '%s'",
+                "unknown policy for outside edits '%s'; allowed: 'barrier', "
+                "'warn', 'lock'",
                 name);
     return FALSE;
 }
 
 /* The kernel can ask a daemon before a file is opened (FAN_OPEN_PERM), but not
- * before one is renamed, removed, made or truncated by its path, and what was
- * open before it does not ask for either. A lock with such holes is none. */
+ * before it is renamed, removed, made or truncated by its path, and not for
+ * files that are already open. A lock with such holes is not a lock. */
 gboolean ic_outside_policy_check(enum ic_outside_policy policy, GError **error)
 {
     if (policy != IC_OUTSIDE_LOCK)
@@ -110,17 +110,17 @@ void outside_warn_lost(struct ic_rollback_result *result, int64_t id,
     }
     names = barrier_describe(all);
     if (paths->len > 0)
-        outside_warn(result, g_strdup_printf(
-                                 "step %" G_GINT64_FORMAT
-                                 ": not restored, because they were removed or "
-                                 "replaced from outside: %s",
-                                 id, names));
+        outside_warn(result,
+                     g_strdup_printf("step %" G_GINT64_FORMAT
+                                     ": not restored because another process "
+                                     "removed or replaced them: %s",
+                                     id, names));
     ic_barrier_free(all);
 }
 
 /* ---- barriers ------------------------------------------------------------ */
 
-/* The newest step that is before a barrier; 0: none. */
+/* Return the newest step before a barrier; 0: none. */
 static int64_t step_before(struct ic *ic, const struct ic_barrier *barrier)
 {
     size_t count;
@@ -155,7 +155,7 @@ GPtrArray *ic_barriers(struct ic *ic)
     for (guint i = barriers ? barriers->len : 0; i > 0; i--) {
         const struct ic_barrier *barrier = g_ptr_array_index(barriers, i - 1);
 
-        /* Others are in nobody's way any more. */
+        /* Others no longer block a step. */
         if (step_before(ic, barrier))
             add_copy(ic, list, barrier);
     }
@@ -163,7 +163,7 @@ GPtrArray *ic_barriers(struct ic *ic)
     return list;
 }
 
-/* Refuse, or warn, because of the result's barriers from number first on. */
+/* Refuse or warn because of the result's barriers from index first on. */
 static gboolean decide(struct ic_rollback_result *result, guint first,
                        bool goes_on, GError **error)
 {
@@ -175,16 +175,13 @@ static gboolean decide(struct ic_rollback_result *result, guint first,
 
         if (goes_on)
             outside_warn(result,
-                         g_strdup_printf(
-                             "this goes over changes from outside: %s", text));
+                         g_strdup_printf("overriding outside edits: %s", text));
         g_string_append_printf(all, "%s%s", i > first ? "; " : "", text);
     }
     if (goes_on || result->barriers->len == first)
         return TRUE;
     g_set_error(error, STEPBACK_ERROR, ERROR_UNDO_BARRIER,
-                "changed from outside since: %s; with force it is undone all "
-                "the same",
-                all->str);
+                "edited from outside since: %s; force undoes anyway", all->str);
     return FALSE;
 }
 
@@ -217,8 +214,8 @@ static struct overlap *load_overlap(struct ic *ic, bool redo, unsigned i)
     return overlap_new(step, dir);
 }
 
-/* Move from pending, the barriers that are after the step as well as after
- * older ones, to hits those that overlap with it. Both borrow. */
+/* Move the barriers after this step that overlap with it from pending to hits.
+ * Both borrow. */
 static void find_hits(struct ic *ic, bool redo, unsigned step,
                       GPtrArray *pending, GPtrArray *hits)
 {
@@ -256,11 +253,10 @@ static void tell_kept(GPtrArray *barriers, struct ic_rollback_result *result)
         names = barrier_describe(all);
         ic_barrier_free(all);
     }
-    log_info(LOG_UNDO, "not in the way: %s", names);
-    g_ptr_array_add(result->warnings,
-                    g_strdup_printf("changed from outside since, not in the "
-                                    "way and left as it is: %s",
-                                    names));
+    log_info(LOG_UNDO, "outside edits that do not block: %s", names);
+    g_ptr_array_add(
+        result->warnings,
+        g_strdup_printf("edited from outside since, left as it is: %s", names));
 }
 
 static int compare_newest(gconstpointer a, gconstpointer b)
@@ -315,7 +311,7 @@ int outside_cross_barriers(struct ic *ic, const struct step *step, int dir)
     return undo_log_cross_barriers(ic->log, step->seq, overlap);
 }
 
-/* Has one of the result's barriers told of it already? */
+/* Return whether one of the result's barriers has the path. */
 static bool is_told(const struct ic_rollback_result *result, const char *path)
 {
     for (guint i = 0; i < result->barriers->len; i++) {
@@ -336,7 +332,8 @@ gboolean outside_check_step(struct ic *ic, struct step *step, bool force,
 
     *ret_edited = !paths || paths->len > 0 || result->barriers->len > 0;
     if (!paths) {
-        log_debug(LOG_UNDO, "step %" G_GINT64_FORMAT " noted no end", step->id);
+        log_debug(LOG_UNDO, "step %" G_GINT64_FORMAT " has no end state",
+                  step->id);
         return TRUE;
     }
     if (paths->len == 0)

@@ -12,7 +12,7 @@
 #include "interceptor/log/step_mark.h"
 #include "interceptor/sys/sys.h"
 
-enum { BARRIERS_IN_A_ROW = 100 /* with no step between them */ };
+enum { BARRIERS_IN_A_ROW = 100 /* without a step between them */ };
 
 void outside_tell(struct ic *ic, const struct ic_barrier *barrier)
 {
@@ -21,13 +21,13 @@ void outside_tell(struct ic *ic, const struct ic_barrier *barrier)
 
     json_object_del(payload, "type");
     json_object_del(payload, "after_step");
-    log_info(LOG_FILE_WATCHER, "changed from outside: %s", text);
+    log_info(LOG_FILE_WATCHER, "edited from outside: %s", text);
     events_send(ic->events, "event.external_modification", payload);
 }
 
-/* ---- keeping ------------------------------------------------------------- */
+/* ---- recording ----------------------------------------------------------- */
 
-/* Number of barriers after seq: a row. */
+/* Return the number of barriers after seq: a row. */
 static guint count_row(struct ic *ic, int64_t seq)
 {
     const GPtrArray *barriers = undo_log_barriers(ic->log);
@@ -44,8 +44,8 @@ static guint count_row(struct ic *ic, int64_t seq)
     return count;
 }
 
-/* Have those of the row told of all of it? What works in the share all day
- * changes the same files. */
+/* Return whether barriers in the row already cover this one. A program that
+ * works in the share all day changes the same files. */
 static bool is_known(struct ic *ic, const struct ic_barrier *barrier, guint row)
 {
     const GPtrArray *barriers = undo_log_barriers(ic->log);
@@ -64,8 +64,8 @@ static bool is_known(struct ic *ic, const struct ic_barrier *barrier, guint row)
     return barrier->more == 0;
 }
 
-/* Of the newest step, or of what can be redone, which is newer: without one
- * before it a barrier would be in nobody's way. 0: there is none. */
+/* Return the seq of the newest step, or of the newest redoable one, which is
+ * newer: without a step before it a barrier blocks nothing. 0: none. */
 static int64_t newest_seq(struct ic *ic)
 {
     const struct undo_log_entry *entries;
@@ -80,8 +80,8 @@ static int64_t newest_seq(struct ic *ic)
                redo_count > 0 ? redos[redo_count - 1] : 0);
 }
 
-/* What the history could not be told must be known if the step is taken back
- * after a kill. */
+/* The history could not record an edit: mark the step, so that a rollback after
+ * a kill knows of it. */
 static void mark_open_step(struct ic *ic)
 {
     fd_auto int dir = ic->wal.step ? undo_log_open_wal(ic->log) : -1;
@@ -90,8 +90,8 @@ static void mark_open_step(struct ic *ic)
         step_mark(dir, STEP_MARK_FOREIGN, atomic_load(&ic->durable.power));
 }
 
-/* In nobody's way, but if the open step is denied, or a rollback finished that
- * stopped half-way, it matters whose is what. */
+/* The barrier blocks nothing. But if the open step is denied, or an interrupted
+ * rollback is finished, the origin of each change matters. */
 static void keep_for_step(struct ic *ic, struct ic_barrier *barrier)
 {
     if (!ic->wal.step && !ic->broken) {
@@ -109,8 +109,8 @@ static void keep_for_step(struct ic *ic, struct ic_barrier *barrier)
     g_ptr_array_add(ic->unkept, barrier);
 }
 
-/* Of an endless row the log keeps the first. One more says that there are
- * others, so that these are in the way, too. */
+/* Of an endless row the log keeps the first barriers. One more says that there
+ * are others, so that these block, too. */
 void outside_keep(struct ic *ic, struct ic_barrier *barrier)
 {
     int64_t seq = ic->log ? newest_seq(ic) : 0;
@@ -130,19 +130,19 @@ void outside_keep(struct ic *ic, struct ic_barrier *barrier)
         barrier->more++;
     rc = undo_log_add_barrier(ic->log, barrier);
     if (rc < 0) {
-        log_warn(LOG_FILE_WATCHER, "history of the undo log: %s",
+        log_warn(LOG_FILE_WATCHER, "undo log: cannot write the history: %s",
                  g_strerror(-rc));
         mark_open_step(ic);
     }
 }
 
-/* ---- what was noted of a step -------------------------------------------- */
+/* ---- edits during a step ------------------------------------------------- */
 
-/* What the watcher has noticed since a step began. */
+/* The watcher's reports since a step began. */
 struct told {
     GHashTable *paths; /* borrowed strings */
-    bool more;         /* and others, whose paths it has not */
-    int64_t first_us;  /* when the first was noticed; INT64_MAX: none was */
+    bool more;         /* there are others with unknown paths */
+    int64_t first_us;  /* when the first was noticed; INT64_MAX: none */
 };
 
 static void add_told(struct told *told, const struct ic_barrier *barrier)
@@ -196,8 +196,8 @@ static bool is_later(const struct survey_entry *entry, int64_t since_us)
     return sys_time_us(&entry->st.st_ctim) > since_us;
 }
 
-/* By what the survey saw: to undo a step changes the inodes that it moves back,
- * too. */
+/* Use the survey's ctimes: undoing a step changes the ctimes of inodes that it
+ * moves back. */
 static GHashTable *seen_inodes(struct ic *ic, const struct told *told,
                                const struct survey *survey)
 {
@@ -236,7 +236,7 @@ void outside_find_edited(struct ic *ic, const struct step *step,
     g_hash_table_unref(told.paths);
 }
 
-/* What is too deep to be named is named by a directory above it. */
+/* A path that is too long is represented by a parent directory's. */
 static char *named_path(const struct survey_entry *entry)
 {
     while (entry->path_length >= PATH_MAX)
@@ -244,7 +244,7 @@ static char *named_path(const struct survey_entry *entry)
     return survey_path(entry);
 }
 
-/* What came later: entries, borrowed. */
+/* Return the later entries, borrowed. */
 static GPtrArray *late_entries(const struct survey *survey, int64_t since_us)
 {
     GPtrArray *late = g_ptr_array_new();
@@ -293,7 +293,7 @@ struct ic_barrier *outside_find_late(struct ic *ic, const struct survey *survey)
     return barrier;
 }
 
-/* ---- what the step did not make ------------------------------------------ */
+/* ---- inodes that the step did not make ----------------------------------- */
 
 static void add_foreign(struct ic *ic, struct ic_barrier *barrier,
                         GHashTable *known, const struct survey_entry *entry,

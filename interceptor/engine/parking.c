@@ -30,14 +30,14 @@ bool parking_thread_waits(bool waits)
     return before;
 }
 
-/* ---- who waits ----------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------- */
 
 static bool can_return_locked(const struct parking *parking)
 {
     return parking->unparked && !thread_waits;
 }
 
-/* Wait for the release after seq; its verdict. */
+/* Wait for the release after seq; return its verdict. */
 static int wait_locked(struct parking *parking, uint64_t seq)
 {
     while (parking->seq == seq)
@@ -58,7 +58,7 @@ int parking_pass(struct parking *parking)
         else if (parking->holds & PARKING_DECISION)
             rc = wait_locked(parking, parking->seq);
         else
-            break; /* the gate makes it wait */
+            break; /* the gate blocks it instead */
     }
     pthread_mutex_unlock(&parking->lock);
     return rc;
@@ -80,9 +80,9 @@ bool parking_again(struct parking *parking, uint64_t seq, int *rc)
     return *rc == 0;
 }
 
-/* ---- who makes them wait ------------------------------------------------- */
+/* ---- holds --------------------------------------------------------------- */
 
-/* Those that wait now go on, or (verdict -EPERM) fail. */
+/* Let the waiting changes go on, or (verdict -EPERM) fail. */
 static void release_locked(struct parking *parking, int verdict)
 {
     parking->seq++;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * preview - what taking steps back would do (ic_preview()).
+ * preview - what a rollback would do (ic_preview()).
  *
- * The newest step is compared with the tree as it is now. Of older ones the
- * tree tells nothing as long as newer ones lie on top; so what they noted at
- * their end is turned round, and of their log only what is kept is checked.
+ * The newest step is compared with the tree as it is now. The tree says nothing
+ * about older ones below newer ones; so their end records are reversed, and
+ * only the content in their logs is checked.
  */
 #include <fcntl.h>
 
@@ -22,7 +22,7 @@
 #include "interceptor/restore/restore.h"
 #include "interceptor/sys/sys.h"
 
-/* What was done to the tree by the step, as far as it is still to be seen. */
+/* Return the changes of the step that are still visible in the tree. */
 static struct ic_step_info *describe_now(struct ic *ic, struct step *step,
                                          int dir)
 {
@@ -41,7 +41,7 @@ static struct ic_step_info *describe_now(struct ic *ic, struct step *step,
     return info;
 }
 
-/* What of the log makes the step one to be passed by. */
+/* Return whether the log's error makes the step one to be skipped. */
 static bool is_about_log(const GError *error)
 {
     int code = error_code_of(error);
@@ -49,7 +49,7 @@ static bool is_about_log(const GError *error)
     return code == ERROR_PREIMAGE_MISSING || code == ERROR_PREIMAGE_CORRUPT;
 }
 
-/* Of the newest step, what stays as it is with force is told as well. */
+/* For the newest step, also report what stays as it is with force. */
 static gboolean check_newest(struct restore *restore, const struct step *step,
                              bool force, struct ic_rollback_result *result,
                              GError **error)
@@ -61,7 +61,7 @@ static gboolean check_newest(struct restore *restore, const struct step *step,
         return TRUE;
     }
     if (force && is_about_log(cause))
-        return TRUE; /* it would be passed by */
+        return TRUE; /* it would be skipped */
     g_propagate_error(error, g_steal_pointer(&cause));
     return FALSE;
 }
@@ -74,7 +74,7 @@ static gboolean check(struct ic *ic, struct step *step, int dir, bool force,
                      (force ? RESTORE_DAMAGED | RESTORE_EDITED | RESTORE_FORCED
                             : 0);
     g_autoptr(restore_auto) restore = restore_new(
-        ic->log, step, dir, ic->root->fd, ic->held, flags, error);
+        ic->log, step, dir, ic->root->fd, ic->log_links, flags, error);
     bool edited;
 
     if (!restore)
@@ -85,7 +85,7 @@ static gboolean check(struct ic *ic, struct step *step, int dir, bool force,
            check_newest(restore, step, force, result, error);
 }
 
-/* With force it may be passed by. */
+/* With force it may be skipped. */
 static gboolean preview_stranger(struct ic *ic, struct step *step, bool force,
                                  struct ic_rollback_result *result,
                                  GError **error)
@@ -106,7 +106,7 @@ static gboolean preview_step(struct ic *ic, int64_t id, bool force, bool newest,
     if (!rollback_load_step(ic, dir, force, &step, &cause)) {
         g_ptr_array_add(result->steps, report_of_damaged(id));
         if (force && error_code_of(cause) == ERROR_PREIMAGE_CORRUPT)
-            return TRUE; /* it would be passed by */
+            return TRUE; /* it would be skipped */
         g_propagate_error(error, g_steal_pointer(&cause));
         return FALSE;
     }
@@ -118,7 +118,7 @@ static gboolean preview_step(struct ic *ic, int64_t id, bool force, bool newest,
     return check(ic, step, dir, force, newest, result, error);
 }
 
-/* What a rollback would finish first. */
+/* Preview what a rollback would finish first. */
 static gboolean preview_unfinished(struct ic *ic, bool force,
                                    struct ic_rollback_result *result,
                                    GError **error)
@@ -134,8 +134,7 @@ static gboolean preview_unfinished(struct ic *ic, bool force,
     if (step->inverse) {
         g_set_error(error, STEPBACK_ERROR, ERROR_IO_ERROR,
                     "the redo of step %" G_GINT64_FORMAT
-                    " was interrupted, and is to be finished first, by the "
-                    "next undo or redo",
+                    " was interrupted; the next undo or redo finishes it first",
                     step->id);
         return FALSE;
     }
@@ -165,7 +164,7 @@ static gboolean preview_locked(struct ic *ic,
     entries = undo_log_entries(ic->log, &count);
     if (steps > 0)
         outside_check_barriers(ic, false, steps, force, result, &cause);
-    /* All steps are shown, the first thing that is in the way is told. */
+    /* Show all steps; report the first obstacle. */
     for (unsigned i = 1; i <= steps; i++)
         preview_step(ic, entries[count - i].id, force, i == 1 && !first, result,
                      cause ? NULL : &cause);

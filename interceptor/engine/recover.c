@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * recover - what an earlier process left behind.
+ * recover - finish what an earlier process left.
  *
- * A step in wal/in_progress is taken back, but for an ambient one, which is
- * committed (recover_ambient.h). If it cannot be, because it is
- * unprotected or its record is damaged, the folder is in a state between, and
- * so older steps must not be taken back over it: it is committed as it is, as a
- * wall.
+ * A step in wal/in_progress is rolled back, except for an ambient one, which is
+ * committed (recover_ambient.h). If a rollback is impossible, because the step
+ * is unprotected or its record is damaged, the folder is in an intermediate
+ * state, and older steps must not be rolled back over it: the step is committed
+ * as an unprotected one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +26,8 @@
 
 /* ---- links --------------------------------------------------------------- */
 
-/* What is not there holds none; and into a folder that was closed to its owner,
- * who is not root, he will not be able to look later either. */
+/* A missing folder has no links. A folder that its owner (not root) cannot read
+ * will stay unreadable. */
 static void note_trouble(struct ic *ic, int rc)
 {
     if (rc < 0 && !undo_log_is_damage(rc) && rc != -EACCES)
@@ -38,13 +38,13 @@ static int count_links(int blobs, void *opaque)
 {
     struct ic *ic = opaque;
 
-    note_trouble(ic, held_links_change_all(ic->held, blobs, 1));
+    note_trouble(ic, log_links_change_all(ic->log_links, blobs, 1));
     return 0;
 }
 
 static int forget_link(int blobs, uint64_t ino, void *opaque)
 {
-    return held_links_change_kept(opaque, blobs, ino, -1);
+    return log_links_change_kept(opaque, blobs, ino, -1);
 }
 
 static void count_folder(struct ic *ic, int folder)
@@ -61,8 +61,8 @@ static void count_folder(struct ic *ic, int folder)
         note_trouble(ic, blobs);
 }
 
-/* Every link that the log holds, also those that are on their way out. 0, or
- * -errno: some were not counted, and what is removed would look as if it had
+/* Count every link in the log, including those about to be removed. Returns 0,
+ * or -errno if some were not counted; a removed file would then seem to have
  * another name. */
 static int count_all_links(struct ic *ic, int wal)
 {
@@ -77,7 +77,7 @@ static int count_all_links(struct ic *ic, int wal)
     count_folder(ic, wal);
     redo_each(ic, count_folder);
     note_trouble(ic, undo_log_each_trash(ic->log, count_links, ic));
-    undo_log_on_forget(ic->log, forget_link, ic->held);
+    undo_log_on_forget(ic->log, forget_link, ic->log_links);
     return ic->uncounted;
 }
 
@@ -89,7 +89,7 @@ static void send_recovery(struct ic *ic, const char *message)
     bool taken_back = !message;
     json_t *payload;
 
-    info->undoable = false; /* not any more, or never */
+    info->undoable = false; /* no longer, or never */
     payload = report_to_json(info);
     json_object_set_new(payload, "taken_back", json_boolean(taken_back));
     json_object_set_new(
@@ -100,8 +100,9 @@ static void send_recovery(struct ic *ic, const char *message)
     events_send(ic->events, "event.recovery", payload);
 }
 
-/* The record gets its end; what it lacks for that it gets first. */
-static int commit_wall(struct ic *ic, int dir, struct step *step)
+/* Commit the step as unprotected: add the missing mark and end to its record.
+ */
+static int commit_unprotected(struct ic *ic, int dir, struct step *step)
 {
     struct undo_log_entry entry = {
         .id = step->id,
@@ -123,18 +124,18 @@ static int commit_wall(struct ic *ic, int dir, struct step *step)
     return rc < 0 ? rc : undo_log_commit(ic->log, &entry);
 }
 
-/* It was interrupted, and what it did stays. */
-static bool keep_as_wall(struct ic *ic, int dir, struct step *step,
-                         const char *reason, GError **error)
+/* The step was interrupted, and its changes stay. */
+static bool keep_interrupted(struct ic *ic, int dir, struct step *step,
+                             const char *reason, GError **error)
 {
     g_autofree char *text = NULL;
-    int rc = commit_wall(ic, dir, step);
+    int rc = commit_unprotected(ic, dir, step);
 
     if (rc < 0)
         return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     text = g_strdup_printf("step %" G_GINT64_FORMAT
-                           " was interrupted, and %s: what it did stays, and "
-                           "neither it nor what is older can be undone",
+                           " was interrupted and %s: its changes stay, and it "
+                           "and older steps cannot be undone",
                            step->id, reason);
     events_warn(ic->events, "%s", text);
     send_recovery(ic, text);
@@ -149,14 +150,14 @@ static bool keep_unprotected(struct ic *ic, int dir, GError **error)
     if (rc < 0)
         return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     rc = undo_log_drop_blobs(ic->log, 0);
-    if (rc < 0 && rc != -ENOENT) /* they go with the step */
+    if (rc < 0 && rc != -ENOENT) /* removed later with the step */
         log_warn(LOG_UNDO, "undo log: %s", g_strerror(-rc));
-    return keep_as_wall(ic, dir, step,
-                        "changed more than may be kept of one step", error);
+    return keep_interrupted(ic, dir, step, "exceeded the limit of one step",
+                            error);
 }
 
-/* A record of which not even the first line can be read gives way to a new one
- * that says so. */
+/* If not even the first line of a record is readable, replace it by a new
+ * record that says so. */
 static int replace_record(struct ic *ic, int dir, struct step **ret_step)
 {
     g_autoptr(step_auto) step = step_new(undo_log_least_id(ic->log) - 1,
@@ -175,7 +176,7 @@ static int replace_record(struct ic *ic, int dir, struct step **ret_step)
     return rc;
 }
 
-/* Nothing that it kept is removed: it may be the only copy. */
+/* Keep everything that it saved: it may be the only copy. */
 static bool keep_damaged(struct ic *ic, int dir, const GError *cause,
                          GError **error)
 {
@@ -187,14 +188,14 @@ static bool keep_damaged(struct ic *ic, int dir, const GError *cause,
         rc = replace_record(ic, dir, &step);
     if (rc < 0)
         return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
-    reason = g_strdup_printf("cannot be taken back (%s); what it kept is in "
-                             "%s/steps/%" G_GINT64_FORMAT "/blobs",
+    reason = g_strdup_printf("cannot be rolled back (%s); its saved content is "
+                             "in %s/steps/%" G_GINT64_FORMAT "/blobs",
                              cause->message, ic->undo_dir, step->id);
-    return keep_as_wall(ic, dir, step, reason, error);
+    return keep_interrupted(ic, dir, step, reason, error);
 }
 
-/* Killed before the step's first line was whole: then nothing was kept. 1 or 0,
- * or -errno if that is unknown. */
+/* Return 1 if the process was killed before the step's first line was complete,
+ * so that nothing was saved; 0 if not, or -errno if unknown. */
 static int is_empty(int dir)
 {
     int empty = sys_dir_is_empty(dir, STEP_BLOBS);
@@ -202,15 +203,15 @@ static int is_empty(int dir)
     return empty == -ENOENT ? 1 : empty;
 }
 
-/* The step's record cannot be loaded (rc, of step_load_summary()) because none
- * was written. 1 or 0, or -errno if that is unknown. */
+/* Return 1 if the step's record cannot be loaded (rc, of step_load_summary())
+ * because none was written; 0 if not, or -errno if unknown. */
 static int is_unbegun(int dir, int rc)
 {
     return rc == -ENOENT || rc == -ENODATA ? is_empty(dir) : 0;
 }
 
-/* One of another folder that was killed before it changed anything stands in
- * nobody's way. */
+/* A step of another folder that was killed before it changed anything blocks
+ * nothing. */
 static bool is_unused_elsewhere(struct ic *ic, int dir,
                                 const struct step *summary)
 {
@@ -224,9 +225,10 @@ static bool is_unused_elsewhere(struct ic *ic, int dir,
 static void tell_redone(struct ic *ic, const struct ic_step_info *info)
 {
     json_t *payload = report_to_json(info);
-    g_autofree char *text = g_strdup_printf("redoing step %" G_GINT64_FORMAT
-                                            " was interrupted; it is done now",
-                                            info->id);
+    g_autofree char *text = g_strdup_printf(
+        "the redo of step %" G_GINT64_FORMAT
+        " was interrupted; it is finished now",
+        info->id);
 
     log_warn(LOG_UNDO, "%s", text);
     json_object_set_new(payload, "code", json_string("redo_finished"));
@@ -261,9 +263,8 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
         rc = undo_log_discard_wal(ic->log, 0, 0, false);
         return rc == 0 || fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     }
-    /* It is newer than all that the log has: its inverse must not get the same
-     * place in time, nor what is made anew an earlier one (undo_log.h, "at").
-     */
+    /* The step is newer than everything in the log: its inverse must not get
+     * the same seq, nor recreated inodes an earlier one (undo_log.h, "at"). */
     if (rc == 0)
         undo_log_use(ic->log, 0, step->seq);
     if (rc == 0 && is_unused_elsewhere(ic, dir, step)) {
@@ -294,7 +295,7 @@ static bool recover_wal(struct ic *ic, int dir, GError **error)
     }
 }
 
-/* A rollback was done but for keeping its inverse. */
+/* A rollback was complete except for storing its inverse. */
 static bool recover_inverse(struct ic *ic, GError **error)
 {
     struct redo_target target;
@@ -329,20 +330,20 @@ bool recover_at_start(struct ic *ic, GError **error)
     return ok;
 }
 
-/* ---- looking ------------------------------------------------------------- */
+/* ---- reporting ----------------------------------------------------------- */
 
 static const char *describe_unfinished(const struct ic_step_info *info,
                                        bool redo)
 {
     if (info->other_folder)
-        return "a step of another folder did not end; it is still to be taken "
-               "back there";
+        return "a step of another folder did not end; it must be rolled back "
+               "there";
     if (redo)
-        return "a redo was interrupted; it is still to be finished";
+        return "a redo was interrupted; it must still be finished";
     if (info->type == IC_STEP_AMBIENT && !info->damaged)
-        return "changes outside of steps were interrupted; they are still to "
+        return "changes outside of steps were interrupted; they must still "
                "become a step";
-    return "a step did not end; it is still to be taken back";
+    return "a step did not end; it must still be rolled back";
 }
 
 static void tell_unfinished(struct ic *ic, struct step *step)

@@ -21,11 +21,11 @@
 #include "interceptor/sys/fail.h"
 #include "interceptor/sys/sys.h"
 
-/* ---- is it to be kept? --------------------------------------------------- */
+/* ---- decision ------------------------------------------------------------ */
 
-/* A rollback of a committed step has its inverse, or a mark, before it changes
- * anything (redo.h); one of an open step that an earlier version began has a
- * staging folder. */
+/* A rollback of a committed step makes its inverse, or a mark, before it
+ * changes anything (redo.h); one of an open step, begun by an earlier version,
+ * has a staging folder. */
 static int is_being_undone(struct ic *ic, int dir, const struct step *step)
 {
     struct redo_target target;
@@ -46,7 +46,8 @@ static int is_being_undone(struct ic *ic, int dir, const struct step *step)
     return found ? 1 : step_is_marked(dir, STEP_MARK_NO_REDO);
 }
 
-/* *ret_step: NULL if it is not. 0, or -errno: it cannot be told now. */
+/* *ret_step: NULL if the step is not to be kept. Returns 0, or -errno if that
+ * cannot be decided now. */
 static int load(struct ic *ic, int dir, struct step **ret_step)
 {
     g_autoptr(step_auto) step = NULL;
@@ -85,7 +86,7 @@ static int measure_moved(int blobs, int64_t *ret_bytes)
     return rc;
 }
 
-/* It was ended, and only the rename is missing. */
+/* The step was ended, and only the rename is missing. */
 static bool commit_ended(struct ic *ic, const struct step *step, GError **error)
 {
     struct undo_log_entry entry = {
@@ -100,8 +101,8 @@ static bool commit_ended(struct ic *ic, const struct step *step, GError **error)
     return rc == 0 || fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
 }
 
-/* Make it the open step again, but for knowing what it has created. step is
- * taken. */
+/* Make it the open step again, without knowing what it created. Takes ownership
+ * of step. */
 static int resume(struct ic *ic, struct step *step)
 {
     struct wal *wal = &ic->wal;
@@ -110,7 +111,7 @@ static int resume(struct ic *ic, struct step *step)
     wal->step = step;
     wal->inodes = ic->inodes;
     wal->root = ic->root->fd;
-    wal->held = ic->held;
+    wal->log_links = ic->log_links;
     wal->limit = limits_of_step(ic);
     wal->sync = atomic_load(&ic->durable.power);
     wal->blobs = sys_openat(wal->dir, STEP_BLOBS,
@@ -124,8 +125,8 @@ static int resume(struct ic *ic, struct step *step)
     return rc == -ENOENT ? 0 : rc;
 }
 
-/* What came after the kill, or was not told to the history before it; of that
- * no more is known. NULL: nothing. */
+/* Return a barrier for changes after the kill, or for edits before it that the
+ * history lacks and of which only the fact is known. NULL: none. */
 static struct ic_barrier *find_foreign(struct ic *ic, int dir,
                                        struct step *step)
 {
@@ -187,6 +188,6 @@ bool recover_keep_ambient(struct ic *ic, int dir, const struct step *summary,
     undo_log_release_reserve(ic->log); /* the disk may be full */
     if (!commit_open(ic, g_steal_pointer(&step), error))
         return false;
-    log_info(LOG_UNDO, "what was changed outside of steps before a kill stays");
+    log_info(LOG_UNDO, "kept the changes made outside of steps before a kill");
     return true;
 }

@@ -41,8 +41,8 @@ static int is_only_copy(int fd, const struct dirent *entry, void *opaque)
     return restore_is_orphan(entry->d_name) || restore_is_edited(entry->d_name);
 }
 
-/* What is in wal/in_progress is done with. Content that could not be put back
- * is kept, and told. */
+/* wal/in_progress is finished. Content that could not be restored is kept, and
+ * reported. */
 static int finish(struct ic *ic, int64_t id)
 {
     fd_auto int wal = undo_log_open_wal(ic->log);
@@ -53,17 +53,16 @@ static int finish(struct ic *ic, int64_t id)
         return undo_log_finish_redo(ic->log);
     rc = rc < 0 ? rc : undo_log_move_aside(ic->log, &name);
     if (rc == 0)
-        events_warn(
-            ic->events,
-            "step %" G_GINT64_FORMAT
-            ": not all content could be brought back; what the undo log "
-            "has of it is in %s/damaged/%s",
-            id, ic->undo_dir, name.text);
+        events_warn(ic->events,
+                    "step %" G_GINT64_FORMAT
+                    ": not all content could be restored; the undo log's copy "
+                    "is in %s/damaged/%s",
+                    id, ic->undo_dir, name.text);
     return rc;
 }
 
-/* The step is in the tree again, and in the history. dir, step: of its
- * inverse. */
+/* The step is in the tree again: put it back into the history. dir, step: of
+ * its inverse. */
 static int commit(struct ic *ic, int dir, struct step *step,
                   struct redo_target *target)
 {
@@ -82,7 +81,7 @@ static int commit(struct ic *ic, int dir, struct step *step,
     verify_note_undone(ic->log, step, ic->root->fd, blobs);
     if (rc == -ENOTRECOVERABLE)
         return -EIO;
-    if (rc < 0) /* a full disk; outside edits of the step are not found */
+    if (rc < 0) /* a full disk; outside edits of the step will go unnoticed */
         log_warn(LOG_UNDO, "redo: %s", g_strerror(-rc));
     rc = undo_log_commit_inverse(ic->log, &entry);
     if (rc == 0)
@@ -90,16 +89,16 @@ static int commit(struct ic *ic, int dir, struct step *step,
     return rc < 0 ? rc : finish(ic, step->id);
 }
 
-/* Go to where the inverse leads. target: complete, or none; then it is made,
- * and *ret_untouched tells whether an error came before any change. result (may
- * be NULL): for its warnings. */
+/* Apply the inverse. target: complete, or none; then it is made, and
+ * *ret_untouched says whether an error came before any change. result (may be
+ * NULL): for its warnings. */
 static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
                     struct redo_target *target,
                     struct ic_rollback_result *result, bool *ret_untouched,
                     GError **error)
 {
     g_autoptr(restore_auto) restore = restore_new(
-        ic->log, step, dir, ic->root->fd, ic->held, flags, error);
+        ic->log, step, dir, ic->root->fd, ic->log_links, flags, error);
     struct progress progress;
     gboolean done;
     int rc = 0;
@@ -113,7 +112,7 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
 
         rc = blobs < 0 ? blobs : redo_make(ic, step, blobs, restore, 0, target);
         if (rc == 0)
-            rc = durable_sync_share(ic); /* the inverse, too */
+            rc = durable_sync_share(ic); /* includes the inverse */
     } else {
         rc = rollback_keep_later(ic, step, dir, restore,
                                  step_is_marked(dir, STEP_MARK_FOREIGN) != 0);
@@ -151,7 +150,7 @@ static gboolean load(struct ic *ic, int dir, struct step **ret_step,
         rc = -EBADMSG;
     if (rc < 0)
         return fail_errno(error, rollback_record_code(rc),
-                          "redo: the record of the step cannot be read", rc);
+                          "redo: cannot read the step's record", rc);
     post_state_mark_vacant(step);
     *ret_step = g_steal_pointer(&step);
     return TRUE;
@@ -170,7 +169,7 @@ gboolean redo_finish(struct ic *ic, const struct step *summary,
         fd_auto int done = undo_log_open_step(ic->log, summary->id);
         g_autoptr(step_auto) step = NULL;
 
-        rc = finish(ic, summary->id); /* all but this was done */
+        rc = finish(ic, summary->id); /* everything else was done */
         if (rc < 0)
             return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
         if (done >= 0 && step_load_summary(done, &step) == 0)
@@ -228,7 +227,7 @@ static gboolean redo_newest(struct ic *ic, bool force,
     return ok;
 }
 
-/* The id of the step that is to be redone next; 0: its record is bad. */
+/* Return the id of the step to redo next; 0: its record is bad. */
 static int64_t next_id(struct ic *ic)
 {
     size_t count;
@@ -244,11 +243,11 @@ static gboolean check_count(unsigned steps, size_t count, GError **error)
 {
     if (steps == 0)
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "the number of steps is at least 1");
+                            "the number of steps must be at least 1");
     else if (steps > count)
         g_set_error(error, STEPBACK_ERROR, ERROR_NOTHING_TO_REDO,
                     count == 0 ? "there is nothing to redo"
-                               : "no more than %zu can be redone",
+                               : "only %zu can be redone",
                     count);
     return steps > 0 && steps <= count;
 }

@@ -14,12 +14,12 @@
 #include "interceptor/log/step_mark.h"
 #include "interceptor/sys/sys.h"
 
-/* What is not worth giving up. */
+/* Inverses smaller than this are not worth dropping. */
 enum { LITTLE = 1 << 20 };
 
 /* ---- counting ------------------------------------------------------------ */
 
-/* Of the index-th from the end. A record that cannot be read does count. */
+/* index counts from the end. An unreadable record counts as changed. */
 static bool left_all_as_it_was(struct ic *ic, const int64_t *seqs, size_t count,
                                size_t index)
 {
@@ -56,12 +56,12 @@ static int add_size(int fd, const struct dirent *entry, void *opaque)
     if (entry->d_name[0] == '.')
         return 0;
     rc = sys_stat_name(fd, entry->d_name, &st);
-    if (rc == 0) /* what is in a folder is not counted: it may be much */
+    if (rc == 0) /* the content of a folder is not counted: it may be large */
         *bytes += S_ISDIR(st.st_mode) ? LITTLE : st.st_blocks * 512;
     return rc;
 }
 
-/* What the inverse holds; -1: it must stay. */
+/* Return the inverse's size; -1: it must stay. */
 static int64_t measure(struct ic *ic, int64_t seq)
 {
     fd_auto int dir = undo_log_open_redo(ic->log, seq);
@@ -73,7 +73,7 @@ static int64_t measure(struct ic *ic, int64_t seq)
     return bytes;
 }
 
-/* True: all may go. */
+/* Returns true if all may be dropped. */
 static bool measure_all(struct ic *ic, int64_t *ret_bytes)
 {
     size_t count;
@@ -110,10 +110,10 @@ void redo_stack_make_room(struct ic *ic, struct ic_rollback_result *result)
         return;
     rc = redo_drop_all(ic);
     if (rc < 0)
-        log_warn(LOG_UNDO, "giving up redo: %s", g_strerror(-rc));
+        log_warn(LOG_UNDO, "cannot drop the redo data: %s", g_strerror(-rc));
     else
         tell(ic,
-             "the disk is nearly full: what undo has taken back was removed to "
-             "make room, and cannot be redone",
+             "the disk is nearly full: redo data was removed to make room; the "
+             "undone steps cannot be redone",
              result);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * redo_target - see redo.h: the inverse, from when it is made until redo/ has
- * it.
+ * redo_target - see redo.h: the inverse from its creation until it is in redo/.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,18 +24,18 @@ void redo_drop(struct ic *ic, struct redo_target *target)
 {
     redo_close(target);
     if (undo_log_drop_inverse(ic->log) < 0)
-        log_warn(LOG_UNDO, "an unused part of the undo log stays until the "
-                           "next start");
+        log_warn(LOG_UNDO, "undo log: cannot remove an unused part; the next "
+                           "start tries again");
 }
 
-/* What cannot be looked at may be there: -errno. */
+/* An inverse that cannot be examined may exist: return -errno. */
 static int none_or(int rc)
 {
     return undo_log_is_damage(rc) ? 0 : rc;
 }
 
-/* Complete, if it has an end record anywhere: post states may follow it. 1, 0
- * or -errno. */
+/* Return 1 if it has an end record anywhere, since post states may follow it; 0
+ * if not, or -errno. */
 static int is_complete(struct ic *ic, struct redo_target *target, int64_t id)
 {
     g_autoptr(step_auto) step = NULL;
@@ -47,7 +46,7 @@ static int is_complete(struct ic *ic, struct redo_target *target, int64_t id)
     if (!step->end || (id && step->id != id))
         return 0;
     target->seq = step->seq;
-    /* What is made anew is noted as of the inverse's time, after a crash too
+    /* Recreated inodes are recorded with the inverse's seq, after a crash, too
      * (undo_log.h, "at"). */
     undo_log_use(ic->log, 0, target->seq);
     target->blobs = sys_openat(target->dir, STEP_BLOBS,
@@ -55,8 +54,8 @@ static int is_complete(struct ic *ic, struct redo_target *target, int64_t id)
     return target->blobs >= 0 ? 1 : none_or(target->blobs);
 }
 
-/* A link that it has got changed the ctime of its inode, and nothing is noted
- * of that until the inverse is used. */
+/* A new link in the inverse has changed the inode's ctime; the ledger has no
+ * entry for that until the inverse is used. */
 static void loosen_links(struct ic *ic, const struct redo_target *target)
 {
     fd_auto int blobs = sys_openat(target->dir, STEP_BLOBS,
@@ -74,8 +73,8 @@ static void loosen_links(struct ic *ic, const struct redo_target *target)
 
         if (inode->flags & STEP_SEEN &&
             sys_stat_name(blobs, step_inode_blob(inode->ino).text, &st) == 0)
-            own_loosen(undo_log_own(ic->log), &inode->seen,
-                       undo_log_last_seq(ic->log));
+            ctime_ledger_loosen(undo_log_ctime_ledger(ic->log), &inode->seen,
+                                undo_log_last_seq(ic->log));
     }
 }
 
@@ -125,7 +124,7 @@ int redo_make(struct ic *ic, struct step *step, int blobs,
         .survey = restore_survey(restore),
         .restore = restore,
         .root = ic->root->fd,
-        .held = ic->held,
+        .log_links = ic->log_links,
         .seq = undo_log_next_seq(ic->log),
         .max_bytes = max_bytes,
         .copies = !restore_can_keep(restore),
@@ -144,8 +143,8 @@ int redo_make(struct ic *ic, struct step *step, int blobs,
     return 0;
 }
 
-/* What the tree is now, where the inverse will change it: lines, and a second
- * end record that counts them. */
+/* Record the current tree where the inverse will change it: lines, and a second
+ * end record with their number. */
 static int write_post_state(struct ic *ic, struct step *step)
 {
     g_autoptr(survey_auto) survey = NULL;
@@ -185,7 +184,7 @@ int redo_add_post_state(struct ic *ic, const struct redo_target *target)
     if (rc < 0)
         return -ENOTRECOVERABLE;
     rc = write_post_state(ic, step);
-    /* The end record has to be the last. */
+    /* The end record must be the last. */
     if (rc < 0 && journal_truncate(step->journal, size) < 0)
         rc = -ENOTRECOVERABLE;
     return rc;
@@ -197,14 +196,15 @@ void redo_set_keep(struct restore *restore, const struct redo_target *target)
         restore_set_keep(restore, target->blobs);
 }
 
-/* There can be no redo, and what it has is nowhere else. */
+/* A redo is impossible, but the inverse may have the only copy of something. */
 static void keep_aside(struct ic *ic, int cause)
 {
     int rc = undo_log_set_inverse_aside(ic->log);
 
-    events_warn(ic->events,
-                "this undo cannot be redone: %s; what it put aside is in %s/%s",
-                g_strerror(-cause), ic->undo_dir, rc == 0 ? "damaged" : "wal");
+    events_warn(
+        ic->events,
+        "this undo cannot be redone: %s; the files it put aside are in %s/%s",
+        g_strerror(-cause), ic->undo_dir, rc == 0 ? "damaged" : "wal");
 }
 
 void redo_keep(struct ic *ic, struct redo_target *target,
@@ -212,7 +212,7 @@ void redo_keep(struct ic *ic, struct redo_target *target,
 {
     int rc;
 
-    /* Those that are kept lead from where nobody can get to any more. */
+    /* The remaining inverses apply to a state that can no longer be reached. */
     if (target->dir < 0) {
         redo_drop_all(ic);
         return;

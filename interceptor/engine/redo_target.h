@@ -10,49 +10,49 @@
 
 /* wal/inverse, while it is in use. */
 struct redo_target {
-    int dir, blobs; /* -1: there is none */
-    int64_t seq;    /* the inverse's */
+    int dir, blobs; /* -1: none */
+    int64_t seq;    /* of the inverse */
 };
 
 #define REDO_TARGET_NONE ((struct redo_target){ .dir = -1, .blobs = -1 })
 
-/* The inverse that an interrupted rollback of step id (0: of any) has left, if
- * it is complete; else what there is of it is dropped, and the target is none.
- * -errno: it cannot be told now; the target is none, and nothing is dropped. */
+/* Find the complete inverse that an interrupted rollback of step id (0: of any)
+ * has left; drop an incomplete one, and return none. -errno: unknown for now;
+ * the target is none, and nothing is dropped. */
 int redo_find(struct ic *ic, int64_t id, struct redo_target *ret_target);
 
 /* After restore_check(): make the inverse of the step, whose blobs/ is given.
- * max_bytes: of content that is to be copied; 0: no limit. 0 or -errno. */
+ * max_bytes: of content to copy; 0: no limit. Returns 0 or -errno. */
 int redo_make(struct ic *ic, struct step *step, int blobs,
               const struct restore *restore, int64_t max_bytes,
               struct redo_target *ret_target);
 
-/* What the rollback puts aside goes there, if it can. */
+/* Let the rollback put aside inodes in the inverse, if it can. */
 void redo_set_keep(struct restore *restore, const struct redo_target *target);
 
-/* It is not to be had after all. */
+/* Drop it: it cannot be used after all. */
 void redo_drop(struct ic *ic, struct redo_target *target);
 
-/* The rollback of a committed step is done: redo/ gets its inverse, with what
- * the rollback left noted. If there is none, or inodes that others took away
- * had to be made anew, by whose old numbers all in redo/ would look for them,
- * redo/ is dropped. precious: the inverse may have the only copy of something,
- * and stays, whatever happens. */
+/* The rollback of a committed step is done: move its inverse to redo/, with the
+ * state that the rollback left. If there is none, or if inodes that another
+ * process removed had to be recreated, so that the older inverses would look
+ * for their former numbers, drop all of redo/. precious: the inverse may have
+ * the only copy of something, and stays in any case. */
 void redo_keep(struct ic *ic, struct redo_target *target,
                const struct restore *restore, bool precious);
 
-/* Note what the tree is now, where the inverse will change it. Without that an
- * edit from outside may go unseen, so there is no redo then. What an earlier
- * try has left after the first end record is cut off. 0 or -errno;
- * -ENOTRECOVERABLE: the inverse cannot be used any more. */
+/* Record the current tree where the inverse will change it. Without that an
+ * outside edit might go unnoticed, so there is no redo. Data from an earlier
+ * try after the first end record is cut off. Returns 0 or -errno;
+ * -ENOTRECOVERABLE: the inverse is no longer usable. */
 int redo_add_post_state(struct ic *ic, const struct redo_target *target);
 
 void redo_close(struct redo_target *target);
 
-/* A client is about to change something. 0 or -errno. */
+/* A client is about to change something. Returns 0 or -errno. */
 int redo_drop_all(struct ic *ic);
 
-/* For the log's links: the blobs/ of all inverses. */
+/* Call each for the folders of all inverses, to count the log's links. */
 void redo_each(struct ic *ic, void (*each)(struct ic *ic, int folder));
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restoring - changes that the engine itself makes to restore paths.
+ * restoring - the engine's own changes that restore paths.
  *
- * They go through the one door, as a client's do, so that a step records them.
- * But they bring back what was there, for a caller who asked for that, as a
- * rollback does: so no safeguard asks about them, no grant is needed for them,
- * and they fail with -EFBIG rather than make their step unprotected.
+ * They go through the mutation layer like a client's, so that a step records
+ * them. But they restore a former state on request, like a rollback: so no
+ * safeguard asks about them, they need no grant, and they fail with -EFBIG
+ * instead of making their step unprotected.
  */
 #ifndef INTERCEPTOR_RESTORING_H
 #define INTERCEPTOR_RESTORING_H
 
 #include <stdbool.h>
 
-/* Mark this thread's changes as such, or as a client's. Return what they were
- * before. */
+/* Mark this thread's changes as such, or as a client's. Returns the former
+ * value. */
 bool restoring_set(bool restoring);
 
 bool restoring_is_set(void);

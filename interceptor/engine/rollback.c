@@ -35,7 +35,7 @@
 #include "interceptor/sys/fail.h"
 #include "interceptor/sys/sys.h"
 
-/* The open step cannot be taken back: it stays, as a wall. */
+/* The open step cannot be rolled back: commit it as unprotected. */
 static gboolean close_unprotected_locked(struct ic *ic, int64_t id,
                                          GError **error)
 {
@@ -48,7 +48,7 @@ static gboolean close_unprotected_locked(struct ic *ic, int64_t id,
     return FALSE;
 }
 
-/* The last chance to tell what others have put into its folders. */
+/* The last chance to report what other processes have put into its folders. */
 static void note_foreign(struct ic *ic)
 {
     g_autoptr(survey_auto) survey = NULL;
@@ -89,7 +89,7 @@ gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error)
 {
     gboolean ok;
 
-    watch_sync(ic->watch); /* it may tell of what is not to be destroyed */
+    watch_sync(ic->watch); /* it may report work that must not be destroyed */
     rollback_lock_gate(ic);
     ok = (ic->closed_log || core_check_log(ic, error)) &&
          abort_locked(ic, id, error);
@@ -97,14 +97,15 @@ gboolean ic_step_abort(struct ic *ic, int64_t id, GError **error)
     return ok;
 }
 
-/* It was told, and somebody insisted. info is taken. */
+/* Report a skipped step: the user insisted after an error. Takes ownership of
+ * info. */
 static void tell_passed_by(struct ic *ic, struct ic_step_info *info,
                            const char *why, struct ic_rollback_result *result)
 {
     char *text = g_strdup_printf(
         "step %" G_GINT64_FORMAT
-        " cannot be undone and was passed by (%s): what it changed stays; what "
-        "the log has of it is in %s/damaged",
+        " cannot be undone and was skipped (%s): its changes stay; its saved "
+        "content is in %s/damaged",
         info->id, why, ic->undo_dir);
 
     events_warn(ic->events, "%s", text);
@@ -112,7 +113,7 @@ static void tell_passed_by(struct ic *ic, struct ic_step_info *info,
     g_ptr_array_add(result->steps, info);
 }
 
-/* What did not end is another folder's. */
+/* Skip an interrupted step of another folder. */
 static gboolean pass_by_interrupted(struct ic *ic, struct step *step,
                                     bool force,
                                     struct ic_rollback_result *result,
@@ -138,7 +139,7 @@ static gboolean pass_by_interrupted(struct ic *ic, struct step *step,
     return TRUE;
 }
 
-/* A rollback that an error stopped half-way (a full disk) is in
+/* A rollback that an error (a full disk) stopped half-way is in
  * wal/in_progress, and changes are refused until it is finished. */
 static gboolean finish_interrupted_locked(struct ic *ic, bool force,
                                           struct ic_rollback_result *result,
@@ -164,7 +165,7 @@ static gboolean finish_interrupted_locked(struct ic *ic, bool force,
     return TRUE;
 }
 
-/* Found before anything was changed. */
+/* Return whether the error was found before anything was changed. */
 static bool is_about_log(const GError *error)
 {
     int code = error_code_of(error);
@@ -172,7 +173,8 @@ static bool is_about_log(const GError *error)
     return code == ERROR_PREIMAGE_MISSING || code == ERROR_PREIMAGE_CORRUPT;
 }
 
-/* Was it found before anything was changed? Then the step stays what it was. */
+/* If the error was found before anything was changed, the step stays as it was.
+ */
 static void put_back(struct ic *ic, int dir, const struct undo_log_entry *entry,
                      const GError *cause)
 {
@@ -184,8 +186,8 @@ static void put_back(struct ic *ic, int dir, const struct undo_log_entry *entry,
         ic->broken = -EIO;
 }
 
-/* Nothing can be undone of the step in wal/in_progress, and it was asked to go
- * on all the same. info, its report, is taken. */
+/* Nothing of the step in wal/in_progress can be undone, and the caller asked to
+ * skip it. Takes ownership of info, its report. */
 static gboolean pass_by(struct ic *ic, const struct undo_log_entry *entry,
                         const char *why, struct ic_step_info *info,
                         struct ic_rollback_result *result, GError **error)
@@ -214,7 +216,8 @@ static int64_t newest_id(struct ic *ic)
     return count > 0 ? entries[count - 1].id : 0;
 }
 
-/* A rollback that a crash interrupts is finished as what it was begun as. */
+/* A rollback that a crash interrupts is finished in the mode in which it began.
+ */
 static int mark_forced(struct ic *ic, int dir, bool forced)
 {
     return forced ? step_mark(dir, STEP_MARK_FORCED,
@@ -285,7 +288,7 @@ static void set_too_many(size_t count, GError **error)
                     count);
 }
 
-/* A step that cannot be taken back hides all that is older. */
+/* A step that cannot be rolled back blocks all older ones. */
 static gboolean check_steps(struct ic *ic, unsigned steps, bool force,
                             GError **error)
 {
@@ -303,9 +306,8 @@ static gboolean check_steps(struct ic *ic, unsigned steps, bool force,
         }
         if (entries[count - i].damaged && !force) {
             g_set_error(error, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT,
-                        "the record of step %" G_GINT64_FORMAT
-                        " cannot be read; with force, what is left of it is "
-                        "undone, or it is passed by",
+                        "cannot read the record of step %" G_GINT64_FORMAT
+                        "; force undoes what is left of it, or skips it",
                         entries[count - i].id);
             return FALSE;
         }
@@ -321,7 +323,7 @@ gboolean rollback_check_steps(struct ic *ic, unsigned steps, bool force,
 
     if (steps == 0) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "the number of steps is at least 1");
+                            "the number of steps must be at least 1");
         return FALSE;
     }
     if (!check_steps(ic, steps > first ? steps - first : 0, force, error))
@@ -333,7 +335,7 @@ gboolean rollback_check_steps(struct ic *ic, unsigned steps, bool force,
     return FALSE;
 }
 
-/* Does what is to be finished first count? */
+/* Return whether the interrupted step that is finished first counts. */
 static bool does_first_count(struct ic *ic, enum rollback_counts counts)
 {
     fd_auto int dir = undo_log_open_wal(ic->log);
@@ -343,7 +345,7 @@ static bool does_first_count(struct ic *ic, enum rollback_counts counts)
            step_load_summary(dir, &step) < 0 || step->type != IC_STEP_AMBIENT;
 }
 
-/* How many steps are to go, so that extent->steps of them count. */
+/* Return how many steps to roll back, so that extent->steps of them count. */
 static unsigned extend(struct ic *ic, const struct rollback_extent *extent)
 {
     size_t count, counted, steps = 0;
@@ -351,7 +353,7 @@ static unsigned extend(struct ic *ic, const struct rollback_extent *extent)
     unsigned first = ic->broken ? 1 : 0;
 
     if (extent->steps == 0 || extent->steps > count + first)
-        return extent->steps; /* none, or too many, whatever counts */
+        return extent->steps; /* none, or too many in any case */
     counted = first && does_first_count(ic, extent->counts);
     while (steps < count && counted < extent->steps)
         counted += rollback_does_count(&entries[count - ++steps],
@@ -396,8 +398,8 @@ static gboolean rollback_locked(struct ic *ic,
     if (steps > first &&
         !outside_check_barriers(ic, false, steps - first, force, result, error))
         return FALSE;
-    /* The step whose rollback did not come to its end is one of those asked
-     * for: who tries again means that one. */
+    /* The step whose rollback was interrupted is one of the requested ones: a
+     * repeated request means that step. */
     if (first && !finish_interrupted_locked(ic, force, result, error))
         return FALSE;
     for (unsigned left = steps - first; left > 0; left--) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rollback_extent - which steps a rollback or a redo is about, and how it is
- * done.
+ * rollback_extent - the steps and the mode of a rollback or redo.
  */
 #ifndef INTERCEPTOR_ENGINE_ROLLBACK_EXTENT_H
 #define INTERCEPTOR_ENGINE_ROLLBACK_EXTENT_H
@@ -11,29 +10,30 @@
 
 #include "interceptor/log/undo_log.h"
 
-/* The steps that count. The others are taken back with the older step that is
- * counted, or, where there are too few of these, count as well. */
+/* The steps that count. The others are rolled back with the next older step
+ * that counts, or, if there are too few of these, count as well. */
 enum rollback_counts {
     ROLLBACK_COUNTS_ALL,
-    ROLLBACK_COUNTS_CHANGES,  /* not those that left all as it was */
-    ROLLBACK_COUNTS_COMMANDS, /* nor ambient ones */
+    ROLLBACK_COUNTS_CHANGES,  /* not those that left everything unchanged */
+    ROLLBACK_COUNTS_COMMANDS, /* not ambient ones either */
 };
 
-/* What is to be taken back: so many of the newest steps, or, if down_to is not
- * 0, the one with this id and all that are newer. */
+/* The extent: this many of the newest steps, or, if down_to is not 0, the step
+ * with this id and all newer ones. */
 struct rollback_extent {
     unsigned steps;
     enum rollback_counts counts;
     int64_t down_to;
 };
 
-/* Does this step of the history count? */
+/* Return whether this step of the history counts. */
 bool rollback_does_count(const struct undo_log_entry *entry,
                          enum rollback_counts counts);
 
-/* Beside enum restore_flags: with all barriers after the step; what is put
- * aside may be another process's, so it must be kept; it was begun before;
- * there is no change by another process. */
+/* In addition to enum restore_flags: CROSS: with all barriers after the step;
+ * EDITED: inodes put aside may be another process's, so they must be kept;
+ * RESUMED: it was begun before; COMPARED: no other process has changed
+ * anything. */
 enum {
     ROLLBACK_CROSS = 1 << 8,
     ROLLBACK_EDITED = 1 << 9,

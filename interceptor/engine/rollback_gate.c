@@ -26,7 +26,7 @@ void rollback_unlock_gate(struct ic *ic)
     atomic_store(&ic->last_leave_ms, clock_ms());
     pthread_rwlock_unlock(&ic->gate);
     parking_end_rollback(&ic->parking);
-    stale_tell(ic, stale); /* after what was parked is free to go on */
+    stale_tell(ic, stale); /* once parked changes may continue */
 }
 
 void rollback_tell_part(const struct ic_rollback_result *result, unsigned steps,

@@ -17,11 +17,10 @@
 #include "interceptor/restore/restore_edited.h"
 #include "interceptor/sys/sys.h"
 
-/* ---- before it ------------------------------------------------------------
- */
+/* ---- before the rollback ------------------------------------------------- */
 
-/* marked: an earlier try knew of some, and which they were cannot be told any
- * more. */
+/* marked: an earlier try knew of some edits, and which they were is no longer
+ * known. */
 static int find_edited(struct ic *ic, const struct step *step,
                        struct restore *restore, bool marked)
 {
@@ -33,9 +32,9 @@ static int find_edited(struct ic *ic, const struct step *step,
     return restore_set_edited(restore, marked ? 0 : since_us, inodes);
 }
 
-/* From when on what is put aside may be another process's: 0 if some of it is
- * known to be, INT64_MAX if none can be. What the history has not is marked:
- * the next start would not find it. */
+/* Return the time from which inodes put aside may be another process's: 0 if
+ * some are known to be, INT64_MAX if none can be. Edits that the history lacks
+ * are marked: the next start would not find them. */
 static int64_t foreign_since(struct ic *ic, const struct step *step, int dir,
                              const struct survey *survey)
 {
@@ -44,17 +43,17 @@ static int64_t foreign_since(struct ic *ic, const struct step *step, int dir,
 
     if (!marked && ic->unkept->len > 0 &&
         step_mark(dir, STEP_MARK_FOREIGN, atomic_load(&ic->durable.power)) < 0)
-        log_warn(LOG_UNDO,
-                 "the record of step %" G_GINT64_FORMAT " cannot be marked",
+        log_warn(LOG_UNDO, "cannot mark the record of step %" G_GINT64_FORMAT,
                  step->id);
     if (marked || outside_is_told(ic, step, survey))
         return 0;
     return later || !survey ? undo_log_owner_doubt(ic->log) : INT64_MAX;
 }
 
-/* If nobody was asked whether what others have in the step's folders may go,
- * all that is put aside stays in the redo, or else in the step's own log.
- * blobs: of that log. Returns whose blobs/ keeps it; -1: it may go. */
+/* If no user was asked whether other processes' files in the step's folders may
+ * be removed, everything put aside stays in the redo, or else in the step's own
+ * log. blobs: of that log. Returns whose blobs/ keeps it; -1: it may be
+ * removed. */
 static int keep_foreign(struct ic *ic, const struct step *step, int dir,
                         struct restore *restore,
                         const struct redo_target *target, int blobs)
@@ -74,9 +73,9 @@ static int keep_foreign(struct ic *ic, const struct step *step, int dir,
     return blobs;
 }
 
-/* The same where the caller asked to go over such edits: what is put aside, and
- * what is overwritten, stays in the redo, if there will be one, or in the
- * step's own log. */
+/* The same if the caller forced the rollback over such edits: inodes put aside
+ * or overwritten stay in the redo, if there will be one, or in the step's own
+ * log. */
 static int keep_edited(struct restore *restore,
                        const struct redo_target *target, int blobs)
 {
@@ -86,7 +85,7 @@ static int keep_edited(struct restore *restore,
     return restore_set_edited(restore, 0, NULL);
 }
 
-/* Where names can be moved, what is put aside is kept all the same. */
+/* If names can be moved, inodes put aside are kept anyway. */
 int rollback_keep_later(struct ic *ic, const struct step *step, int dir,
                         struct restore *restore, bool marked)
 {
@@ -107,8 +106,8 @@ int rollback_keep_prepare(struct ic *ic, const struct step *step, int dir,
 
     if (flags & ROLLBACK_COMPARED)
         return 0;
-    /* The redo of a rollback that goes on does not have what was written since
-     * it was made. */
+    /* The redo of a resumed rollback lacks what was written since it was made.
+     */
     if (!(flags & ROLLBACK_CROSS) || flags & ROLLBACK_RESUMED)
         rc = rollback_keep_later(ic, step, dir, restore, keep->marked);
     if (rc == 0 && flags & ROLLBACK_CROSS)
@@ -132,10 +131,9 @@ bool rollback_keeps_redo(const struct rollback_keep *keep, unsigned flags,
            (restore_has_lost(restore) || restore_has_remade(restore));
 }
 
-/* ---- after it -------------------------------------------------------------
- */
+/* ---- after the rollback -------------------------------------------------- */
 
-/* 1: it is one. */
+/* Returns 1 if the entry must be kept. */
 static int is_left(int blobs, const struct dirent *entry, void *opaque)
 {
     const char *name = entry->d_name;
@@ -172,7 +170,7 @@ static bool has_lost(struct step *step)
     return false;
 }
 
-/* Is all that the step had changed what it was? */
+/* Return whether everything that the step changed is restored. */
 static bool is_complete(struct step *step, const struct restore *restore)
 {
     GPtrArray *orphans = restore ? restore_orphans(restore) : NULL;
@@ -191,14 +189,13 @@ int rollback_keep_rest(struct ic *ic, struct step *step,
 
     if (rc < 0)
         return rc;
-    events_warn(ic->events, "step %" G_GINT64_FORMAT ": %s is in %s/damaged/%s",
-                step->id,
-                is_complete(step, restore)
-                    ? "taken back; content that another process may have "
-                      "written there"
-                    : "not all of it could be put back; what the undo log has "
-                      "of that",
-                ic->undo_dir, name.text);
+    events_warn(
+        ic->events, "step %" G_GINT64_FORMAT ": %s is in %s/damaged/%s",
+        step->id,
+        is_complete(step, restore)
+            ? "rolled back; content that another process may have written there"
+            : "not all of it could be restored; the undo log's copy",
+        ic->undo_dir, name.text);
     for (guint i = 0; result && orphans && i < orphans->len; i++)
         outside_warn(result,
                      g_strdup_printf("step %" G_GINT64_FORMAT

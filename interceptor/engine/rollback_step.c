@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rollback_step - see rollback.h: taking back the one step in wal/in_progress.
+ * rollback_step - see rollback_step.h.
  */
 
 #include <errno.h>
@@ -29,8 +29,7 @@
 #include "interceptor/sys/fail.h"
 #include "interceptor/sys/sys.h"
 
-/* What a step did: as it was committed, or what is to be seen of one that was
- * not. */
+/* Return the report of a committed step, or the visible changes of another. */
 static struct ic_step_info *describe(struct ic *ic, struct step *step, int dir)
 {
     fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
@@ -47,8 +46,8 @@ void rollback_set_unprotected(int64_t id, GError **error)
 {
     g_set_error(error, STEPBACK_ERROR, ERROR_STEP_UNPROTECTED,
                 "step %" G_GINT64_FORMAT
-                " changed more than could be kept of it: neither it nor what "
-                "is older can be undone",
+                " exceeded the limit for saved content: it and older steps "
+                "cannot be undone",
                 id);
 }
 
@@ -60,18 +59,18 @@ gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
 
     if (rc < 0)
         return fail_errno(error, rollback_record_code(rc),
-                          "the record of the step cannot be read", rc);
+                          "cannot read the step's record", rc);
     if (step->unprotected) {
         rollback_set_unprotected(step->id, error);
         return FALSE;
     }
-    /* Committed, and cut off since. */
+    /* Committed, and truncated since. */
     if (!step->end && !damaged_too)
         step->damaged = true;
     if (step->damaged && !damaged_too) {
         g_set_error(error, STEPBACK_ERROR, ERROR_PREIMAGE_CORRUPT,
                     "the record of step %" G_GINT64_FORMAT
-                    " is damaged; with force, what is left of it is undone",
+                    " is damaged; force undoes what is left of it",
                     step->id);
         return FALSE;
     }
@@ -85,8 +84,8 @@ gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
     return TRUE;
 }
 
-/* Everything is restored: note it, and remove the step. whole: its inverse has
- * what others made. */
+/* Everything is restored: record that, and remove the step. whole: its inverse
+ * has other processes' work. */
 static int discard_undone(struct ic *ic, int dir, struct step *step,
                           unsigned flags, bool whole,
                           const struct restore *restore,
@@ -109,7 +108,7 @@ static int discard_undone(struct ic *ic, int dir, struct step *step,
     if (rc == 0 && whole)
         rc = undo_log_set_undone(ic->log);
     if (rc == 0 && whole)
-        rc = redo_drop_all(ic); /* before the step is gone */
+        rc = redo_drop_all(ic); /* before the step is removed */
     if (rc < 0)
         return rc;
     if (whole || (blobs >= 0 && rollback_has_rest(blobs)))
@@ -117,8 +116,8 @@ static int discard_undone(struct ic *ic, int dir, struct step *step,
     return undo_log_discard_wal(ic->log, step->id, step->seq, true);
 }
 
-/* Is there no room for what a redo needs? That may be a link of a file which
- * has as many as there can be. */
+/* Return whether there is no room for what a redo needs, which may be a link of
+ * a file with the maximum number of links. */
 static bool is_full(int rc)
 {
     return rc == -ENOSPC || rc == -EDQUOT || rc == -EMLINK;
@@ -143,19 +142,18 @@ static int make_redo(struct ic *ic, struct step *step, int dir,
 
     if (rc < 0) /* R2 */
         log_info(LOG_UNDO,
-                 "step %" G_GINT64_FORMAT
-                 ": taking it back cannot be redone: %s",
+                 "step %" G_GINT64_FORMAT ": its undo cannot be redone: %s",
                  step->id, g_strerror(-rc));
     return rc;
 }
 
-/* precious: what is put aside must be kept; where that is for the redo alone to
- * do, there is no rollback without one. */
+/* precious: inodes put aside must be kept; if only the redo can do that, there
+ * is no rollback without one. */
 static int prepare_redo(struct ic *ic, struct step *step, int dir,
                         unsigned flags, struct restore *restore, bool precious,
                         struct redo_target *target)
 {
-    /* Of a rollback that was interrupted. */
+    /* of an interrupted rollback */
     int rc = redo_find(ic, step->id, target);
     int forbidden = step_is_marked(dir, STEP_MARK_NO_REDO);
 
@@ -164,7 +162,7 @@ static int prepare_redo(struct ic *ic, struct step *step, int dir,
         return rc < 0 ? rc : forbidden;
     }
     if (restore_has_lost(restore) && !precious) {
-        /* What is left out would be missing in going to and fro, too. */
+        /* A partial restore cannot be redone. */
         redo_drop(ic, target);
     } else if (target->dir < 0 && step->end && !forbidden) {
         rc = make_redo(ic, step, dir, restore, precious, target);
@@ -176,30 +174,31 @@ static int prepare_redo(struct ic *ic, struct step *step, int dir,
     return target->dir < 0 ? forbid_redo(ic, step, dir) : 0;
 }
 
-/* Once more without what a redo would need: room, or the last inodes, which are
- * still in the trash if it could not be made. What is kept stays kept. */
+/* Try again without what a redo needs: room, or the last inodes, which are
+ * still in the trash if it could not be made. Whatever must be kept stays kept.
+ */
 static gboolean run_without_redo(struct ic *ic, struct step *step, int dir,
                                  unsigned flags, struct redo_target *target,
                                  int blobs, struct rollback_keep *keeping)
 {
     g_autoptr(restore_auto) restore = NULL;
 
-    /* The redo has got what another process put there. */
+    /* The redo has another process's work. */
     if (target->dir >= 0 && (keeping->keep >= 0 || flags & ROLLBACK_EDITED))
         return FALSE;
     if (forbid_redo(ic, step, dir) < 0)
         return FALSE;
     redo_drop(ic, target);
     undo_log_drain_trash(ic->log);
-    restore = restore_new(ic->log, step, dir, ic->root->fd, ic->held, flags,
-                          NULL);
+    restore = restore_new(ic->log, step, dir, ic->root->fd, ic->log_links,
+                          flags, NULL);
     return restore &&
            rollback_keep_prepare(ic, step, dir, flags, restore, target, blobs,
                                  keeping) == 0 &&
            restore_run(restore, NULL);
 }
 
-/* Warn if no redo was kept. Losses have a warning of their own. */
+/* Warn if no redo was stored. Losses have a warning of their own. */
 static void warn_no_redo(struct ic *ic, const struct step *step,
                          const struct restore *restore,
                          struct ic_rollback_result *result)
@@ -216,8 +215,8 @@ static void warn_no_redo(struct ic *ic, const struct step *step,
                                     step->id));
 }
 
-/* There will be no redo of this step, and so none of newer ones: killed after
- * the step was gone and before they were, they would be redone without it. */
+/* Without a redo of this step there can be none of newer ones. Drop these
+ * first: after a kill in between, they would be redone without it. */
 static int drop_redos(struct ic *ic, int dir, const struct step *step,
                       const struct restore *restore, struct redo_target *target)
 {
@@ -247,7 +246,7 @@ static gboolean finish(struct ic *ic, int dir, struct step *step,
     if (rc == 0)
         rc = discard_undone(ic, dir, step, flags, whole, restore, result);
     if (whole)
-        redo_close(target); /* none is left: redo_keep() drops the others */
+        redo_close(target); /* none remains: redo_keep() drops the others */
     if (rc == 0 && (step->end || step->damaged))
         redo_keep(ic, target, restore, keeping->precious);
     redo_close(target);
@@ -266,8 +265,8 @@ static bool may_keep(struct ic *ic, const struct step *step,
         return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);
     g_set_error(error, STEPBACK_ERROR, ERROR_BUSY,
                 "step %" G_GINT64_FORMAT
-                ": cannot keep a copy in %s of what another process has put in "
-                "its place: %s; nothing was undone",
+                ": cannot save a copy in %s of another process's files in its "
+                "place: %s; nothing was undone",
                 step->id, ic->undo_dir, g_strerror(-rc));
     return false;
 }
@@ -277,7 +276,7 @@ static gboolean run(struct ic *ic, int dir, struct step *step, unsigned flags,
                     struct ic_rollback_result *result, GError **error)
 {
     g_autoptr(restore_auto) restore = restore_new(
-        ic->log, step, dir, ic->root->fd, ic->held, flags, error);
+        ic->log, step, dir, ic->root->fd, ic->log_links, flags, error);
     fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
                                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
     g_autoptr(GError) cause = NULL;
@@ -330,7 +329,7 @@ gboolean rollback_undo_step(struct ic *ic, int dir, struct step *step,
         return FALSE;
     }
     undo_log_take_reserve(ic->log);
-    log_info(LOG_UNDO, "step %" G_GINT64_FORMAT " taken back", step->id);
+    log_info(LOG_UNDO, "step %" G_GINT64_FORMAT " rolled back", step->id);
     if (ret_info)
         *ret_info = info;
     else
@@ -338,9 +337,9 @@ gboolean rollback_undo_step(struct ic *ic, int dir, struct step *step,
     return TRUE;
 }
 
-/* How to finish what is in wal/in_progress. Of a step that had ended, what
- * other processes have changed since is known by comparing, as long as nothing
- * is put back; then no clock has to tell. */
+/* Decide how to finish the step in wal/in_progress. If the step had ended,
+ * comparison shows what other processes have changed since, as long as nothing
+ * is restored; then no clock is needed. */
 static unsigned flags_of_interrupted(struct ic *ic, int dir, struct step *step)
 {
     const unsigned forced = RESTORE_FORCED | ROLLBACK_CROSS | ROLLBACK_EDITED;
@@ -350,7 +349,7 @@ static unsigned flags_of_interrupted(struct ic *ic, int dir, struct step *step)
 
     if (step_is_marked(dir, STEP_MARK_FORCED) == 1)
         return forced | ROLLBACK_RESUMED;
-    /* A rollback that has begun has its inverse, or is marked to have none. */
+    /* A rollback that has begun has an inverse, or a mark that it has none. */
     if (!step->end || step->damaged || step->staging ||
         undo_log_has_inverse(ic->log) ||
         step_is_marked(dir, STEP_MARK_NO_REDO) != 0 ||
@@ -364,8 +363,8 @@ static unsigned flags_of_interrupted(struct ic *ic, int dir, struct step *step)
     return step_mark(dir, STEP_MARK_FORCED, sync) == 0 ? forced : 0;
 }
 
-/* All of it is restored, and an interrupted rollback had yet to put it aside.
- */
+/* Everything is restored; an interrupted rollback had yet to put the step
+ * aside. */
 static gboolean put_undone_aside(struct ic *ic, int dir, struct step *step,
                                  struct ic_step_info **ret_info, GError **error)
 {
@@ -408,7 +407,8 @@ gboolean rollback_undo_wal(struct ic *ic, struct ic_step_info **ret_info,
     if (rollback_load_step(ic, dir, true, &step, &cause) &&
         undo_wal(ic, dir, step, ret_info, &cause))
         return TRUE;
-    /* What ERROR_BUSY means to who opens a log is that another has it. */
+    /* For a caller that opens a log, ERROR_BUSY means that another process has
+     * it. */
     if (error_code_of(cause) == ERROR_BUSY)
         cause->code = ERROR_IO_ERROR;
     g_propagate_error(error, g_steal_pointer(&cause));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * safeguard - see safeguard.h: decisions, and what follows from them.
+ * safeguard - see safeguard.h: decisions and their consequences.
  */
 #include "interceptor/engine/safeguard.h"
 
@@ -25,11 +25,11 @@ static void decision_free(struct safeguard_decision *decision)
     g_free(decision);
 }
 
-void safeguard_init(struct safeguard *guard, safeguard_take_back *take_back)
+void safeguard_init(struct safeguard *guard, safeguard_roll_back *roll_back)
 {
     pthread_condattr_t attr;
 
-    guard->take_back = take_back;
+    guard->roll_back = roll_back;
     pthread_mutex_init(&guard->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -71,8 +71,8 @@ int safeguard_ask_locked(struct ic *ic, enum safeguard_rule rule,
     struct safeguard *guard = &ic->guard;
     struct safeguard_decision *decision = g_new0(struct safeguard_decision, 1);
 
-    /* Not only a number: an answer to a question of an earlier process must
-     * not pass for one of ours. Steps' ids are never used again. */
+    /* More than a number: an answer to an earlier process's question must not
+     * be taken for one to this process's. Step ids are never reused. */
     decision->step_id = ic->wal.step->id;
     decision->id = g_strdup_printf("sg_%" PRId64 "_%" PRIu64, decision->step_id,
                                    ++guard->last_number);
@@ -103,8 +103,8 @@ json_t *safeguard_pending_to_json(struct ic *ic)
 
 /* ---- deciding ------------------------------------------------------------ */
 
-/* Decide what is pending, if it has this id (NULL: any): the decision, the
- * caller's, or NULL. */
+/* Decide the pending question, if it has this id (NULL: any). Returns the
+ * decision, the caller's, or NULL. */
 static struct safeguard_decision *decide(struct ic *ic, const char *id,
                                          bool allow)
 {
@@ -141,21 +141,21 @@ static void send_decided(struct ic *ic, const struct safeguard_decision *made,
                           allow ? "allow" : "deny", "reason", reason));
 }
 
-/* With the gate write-locked: a denied step is taken back, once. */
-static void take_back_locked(struct ic *ic)
+/* With the gate write-locked: roll back a denied step, once. */
+static void roll_back_locked(struct ic *ic)
 {
     struct safeguard *guard = &ic->guard;
 
     if (safeguard_denied_step(ic) == 0 || guard->rolled_back)
         return;
     guard->rolled_back = true;
-    if (!guard->take_back(ic, &guard->taken, &guard->failure))
-        log_error(LOG_SAFEGUARD, "a denied step could not be taken back: %s",
+    if (!guard->roll_back(ic, &guard->taken, &guard->failure))
+        log_error(LOG_SAFEGUARD, "cannot roll back a denied step: %s",
                   guard->failure->message);
 }
 
-/* A no that was given with the gate free. FALSE and error if the step could
- * not be taken back. */
+/* Carry out a denial that was given with the gate free. FALSE and error if the
+ * step could not be rolled back. */
 static gboolean carry_out_denial(struct ic *ic,
                                  const struct safeguard_decision *made,
                                  const char *reason, GError **error)
@@ -168,7 +168,7 @@ static gboolean carry_out_denial(struct ic *ic,
     pthread_rwlock_wrlock(&ic->gate);
     /* Its owner may have closed it meanwhile. */
     if (safeguard_denied_step(ic) == made->step_id) {
-        take_back_locked(ic);
+        roll_back_locked(ic);
         ok = guard->failure == NULL;
         if (!ok && error)
             *error = g_error_copy(guard->failure);
@@ -188,7 +188,7 @@ gboolean ic_safeguard_confirm(struct ic *ic, const char *safeguard_id,
 
     if (!made) {
         g_set_error(error, STEPBACK_ERROR, ERROR_UNKNOWN_SAFEGUARD,
-                    "no decision of this id is pending");
+                    "no decision with this id is pending");
         return FALSE;
     }
     if (allow)
@@ -263,7 +263,7 @@ gboolean safeguard_close_denied_locked(struct ic *ic,
     g_autoptr(GError) failure = NULL;
     struct ic_step_info *info;
 
-    take_back_locked(ic);
+    roll_back_locked(ic);
     failure = g_steal_pointer(&guard->failure);
     info = g_steal_pointer(&guard->taken);
     pthread_mutex_lock(&guard->lock);
@@ -292,7 +292,7 @@ static int64_t now_ms(void)
     return g_get_monotonic_time() / 1000;
 }
 
-/* G1. With lock held, which is let go meanwhile. */
+/* G1. With lock held, which is released meanwhile. */
 static void announce_locked(struct ic *ic)
 {
     struct safeguard *guard = &ic->guard;
@@ -322,7 +322,7 @@ static void wait_until_locked(struct safeguard *guard, int64_t deadline_ms)
     pthread_cond_timedwait(&guard->cond, &guard->lock, &until);
 }
 
-/* With lock held, which is let go meanwhile. */
+/* With lock held, which is released meanwhile. */
 static void time_out_locked(struct ic *ic)
 {
     struct safeguard *guard = &ic->guard;

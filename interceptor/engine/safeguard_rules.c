@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * safeguard_rules - see safeguard.h: what is checked before a change is made.
+ * safeguard_rules - see safeguard.h: checks before a change is made.
  *
- * What the open step created is its own to destroy, and so is what it has
- * already been allowed to. Counting starts with the step, or when the rule is
- * set.
+ * The open step may destroy what it created itself and what it was allowed to
+ * destroy. Counting starts with the step, or when the rule is set.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,12 +18,12 @@
 #include "interceptor/engine/safeguard.h"
 #include "interceptor/sys/sys.h"
 
-enum { PATH_LIMIT = 4096 }; /* of a path in an event */
+enum { PATH_LIMIT = 4096 }; /* bytes of a path in an event */
 
 /* ---- paths --------------------------------------------------------------- */
 
-/* Where dir/name is, as far as is known: for people. name (may be NULL) and
- * what is above it; "..." stands for more than PATH_LIMIT. */
+/* Return the path of dir/name as far as known, for users. name may be NULL;
+ * "..." replaces what exceeds PATH_LIMIT. */
 static char *path_of(struct ic *ic, struct ic_inode *dir, const char *name)
 {
     g_autoptr(GString) path = g_string_new(name);
@@ -38,7 +37,7 @@ static char *path_of(struct ic *ic, struct ic_inode *dir, const char *name)
         g_free(own);
         ic_inode_unref(at);
         at = parent;
-        /* Also, what was last seen may lead in a circle. */
+        /* Also ends a circle of last known locations. */
         if (path->len > PATH_LIMIT) {
             g_string_prepend(path, ".../");
             break;
@@ -48,14 +47,14 @@ static char *path_of(struct ic *ic, struct ic_inode *dir, const char *name)
     return g_string_free(g_steal_pointer(&path), FALSE);
 }
 
-/* ---- the frame of a check ------------------------------------------------ */
+/* ---- begin and end of a check -------------------------------------------- */
 
 static bool is_armed(const struct ic *ic, unsigned rules)
 {
     return atomic_load_explicit(&ic->guard.armed, memory_order_relaxed) & rules;
 }
 
-/* What is counted is of another step. */
+/* Restart the counts for another step. */
 static void renew_locked(struct ic *ic)
 {
     struct safeguard *guard = &ic->guard;
@@ -69,8 +68,8 @@ static void renew_locked(struct ic *ic)
     g_clear_pointer(&guard->deleting, g_free);
 }
 
-/* With names held. 1, and guard.lock is held: the rule is to be checked. 0: it
- * says nothing here. IC_PARKED or -EPERM: another rule was quicker. */
+/* With names held. Returns 1, with guard.lock held: check the rule; 0: it does
+ * not apply; IC_PARKED or -EPERM: another rule came first. */
 static int begin_check(struct ic *ic, enum safeguard_rule rule)
 {
     struct safeguard *guard = &ic->guard;
@@ -159,7 +158,7 @@ void safeguard_note_deleted(struct ic *ic)
     pthread_mutex_lock(&guard->lock);
     if (guard->deleting) {
         guard->deleted++;
-        /* One place is for the deletion that will be held. */
+        /* One slot is for the deletion that will be held. */
         if (guard->samples->len < SAFEGUARD_SAMPLES - 1)
             g_ptr_array_add(guard->samples, g_steal_pointer(&guard->deleting));
         g_clear_pointer(&guard->deleting, g_free);
@@ -169,7 +168,8 @@ void safeguard_note_deleted(struct ic *ic)
 
 /* ---- replacing and overwriting ------------------------------------------- */
 
-/* A question about one file. path is taken, from (may be NULL) is borrowed. */
+/* Ask about one file. Takes ownership of path; from (may be NULL) is borrowed.
+ */
 static int ask_file_locked(struct ic *ic, enum safeguard_rule rule, char *path,
                            const char *from, off_t size)
 {
@@ -201,7 +201,7 @@ static int ask_file_locked(struct ic *ic, enum safeguard_rule rule, char *path,
     return safeguard_ask_locked(ic, rule, payload);
 }
 
-/* A file's size before the step. */
+/* Return a file's size before the step. */
 static off_t size_before(struct ic *ic, uint64_t ino, const struct stat *now)
 {
     const struct step_inode *inode = step_find_inode(ic->wal.step, ino);
@@ -209,9 +209,8 @@ static off_t size_before(struct ic *ic, uint64_t ino, const struct stat *now)
     return inode && inode->flags & STEP_DATA ? inode->data_size : now->st_size;
 }
 
-/* The bytes that a step destroys with this file, as the overwrite rule counts:
- * its size before the step; 0 for a file that is none of the rule's business.
- */
+/* Return the bytes that a step destroys with this file, as the overwrite rule
+ * counts: its size before the step; 0 if the rule does not apply. */
 static off_t size_at_risk(struct ic *ic, const struct stat *now)
 {
     off_t size;
@@ -250,7 +249,7 @@ int safeguard_check_rename(struct ic *ic, struct ic_inode *from_dir,
     return rc;
 }
 
-/* Nothing more is to be asked about this inode in this step. */
+/* Ask no more about this inode in this step. */
 static void set_silent(struct ic *ic, struct ic_inode *inode)
 {
     atomic_store_explicit(

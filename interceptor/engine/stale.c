@@ -70,7 +70,7 @@ static void tell(struct ic *ic, const GArray *list, bool wait)
     pthread_rwlock_unlock(&stale->lock);
 }
 
-/* ---- what a rollback changed --------------------------------------------- */
+/* ---- changes by a rollback ----------------------------------------------- */
 
 static void mark_entry(struct ic *ic, const struct survey_entry *entry)
 {
@@ -88,8 +88,8 @@ static void mark_entries(struct ic *ic, const GPtrArray *entries)
         mark_entry(ic, g_ptr_array_index(entries, i));
 }
 
-/* All that the step's names led to before, and what was below it: it may have
- * been put aside. */
+/* Mark the inodes that the step's names led to before, and those below them:
+ * the rollback may have put them aside. */
 static void mark_removed(struct ic *ic, const struct survey *survey)
 {
     GHashTableIter iter;
@@ -118,7 +118,8 @@ static uint64_t tag_now(struct ic *ic, const struct step_inode *step_inode)
     return tag;
 }
 
-/* The inode that the name led to before, if it is in the share no more. */
+/* Return the tag of the inode that the name led to before, if it is no longer
+ * in the share. */
 static uint64_t removed_tag(struct ic *ic, const struct survey_entry *entry)
 {
     struct ic_inode *inode = entry && !S_ISDIR(entry->st.st_mode)
@@ -204,9 +205,10 @@ void stale_tell(struct ic *ic, GArray *list)
     g_array_unref(list);
 }
 
-/* ---- what other processes changed ---------------------------------------- */
+/* ---- changes by other processes ------------------------------------------ */
 
-/* Open the folder of a path, and tell its last part. An fd or -errno. */
+/* Open the parent folder of a path; *ret_name: the last component. Returns an
+ * fd or -errno. */
 static int open_folder(struct ic *ic, const char *path, const char **ret_name)
 {
     enum { FLAGS = O_PATH | O_DIRECTORY | O_NOFOLLOW };
@@ -231,7 +233,7 @@ static struct ic_inode *find_known(struct ic *ic, const struct stat *st)
                : NULL;
 }
 
-/* What the name leads to now, or what it led to when it was last seen. */
+/* Set the inode that the name leads to now, or led to when it was last seen. */
 static void fill_inode(struct ic *ic, const struct ic_inode *dir, int dirfd,
                        struct ic_stale *item)
 {

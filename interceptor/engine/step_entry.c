@@ -15,7 +15,7 @@
 #include "interceptor/sys/clock.h"
 #include "interceptor/sys/fail.h"
 
-/* The log cannot be used: the step has an id, and that is all. */
+/* The log is unusable: the step only gets an id. */
 static void begin_unkept(struct ic *ic, int64_t id, enum ic_step_type type,
                          const char *command)
 {
@@ -32,20 +32,20 @@ static gboolean open_locked(struct ic *ic, int64_t id, enum ic_step_type type,
         return FALSE;
     if (type != IC_STEP_COMMAND && type != IC_STEP_API) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "a step is of a command or of the API; ambient "
-                            "ones open by themselves");
+                            "a step's type must be command or api; ambient "
+                            "steps open by themselves");
         return FALSE;
     }
     if (id <= steps_last_id(ic)) {
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    "step ids rise: %" G_GINT64_FORMAT
-                    " was used already, the next is %" G_GINT64_FORMAT,
+                    "step ids must rise: %" G_GINT64_FORMAT
+                    " was used already; the next is %" G_GINT64_FORMAT,
                     id, steps_last_id(ic) + 1);
         return FALSE;
     }
     if (id > STEP_MAX_NUMBER) { /* it could not be read back */
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                    "a step's id is at most %" G_GINT64_FORMAT,
+                    "a step's id must be at most %" G_GINT64_FORMAT,
                     (gint64)STEP_MAX_NUMBER);
         return FALSE;
     }
@@ -69,7 +69,7 @@ gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
 {
     gboolean ok;
 
-    watch_sync(ic->watch); /* what was before the step belongs before it */
+    watch_sync(ic->watch); /* earlier edits must precede the step */
     pthread_rwlock_wrlock(&ic->gate);
     ok = (ic->closed_log || core_check_log(ic, error)) &&
          open_locked(ic, id, type, command, error);
@@ -78,7 +78,7 @@ gboolean ic_step_open(struct ic *ic, int64_t id, enum ic_step_type type,
 }
 
 /* Late writes arrive after a command has ended (a flush on close, a child that
- * is still exiting): wait until there were none for a while. */
+ * is still exiting): wait for a while without changes. */
 static void wait_quiet(struct ic *ic, unsigned quiet_ms, unsigned max_ms)
 {
     int64_t start = clock_ms(), now = start;
@@ -94,7 +94,7 @@ static void wait_quiet(struct ic *ic, unsigned quiet_ms, unsigned max_ms)
     }
 }
 
-/* With the gate locked: can step id be closed? */
+/* With the gate locked: check whether step id can be closed. */
 static gboolean check_closable(struct ic *ic, int64_t id, GError **error)
 {
     if (id > 0 && safeguard_denied_step(ic) == id)

@@ -48,7 +48,7 @@ static int begin(struct ic *ic, int64_t id, enum ic_step_type type,
     wal->step->knows_created = true;
     wal->inodes = ic->inodes;
     wal->root = ic->root->fd;
-    wal->held = ic->held;
+    wal->log_links = ic->log_links;
     wal->epoch = ++ic->last_epoch;
     wal->limit = limits_of_step(ic);
     wal->sync = atomic_load(&ic->durable.power);
@@ -69,17 +69,17 @@ int steps_begin(struct ic *ic, int64_t id, enum ic_step_type type,
 {
     int rc = begin(ic, id, type, command);
 
-    /* On a full disk, of what is kept for bad times: a step that removes things
-     * is the way out. */
+    /* On a full disk, use the reserve: a step that removes files is the way
+     * out. */
     if (is_full(rc)) {
         undo_log_release_reserve(ic->log);
         rc = begin(ic, id, type, command);
     }
-    undo_log_take_reserve(ic->log); /* what of it there can be */
+    undo_log_take_reserve(ic->log); /* as much of it as possible */
     return rc;
 }
 
-/* Nothing was changed: the step leaves no trace but its id. */
+/* Nothing was changed: the step leaves only its id. */
 static gboolean drop_empty_locked(struct ic *ic, GError **error)
 {
     int64_t id = ic->wal.step->id, seq = ic->wal.step->seq;
@@ -95,7 +95,7 @@ static gboolean drop_empty_locked(struct ic *ic, GError **error)
     return TRUE;
 }
 
-/* *ret_survey is NULL if what the step changed cannot be told. */
+/* *ret_survey is NULL if the step's changes cannot be determined. */
 static struct ic_step_info *make_info(struct ic *ic, int exit_code,
                                       bool *ret_nothing,
                                       struct survey **ret_survey)
@@ -116,7 +116,7 @@ static struct ic_step_info *make_info(struct ic *ic, int exit_code,
                                              ic->root->fd);
     } else {
         log_warn(LOG_UNDO,
-                 "step %" G_GINT64_FORMAT ": cannot tell what it changed: %s",
+                 "step %" G_GINT64_FORMAT ": cannot determine its changes: %s",
                  step->id, g_strerror(-rc));
         info = report_from_step(step);
     }
@@ -126,7 +126,7 @@ static struct ic_step_info *make_info(struct ic *ic, int exit_code,
     return info;
 }
 
-/* All of how the step leaves the tree, or nothing of it. */
+/* Write the complete post state, or nothing of it. */
 static int write_post(struct step *step, const struct survey *survey,
                       json_t *end)
 {
@@ -141,8 +141,8 @@ static int write_post(struct step *step, const struct survey *survey,
     return rc;
 }
 
-/* On a full disk the end goes without the list of what was changed, before it
- * could not be written at all. */
+/* On a full disk, write the end record without the list of changes rather than
+ * not at all. */
 static int append_end(struct step *step, json_t *end)
 {
     int rc = journal_append(step->journal, json_incref(end));
@@ -155,8 +155,8 @@ static int append_end(struct step *step, json_t *end)
     return rc;
 }
 
-/* How the step leaves the tree, then its end. A step whose state cannot be
- * noted is committed all the same: it is undone unseen then. */
+/* Write the post state, then the end record. A step without a post state is
+ * committed nevertheless: its undo will not notice outside edits. */
 static int write_end(struct ic *ic, const struct survey *survey,
                      const struct ic_step_info *info, int64_t moved)
 {
@@ -172,14 +172,14 @@ static int write_end(struct ic *ic, const struct survey *survey,
         if (rc < 0)
             log_warn(LOG_UNDO,
                      "step %" G_GINT64_FORMAT
-                     ": its end cannot be noted, edits from outside will not "
-                     "be noticed: %s",
+                     ": cannot record its end state: %s; outside edits will "
+                     "not be noticed",
                      step->id, g_strerror(-rc));
     }
     return append_end(step, end);
 }
 
-/* The end record, and the rename that commits. */
+/* Write the end record, and commit by the rename. */
 static int write_commit(struct ic *ic, const struct survey *survey,
                         const struct ic_step_info *info)
 {
@@ -263,8 +263,9 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
             limits_apply_locked(ic);
         }
     }
-    undo_log_take_reserve(ic->log); /* if it was needed */
-    /* Still open, and so still undone if we end here. */
+    undo_log_take_reserve(ic->log); /* if it was used */
+    /* The step is still open, so the next start undoes it if the process ends
+     * here. */
     if (!ok)
         atomic_store(&ic->epoch, ic->wal.epoch);
     if (ok && ret_info)

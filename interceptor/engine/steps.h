@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * steps - opening and committing.
+ * steps - begin and commit steps.
  */
 #ifndef INTERCEPTOR_ENGINE_STEPS_H
 #define INTERCEPTOR_ENGINE_STEPS_H

@@ -2,8 +2,8 @@
  *
  * closer - see closer.h.
  *
- * The thread starts with the first fd. What was taken and is not closed is in
- * a ring, whose places are counts of those that ever were.
+ * The thread starts with the first fd. fds that are not closed yet are in a
+ * ring; taken and closed count all fds ever, and index the ring.
  */
 #include "interceptor/inode/closer.h"
 
@@ -14,17 +14,18 @@
 #include "common/fd.h"
 #include "interceptor/sys/thread.h"
 
-/* Others need fds, too, and who makes files faster than they are freed is to
- * wait. */
+/* Bounds the fds that are tied up, and slows down a client that makes files
+ * faster than they are freed. */
 #define MAX_WAITING 8u
 
 struct closer {
-    pthread_mutex_t lock; /* all below */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
     int fds[MAX_WAITING];
-    int64_t sizes[MAX_WAITING], bytes; /* bytes: of all that are not closed */
+    int64_t sizes[MAX_WAITING],
+        bytes; /* bytes: sum over the fds not closed yet */
     uint64_t taken;
-    uint64_t closed; /* <= taken, and at most MAX_WAITING less */
+    uint64_t closed; /* <= taken, and >= taken - MAX_WAITING */
     bool has_thread;
     bool stop;
     pthread_t thread;

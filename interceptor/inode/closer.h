@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * closer - closes what takes long to be closed, in a thread of its own.
+ * closer - close expensive fds in a thread of their own.
  *
- * The last fd of a file that has no name any more frees all that the file had:
- * for some GiB that is a second, in which a server's thread would answer
- * nobody. So what was removed is not free at once: who tells how much is free
- * adds closer_bytes(), and who finds the disk full, or has no fds, waits.
+ * Closing the last fd of a file without a name frees all its data: a second for
+ * some GiB, during which a server's thread would answer no request. So the
+ * space of a removed file is not free at once: a caller that reports free space
+ * adds closer_bytes(), and a caller that finds the disk full, or has no fds,
+ * calls closer_wait().
  */
 #ifndef INTERCEPTOR_INODE_CLOSER_H
 #define INTERCEPTOR_INODE_CLOSER_H
@@ -17,18 +18,19 @@ struct closer;
 
 struct closer *closer_new(void);
 
-/* When all that it was given is closed. */
+/* Return once every fd is closed. NULL is allowed. */
 void closer_free(struct closer *closer);
 
-/* Any thread: the fd (taken) is closed soon, which frees so much; at once where
- * that cannot be, as too many wait already, say. */
+/* Close the fd (ownership taken) soon, which frees this many bytes; at once if
+ * the thread cannot take it, for example because too many fds wait. Any thread.
+ */
 void closer_take(struct closer *closer, int fd, int64_t bytes);
 
-/* Of those that are not closed yet. */
+/* Return the bytes of the fds that are not closed yet. */
 int64_t closer_bytes(struct closer *closer);
 
-/* Any thread: when all that it was given before is closed; false: nothing was
- * left. */
+/* Wait until every fd taken before the call is closed. Returns false if none
+ * was left. Any thread. */
 bool closer_wait(struct closer *closer);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inode - see inode.h: references, holds, the table. Which of them are open is
- * in inode_ring.c.
+ * inode - see inode.h: references, holds, the table. inode_ring.c decides which
+ * inodes stay open.
  */
 #include "interceptor/inode/inode_parts.h"
 
@@ -12,7 +12,7 @@
 #include "common/fd.h"
 #include "interceptor/sys/sys.h"
 
-/* Tries to have a shard before waiting. */
+/* Attempts to lock a shard before blocking. */
 #define SPINS 200u
 
 /* ---- the table ----------------------------------------------------------- */
@@ -43,8 +43,8 @@ struct inode_shard *inode_shard_of(struct inode_table *table, dev_t dev,
     return &table->shards[(mix(dev, ino) >> 58) % INODE_SHARDS];
 }
 
-/* To spin is shorter than to sleep. Those that only look hold each other up in
- * no way. */
+/* The lock is held briefly, so spinning beats sleeping. Readers do not block
+ * each other. */
 void inode_shard_lock(struct inode_shard *shard)
 {
     for (unsigned i = 0; i < SPINS; i++) {
@@ -207,8 +207,8 @@ struct ic_inode *inode_find_locked(struct inode_shard *shard, dev_t dev,
     return g_hash_table_lookup(shard->inodes, &key);
 }
 
-/* What the log has of it must not change between the question and the moment
- * when it can be told. */
+/* The shard's lock must be held: the log's link count must not change between
+ * the query and the moment when the inode can be found and updated. */
 void inode_add_locked(struct inode_table *table, struct inode_shard *shard,
                       struct ic_inode *inode)
 {
@@ -227,8 +227,8 @@ static void forget_locked(struct inode_shard *shard, struct ic_inode *inode)
     inode->in_table = false;
 }
 
-/* A closed inode, held, has the number that the fd's has: are they one? If not,
- * the number was given away again. */
+/* Check whether the fd is of this closed, held inode, which has the same
+ * number. If not, the number was reused. */
 static bool take_closed(struct inode_shard *shard, struct ic_inode *inode,
                         int *inout_fd)
 {
@@ -243,7 +243,7 @@ static bool take_closed(struct inode_shard *shard, struct ic_inode *inode,
     return same;
 }
 
-/* With the shard locked: a reference, or where it is closed, a hold. */
+/* With the shard locked: take a reference, or a hold if the inode is closed. */
 static void take_found(struct ic_inode *inode, bool *ret_closed)
 {
     *ret_closed = !inode_try_use(inode);
@@ -251,7 +251,6 @@ static void take_found(struct ic_inode *inode, bool *ret_closed)
         ic_inode_hold(inode);
 }
 
-/* One that is known, as most are; or NULL. */
 static struct ic_inode *find_known(struct inode_shard *shard,
                                    const struct stat *st, bool other_mount,
                                    bool *ret_closed)
@@ -291,8 +290,9 @@ static struct ic_inode *find_or_add(struct inode_table *table,
     return inode;
 }
 
-/* May what was found there (known: what it would be on the share's mount) be
- * behind another mount? What is known to be there is not asked again. */
+/* Return whether an inode found at this name may be behind another mount.
+ * known: the inode it would be on the share's mount. No query is needed if
+ * known was last seen at this name. */
 static bool is_behind_mount(const struct inode_table *table, int fd,
                             uint64_t mount, const struct ic_inode *known,
                             const struct ic_inode *parent, const char *name)
@@ -404,8 +404,9 @@ bool inode_try_use(struct ic_inode *inode)
     return true;
 }
 
-/* Drop one reference or hold. True if it was the last of all: the inode is out
- * of the table and the caller's. The lock is taken only when that may be. */
+/* Drop one reference or hold. Returns true if it was the last of all: the inode
+ * is then out of the table and the caller's. Takes the lock only if it may be
+ * the last. */
 static bool drop(struct ic_inode *inode, uint64_t one)
 {
     struct inode_shard *shard = inode_shard_of(inode->table, inode->dev,
@@ -434,8 +435,9 @@ void inode_note_size(struct ic_inode *inode, off_t size)
         atomic_store_explicit(&inode->has_much, true, memory_order_relaxed);
 }
 
-/* If the fd is the file's last, and it has much to free, how much; else 0. Not
- * of another filesystem, nor where fds are short: nobody would wait for it. */
+/* Return how many bytes closing the fd frees, if the fd is the file's last and
+ * they are many; else 0. 0 also for another filesystem, and if fds are short,
+ * since no caller would wait for them. */
 static int64_t takes_long_to_close(const struct ic_inode *inode)
 {
     const struct inode_table_limits *limits = &inode->table->limits;
@@ -452,7 +454,7 @@ static int64_t takes_long_to_close(const struct ic_inode *inode)
 
 static void give_back(struct ic_inode *inode, uint64_t one)
 {
-    /* A deep path is a long chain of parents: no recursion. */
+    /* No recursion: a path may be deep. */
     while (inode && drop(inode, one)) {
         struct ic_inode *parent = inode->parent;
         int64_t much = takes_long_to_close(inode);

@@ -2,50 +2,50 @@
  *
  * inode - the inodes that the file server knows.
  *
- * An ic_inode exists once for each inode of the share that the server knows.
- * parent and name are where it was last seen: a hint that is checked before it
- * is believed, since others may rename.
+ * Each inode of the share that the server knows has one ic_inode. parent and
+ * name are its last known location: a hint to be verified before use, since
+ * other processes may rename.
  *
  * References and holds. While there is a reference, the O_PATH fd is open: it
- * pins the inode, so that (dev, ino) is its identity and it can be reached
+ * pins the inode, so that (dev, ino) identifies it and it stays reachable
  * whatever happens to its names. A server that knows a million inodes holds
- * them instead, and takes a reference for each request (inode_use()). An inode
- * that is only held keeps its fd, too, until there are more than the table may
- * have: then those that were not used for longest are closed (inode_fds.c).
+ * them, and takes a reference for each request (inode_use()). A held inode
+ * keeps its fd, too, until the table has more than its limit; then the least
+ * recently used ones are closed (inode_fds.c).
  *
  * A closed inode is opened again by parent and name, or by its file handle
- * (name_to_handle_at(2)), and is believed to be the same if its print is: a
- * hash of the handle, which has the inode's generation in it, or else of its
- * time of birth. If it is not found so, it is lost: -ESTALE. What the door
- * itself moves or removes is never lost: it says so (inode_set_place(),
- * inode_note_removed()), and what could not be opened again, as it has no
- * name (any more), is not closed. What others moved meanwhile may be lost.
+ * (name_to_handle_at(2)), and accepted if its fingerprint matches: a hash of
+ * the handle, which contains the inode's generation, or else of its btime. If
+ * it is not found, it is lost: -ESTALE. An inode that the mutation layer moves
+ * or removes is never lost: the layer reports it (inode_set_place(),
+ * inode_note_removed()), and an inode without a name, which could not be opened
+ * again, is not closed. An inode that another process moved may be lost.
  *
- * What is listed with its attributes is known without ever having been open
- * (inode_table_meet()): it is closed from the start, and its print is of its
- * time of birth. A number that was given again within a tick of the clock would
- * have the same, so what is as young as that is opened.
+ * An inode listed with its attributes is known without ever having been open
+ * (inode_table_meet()): it is closed from the start, and its fingerprint is of
+ * its btime. A number that is reused within a clock tick would have the same
+ * btime, so an inode as young as that is opened.
  *
- * Epochs. data_epoch and meta_epoch hold the engine's epoch (a number for
- * each step, never 0) in which the inode's content or metadata was already
- * captured as a whole: then a change needs one atomic compare and no lock.
- * Where a part of the content was captured, content_epoch is the engine's and
- * content says which part (content.h). content is set before content_epoch,
- * and what it points to lives until the step is closed, for which the engine's
- * gate has to be write-locked.
+ * Epochs. data_epoch and meta_epoch hold the engine's epoch (a number for each
+ * step, never 0) in which the inode's content or metadata was captured
+ * completely; a later change then needs one atomic compare and no lock. If a
+ * part of the content was captured, content_epoch is the engine's epoch and
+ * content says which part (content.h). content is set before content_epoch, and
+ * its target lives until the step is closed, which write-locks the engine's
+ * gate.
  *
  * counts has the references (bits 0-30), CLOSED, and the holds (from bit 32).
  * Using an inode whose fd is open is one compare-and-swap and no lock. CLOSED
- * is only set where there is no reference, and is taken away under inode->lock;
- * the fd may be closed while it is set, with that lock. So whoever has a
- * reference reads fd without it.
+ * is only set while there is no reference, and cleared under inode->lock; the
+ * fd may be closed while CLOSED is set, under that lock. So a reference allows
+ * reading fd without it.
  *
- * Locks: the table is in shards, whose locks guard the hash, the ring of those
- * that may be closed, and the step from one reference or hold to none.
- * inode->lock guards parent and name, fd while CLOSED, print, handle and
- * looked_up*, and is held to change is_print_of_birth. Order:
- * the engine's locks, then a shard's; the engine's, then one inode->lock.
- * Neither of the last two is taken within the other.
+ * Locks: the table is split into shards, whose locks guard the hash, the ring
+ * of the inodes that may be closed, and the drop of the last reference or hold.
+ * inode->lock guards parent and name, fd while CLOSED, fingerprint, handle and
+ * looked_up*, and is held to change has_btime_fingerprint. Order: the engine's
+ * locks, then a shard's; the engine's, then one inode->lock. Neither of the
+ * last two is taken within the other.
  */
 #ifndef INTERCEPTOR_INODE_INODE_H
 #define INTERCEPTOR_INODE_INODE_H
@@ -71,63 +71,64 @@ struct ic_inode {
     struct inode_table *table;
     dev_t dev;
     ino_t ino;
-    mode_t type;                    /* S_IFMT */
-    bool other_mount;               /* see inode_table_set_mount() */
-    _Atomic bool is_print_of_birth; /* it is closed and never was open */
-    int fd;                         /* O_PATH, owned; -1: closed */
-    int64_t opened;                 /* fd: not after this, by inode_clock() */
+    mode_t type;                        /* S_IFMT */
+    bool other_mount;                   /* see inode_table_set_mount() */
+    _Atomic bool has_btime_fingerprint; /* closed, and never was open */
+    int fd;                             /* O_PATH, owned; -1: closed */
+    int64_t opened;                     /* fd: at or before this time, by
+                                         * inode_clock() */
     _Atomic uint64_t counts;
-    _Atomic uint64_t tag; /* the server's */
+    _Atomic uint64_t tag; /* for the server */
 
     _Atomic uint64_t data_epoch;
-    _Atomic uint64_t content_epoch; /* in which content is valid */
-    struct content *content;        /* the open step's; borrowed */
+    _Atomic uint64_t content_epoch; /* the epoch in which content is valid */
+    struct content *content;        /* of the open step; borrowed */
     _Atomic uint64_t meta_epoch;
-    _Atomic uint64_t guard_epoch; /* in which no safeguard asks about it */
-    _Atomic unsigned log_links;   /* links that the undo log holds */
-    _Atomic bool has_much;        /* it had INODE_MUCH_DATA once */
-    _Atomic bool suspect;         /* inode_note_suspect() */
+    _Atomic uint64_t guard_epoch; /* the epoch in which safeguards skip it */
+    _Atomic unsigned log_links;   /* links in the undo log */
+    _Atomic bool has_much;        /* it once had INODE_MUCH_DATA */
+    _Atomic bool suspect;         /* see inode_note_suspect() */
 
-    /* The shard's lock. */
+    /* Under the shard's lock: */
     bool in_table;
     unsigned ring_index; /* INODE_NOT_IN_RING */
 
-    _Atomic bool used; /* since the ring's hand came by */
+    _Atomic bool used; /* since the ring's hand last passed */
     pthread_mutex_t lock;
     struct ic_inode *parent; /* a hold, or NULL: the root or unnamed */
-    char *name;              /* NULL with parent */
+    char *name;              /* NULL if parent is NULL */
 
-    /* Of both, to see without the lock that they are known; 0: nowhere. */
-    _Atomic uint64_t place_print;
+    /* Hash of both, to compare a location without the lock; 0: none. */
+    _Atomic uint64_t place_hash;
 
-    /* Of a closed one; handle may be NULL. And is_print_of_birth. */
-    uint64_t print;
+    /* Of a closed inode; handle may be NULL. And has_btime_fingerprint. */
+    uint64_t fingerprint;
     struct file_handle *handle;
-    bool looked_up;        /* is_print_of_birth: see INODE_LOOKED_UP */
-    unsigned looked_up_at; /* inode_table_n_moved() before that */
+    bool looked_up;        /* with has_btime_fingerprint: see INODE_LOOKED_UP */
+    unsigned looked_up_at; /* inode_table_n_moved() before that lookup */
 };
 
 #define INODE_NOT_IN_RING UINT_MAX
 
-/* Bytes that take some milliseconds to be freed (ext4: 3). With
- * inode_table_free_later(), such a file is open when the door removes it, so
- * that it is freed by its last fd, and that is closed by a thread (closer.h).
- */
+/* Bytes that take some milliseconds to free (ext4: 3). With
+ * inode_table_free_later(), a file this large is open when the mutation layer
+ * removes it, so that closing the last fd frees it, and a thread does that
+ * (closer.h). */
 #define INODE_MUCH_DATA ((off_t)64 << 20)
 
-/* A rollback may have removed it from the share: whoever changes it is to look
- * first. */
+/* A rollback may have removed the inode from the share: a change of it must
+ * check first. */
 void inode_note_suspect(struct ic_inode *inode);
 
-/* A client has looked it up: if it is there it is no suspect any more. With a
- * reference or a hold. */
+/* A client has looked the inode up: if it has a name, it is no longer suspect.
+ * With a reference or a hold. */
 void inode_note_found(struct ic_inode *inode);
 
-/* Has it no name in the share, as far as that can be told without opening it?
- * Links that the log holds are none. With a reference or a hold. */
+/* Return whether the inode has no name in the share, as far as is known without
+ * opening it. The log's links do not count. With a reference or a hold. */
 bool inode_is_gone(struct ic_inode *inode);
 
-/* 0, or -ESTALE: a rollback has removed it. */
+/* Return 0, or -ESTALE if a rollback has removed it. */
 static inline int inode_check(struct ic_inode *inode)
 {
     return atomic_load_explicit(&inode->suspect, memory_order_relaxed) &&
@@ -136,238 +137,243 @@ static inline int inode_check(struct ic_inode *inode)
                : 0;
 }
 
-/* It has, or had, so much data: a hint. */
+/* A hint: the inode has, or had, this much data. */
 void inode_note_size(struct ic_inode *inode, off_t size);
 
-/* What stat(2) has just said of it: note what it tells of the inode, and leave
- * the undo log's links out. */
+/* Note what a fresh stat(2) says about the inode, and subtract the undo log's
+ * links. */
 void inode_take_stat(struct ic_inode *inode, struct stat *inout_stat);
 
 struct inode_table_limits {
-    unsigned max_open;            /* fds that are kept open with no reference */
-    enum ic_file_handles handles; /* are inodes opened by them? */
-    dev_t dev;                    /* of the share: they are for that alone */
-    int mount_fd;     /* of a folder in it, not O_PATH; taken; -1: none */
-    bool has_handles; /* to know inodes by */
-    bool has_births;  /* the same */
-    bool has_lazy;    /* births never change and are nobody's to set */
+    unsigned max_open;            /* fds kept open without a reference */
+    enum ic_file_handles handles; /* whether handles may reopen inodes */
+    dev_t dev;                    /* of the share; handles are for it alone */
+    int mount_fd;     /* of a folder in it, not O_PATH; owned; -1: none */
+    bool has_handles; /* handles are usable as fingerprints */
+    bool has_btimes;  /* btimes are usable as fingerprints */
+    bool has_lazy;    /* btimes never change and cannot be set */
 
-    /* Is an fd of this number not for what can never be closed? May be NULL. */
+    /* Return whether an fd of this number is reserved for fds that can never be
+     * closed. May be NULL. */
     bool (*is_reserved_fd)(int fd);
 };
 
-/* link_count (may be NULL) says how many links the log holds of an inode that
- * is met anew. */
+/* log_links (may be NULL) returns how many links the log has to a new inode. */
 struct inode_table *inode_table_new(unsigned (*log_links)(dev_t dev, ino_t ino,
                                                           void *opaque),
                                     void *opaque);
 
-/* Once, before the server comes: without it nothing is closed. */
+/* Call once, before the server uses the table; without it no fd is closed. */
 void inode_table_set_limits(struct inode_table *table,
                             const struct inode_table_limits *limits);
 
-/* Once, before the first inode: what is not on the mount of this folder is
- * marked, and is apart from the same inode on it. A bind mount may be of the
- * same filesystem, even of the share itself, but nothing can be moved to
- * another mount, nor linked (rename(2), EXDEV). */
+/* Call once, before the first inode. An inode that is not on this folder's
+ * mount is marked, and kept apart from the same inode on it. A bind mount may
+ * be of the same filesystem, even of the share itself, but rename(2) and
+ * link(2) to another mount fail with EXDEV. */
 void inode_table_set_mount(struct inode_table *table, int dirfd);
 
-/* Frees the table; all inodes must have been given back. */
+/* Free the table; all inodes must have been given back. */
 void inode_table_free(struct inode_table *table);
 
-/* stat(2) of an O_PATH fd, and for inode_table_take() the id of its mount, if
- * the table needs it, or 0. 0 or -errno. */
+/* stat(2) an O_PATH fd. *ret_mount: for inode_table_take(), the id of its mount
+ * if the table needs it, or 0. Returns 0 or -errno. */
 int inode_table_stat(const struct inode_table *table, int fd,
                      struct stat *ret_stat, uint64_t *ret_mount);
 
-/* The inode of an O_PATH fd (taken) whose stat is st: the one in the table, or
- * a new one. A new reference. mount: its mount's id; 0: not asked yet. parent
- * (borrowed) and name: where it was found; NULL: nowhere. */
+/* Return the inode of an O_PATH fd (ownership taken) whose stat is st: the one
+ * in the table, or a new one. A new reference. mount: its mount's id; 0: not
+ * queried yet. parent (borrowed) and name: where it was found; NULL: nowhere.
+ */
 struct ic_inode *inode_table_take(struct inode_table *table, int fd,
                                   const struct stat *st, uint64_t mount,
                                   struct ic_inode *parent, const char *name);
 
-/* What a stat(2) of the name in dir tells, and its inode, if that is certain
- * without an open(2): it was met there, and has been open, so that its number
- * was no other's, since before the call. A new reference; NULL: not certain, or
- * not there, and *ret_stat is not valid. */
+/* Stat a name in dir, and return its inode if that is certain without an
+ * open(2): the inode was last seen there, and has been open, so that its number
+ * was not reused, since before the call. A new reference; NULL: not certain, or
+ * no such name, and *ret_stat is invalid. */
 struct ic_inode *inode_table_look(struct inode_table *table,
                                   struct ic_inode *dir, const char *name,
                                   struct stat *ret_stat);
 
-/* Who meets an inode, and what for. */
+/* The reason why an inode is met. */
 enum inode_meeting {
-    INODE_LISTED, /* many are, few are used */
+    INODE_LISTED, /* many are listed, few are used */
 
-    /* A client looked the name up, as it does each time that it uses one. So
-     * what was looked up once has one user; if that removes it, it is
-     * nobody's. What is looked up again is to be opened, and so is what is no
-     * file and no symlink. */
+    /* A client looked the name up, as it does each time that it uses one. So an
+     * inode that was looked up once has one user; if that user removes it, it
+     * has none. A second lookup opens it, and so does the first of an inode
+     * that is neither a file nor a symlink. */
     INODE_LOOKED_UP,
 };
 
-/* The same without a place that is known, and without the inode's having been
- * open: what is met anew is closed. 0 and a new hold; -ENOENT; -EAGAIN: it is
- * to be opened. */
+/* The same without a known location, and without the inode having been open: a
+ * new inode starts closed. Returns 0 and a new hold; -ENOENT; -EAGAIN: it must
+ * be opened. */
 int inode_table_meet(struct inode_table *table, struct ic_inode *dir,
                      const char *name, enum inode_meeting meeting,
                      struct ic_inode **ret_inode, struct stat *ret_stat);
 
-/* What stat(2) tells of one that is held, if that needs no open(2): 0, or
- * -EAGAIN. */
+/* Stat a held inode if that needs no open(2). Returns 0 or -EAGAIN. */
 int inode_stat_held(struct ic_inode *inode, struct stat *ret_stat);
 
-/* The inode if it is known on the share's mount, else NULL. A new hold: it may
- * be closed. */
+/* Return the inode if it is known on the share's mount, else NULL. A new hold:
+ * it may be closed. */
 struct ic_inode *inode_table_find(struct inode_table *table, dev_t dev,
                                   ino_t ino);
 
-/* The one that was last seen in dir under that name, if that is known: a hint.
- * A new hold, or NULL. */
+/* Return the inode last seen in dir under that name, if known: a hint. A new
+ * hold, or NULL. */
 struct ic_inode *inode_table_find_at(struct inode_table *table,
                                      const struct ic_inode *dir,
                                      const char *name);
 
-/* From a hold, one that is the caller's, too: a reference. 0 or -errno: -ESTALE
- * (it is lost), -EMFILE ... Opens it and what is above it, if need be. */
+/* Turn a hold, which stays the caller's, into a reference beside it. Returns 0
+ * or -errno: -ESTALE (it is lost), -EMFILE ... Opens the inode and its parents
+ * if needed. */
 int inode_use(struct ic_inode *inode);
 
-/* The same if it is open, and false if not. */
+/* The same if the inode is open; false if not. */
 bool inode_try_use(struct ic_inode *inode);
 
-/* The same, and it counts for no use: what is only looked at is to be closed
- * before what is used. */
+/* The same, without counting as a use: an inode that is only examined is closed
+ * before used ones. */
 bool inode_ref_open(struct ic_inode *inode);
 
-/* An inode one of whose names the door is about to remove. */
+/* An inode of which the mutation layer is about to remove a name. */
 struct inode_victim {
-    struct ic_inode *inode; /* NULL: not known, or lost, for want of an fd */
+    struct ic_inode *inode; /* NULL: unknown, or lost because no fd was free */
     bool is_open;           /* a reference; else a hold: INODE_LOOKED_UP */
 };
 
-/* The one that the name in dir leads to: open, but where it has no user but the
- * one who removes it. As long as none are closed nobody is asked where the name
- * leads: what was last seen there is what is to be seen there no more. Between
- * inode_table_begin_move() and _end_move(). */
+/* Return the inode that the name in dir leads to: open, unless its one user is
+ * about to remove it. As long as no inode is closed, no system call checks
+ * where the name leads: the location of the inode last seen there is cleared.
+ * Call between inode_table_begin_move() and _end_move(). */
 struct inode_victim inode_table_hold_name(struct inode_table *table,
                                           const struct ic_inode *dir,
                                           const char *name);
 
-/* It was removed from there, and is nowhere until it is met again: if it is
- * open it stays so. The victim is cleared. */
+/* The inode was removed from there: it has no location until it is met again,
+ * and stays open if it is open. Clears the victim. */
 void inode_note_removed(struct inode_victim *victim, const struct ic_inode *dir,
                         const char *name);
 void inode_victim_clear(struct inode_victim *victim);
 
-/* Are there inodes that are closed, or about to be? If not, the door need not
- * care. */
+/* Return whether inodes are closed or soon may be. If not, the mutation layer
+ * can skip the bookkeeping. */
 bool inode_table_is_crowded(const struct inode_table *table);
 
-/* Names are being moved or removed, by the door or a rollback: what is met
- * meanwhile is opened. */
+/* Mark the time in which the mutation layer or a rollback moves or removes
+ * names: an inode met meanwhile is opened. */
 void inode_table_begin_move(struct inode_table *table);
 void inode_table_end_move(struct inode_table *table);
 
-/* How often that was, and: is it not now, and was it not since then? */
+/* Return how many moves have ended; return whether none is running and none has
+ * ended since that count. */
 unsigned inode_table_n_moved(struct inode_table *table);
 bool inode_table_is_quiet(struct inode_table *table, unsigned n_moved);
 
-/* The same by one who moves names: does nobody else, and did nobody? */
+/* The same for a caller that moves names: whether no other move runs or ran. */
 bool inode_table_is_moving_alone(struct inode_table *table, unsigned n_moved);
 
-/* Once, before the first inode: what large removed files had need not be free
- * before others are served. Not with an undo log, all of which depends on how
- * much is free. */
+/* Call once, before the first inode: a request may return before the space of
+ * large removed files is free. Not with an undo log, which depends on the free
+ * space. */
 void inode_table_free_later(struct inode_table *table);
 
-/* What is still to be freed so, bytes; and wait until it is. False: there was
- * nothing. */
+/* Return the bytes still to be freed so; wait until they are. False: there were
+ * none. */
 int64_t inode_table_freeing(struct inode_table *table);
 bool inode_table_wait_freed(struct inode_table *table);
 
-/* Close so many fds that nobody uses. Returns how many were. */
+/* Close this many unused fds. Returns how many were closed. */
 unsigned inode_table_release(struct inode_table *table, unsigned n);
 
-/* Was the inode last seen there? */
+/* Return whether the inode was last seen there. */
 bool inode_is_at(const struct ic_inode *inode, const struct ic_inode *parent,
                  const char *name);
 
-/* Note that the inode is now to be found there: the door's word. */
+/* Set the inode's location; called by the mutation layer, which knows it. */
 void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
                      const char *name);
 
-/* It is there no more: if it was last seen there, it is nowhere now. */
+/* Clear the inode's location if it is this one. */
 void inode_clear_place(struct ic_inode *inode, const struct ic_inode *dir,
                        const char *name);
 
-/* The same as inode_set_place(), by a lookup, which nobody waits for. */
+/* As inode_set_place(), by a lookup, during which names may move. */
 void inode_see_place(struct ic_inode *inode, struct ic_inode *parent,
                      const char *name);
 
-/* After that of an open inode (a reference), dir being open, by a lookup that
- * began when so many names had been moved. If more have been, whoever moved
- * this one may have told it before the lookup did: unless it is found there now
- * it is nowhere, and stays open, until it is found again. */
+/* Call after that for an open inode (a reference), with dir open, in a lookup
+ * that began when this many moves had ended. If there were more since, the
+ * move's own report may have come before the lookup's: unless the inode is
+ * there now, its location is cleared until it is found again, and it stays
+ * open. */
 void inode_check_place(struct ic_inode *inode, const struct ic_inode *dir,
                        const char *name, unsigned n_moved);
 
-/* inode_see_place() of one that may be closed, and must not lose its place:
- * false, and it keeps that, if names have been moved since. */
+/* inode_see_place() for an inode that may be closed, and must not lose its
+ * location: false, and the location is kept, if names have moved since. */
 bool inode_see_place_quietly(struct ic_inode *inode, struct ic_inode *parent,
                              const char *name, unsigned n_moved);
 
-/* Where it was last seen. 1: a new reference and a new string; 0: nowhere, or
- * that is lost; -errno. */
+/* Return the last known location. 1: a new reference and a new string; 0: none,
+ * or the parent is lost; -errno. */
 int inode_get_place(struct ic_inode *inode, struct ic_inode **ret_parent,
                     char **ret_name);
 
 /* ---- inode.c, inode_fds.c and inode_place.c ------------------------------ */
 
-/* A time in ns, of CLOCK_MONOTONIC: what reads less was before. */
+/* Return CLOCK_MONOTONIC in ns: a smaller value is an earlier time. */
 int64_t inode_clock(void);
 
-/* Is the fd, whose mount's id is that or, if it is not known, 0, behind another
- * mount than the share's? */
+/* Return whether the fd is behind another mount than the share's. mount: its
+ * mount's id, or 0 if unknown. */
 bool inode_table_is_other_mount(const struct inode_table *table, int fd,
                                 uint64_t mount);
 
-/* The same as inode_table_find() on that mount, if it is open: a reference. */
+/* As inode_table_find() on that mount, if the inode is open: a reference. */
 struct ic_inode *inode_table_find_open(struct inode_table *table,
                                        const struct stat *st, bool other_mount);
 
-/* It is forgotten, or somewhere else: to look for it where it was last seen is
- * not worth while. With inode->lock held, or by whoever frees it. */
+/* Forget the hashed location of an inode that is freed or moved. With
+ * inode->lock held, or by the thread that frees it. */
 void inode_leave_place(struct ic_inode *inode);
 
-/* Places where inodes were met, to see what is worth a look. They displace one
- * another. */
+/* Slots for the locations of known inodes, which tell whether a stat is
+ * worthwhile. Locations may displace one another. */
 #define INODE_PLACES (1u << 18)
 
 _Atomic uint64_t *inode_places_new(void);
 void inode_places_free(_Atomic uint64_t *places);
 _Atomic uint64_t *inode_table_places(struct inode_table *table);
 
-/* Let its fd be closed when it is not used. Not while it is removed. */
+/* Allow the fd to be closed when it is unused. Not while the inode is removed.
+ */
 void inode_ring_add(struct ic_inode *inode);
 
-/* Where it is from the start, before others know it. noted: for
+/* Set the first location, before other threads know the inode. noted: for
  * inode_table_find_at(), too. */
 void inode_init_place(struct ic_inode *inode, struct ic_inode *parent,
                       const char *name, bool noted);
 
-/* It is open now, or to be freed. With inode->lock, or alone. */
+/* The inode is open now, or about to be freed. With inode->lock, or without
+ * other users. */
 void inode_end_lazy(struct ic_inode *inode);
 
-/* What is_print_of_birth is about. */
-uint64_t inode_print_of_birth(int64_t seconds, uint32_t nanoseconds);
+/* Return the fingerprint of a btime, as has_btime_fingerprint means it. */
+uint64_t inode_btime_fingerprint(int64_t seconds, uint32_t nanoseconds);
 
-/* The inode is held and closed, and the fd (taken if it is used) may be of it:
- * make it that, with a reference. birth: of the fd, as a print; 0: not asked
- * yet. -ESTALE if it is of another. */
-int inode_adopt(struct ic_inode *inode, int *inout_fd, uint64_t birth);
+/* Give a held, closed inode this fd (taken if it is used), with a reference.
+ * btime: the fd's btime as a fingerprint; 0: not queried yet. -ESTALE if the fd
+ * is of another inode. */
+int inode_adopt(struct ic_inode *inode, int *inout_fd, uint64_t btime);
 
-/* End the closing of one that was marked CLOSED with a hold, which is taken.
- * False: it could not be opened again and stays open. */
+/* Finish closing an inode that was marked CLOSED with a hold, which is taken.
+ * False: it could not be opened again, so it stays open. */
 bool inode_close(struct ic_inode *inode);
 
 const struct inode_table_limits *

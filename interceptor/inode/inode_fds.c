@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inode_fds - see inode.h: closing the fds of inodes, and opening them again.
+ * inode_fds - see inode.h: close the fds of inodes, and open them again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,13 +12,13 @@
 #include "interceptor/inode/inode_parts.h"
 #include "interceptor/sys/sys.h"
 
-/* Of closed folders above one another; places may also lead in a circle. */
+/* Limit for a chain of closed folders; locations may form a circle. */
 #define MAX_DEPTH 65536u
 
-/* ---- prints -------------------------------------------------------------- */
+/* ---- fingerprints -------------------------------------------------------- */
 
-struct print {
-    uint64_t hash; /* 0: nothing is known but the number */
+struct fingerprint {
+    uint64_t hash; /* 0: only the number is known */
     union {
         struct file_handle handle;
         char room[sizeof(struct file_handle) + MAX_HANDLE_SZ];
@@ -26,7 +26,7 @@ struct print {
     bool has_handle;
 };
 
-/* At once, where there are no more. */
+/* fds to release at once when none is left. */
 #define RELEASE_FOR_VICTIM 64u
 
 #define FIRST_HASH 0xcbf29ce484222325ull
@@ -40,65 +40,72 @@ static uint64_t hash_bytes(const void *data, size_t len, uint64_t hash)
     return hash;
 }
 
-uint64_t inode_print_of_birth(int64_t seconds, uint32_t nanoseconds)
+uint64_t inode_btime_fingerprint(int64_t seconds, uint32_t nanoseconds)
 {
     uint64_t hash = hash_bytes(&seconds, sizeof(seconds), FIRST_HASH);
 
     return hash_bytes(&nanoseconds, sizeof(nanoseconds), hash);
 }
 
-static uint64_t read_birth(int fd)
+static uint64_t read_btime(int fd)
 {
     struct statx sx;
 
     return statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &sx) == 0 &&
                    sx.stx_mask & STATX_BTIME
-               ? inode_print_of_birth(sx.stx_btime.tv_sec, sx.stx_btime.tv_nsec)
+               ? inode_btime_fingerprint(sx.stx_btime.tv_sec,
+                                         sx.stx_btime.tv_nsec)
                : 0;
 }
 
-static void read_print(const struct ic_inode *inode, int fd,
-                       struct print *ret_print)
+static void read_fingerprint(const struct ic_inode *inode, int fd,
+                             struct fingerprint *ret_fingerprint)
 {
     const struct inode_table_limits *limits = inode_table_limits(inode->table);
     uint64_t hash = FIRST_HASH;
     int mount;
 
-    *ret_print = (struct print){ .handle.handle_bytes = MAX_HANDLE_SZ };
+    *ret_fingerprint = (struct fingerprint){
+        .handle.handle_bytes = MAX_HANDLE_SZ
+    };
     if (limits->has_handles && inode->dev == limits->dev &&
-        name_to_handle_at(fd, "", &ret_print->handle, &mount, AT_EMPTY_PATH) ==
-            0) {
-        ret_print->has_handle = true;
-        hash = hash_bytes(&ret_print->handle.handle_type, sizeof(int), hash);
-        ret_print->hash = hash_bytes(ret_print->handle.f_handle,
-                                     ret_print->handle.handle_bytes, hash);
-    } else if (limits->has_births) {
-        ret_print->hash = read_birth(fd);
+        name_to_handle_at(fd, "", &ret_fingerprint->handle, &mount,
+                          AT_EMPTY_PATH) == 0) {
+        ret_fingerprint->has_handle = true;
+        hash = hash_bytes(&ret_fingerprint->handle.handle_type, sizeof(int),
+                          hash);
+        ret_fingerprint->hash = hash_bytes(ret_fingerprint->handle.f_handle,
+                                           ret_fingerprint->handle.handle_bytes,
+                                           hash);
+    } else if (limits->has_btimes) {
+        ret_fingerprint->hash = read_btime(fd);
     }
 }
 
-/* Is the fd, with that birth (0: not known), of this closed inode? With
- * inode->lock held. */
-static bool has_print(const struct ic_inode *inode, int fd, uint64_t birth)
+/* Return whether the fd, with this btime fingerprint (0: unknown), is of this
+ * closed inode. With inode->lock held. */
+static bool has_fingerprint(const struct ic_inode *inode, int fd,
+                            uint64_t btime)
 {
-    struct print print;
+    struct fingerprint fingerprint;
 
-    if (inode->is_print_of_birth)
-        return (birth ? birth : read_birth(fd)) == inode->print;
-    read_print(inode, fd, &print);
-    return print.hash == inode->print;
+    if (inode->has_btime_fingerprint)
+        return (btime ? btime : read_btime(fd)) == inode->fingerprint;
+    read_fingerprint(inode, fd, &fingerprint);
+    return fingerprint.hash == inode->fingerprint;
 }
 
-static struct file_handle *copy_handle(const struct print *print)
+static struct file_handle *copy_handle(const struct fingerprint *fingerprint)
 {
-    return g_memdup2(&print->handle,
-                     sizeof(print->handle) + print->handle.handle_bytes);
+    return g_memdup2(&fingerprint->handle,
+                     sizeof(fingerprint->handle) +
+                         fingerprint->handle.handle_bytes);
 }
 
 /* ---- closing ------------------------------------------------------------- */
 
-/* Is it where it was last seen, as far as that can be told without opening
- * others? With inode->lock held. */
+/* Return whether the inode is at its last known location, as far as is known
+ * without opening others. With inode->lock held. */
 static bool is_in_place(struct ic_inode *inode)
 {
     struct ic_inode *parent = inode->parent;
@@ -110,7 +117,7 @@ static bool is_in_place(struct ic_inode *inode)
     if (!inode_try_use(parent))
         return true;
     rc = sys_stat_name(parent->fd, inode->name, &st);
-    /* The hold in inode->parent remains: this is never the last. */
+    /* Never the last: inode->parent keeps a hold. */
     ic_inode_unref(parent);
     return rc == 0 && st.st_ino == inode->ino && st.st_dev == inode->dev;
 }
@@ -122,10 +129,11 @@ static bool is_reserved(const struct ic_inode *inode, int fd)
     return limits->is_reserved_fd && limits->is_reserved_fd(fd);
 }
 
-/* Can it be opened again, or is it to be lost? What is removed can not; but
- * nothing of a client's, whatever it did to its names, is to keep one of the
- * last fds. */
-static bool may_close(struct ic_inode *inode, const struct print *print)
+/* Return whether the inode could be opened again, or may be lost. A removed
+ * inode could not; but no inode of a client, whatever it did to the names, may
+ * keep one of the last fds. */
+static bool may_close(struct ic_inode *inode,
+                      const struct fingerprint *fingerprint)
 {
     const struct inode_table_limits *limits = inode_table_limits(inode->table);
     struct stat st;
@@ -136,21 +144,22 @@ static bool may_close(struct ic_inode *inode, const struct print *print)
         return true;
     if (inode_has_no_name(inode, &st))
         return false;
-    return (print->has_handle && limits->handles != IC_FILE_HANDLES_NEVER) ||
+    return (fingerprint->has_handle &&
+            limits->handles != IC_FILE_HANDLES_NEVER) ||
            is_in_place(inode);
 }
 
 static bool close_locked(struct ic_inode *inode)
 {
     const struct inode_table_limits *limits = inode_table_limits(inode->table);
-    struct print print;
+    struct fingerprint fingerprint;
 
-    read_print(inode, inode->fd, &print);
-    if (!may_close(inode, &print))
+    read_fingerprint(inode, inode->fd, &fingerprint);
+    if (!may_close(inode, &fingerprint))
         return false;
-    inode->print = print.hash;
-    if (print.has_handle && limits->handles != IC_FILE_HANDLES_NEVER)
-        inode->handle = copy_handle(&print);
+    inode->fingerprint = fingerprint.hash;
+    if (fingerprint.has_handle && limits->handles != IC_FILE_HANDLES_NEVER)
+        inode->handle = copy_handle(&fingerprint);
     fd_close(&inode->fd);
     return true;
 }
@@ -160,7 +169,7 @@ bool inode_close(struct ic_inode *inode)
     bool closed = false;
 
     pthread_mutex_lock(&inode->lock);
-    /* Somebody may have wanted it meanwhile. */
+    /* Another thread may have taken it meanwhile. */
     if (atomic_load(&inode->counts) & INODE_CLOSED) {
         closed = inode->fd < 0 || close_locked(inode);
         if (!closed)
@@ -177,11 +186,12 @@ static void take_fd(struct ic_inode *inode, int fd)
 {
     inode->fd = fd;
     inode->opened = inode_clock();
-    /* The server watches its numbers, and has not seen this one. */
+    /* Only for the call's effect: the server tracks fd numbers, and has not
+     * seen this one. */
     is_reserved(inode, fd);
 }
 
-/* With inode->lock held and an fd there: a reference. */
+/* With inode->lock held and an fd present: take a reference. */
 static void open_locked(struct ic_inode *inode)
 {
     g_clear_pointer(&inode->handle, g_free);
@@ -190,13 +200,13 @@ static void open_locked(struct ic_inode *inode)
     atomic_fetch_and(&inode->counts, ~INODE_CLOSED);
 }
 
-int inode_adopt(struct ic_inode *inode, int *inout_fd, uint64_t birth)
+int inode_adopt(struct ic_inode *inode, int *inout_fd, uint64_t btime)
 {
     int rc = 0;
 
     pthread_mutex_lock(&inode->lock);
     if (!inode_try_use(inode)) {
-        if (inode->fd < 0 && !has_print(inode, *inout_fd, birth))
+        if (inode->fd < 0 && !has_fingerprint(inode, *inout_fd, btime))
             rc = -ESTALE;
         else if (inode->fd < 0)
             take_fd(inode, fd_steal(inout_fd));
@@ -209,26 +219,26 @@ int inode_adopt(struct ic_inode *inode, int *inout_fd, uint64_t birth)
     return rc;
 }
 
-/* What is needed to tell whether it is the inode. *ret_birth is 0 if that is
- * not asked. */
+/* Stat an fd to decide whether it is the inode. *ret_btime is 0 if the btime is
+ * not needed. */
 static int stat_found(const struct ic_inode *inode, int fd,
                       struct stat *ret_stat, uint64_t *ret_mount,
-                      uint64_t *ret_birth)
+                      uint64_t *ret_btime)
 {
     struct sys_born born;
     int rc;
 
-    *ret_birth = 0;
-    /* Without the lock it is a hint: inode_adopt() asks what is missing. */
-    if (!inode->is_print_of_birth)
+    *ret_btime = 0;
+    /* Unlocked, so a hint: inode_adopt() queries what is missing. */
+    if (!inode->has_btime_fingerprint)
         return inode_table_stat(inode->table, fd, ret_stat, ret_mount);
     rc = sys_stat_born(fd, "", &born);
     if (rc < 0)
-        return rc == -EOPNOTSUPP ? -ESTALE : rc; /* the inode had a birth */
+        return rc == -EOPNOTSUPP ? -ESTALE : rc; /* the inode had a btime */
     *ret_stat = born.st;
     *ret_mount = born.mount;
-    *ret_birth = inode_print_of_birth(born.born.tv_sec,
-                                      (uint32_t)born.born.tv_nsec);
+    *ret_btime = inode_btime_fingerprint(born.born.tv_sec,
+                                         (uint32_t)born.born.tv_nsec);
     return 0;
 }
 
@@ -236,18 +246,18 @@ static int adopt_found(struct ic_inode *inode, int found)
 {
     struct inode_table *table = inode->table;
     fd_auto int fd = found;
-    uint64_t mount, birth;
+    uint64_t mount, btime;
     struct stat st;
-    int rc = stat_found(inode, fd, &st, &mount, &birth);
+    int rc = stat_found(inode, fd, &st, &mount, &btime);
 
     if (rc == 0 &&
         (st.st_ino != inode->ino || st.st_dev != inode->dev ||
          inode_table_is_other_mount(table, fd, mount) != inode->other_mount))
         rc = -ESTALE;
-    return rc < 0 ? rc : inode_adopt(inode, &fd, birth);
+    return rc < 0 ? rc : inode_adopt(inode, &fd, btime);
 }
 
-/* Not of the file: nothing is said about it. */
+/* Return whether the error says nothing about the file. */
 static bool is_shortage(int rc)
 {
     return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
@@ -272,8 +282,9 @@ static int open_by_handle(struct ic_inode *inode)
     return adopt_found(inode, fd);
 }
 
-/* By name, which gives a path that Landlock and others can follow upwards; the
- * handle knows files that others have renamed. parent is in use. */
+/* Open by name first, which gives a path that Landlock and others can follow
+ * upwards; the handle finds files that another process renamed. parent is in
+ * use. */
 static int open_by_name(struct ic_inode *inode, struct ic_inode *parent,
                         const char *name)
 {
@@ -283,12 +294,12 @@ static int open_by_name(struct ic_inode *inode, struct ic_inode *parent,
     if (rc == 0 || is_shortage(rc))
         return rc;
     by_handle = open_by_handle(inode);
-    /* What forbids it (EACCES ...) does not say that it is lost. */
+    /* A refusal (EACCES ...) does not mean that the inode is lost. */
     return by_handle == -ESTALE && rc != -ENOENT && rc != -ENOTDIR ? rc
                                                                    : by_handle;
 }
 
-/* 0 and a reference; 1: its parent (a new hold) must be opened first; or
+/* Return 0 and a reference; 1: its parent (a new hold) must be opened first; or
  * -errno. */
 static int open_one(struct ic_inode *inode, struct ic_inode **ret_parent)
 {
@@ -300,7 +311,7 @@ static int open_one(struct ic_inode *inode, struct ic_inode **ret_parent)
     if (inode_try_use(inode))
         return 0;
     pthread_mutex_lock(&inode->lock);
-    /* About to be closed, or another thread was quicker. */
+    /* It was about to be closed, or another thread has opened it. */
     is_open = inode_try_use(inode);
     if (!is_open && inode->fd >= 0) {
         open_locked(inode);
@@ -332,7 +343,7 @@ static void unhold(gpointer inode)
     ic_inode_unhold(inode);
 }
 
-/* From the nearest that is open, downwards. */
+/* Open the chain downwards from the nearest open inode. */
 static int open_chain(struct ic_inode *inode)
 {
     g_autoptr(GPtrArray) chain = g_ptr_array_new_with_free_func(unhold);
@@ -349,12 +360,12 @@ static int open_chain(struct ic_inode *inode)
             g_ptr_array_add(chain, parent);
             continue;
         }
-        /* The path is lost; the handle may be not. */
+        /* The path is lost; the handle may still work. */
         if (rc == -ESTALE && at != inode)
             return open_by_handle(inode);
         if (rc < 0 || at == inode)
             return rc;
-        /* It was used just now, so it will be open in the next turn. */
+        /* It was used just now, so it is open in the next round. */
         ic_inode_unref(at);
         g_ptr_array_set_size(chain, (int)chain->len - 1);
     }
@@ -366,9 +377,9 @@ int inode_use(struct ic_inode *inode)
     return inode_try_use(inode) ? 0 : open_chain(inode);
 }
 
-/* ---- what the door removes ----------------------------------------------- */
+/* ---- names that the mutation layer removes ------------------------------- */
 
-/* Room below the reserve is made for it, as it will never be closed. */
+/* Make room below the reserve: this fd will never be closed. */
 static int open_victim(struct inode_table *table, const struct ic_inode *dir,
                        const char *name)
 {
@@ -389,18 +400,18 @@ static int open_victim(struct inode_table *table, const struct ic_inode *dir,
     return fd;
 }
 
-/* Has it one user, who is about to remove it, and would that free little?
- * certain: and names have not been moved, by others than that, since it was
- * looked up. */
+/* Return whether the inode has one user, which is about to remove it, and
+ * removing it frees little. *ret_certain: and no other caller has moved names
+ * since it was looked up. */
 static bool has_one_user(struct ic_inode *inode, bool *ret_certain)
 {
     bool has;
 
     *ret_certain = false;
-    if (!inode->is_print_of_birth)
+    if (!inode->has_btime_fingerprint)
         return false;
     pthread_mutex_lock(&inode->lock);
-    has = inode->is_print_of_birth && inode->looked_up &&
+    has = inode->has_btime_fingerprint && inode->looked_up &&
           !atomic_load_explicit(&inode->has_much, memory_order_relaxed);
     if (has)
         *ret_certain = inode_table_is_moving_alone(inode->table,
@@ -409,7 +420,7 @@ static bool has_one_user(struct ic_inode *inode, bool *ret_certain)
     return has;
 }
 
-/* What the name leads to; a hold. */
+/* Return the inode that the name leads to; a hold. */
 static struct ic_inode *find_victim(struct inode_table *table,
                                     const struct ic_inode *dir,
                                     const char *name, bool *ret_has_one_user)
@@ -444,7 +455,8 @@ struct inode_victim inode_table_hold_name(struct inode_table *table,
     }
     if (inode_try_use(inode)) {
         rc = 0;
-        /* It may be closed all the same then: see may_close(). */
+        /* If that fails, the inode may be closed nevertheless: see may_close().
+         */
         if (is_reserved(inode, inode->fd))
             inode_table_release(table, RELEASE_FOR_VICTIM);
     } else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inode_gone - see inode.h: inodes that have no name in the share.
+ * inode_gone - see inode.h: inodes without a name in the share.
  */
 #include "interceptor/inode/inode_parts.h"
 #include "interceptor/sys/sys.h"
@@ -39,7 +39,7 @@ void inode_note_found(struct ic_inode *inode)
 
 int ic_inode_check_named(struct ic_inode *inode)
 {
-    bool was_seen = atomic_load_explicit(&inode->place_print,
+    bool was_seen = atomic_load_explicit(&inode->place_hash,
                                          memory_order_relaxed) != 0;
 
     return was_seen && inode_is_gone(inode) ? -ESTALE : 0;

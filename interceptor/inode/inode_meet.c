@@ -2,10 +2,10 @@
  *
  * inode_meet - see inode.h: inodes that are known before they are open.
  *
- * What identifies them is the number and the time of birth that one statx(2)
- * tells of a name. Who gets the number later is born later, by a tick of the
- * clock at least: so what is hardly older than a tick is not for this. No other
- * than the share's filesystem is, nor what is behind a mount.
+ * The number and the btime, which one statx(2) of a name returns, identify such
+ * an inode. A later inode with the same number has a btime that is later by at
+ * least one clock tick. So inodes hardly older than a tick are excluded, and so
+ * are other filesystems than the share's and anything behind a mount.
  */
 #include <errno.h>
 #include <limits.h>
@@ -16,8 +16,8 @@
 #include "interceptor/sys/rights.h"
 #include "interceptor/sys/sys.h"
 
-/* Times of birth come from the kernel's coarse clock, whose tick is 10 ms at
- * most (CONFIG_HZ_100). */
+/* btimes come from the kernel's coarse clock, whose tick is 10 ms at most
+ * (CONFIG_HZ_100). */
 #define OLD_ENOUGH_NS 100000000
 
 static bool is_old_enough(const struct timespec *born,
@@ -25,7 +25,7 @@ static bool is_old_enough(const struct timespec *born,
 {
     int64_t seconds = (int64_t)now->tv_sec - born->tv_sec;
 
-    /* Also the other way round: what is born in the future is not old. */
+    /* A btime in the future is not old enough either. */
     return seconds > 1 || (seconds >= 0 && seconds * 1000000000 + now->tv_nsec -
                                                    born->tv_nsec >=
                                                OLD_ENOUGH_NS);
@@ -38,10 +38,10 @@ static bool is_on_share(const struct inode_table *table,
            (table->mount == 0 || found->mount == table->mount);
 }
 
-/* A client can have what is no file open, or be in it, without telling. Who
- * wants inodes to be found by their handles, wherever others move them, wants
- * them open first. And whom modes stop may find none of what is in a folder
- * once its client has closed that. */
+/* Three reasons to open the inode instead. A client can have an inode that is
+ * not a file open, or be in it, without a request. With file handles, moved
+ * inodes are found, but only if they were open first. And a process that obeys
+ * modes may find nothing in a folder whose mode its client has changed. */
 static bool may_be_met(const struct inode_table *table, mode_t mode,
                        enum inode_meeting meeting)
 {
@@ -50,7 +50,7 @@ static bool may_be_met(const struct inode_table *table, mode_t mode,
             (S_ISREG(mode) || S_ISLNK(mode)) && rights_override_mode());
 }
 
-/* 0, -ENOENT, or -EAGAIN. */
+/* Returns 0, -ENOENT or -EAGAIN. */
 static int look(const struct inode_table *table, const struct ic_inode *dir,
                 const char *name, enum inode_meeting meeting,
                 struct sys_born *ret_found)
@@ -58,7 +58,7 @@ static int look(const struct inode_table *table, const struct ic_inode *dir,
     struct timespec now;
     int rc;
 
-    /* As times of birth, and quicker. */
+    /* The clock of btimes; also faster. */
     clock_gettime(CLOCK_REALTIME_COARSE, &now);
     rc = sys_stat_born(dir->fd, name, ret_found);
     if (rc < 0)
@@ -70,22 +70,22 @@ static int look(const struct inode_table *table, const struct ic_inode *dir,
                : -EAGAIN;
 }
 
-static uint64_t print_of(const struct sys_born *found)
+static uint64_t fingerprint_of(const struct sys_born *found)
 {
-    return inode_print_of_birth(found->born.tv_sec,
-                                (uint32_t)found->born.tv_nsec);
+    return inode_btime_fingerprint(found->born.tv_sec,
+                                   (uint32_t)found->born.tv_nsec);
 }
 
-/* Is it closed, has never been open, and is what was found? With inode->lock
- * held. */
+/* Return whether the inode is closed, was never open, and is the one found.
+ * With inode->lock held. */
 static bool is_same_closed(const struct ic_inode *inode,
                            const struct sys_born *found)
 {
-    return inode->fd < 0 && inode->is_print_of_birth &&
-           inode->print == print_of(found);
+    return inode->fd < 0 && inode->has_btime_fingerprint &&
+           inode->fingerprint == fingerprint_of(found);
 }
 
-/* The same, and may it stay so? */
+/* The same, and whether it may stay closed. */
 static bool may_stay_closed(struct ic_inode *inode,
                             const struct sys_born *found,
                             enum inode_meeting meeting, unsigned n_moved)
@@ -103,8 +103,9 @@ static bool may_stay_closed(struct ic_inode *inode,
     return may;
 }
 
-/* Is it what was found, and may stay as it is, open or closed? before: the
- * look, by inode_clock(). The caller has a hold. */
+/* Return whether the inode is the one found and may stay as it is, open or
+ * closed. before: the time of the look, by inode_clock(). The caller has a
+ * hold. */
 static bool is_same(struct ic_inode *inode, const struct sys_born *found,
                     int64_t before, enum inode_meeting meeting,
                     unsigned n_moved)
@@ -113,7 +114,8 @@ static bool is_same(struct ic_inode *inode, const struct sys_born *found,
 
     if (!inode_ref_open(inode))
         return may_stay_closed(inode, found, meeting, n_moved);
-    /* Else the number may have been another's when it was looked at. */
+    /* If it was opened later, another inode may have had the number during the
+     * look. */
     same = inode->opened < before;
     ic_inode_unref(inode);
     return same;
@@ -127,9 +129,9 @@ static struct ic_inode *new_closed(struct inode_table *table,
     struct ic_inode *inode = inode_new(table, &found->st, false);
 
     inode->counts = INODE_HOLD | INODE_CLOSED;
-    inode->is_print_of_birth = true;
+    inode->has_btime_fingerprint = true;
     atomic_fetch_add(&table->n_lazy, 1);
-    inode->print = print_of(found);
+    inode->fingerprint = fingerprint_of(found);
     inode->looked_up = meeting == INODE_LOOKED_UP;
     inode->looked_up_at = n_moved;
     inode_init_place(inode, dir, name, inode->looked_up);
@@ -138,12 +140,13 @@ static struct ic_inode *new_closed(struct inode_table *table,
 
 void inode_end_lazy(struct ic_inode *inode)
 {
-    if (inode->is_print_of_birth)
+    if (inode->has_btime_fingerprint)
         atomic_fetch_sub(&inode->table->n_lazy, 1);
-    inode->is_print_of_birth = false;
+    inode->has_btime_fingerprint = false;
 }
 
-/* fresh (taken) is in the table then, or the one that was there before. */
+/* Put fresh (ownership taken) into the table, or return the one already there.
+ */
 static struct ic_inode *add(struct inode_table *table,
                             struct inode_shard *shard, struct ic_inode *fresh)
 {
@@ -179,7 +182,7 @@ int inode_table_meet(struct inode_table *table, struct ic_inode *dir,
     if (rc < 0)
         return rc;
     shard = inode_shard_of(table, found.st.st_dev, found.st.st_ino);
-    /* Most that are listed are known; those looked up have not been seen. */
+    /* Most listed inodes are known; inodes looked up are new. */
     inode = meeting == INODE_LISTED
                 ? inode_table_find(table, found.st.st_dev, found.st.st_ino)
                 : NULL;
@@ -190,8 +193,8 @@ int inode_table_meet(struct inode_table *table, struct ic_inode *dir,
     is_certain = inode == fresh ||
                  (is_same(inode, &found, before, meeting, n_moved) &&
                   inode_see_place_quietly(inode, dir, name, n_moved));
-    /* Else it may not be where it was seen, and who moved it did not know that
-     * it is to be told. */
+    /* Otherwise it may have moved, and the mover did not know that it must
+     * report the move. */
     if (!is_certain || !inode_table_is_quiet(table, n_moved)) {
         ic_inode_unhold(inode);
         return -EAGAIN;
@@ -201,7 +204,7 @@ int inode_table_meet(struct inode_table *table, struct ic_inode *dir,
     return 0;
 }
 
-/* Where it was last seen, without opening what is above it. */
+/* Stat the inode at its last known location, without opening its parents. */
 static int look_in_place(struct ic_inode *inode, struct sys_born *ret_found)
 {
     struct ic_inode *parent = NULL;
@@ -209,7 +212,7 @@ static int look_in_place(struct ic_inode *inode, struct sys_born *ret_found)
     int rc;
 
     pthread_mutex_lock(&inode->lock);
-    if (inode->is_print_of_birth && inode->parent &&
+    if (inode->has_btime_fingerprint && inode->parent &&
         inode_try_use(inode->parent)) {
         parent = inode->parent;
         g_strlcpy(name, inode->name, sizeof(name));

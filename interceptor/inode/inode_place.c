@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * inode_place - see inode.h: where inodes were last seen.
+ * inode_place - see inode.h: the last known locations of inodes.
  */
 #include "interceptor/inode/inode.h"
 
@@ -14,9 +14,9 @@
 
 #define PLACES_BYTES (INODE_PLACES * sizeof(uint64_t))
 
-/* A name may be noted in any slot: as one huge page (where there are any,
- * madvise(2)) they need one entry of the processor's TLB and one page fault,
- * not hundreds. NULL is fatal, as it is for g_new(). */
+/* A name may hash to any slot: one huge page (if available, madvise(2)) costs
+ * one TLB entry and one page fault instead of hundreds. Exhaustion is fatal, as
+ * with g_new(). */
 _Atomic uint64_t *inode_places_new(void)
 {
     char *area = mmap(NULL, 2 * PLACES_BYTES, PROT_READ | PROT_WRITE,
@@ -38,7 +38,7 @@ void inode_places_free(_Atomic uint64_t *places)
     munmap((void *)places, PLACES_BYTES);
 }
 
-static uint64_t place_print(const struct ic_inode *parent, const char *name)
+static uint64_t place_hash(const struct ic_inode *parent, const char *name)
 {
     uint64_t hash = (uintptr_t)parent;
 
@@ -55,49 +55,49 @@ int64_t inode_clock(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* A slot has a part of the print, not 0, and below it the number of the inode,
- * or 0 if that is too long. */
+/* A slot has a part of the hash, never 0, and below it the inode's number, or 0
+ * if that is too long. */
 #define SLOT_INO_BITS 40
 
-static _Atomic uint64_t *place_slot(struct inode_table *table, uint64_t print)
+static _Atomic uint64_t *place_slot(struct inode_table *table, uint64_t hash)
 {
-    return &inode_table_places(table)[print % INODE_PLACES];
+    return &inode_table_places(table)[hash % INODE_PLACES];
 }
 
-static uint64_t slot_of(uint64_t print, ino_t ino)
+static uint64_t slot_of(uint64_t hash, ino_t ino)
 {
-    return (print >> SLOT_INO_BITS | 1) << SLOT_INO_BITS |
+    return (hash >> SLOT_INO_BITS | 1) << SLOT_INO_BITS |
            (ino >> SLOT_INO_BITS ? 0 : ino);
 }
 
-static bool is_worth_a_look(struct inode_table *table, uint64_t print)
+static bool is_worth_a_look(struct inode_table *table, uint64_t hash)
 {
-    uint64_t slot = atomic_load_explicit(place_slot(table, print),
+    uint64_t slot = atomic_load_explicit(place_slot(table, hash),
                                          memory_order_relaxed);
 
-    return slot >> SLOT_INO_BITS == slot_of(print, 0) >> SLOT_INO_BITS;
+    return slot >> SLOT_INO_BITS == slot_of(hash, 0) >> SLOT_INO_BITS;
 }
 
-static bool is_noted(struct inode_table *table, uint64_t print, ino_t ino)
+static bool is_noted(struct inode_table *table, uint64_t hash, ino_t ino)
 {
-    return atomic_load_explicit(place_slot(table, print),
-                                memory_order_relaxed) == slot_of(print, ino);
+    return atomic_load_explicit(place_slot(table, hash),
+                                memory_order_relaxed) == slot_of(hash, ino);
 }
 
-static void note_place(struct inode_table *table, uint64_t print, ino_t ino)
+static void note_place(struct inode_table *table, uint64_t hash, ino_t ino)
 {
-    if (!is_noted(table, print, ino))
-        atomic_store_explicit(place_slot(table, print), slot_of(print, ino),
+    if (!is_noted(table, hash, ino))
+        atomic_store_explicit(place_slot(table, hash), slot_of(hash, ino),
                               memory_order_relaxed);
 }
 
 void inode_leave_place(struct ic_inode *inode)
 {
-    uint64_t print = atomic_exchange_explicit(&inode->place_print, 0,
-                                              memory_order_relaxed);
+    uint64_t hash = atomic_exchange_explicit(&inode->place_hash, 0,
+                                             memory_order_relaxed);
 
-    if (print != 0 && is_noted(inode->table, print, inode->ino))
-        atomic_store_explicit(place_slot(inode->table, print), 0,
+    if (hash != 0 && is_noted(inode->table, hash, inode->ino))
+        atomic_store_explicit(place_slot(inode->table, hash), 0,
                               memory_order_relaxed);
 }
 
@@ -105,13 +105,13 @@ struct ic_inode *inode_table_find_at(struct inode_table *table,
                                      const struct ic_inode *dir,
                                      const char *name)
 {
-    uint64_t print = place_print(dir, name);
-    uint64_t slot = atomic_load_explicit(place_slot(table, print),
+    uint64_t hash = place_hash(dir, name);
+    uint64_t slot = atomic_load_explicit(place_slot(table, hash),
                                          memory_order_relaxed);
     ino_t ino = slot & ((1ull << SLOT_INO_BITS) - 1);
     struct ic_inode *inode;
 
-    if (ino == 0 || slot != slot_of(print, ino))
+    if (ino == 0 || slot != slot_of(hash, ino))
         return NULL;
     inode = inode_table_find(table, dir->dev, ino);
     if (inode && inode_is_at(inode, dir, name))
@@ -124,11 +124,11 @@ struct ic_inode *inode_table_look(struct inode_table *table,
                                   struct ic_inode *dir, const char *name,
                                   struct stat *ret_stat)
 {
-    uint64_t print = place_print(dir, name);
+    uint64_t hash = place_hash(dir, name);
     struct ic_inode *inode;
     int64_t before;
 
-    if (!is_worth_a_look(table, print))
+    if (!is_worth_a_look(table, hash))
         return NULL;
     before = inode_clock();
     if (sys_stat_name(dir->fd, name, ret_stat) < 0)
@@ -136,22 +136,22 @@ struct ic_inode *inode_table_look(struct inode_table *table,
     inode = inode_table_find_open(table, ret_stat, dir->other_mount);
     if (!inode)
         return NULL;
-    /* Else the number may have been another's when stat(2) saw it. */
+    /* Otherwise another inode may have had the number during stat(2). */
     if (inode->opened < before && inode_is_at(inode, dir, name))
         return inode;
     ic_inode_unref(inode);
     return NULL;
 }
 
-/* A place is a hint: another one with the same print does no harm. */
+/* A location is a hint: another one with the same hash does no harm. */
 bool inode_is_at(const struct ic_inode *inode, const struct ic_inode *parent,
                  const char *name)
 {
-    return atomic_load_explicit(&inode->place_print, memory_order_relaxed) ==
-           place_print(parent, name);
+    return atomic_load_explicit(&inode->place_hash, memory_order_relaxed) ==
+           place_hash(parent, name);
 }
 
-/* With inode->lock held. Returns the hold of the parent that it was in. */
+/* With inode->lock held. Returns the hold of the former parent. */
 static struct ic_inode *move_place(struct ic_inode *inode,
                                    struct ic_inode *parent, const char *name)
 {
@@ -161,31 +161,31 @@ static struct ic_inode *move_place(struct ic_inode *inode,
     inode_leave_place(inode);
     inode->parent = ic_inode_hold(parent);
     inode->name = g_strdup(name);
-    atomic_store_explicit(&inode->place_print, place_print(parent, name),
+    atomic_store_explicit(&inode->place_hash, place_hash(parent, name),
                           memory_order_relaxed);
     return old;
 }
 
-/* n_moved: NULL, or only if no names moved since. */
+/* n_moved: if not NULL, set only if no names moved since. */
 static bool set_place(struct ic_inode *inode, struct ic_inode *parent,
                       const char *name, const unsigned *n_moved)
 {
     struct ic_inode *old = NULL;
     bool moved, may = true;
 
-    note_place(inode->table, place_print(parent, name), inode->ino);
+    note_place(inode->table, place_hash(parent, name), inode->ino);
     if (inode == parent)
         return true;
     pthread_mutex_lock(&inode->lock);
     moved = inode->parent != parent || strcmp(inode->name, name) != 0;
-    /* Whoever begins to move names now has to wait for the lock. */
+    /* A caller that begins to move names now has to wait for the lock. */
     if (moved && n_moved)
         may = inode_table_is_quiet(inode->table, *n_moved);
     if (moved && may)
         old = move_place(inode, parent, name);
     pthread_mutex_unlock(&inode->lock);
     ic_inode_unhold(old);
-    /* It can be opened again now. */
+    /* It can be opened again, so it may be closed now. */
     if (moved && may && inode_table_is_crowded(inode->table))
         inode_ring_add(inode);
     return may;
@@ -197,13 +197,13 @@ void inode_set_place(struct ic_inode *inode, struct ic_inode *parent,
     set_place(inode, parent, name, NULL);
 }
 
-/* Most lookups find what is known. */
+/* Most lookups find the known location. */
 static bool see_place(struct ic_inode *inode, struct ic_inode *parent,
                       const char *name, const unsigned *n_moved)
 {
     if (!inode_is_at(inode, parent, name))
         return set_place(inode, parent, name, n_moved);
-    note_place(inode->table, place_print(parent, name), inode->ino);
+    note_place(inode->table, place_hash(parent, name), inode->ino);
     return true;
 }
 
@@ -251,16 +251,16 @@ void inode_check_place(struct ic_inode *inode, const struct ic_inode *dir,
         inode_clear_place(inode, dir, name);
 }
 
-/* What is listed is not noted as worth a look: nothing is certain of what was
- * never open. */
+/* A listed inode is not entered in the slots: inode_table_look() needs one that
+ * has been open. */
 void inode_init_place(struct ic_inode *inode, struct ic_inode *parent,
                       const char *name, bool noted)
 {
     inode->parent = ic_inode_hold(parent);
     inode->name = g_strdup(name);
-    inode->place_print = place_print(parent, name);
+    inode->place_hash = place_hash(parent, name);
     if (noted)
-        note_place(inode->table, inode->place_print, inode->ino);
+        note_place(inode->table, inode->place_hash, inode->ino);
 }
 
 int inode_get_place(struct ic_inode *inode, struct ic_inode **ret_parent,

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * inode_ring - see inode.h: which inodes are open, and which of them to close.
- * A clock for each shard: what was used since its hand came by is passed over
- * once.
+ *
+ * A clock algorithm in each shard: the hand skips an inode once if it was used
+ * since the hand last passed.
  */
 #include <string.h>
 
 #include "interceptor/inode/inode_parts.h"
 
-/* At a new inode the ring's hand goes so far at most. */
+/* Limit of the hand's steps for each new inode. */
 #define HAND_STEPS 32u
 
 static unsigned ring_max(const struct inode_table *table)
@@ -44,8 +45,8 @@ void inode_ring_insert(struct inode_table *table, struct inode_shard *shard,
         atomic_store(&table->crowded, true);
 }
 
-/* With the shard's lock held: one that is not used and was not lately, marked
- * CLOSED and with a hold. */
+/* With the shard's lock held: return an inode that is unused and was not used
+ * lately, marked CLOSED and with a hold. */
 static struct ic_inode *pick_victim(struct inode_shard *shard,
                                     unsigned *inout_steps)
 {
@@ -71,8 +72,8 @@ static struct ic_inode *pick_victim(struct inode_shard *shard,
     return NULL;
 }
 
-/* steps: of the hand; 0: twice round, as the first time only says who was not
- * used. */
+/* steps: limit of the hand; 0: two rounds, since the first only clears the
+ * marks. */
 static unsigned release(struct inode_shard *shard, unsigned max_left,
                         unsigned steps, unsigned n)
 {

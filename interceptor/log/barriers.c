@@ -10,7 +10,7 @@
 #include "interceptor/log/json_time.h"
 #include "interceptor/log/step.h"
 
-enum { NAMED = 5 /* paths in a description */ };
+enum { NAMED = 5 /* paths that a description names */ };
 
 /* ---- life ---------------------------------------------------------------- */
 
@@ -204,7 +204,7 @@ void barriers_read(GPtrArray *barriers, json_t *record)
                        json_object_get(record, "kept"));
 }
 
-/* ---- for others ---------------------------------------------------------- */
+/* ---- protocol and text --------------------------------------------------- */
 
 json_t *barrier_to_json(const struct ic_barrier *barrier)
 {
@@ -270,7 +270,7 @@ char *barrier_describe(const struct ic_barrier *barrier)
                                *valid ? valid : ".");
     }
     if (barrier->paths->len == 0)
-        g_string_append(text, "paths that are not known");
+        g_string_append(text, "unknown paths");
     else if (more > 0)
         g_string_append_printf(text, " and %zu more", more);
     describe_who(text, barrier);

@@ -17,8 +17,8 @@
 
 enum { WORD = 64 };
 
-/* How many blocks the file has does not say that it has no hole: attributes are
- * counted, and what is allocated beyond its end. */
+/* st_blocks cannot rule out a hole: it counts attributes and blocks allocated
+ * beyond the end. */
 static off_t find_tail(const struct stat *st)
 {
     off_t block = st->st_blksize > 0 ? st->st_blksize : 4096;
@@ -36,7 +36,7 @@ struct content *content_new(int64_t number, const struct stat *st)
     while (((size - 1) >> shift) >= CONTENT_MAX_BLOCKS)
         shift++;
     blocks = size > 0 ? (size_t)((size - 1) >> shift) + 1 : 0;
-    /* calloc: pages of a large map that are not written cost nothing. */
+    /* calloc(): untouched pages of a large map use no memory. */
     content = calloc(1, sizeof(*content) +
                             (blocks + WORD - 1) / WORD * sizeof(uint64_t));
     if (!content)
@@ -60,8 +60,8 @@ void content_free(struct content *content)
 
 /* ---- blocks -------------------------------------------------------------- */
 
-/* The blocks [*ret_first, *ret_end) that the range touches of what the file
- * had. */
+/* Return the blocks [*ret_first, *ret_end) of the original file that the range
+ * touches. */
 static void find_blocks(const struct content *content, off_t offset,
                         off_t length, size_t *ret_first, size_t *ret_end)
 {
@@ -128,12 +128,13 @@ static int open_file(int inode_fd)
 {
     int fd = sys_reopen(inode_fd, O_RDONLY | O_NONBLOCK | O_NOATIME);
 
-    if (fd == -EPERM) /* O_NOATIME is the owner's */
+    if (fd == -EPERM) /* O_NOATIME is for the file's owner only */
         fd = sys_reopen(inode_fd, O_RDONLY | O_NONBLOCK);
     return fd;
 }
 
-/* 1: it is cloned; 0: it cannot be, and must be copied; or -errno. */
+/* Return 1 if the file was cloned; 0 if it must be copied instead; or -errno.
+ */
 static int try_clone(struct content *content, const struct content_store *store,
                      int file)
 {
@@ -156,7 +157,8 @@ static int try_clone(struct content *content, const struct content_store *store,
     if (rc == 0)
         return 1;
     sys_unlinkat(store->blobs, name.text, 0);
-    /* Others, as EINVAL for a file without copy-on-write, are of this file. */
+    /* Other errors, such as EINVAL for a file without copy-on-write, concern
+     * this file only. */
     if (rc == -EOPNOTSUPP || rc == -EXDEV || rc == -ENOTTY || rc == -ENOSYS)
         atomic_store(store->no_clones, true);
     return rc == -ENOSPC || rc == -EDQUOT || rc == -EIO ? rc : 0;
@@ -170,7 +172,7 @@ static void set_all(struct content *content)
     }
 }
 
-/* How many blocks from this one are nothing but a hole. */
+/* Return how many blocks, from this one on, are entirely a hole. */
 static size_t hole_blocks(const struct content *content, int file, size_t first,
                           size_t end)
 {
@@ -181,12 +183,12 @@ static size_t hole_blocks(const struct content *content, int file, size_t first,
     return MIN(end, (size_t)(data >> content->shift)) - first;
 }
 
-/* A run of blocks of which none is kept, up to end. */
+/* Return the end of a run of blocks of which none is saved. */
 static size_t run_end(const struct content *content, int file, size_t first,
                       size_t end)
 {
-    /* Not too many at once: each run that is kept is not kept again if a
-     * later one fails. A hole is one entry, however long it is. */
+    /* Limit the run: a run that is saved is not saved again if a later one
+     * fails. A hole is one entry of any length. */
     size_t most = MAX((size_t)1, (size_t)PACK_MAX_DATA >> content->shift);
     size_t block = first;
 
@@ -220,7 +222,8 @@ static int keep_blocks(struct content *content,
     return 0;
 }
 
-/* A hole costs nothing; which blocks are holes is not asked, only how many. */
+/* Holes use no room. Compare the file's allocated size instead of looking for
+ * them. */
 static bool fits(const struct content *content,
                  const struct content_store *store, int file, size_t block,
                  size_t end)
@@ -235,8 +238,8 @@ static bool fits(const struct content *content,
     return sys_stat_fd(file, &st) == 0 && st.st_blocks * 512 <= store->room;
 }
 
-/* All of the last block, and not that part alone: it would be kept again with
- * the block, when something may have been appended. */
+/* Save the whole last block, not the tail alone: otherwise the tail would be
+ * saved again with the block, when the file may have been appended to. */
 static int keep_tail(struct content *content, const struct content_store *store,
                      int inode_fd)
 {
@@ -244,7 +247,7 @@ static int keep_tail(struct content *content, const struct content_store *store,
     size_t last = content->blocks - 1;
     int rc = 0;
 
-    if (file == -EACCES) /* one that may only be appended to, say */
+    if (file == -EACCES) /* an append-only file, for example */
         content->tail = -1;
     if (file < 0)
         return file == -EACCES ? 0 : file;
@@ -258,9 +261,10 @@ static int keep_tail(struct content *content, const struct content_store *store,
     return rc;
 }
 
-/* A file of one block is kept whole at its first change, an append too: then a
- * forced undo can make it anew if another process has replaced or removed it.
- * The change needs none of this, so it does not fail if there is no room. */
+/* Save a file of one block whole at its first change, even an append, so that a
+ * forced undo can recreate it if another process has replaced or removed it.
+ * The change itself does not need this, so it does not fail if there is no
+ * room. */
 static void keep_small(struct content *content,
                        const struct content_store *store, int inode_fd)
 {

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * content - how much of a file's content the open step has kept.
+ * content - the parts of a file's content that the open step has saved.
  *
- * A file's content is kept in blocks, each once a step, before something of
- * it changes: a write of 4 KiB into a file of 10 GiB costs one block. Blocks
- * are CONTENT_BLOCK bytes; larger, by a power of two, where there would be
- * more than CONTENT_MAX_BLOCKS. What is beyond the size that the file had
- * before the step needs no keeping: undo cuts it off. But if the file ends in a
- * hole within a block of the filesystem, growing may fill that block; so it is
- * noted at the first touch.
+ * Content is saved in blocks, each once per step, before a change of any part
+ * of it: a write of 4 KiB into a file of 10 GiB saves one block. Blocks are
+ * CONTENT_BLOCK bytes; larger, by a power of two, if there would be more than
+ * CONTENT_MAX_BLOCKS. Bytes beyond the size before the step need no saving:
+ * undo truncates them. But if the file ends in a hole within a filesystem
+ * block, growing the file may fill that block; so the last block is saved at
+ * the first touch.
  *
- * A file of no more than a block is kept whole at its first change.
+ * A file of at most one block is saved whole at its first change. Where the
+ * filesystem can share data (reflink), a larger file is saved whole at once, as
+ * a clone.
  *
- * Where the filesystem can share data (reflink), a file of more than a block
- * is kept whole, at once, as a clone.
- *
- * Threads: content_has() takes no lock and may be called with the engine's
- * gate read-locked. lock guards the rest; it is a leaf but for the pack's.
- * A content lives as long as its step is open.
+ * Threads: content_has() takes no lock and may run with the engine's gate
+ * read-locked. lock guards the rest; under it only the pack's lock is taken. A
+ * content lives as long as its step is open.
  */
 #ifndef INTERCEPTOR_LOG_CONTENT_H
 #define INTERCEPTOR_LOG_CONTENT_H
@@ -36,38 +35,41 @@ enum {
 };
 
 struct content {
-    int64_t number; /* in the pack; and in the clone's name */
-    off_t size;     /* of the file before the step, bytes */
+    int64_t number; /* of the pack's entries and of the clone's name */
+    off_t size;     /* of the file before the step, in bytes */
 
     pthread_mutex_t lock;
     bool cloned;
-    off_t tail; /* where the last part begins, if it may be a hole; or -1 */
+    off_t tail; /* start of the last part, if that may be a hole; or -1 */
     unsigned shift;
-    size_t blocks, left;     /* all, and those not kept yet */
-    _Atomic uint64_t bits[]; /* of the kept blocks */
+    size_t blocks, left;     /* all blocks, and those not saved yet */
+    _Atomic uint64_t bits[]; /* one per saved block */
 };
 
-/* For a file whose stat is st. NULL if there is no memory for it. */
+/* Make the state for a file with this stat. NULL if there is no memory. */
 struct content *content_new(int64_t number, const struct stat *st);
 void content_free(struct content *content);
 
-/* Is all of [offset, offset + length) kept that the file had? */
+/* Return whether all of the original file in [offset, offset + length) is
+ * saved. */
 bool content_has(const struct content *content, off_t offset, off_t length);
 
-/* Everything is kept; as a clone. */
+/* Return whether everything is saved, and whether as a clone. */
 bool content_is_complete(struct content *content);
 bool content_is_cloned(struct content *content);
 
 struct content_store {
     int blobs;
     struct pack *pack;
-    atomic_bool *no_clones; /* set when the filesystem turns out to have none */
+    atomic_bool *no_clones; /* set when the filesystem turns out not to support
+                             * clones */
     int64_t room;           /* bytes that may be copied */
-    bool sync;              /* a clone must be on disk before it is relied on */
+    bool sync;              /* a clone must be on disk before the change that
+                             * needs it */
 };
 
-/* Keep what is missing of [offset, offset + length). inode_fd: any fd of the
- * file. 0 or -errno; -EXFULL: that could be more than there is room for. */
+/* Save the missing part of [offset, offset + length). inode_fd: any fd of the
+ * file. Returns 0 or -errno; -EXFULL: it might exceed the room. */
 int content_keep(struct content *content, const struct content_store *store,
                  int inode_fd, off_t offset, off_t length);
 

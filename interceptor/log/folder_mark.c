@@ -31,7 +31,7 @@ static char *read_subvolume(int rootfd)
         g_string_append_printf(text, "%02x", uuid[i]);
         any |= uuid[i];
     }
-    return g_string_free(text, any == 0); /* some have none: NULL */
+    return g_string_free(text, any == 0); /* some filesystems have none: NULL */
 }
 
 void folder_mark_look(struct folder_mark *mark, int rootfd, bool born_moves,
@@ -40,7 +40,7 @@ void folder_mark_look(struct folder_mark *mark, int rootfd, bool born_moves,
     struct timespec born, changed;
 
     folder_mark_clear(mark);
-    if (sys_birth_name(rootfd, ".", &born, &changed) == 0)
+    if (sys_btime_name(rootfd, ".", &born, &changed) == 0)
         mark->born = sys_time_us(&born);
     mark->born_moves = born_moves;
     mark->subvolume = read_subvolume(rootfd);

@@ -16,17 +16,17 @@
 
 #define SUM_KEY ",\"sum\":\""
 
-enum { SUM_TAIL = sizeof(SUM_KEY) - 1 + 8 + 2 }; /* with '"}' */
+enum { SUM_TAIL = sizeof(SUM_KEY) - 1 + 8 + 2 }; /* includes the closing '"}' */
 
 struct journal {
     int fd;
     off_t size;
-    off_t reserved; /* end of the room that it has; 0: none is wanted */
-    bool torn;      /* there is a part of a line after size */
+    off_t reserved; /* end of the reserved room; 0: reserve nothing */
+    bool torn;      /* a partial line follows size */
     GString *line;  /* scratch */
 };
 
-/* The length of the file up to its last newline, and of all of it. */
+/* Return the length up to the last newline, and the file's length. */
 static int whole_size(int fd, off_t *ret_size, off_t *ret_end)
 {
     off_t end = lseek(fd, 0, SEEK_END);
@@ -64,8 +64,9 @@ int journal_open(int dirfd, const char *name, struct journal **ret_journal)
     if (fd < 0)
         return fd;
     rc = whole_size(fd, &size, &end);
-    /* Not for nothing: what was truncated to nothing, ext4 writes to the disk
-     * when it is closed, and who removes it soon, an undo, waits for that. */
+    /* Truncate only if needed: ext4 writes a file that was truncated to zero to
+     * disk when it is closed, and an undo that soon removes the file waits for
+     * that. */
     if (rc == 0 && size < end)
         rc = sys_ftruncate(fd, size);
     if (rc < 0)
@@ -87,7 +88,7 @@ void journal_close(struct journal *journal)
     g_free(journal);
 }
 
-/* That gives up what was reserved beyond, too. */
+/* Truncation also releases the room reserved beyond the end. */
 static int cut(struct journal *journal, off_t size)
 {
     int rc = sys_ftruncate(journal->fd, size);
@@ -102,14 +103,14 @@ int journal_append_text(struct journal *journal, const char *text, size_t len)
     GString *line = journal->line;
     int rc;
 
-    /* What could not be read back must not be written. */
+    /* Never write a line that could not be read back. */
     if (len + SUM_TAIL > JOURNAL_MAX_LINE ||
         journal->size + (off_t)(len + SUM_TAIL) >= JOURNAL_MAX_FILE)
         return -EFBIG;
     g_string_truncate(line, 0);
     g_string_append_len(line, text, (gssize)len);
     g_string_append_printf(line, SUM_KEY "%08x\"}\n", crc32c(text, len));
-    /* J2. While a torn line ends the file, nothing may follow it. */
+    /* J2. Remove a torn line first: no line may follow it. */
     rc = journal->torn ? cut(journal, journal->size) : 0;
     if (rc < 0)
         return rc;
@@ -121,7 +122,7 @@ int journal_append_text(struct journal *journal, const char *text, size_t len)
     journal->size += (off_t)line->len;
     if (journal->reserved &&
         journal->size > journal->reserved - JOURNAL_RESERVE)
-        journal_reserve(journal); /* for later lines, if it can */
+        journal_reserve(journal); /* for later lines; failure is harmless */
     return 0;
 }
 
@@ -193,7 +194,7 @@ int journal_sync(struct journal *journal)
     return sys_fdatasync(journal->fd);
 }
 
-/* Parse one line without its newline. NULL if it is not intact. */
+/* Parse one line without its newline. Returns NULL if it is not intact. */
 static json_t *parse(const char *line, size_t len)
 {
     char sum[9];
@@ -215,8 +216,9 @@ static json_t *parse(const char *line, size_t len)
     return record;
 }
 
-/* The line at *start: a new reference, NULL if it is bad. *start: of the next.
- * False: there is none, or it is torn: its change was never made (J1). */
+/* Return the line at *start as a new reference (NULL if it is bad) and advance
+ * *start. False: no line is left, or it is torn, so its change was never made
+ * (J1). */
 static bool read_line(const char *text, size_t len, size_t *start,
                       json_t **ret_record)
 {

@@ -76,7 +76,7 @@ static int read_xattrs(int fd, GHashTable **ret_xattrs)
     int rc = read_list(fd, &names, &len);
 
     *ret_xattrs = NULL;
-    /* ENOTSUP: the filesystem has none. */
+    /* ENOTSUP: the filesystem has no attributes. */
     if (rc == -ENOTSUP || (rc == 0 && len == 0))
         return 0;
     if (rc < 0)
@@ -190,7 +190,7 @@ void meta_to_record(const struct meta *meta, json_t *record)
             const void *data = g_bytes_get_data(value, &len);
             json_t *entry = bytes_member(data, len);
 
-            /* The kernel's attribute names may be any bytes too. */
+            /* Attribute names may contain any byte, too. */
             json_object_set_new(entry, "n", bytes_member(name, strlen(name)));
             json_array_append_new(list, entry);
         }
@@ -210,7 +210,7 @@ static bool get_number(json_t *record, const char *key, json_int_t max,
     return true;
 }
 
-/* A NUL inside would make it another name. */
+/* A NUL inside would turn it into another name. */
 static char *get_text(json_t *object)
 {
     size_t len;
@@ -287,8 +287,9 @@ static bool has_same(GHashTable *in, const char *name, GBytes *value)
     return other && g_bytes_equal(other, value);
 }
 
-/* Who has read them could have set them, or has refused the change
- * (capture_rights.c); but another may finish the undo, and lack that right. */
+/* A process that could read such attributes could set them, or it refused the
+ * change (capture_rights.c). But another process, without that right, may
+ * finish the undo. */
 static bool is_privileged(const char *name)
 {
     return g_str_has_prefix(name, "trusted.") ||
@@ -301,12 +302,12 @@ static void warn_lost(const char *name)
     g_autofree char *valid = g_utf8_make_valid(name, -1);
 
     log_warn(LOG_UNDO,
-             "undo: the extended attribute '%s' of a file cannot be put back "
+             "undo: cannot restore the extended attribute '%s' of a file "
              "without CAP_SYS_ADMIN",
              valid);
 }
 
-/* Make fd's attributes, now "current", be "wanted". */
+/* Change fd's attributes from "current" to "wanted". */
 static int apply_xattrs(GHashTable *wanted, GHashTable *current, int fd)
 {
     GHashTableIter iter;
@@ -345,7 +346,8 @@ static int apply_xattrs(GHashTable *wanted, GHashTable *current, int fd)
     return 0;
 }
 
-/* Attributes of a file that a step has closed to its owner cannot be read. */
+/* The owner cannot read the attributes of a file whose mode a step has closed.
+ */
 static int read_or_open(int fd, mode_t wanted, struct meta **ret_meta)
 {
     struct stat st;
@@ -391,14 +393,15 @@ int meta_apply(const struct meta *meta, int fd)
             rc = read_or_open(fd, meta->mode, &current);
         }
     }
-    /* Undo has told it to stop, to get something in; or it is made anew. */
+    /* Undo has cleared the flag to move entries in, or the folder is a new one.
+     */
     if (rc == 0 && meta->project.inherits && !current->project.inherits)
         project_set(fd, meta->project);
-    /* ACLs are attributes and their mask is the mode's group bits: attributes
-     * first, then the mode, which then changes nothing of them. */
+    /* ACLs are attributes and their mask is the mode's group bits. So set the
+     * attributes first; the mode then leaves them unchanged. */
     if (rc == 0)
         rc = apply_xattrs(meta->xattrs, current->xattrs, fd);
-    if (rc == -EACCES && !symlink) { /* ours, but read-only */
+    if (rc == -EACCES && !symlink) { /* own file, but read-only */
         rc = sys_chmod_fd(fd, (meta->mode & 07777) | 0600);
         if (rc == 0)
             rc = apply_xattrs(meta->xattrs, current->xattrs, fd);
@@ -410,8 +413,8 @@ int meta_apply(const struct meta *meta, int fd)
         if (rc == 0 && st.st_mode != meta->mode)
             rc = sys_chmod_fd(fd, meta->mode & 07777);
     }
-    /* Not if it is right: only the owner may, and a file that a step could not
-     * change after all may be somebody else's. */
+    /* Set the mtime only if it differs: only the owner may, and a file that a
+     * step failed to change may belong to another user. */
     if (rc == 0 && (current->mtime.tv_sec != meta->mtime.tv_sec ||
                     current->mtime.tv_nsec != meta->mtime.tv_nsec))
         rc = sys_utimens_fd(fd, times);
@@ -453,7 +456,8 @@ uint32_t meta_digest(const struct meta *meta)
 
     if (!meta->xattrs)
         return digest;
-    /* Of each attribute its own, added up: they come in no order. */
+    /* Add the checksums of all attributes: the kernel lists them in no fixed
+     * order. */
     g_hash_table_iter_init(&iter, meta->xattrs);
     while (g_hash_table_iter_next(&iter, &name, &value)) {
         gsize len;

@@ -14,16 +14,16 @@
 #include "interceptor/sys/sys.h"
 
 struct overlap {
-    bool any; /* what the step changed cannot be told */
+    bool any; /* the step's changes are unknown */
 
     /* Sets of owned paths; "." is the root. */
-    GHashTable *touched; /* with all that is above */
-    GHashTable *trees;   /* what is below counts, too */
+    GHashTable *touched; /* with all their parent folders */
+    GHashTable *trees;   /* paths whose whole subtree counts */
 };
 
 /* ---- paths --------------------------------------------------------------- */
 
-/* Takes the path; NULL: it has none that can be told. */
+/* Add a path (ownership taken). NULL: the path is unknown. */
 static void add_path(struct overlap *overlap, char *path, bool tree)
 {
     g_autofree char *up = path;
@@ -74,7 +74,7 @@ static void add_before(struct overlap *overlap, const struct step *step)
 
 /* ---- after it ------------------------------------------------------------ */
 
-/* A new string; NULL: it is too long. */
+/* Return a new string; NULL if the path is too long. */
 static char *post_path(const struct post_state *post)
 {
     g_autoptr(GString) path = g_string_new(post->name);
@@ -88,8 +88,8 @@ static char *post_path(const struct post_state *post)
     return g_string_free(g_steal_pointer(&path), FALSE);
 }
 
-/* What stands where something was before the step, and has kept its name, was
- * not made or moved. Only of these the record knew the path so far. */
+/* The step neither made nor moved an inode whose path is already in the set;
+ * any other path counts with its whole subtree. */
 static void add_after(struct overlap *overlap, const struct step *step)
 {
     for (guint i = 0; i < step->post->len; i++) {
@@ -105,7 +105,7 @@ static void add_after(struct overlap *overlap, const struct step *step)
 
 /* ---- more names than are known ------------------------------------------- */
 
-/* How many lines of the post state an inode has: number -> count. */
+/* Count the post-state lines of each inode: number -> count. */
 static GHashTable *count_lines(const struct step *step)
 {
     GHashTable *lines = g_hash_table_new(g_int64_hash, g_int64_equal);
@@ -133,8 +133,8 @@ static bool has_more_links(const struct step *step, GHashTable *lines)
     return false;
 }
 
-/* The step has left it at no name that it knows. Then the log holds it, or a
- * copy, or it has other names. */
+/* The step left the inode at no name it knows. So the log holds it or a copy of
+ * it, or it has other names. */
 static bool may_be_elsewhere(const struct step_inode *inode, int blobs)
 {
     struct stat st;
@@ -147,7 +147,8 @@ static bool may_be_elsewhere(const struct step_inode *inode, int blobs)
     return !S_ISDIR(st.st_mode) && st.st_nlink > 1;
 }
 
-/* An edit by a name that no record has would be an edit of the step's file. */
+/* An outside edit through a name that no record has would change the step's
+ * file. */
 static bool has_hidden_names(const struct step *step, int dir)
 {
     fd_auto int blobs = sys_openat(dir, STEP_BLOBS,
@@ -167,7 +168,8 @@ static bool has_hidden_names(const struct step *step, int dir)
     return found;
 }
 
-/* ---- the whole ----------------------------------------------------------- */
+/* ---- the set --------------------------------------------------------------
+ */
 
 struct overlap *overlap_new(const struct step *step, int dir)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * overlap - has an edit from outside to do with what a step changed?
+ * overlap - decide whether an outside edit concerns a step's changes.
  *
- * By paths: those that the step's records lead to, as they were before it and
- * as it left them. An edit overlaps if it is at one of these, or above one (the
- * folder may have been renamed or removed), or below a name that the step
- * made, removed or renamed.
+ * Compares paths: those in the step's records, as they were before and after
+ * the step. An edit overlaps if it is at one of these, above one (the folder
+ * may have been renamed or removed), or below a name that the step made,
+ * removed or renamed.
  *
- * What cannot be told overlaps: an edit whose paths are not all known, a step
- * that noted no end or one that changed a file which has more names than its
- * records know.
+ * If in doubt, an edit overlaps: when some paths of the edit are unknown, when
+ * the step recorded no end, or when the step changed a file that has more names
+ * than its records know.
  */
 #ifndef INTERCEPTOR_LOG_OVERLAP_H
 #define INTERCEPTOR_LOG_OVERLAP_H
@@ -18,8 +18,8 @@
 
 struct overlap;
 
-/* Of a step that was read from its folder dir. NULL: one that cannot be read;
- * then everything overlaps. */
+/* Make the set for a step that was read from its folder dir. step NULL: it is
+ * unreadable, so everything overlaps. */
 struct overlap *overlap_new(const struct step *step, int dir);
 
 bool overlap_has(const struct overlap *overlap,

@@ -18,13 +18,13 @@
 #include "interceptor/sys/sys.h"
 
 struct pack {
-    pthread_mutex_t lock; /* guards what follows; a leaf */
+    pthread_mutex_t lock; /* guards the fields below; a leaf lock */
     int fd;
     _Atomic int64_t size; /* changed under lock */
     int64_t entries;
-    bool sealed;  /* the last entry is an end */
-    bool torn;    /* there is a part of an entry after size */
-    char *buffer; /* a header and PACK_MAX_DATA bytes */
+    bool sealed;  /* the last entry is an end entry */
+    bool torn;    /* a partial entry follows size */
+    char *buffer; /* holds a header and PACK_MAX_DATA bytes */
 };
 
 int pack_create(int blobs, struct pack **ret_pack)
@@ -36,7 +36,7 @@ int pack_create(int blobs, struct pack **ret_pack)
     struct pack *pack;
 
     if (rc < 0) {
-        if (fd >= 0) /* it would be in the way of the next try */
+        if (fd >= 0) /* it would block the next try */
             sys_unlinkat(blobs, PACK_NAME, 0);
         return rc;
     }
@@ -62,7 +62,7 @@ static int add_entry(const struct pack_entry *entry, void *opaque)
     return 0;
 }
 
-/* An end entry counts as torn: more is to follow. */
+/* Treat an end entry as torn, since more entries follow. */
 int pack_reopen(int blobs, struct pack **ret_pack)
 {
     struct extent extent = { .size = PACK_MAGIC_SIZE };
@@ -80,7 +80,7 @@ int pack_reopen(int blobs, struct pack **ret_pack)
     pack->fd = fd_steal(&fd);
     pack->size = extent.size;
     pack->entries = extent.entries;
-    pack->torn = true; /* maybe */
+    pack->torn = true; /* possibly */
     *ret_pack = pack;
     return 0;
 }
@@ -113,7 +113,7 @@ static int append(struct pack *pack, enum pack_kind kind, uint64_t number,
         header.data_sum = htole32(crc32c(pack->buffer + sizeof(header), n));
     header.sum = htole32(crc32c(PACK_SUMMED(&header), PACK_SUMMED_SIZE));
     memcpy(pack->buffer, &header, sizeof(header));
-    /* P3. After a torn entry nothing could be read. */
+    /* P3. Entries after a torn entry could not be read. */
     rc = pack->torn ? sys_ftruncate(pack->fd, pack->size) : 0;
     if (rc < 0)
         return rc;
@@ -127,7 +127,7 @@ static int append(struct pack *pack, enum pack_kind kind, uint64_t number,
     return 0;
 }
 
-/* An end entry that more is to follow: a commit has failed after it. */
+/* Remove the end entry before more entries follow: a commit failed after it. */
 static int unseal(struct pack *pack)
 {
     int64_t size = pack->size - (int64_t)sizeof(struct pack_header);
@@ -165,7 +165,7 @@ static int save_data(struct pack *pack, int64_t number, int file, off_t start,
         if (n < 0)
             return -errno;
         if (n == 0)
-            return 0; /* cut meanwhile, from outside */
+            return 0; /* another process truncated the file */
         rc = append(pack, PACK_DATA, (uint64_t)number, start, n, (size_t)n);
         if (rc < 0)
             return rc;
@@ -195,7 +195,7 @@ static int save_locked(struct pack *pack, int64_t number, int file, off_t start,
             break;
         hole = lseek(file, data, SEEK_HOLE);
         if (hole < 0)
-            return errno == ENXIO ? 0 : -errno; /* cut meanwhile */
+            return errno == ENXIO ? 0 : -errno; /* truncated meanwhile */
         hole = MIN(hole, end);
         rc = save_data(pack, number, file, data, hole);
         start = hole;

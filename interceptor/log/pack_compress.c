@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pack_compress - see pack.h: compressing a sealed pack.
+ * pack_compress - see pack.h: compress a sealed pack.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 enum {
     LEVEL = 3,
     CHUNK = 256 << 10,
-    WORTH_IT = 4096, /* bytes: what is shorter takes one block anyhow */
+    WORTH_IT = 4096, /* bytes; a shorter pack takes one block anyway */
 };
 
 #define TEMPORARY PACK_COMPRESSED ".tmp"

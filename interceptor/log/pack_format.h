@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pack_format - a pack's numbers on disk; see pack.h.
+ * pack_format - a pack's layout on disk; see pack.h.
  */
 #ifndef INTERCEPTOR_LOG_PACK_FORMAT_H
 #define INTERCEPTOR_LOG_PACK_FORMAT_H
@@ -11,7 +11,7 @@
 
 enum { PACK_MAGIC_SIZE = 8 };
 
-/* Of the compressed form: what a reader has to have room for (2 MiB). */
+/* Window of the compressed form; a reader allocates as much (2 MiB). */
 enum { PACK_WINDOW_LOG = 21 };
 
 enum pack_kind { PACK_DATA = 1, PACK_HOLE = 2, PACK_END = 3 };
@@ -25,7 +25,7 @@ struct pack_header {
 };
 _Static_assert(sizeof(struct pack_header) == 40, "as it is on disk");
 
-/* What sum covers. */
+/* The bytes that sum covers. */
 #define PACK_SUMMED(header) ((const char *)(header) + 4)
 enum { PACK_SUMMED_SIZE = 36 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pack_read - see pack_read.h: the plain and the compressed form.
+ * pack_read - see pack_read.h: read the plain and the compressed form.
  */
 #include "interceptor/log/pack_read.h"
 
@@ -18,19 +18,20 @@
 #include "interceptor/log/pack_format.h"
 #include "interceptor/sys/sys.h"
 
-/* A stream of bytes from a file, unpacked if zstd is set. */
+/* A stream of bytes from a file, decompressed if zstd is set. */
 struct stream {
     int fd;
     ZSTD_DCtx *zstd;
     char *in;
     size_t in_size;
     ZSTD_inBuffer input;
-    size_t hint; /* of the last ZSTD_decompressStream(); 0: the frame's end */
+    size_t
+        hint; /* from the last ZSTD_decompressStream(); 0: end of the frame */
 };
 
 static int open_regular(int blobs, const char *name)
 {
-    /* A FIFO in its place must not hold us up. */
+    /* Opening a FIFO in its place must not block. */
     fd_auto int fd = sys_openat(blobs, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK,
                                 0);
     struct stat st;
@@ -41,7 +42,7 @@ static int open_regular(int blobs, const char *name)
     return S_ISREG(st.st_mode) ? fd_steal(&fd) : -EBADMSG;
 }
 
-/* A pack is not trusted: its header names a window, which is allocated. */
+/* A pack is not trusted: limit the window that its header asks for. */
 static ZSTD_DCtx *new_context(void)
 {
     ZSTD_DCtx *zstd = ZSTD_createDCtx();
@@ -76,7 +77,7 @@ static void stream_close(struct stream *s)
     fd_close(&s->fd);
 }
 
-/* 0, -ENODATA at the end of the file, or -errno. */
+/* Return 0, -ENODATA at the end of the file, or -errno. */
 static int stream_fill(struct stream *s)
 {
     ssize_t n;
@@ -90,7 +91,7 @@ static int stream_fill(struct stream *s)
     return n == 0 ? -ENODATA : 0;
 }
 
-/* Some of the next bytes: a count > 0, or as stream_fill(). */
+/* Return the number of bytes read, > 0, or an error as stream_fill(). */
 static ssize_t stream_some(struct stream *s, void *data, size_t len)
 {
     ZSTD_outBuffer out = { data, len, 0 };
@@ -112,7 +113,7 @@ static ssize_t stream_some(struct stream *s, void *data, size_t len)
     return s->hint == 0 || s->input.pos < s->input.size ? 0 : stream_fill(s);
 }
 
-/* Exactly len bytes. -ENODATA if the stream ends before. */
+/* Read exactly len bytes. -ENODATA if the stream ends before. */
 static int stream_get(struct stream *s, void *data, size_t len)
 {
     char *p = data;
@@ -171,7 +172,7 @@ static int deliver(struct reader *r, const struct pack_header *header)
     return r->entry(&entry, r->opaque);
 }
 
-/* 1 after an entry, 0 after the end entry, -ENODATA where the stream ends
+/* Return 1 after an entry, 0 after the end entry, -ENODATA if the stream ends
  * without one. */
 static int read_entry(struct reader *r)
 {
@@ -188,7 +189,7 @@ static int read_entry(struct reader *r)
     return rc < 0 ? rc : 1;
 }
 
-/* A frame's own checksum is looked at when its end is reached. */
+/* zstd checks the frame's checksum only at the frame's end. */
 static int check_end(struct reader *r)
 {
     char extra;

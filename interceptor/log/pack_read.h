@@ -16,12 +16,12 @@ enum { PACK_MAX_DATA = 256 << 10 };
 
 struct pack_entry {
     int64_t number;
-    off_t offset, length; /* >= 0, and so is their sum */
-    const void *data;     /* NULL: a hole */
+    off_t offset, length; /* >= 0, as is their sum */
+    const void *data;     /* NULL for a hole */
 };
 
-/* Read all entries in order; a data entry's checksum is right when it is
- * given to the callback, which returns 0, or -errno to stop. sealed: the pack
+/* Read all entries in order. A data entry's checksum has been verified when the
+ * callback gets it; the callback returns 0, or -errno to stop. sealed: the pack
  * must have its end entry, else a torn entry ends it. -ENOENT: there is none;
  * -EBADMSG: it is damaged. */
 int pack_read(int blobs, bool sealed,

@@ -23,14 +23,14 @@ struct job {
 };
 
 struct packer {
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
     GQueue queue; /* of owned jobs */
     pthread_t thread;
     bool started, stop, busy;
     unsigned pauses;
 
-    atomic_bool cancel; /* set with lock held, when busy is to end */
+    atomic_bool cancel; /* set with lock held, to stop the running job */
 };
 
 static void job_free(gpointer data)
@@ -51,8 +51,9 @@ static void run_job(struct packer *packer, struct job *job)
         pthread_mutex_unlock(&packer->lock);
         return;
     }
-    if (rc < 0) /* it is as good as before */
-        log_debug(LOG_UNDO, "compressing kept content: %s", g_strerror(-rc));
+    if (rc < 0) /* the plain pack is still valid */
+        log_debug(LOG_UNDO, "cannot compress saved content: %s",
+                  g_strerror(-rc));
     job_free(job);
 }
 

@@ -46,8 +46,8 @@ bool post_state_load(struct step *step, json_t *record)
 
     if (!step->post)
         step->post = g_ptr_array_new_with_free_func(post_free);
-    /* The root, and nothing else, has no directory. A second one: the step
-     * could not be committed at first. */
+    /* Only the root line has no directory. A second root line starts over: the
+     * first commit failed. */
     if (!dir)
         g_ptr_array_set_size(step->post, 0);
     if (dir && (!json_is_integer(dir) || json_integer_value(dir) < 0 ||
@@ -83,11 +83,13 @@ bool post_state_is_complete(const struct step *step)
            json_integer_value(count) == step->post->len;
 }
 
-/* ---- what is left at a name ---------------------------------------------- */
+/* ---- vacant names ---------------------------------------------------------
+ */
 
-/* By the numbers that the manifest has. */
+/* Indexes by the inode numbers in the manifest. */
 struct marker {
-    GHashTable *spots;  /* owned post_spot, dir: number of it -> post_state */
+    GHashTable *spots;  /* owned post_spot, whose dir is its number ->
+                         * post_state */
     GHashTable *dirs;   /* numbers of the directories that have a line */
     GHashTable *inodes; /* &recorded -> borrowed step_inode */
 };
@@ -121,7 +123,7 @@ static void index_spots(struct marker *m, const struct step *step)
     for (guint i = 0; i < step->post->len; i++) {
         struct post_state *post = g_ptr_array_index(step->post, i);
 
-        if (S_ISDIR(post->mode)) /* with i:0 there is no mode */
+        if (S_ISDIR(post->mode)) /* a line with i:0 has mode 0 */
             g_hash_table_add(m->dirs, (gpointer)number_key(post->state.ino));
         if (post->dir) {
             struct post_spot spot = { number_key(post->dir->state.ino),

@@ -150,8 +150,9 @@ void step_drop_created(struct step *step, uint64_t ino)
 {
     struct step_inode *inode = step_find_inode(step, ino);
 
-    /* A created directory may be a created inode's home or hold bindings only
-     * if it was recorded, and created inodes are not (S2). */
+    /* Dropping it leaves no dangling pointer: a created directory is the home
+     * of an inode, or has bindings, only if it was recorded, and created inodes
+     * are not recorded (S2). */
     if (inode && inode->flags & STEP_CREATED)
         g_hash_table_remove(step->inodes, &ino);
 }
@@ -162,8 +163,9 @@ bool step_is_foreign(struct step *step, uint64_t ino)
 
     if (!step->knows_created || step->unprotected)
         return false;
-    /* Neither made nor given a name, nor met at a place that it had before the
-     * step; of one that has several, none may be known. */
+    /* The step neither made it nor gave it a name, nor met it at a place that
+     * it had before the step. An inode with several names may have no known
+     * place. */
     return !inode || !(inode->flags & (STEP_CREATED | STEP_LINKED) ||
                        inode->home || inode->names);
 }
@@ -224,7 +226,7 @@ void step_note_seen(struct step_inode *inode, uint64_t ino, int64_t changed)
     if (inode->flags & STEP_SEEN)
         return;
     inode->flags |= STEP_SEEN;
-    inode->seen = (struct own_state){ ino, changed };
+    inode->seen = (struct ctime_state){ ino, changed };
 }
 
 void step_note_binding(struct step *step, struct step_inode *dir,
@@ -274,7 +276,7 @@ bool step_is_vacant(const struct step_binding *binding)
 
 /* ---- paths --------------------------------------------------------------- */
 
-/* Prepend to the text that starts at buffer[*at]; false if it is too long. */
+/* Prepend to the text that starts at buffer[*at]; false if it gets too long. */
 static bool prepend(char *buffer, size_t *at, const char *text)
 {
     size_t len = strlen(text);
@@ -293,7 +295,7 @@ char *step_path_before(const struct step *step, const struct step_inode *inode,
     size_t at = sizeof(buffer) - 1;
     bool ok = prepend(buffer, &at, name ? name : "");
 
-    /* A damaged log may lead in a circle; that is too long as well. */
+    /* A damaged log may contain a circle; it ends as a too long path. */
     for (; ok && inode != step->root; inode = inode->home) {
         if (!inode->home)
             return NULL;
@@ -310,8 +312,8 @@ void step_sort(struct step *step)
     g_autoptr(GPtrArray) stack = g_ptr_array_new();
     unsigned order = 0;
 
-    /* By the children's lists each inode is met once, and those in a circle
-     * never: the root has no home. */
+    /* The children's lists reach each inode once, and an inode in a circle
+     * never, since the root has no home. */
     g_ptr_array_add(stack, step->root);
     while (stack->len > 0) {
         struct step_inode *inode = g_ptr_array_steal_index_fast(stack,

@@ -3,56 +3,57 @@
  * step - what one step touched first: the model of undo.
  *
  * Names are bindings, files are inodes. For each directory entry that a step
- * changes, a step_binding says which inode it named before the step. For each
- * inode whose metadata or content it changes, a step_inode holds what that
- * was. Both are recorded once, at the first touch. Undo then needs no order
- * of events: it makes each binding and inode be what the record says.
+ * changes, a step_binding records which inode it named before the step. For
+ * each inode whose metadata or content it changes, a step_inode records the
+ * state before. Both are recorded once, at the first touch. So undo needs no
+ * order of events: it restores each binding and inode to its record.
  *
  * S1  A change is recorded in the manifest (journal.h) before it is made.
- * S2  Inodes that the step itself created are not recorded, nor what happens
+ * S2  Inodes that the step itself created are not recorded, nor changes
  *     inside directories that it created: undo removes them as a whole.
  * S3  Every recorded inode leads, by its home (the binding it had before the
  *     step), to the share's root through recorded inodes.
- * S4  An inode number is an identity only while the inode lives. An inode
- *     whose number was given free (its content was copied, not moved) is
- *     retired: its records stay, the number may mean another inode from there.
+ * S4  An inode number identifies an inode only while the inode lives. An
+ *     inode whose number was freed (its content was copied, not moved) is
+ *     retired: its records stay, later records may use the number for
+ *     another inode.
  *
  * Manifest, a line a record ("i", "p": inode numbers; "n": a name):
  *     {"t":"step","v":1,"id":7,"seq":3,"type":"command","command":"make",
  *      "us":1763670000000000,"root":2,"born":1763600000000000,
  *      "subvolume":"6a1f...","folder":{"v":"/home/me/work"}}
  *                                        the first line; "born", "subvolume"
- *                                        and "folder" tell of the share's root,
- *                                        as far as is known (folder.h);
+ *                                        and "folder" describe the share's
+ *                                        root, if known (folder.h);
  *                                        "inverse":true in that of an inverse
  *     {"t":"b","p":2,"n":"a","i":12,"ct":T}  binding; "i":0: there was none
  *     {"t":"h","p":2,"n":"a","i":12}     home of an inode
  *     {"t":"m","i":12, ...}              metadata (meta.h)
- *     {"t":"d","i":12,"size":S,"c":1}    content: it had S bytes; what of them
- *                                        was to be changed is number 1 in the
+ *     {"t":"d","i":12,"size":S,"c":1}    content: it had S bytes; those about
+ *                                        to be changed have number 1 in the
  *                                        pack (pack.h), or, with "clone":true,
  *                                        all of it is in blobs/f1
  *     {"t":"c","i":12,"ct":T}            it gets another name
- *     {"t":"a","i":12,"unwritten":true}  all its content is kept; for one of
- *                                        its names went, if it is unwritten;
- *                                        a "d" after that says that it is not
+ *     {"t":"a","i":12,"unwritten":true}  all its content is saved, because one
+ *                                        of its names was removed, if it is
+ *                                        unwritten; a later "d" revokes that
  *     {"t":"l","i":12}                   rollback: lost (restore_lost.h)
  *     {"t":"g","i":12,"to":34}           forced rollback: the folder 34, which
  *                                        another process made at the home of
  *                                        folder 12, takes its place
- *     {"t":"r","i":12,"bt":T}            retired; "bt": its birth (birth.h), if
- *                                        it is known
- *     {"t":"s","n":".stepback-..."}      rollback: staging is in the share's
- *                                        root, by this name (restore.h)
- *     {"t":"u","bytes":N}                unprotected: N bytes were kept when
- *                                        that became too much, and nothing
- *                                        after; it cannot be taken back
+ *     {"t":"r","i":12,"bt":T}            retired; "bt": its btime (btime.h), if
+ *                                        known
+ *     {"t":"s","n":".stepback-..."}      rollback: the staging folder in the
+ *                                        share's root has this name (restore.h)
+ *     {"t":"u","bytes":N}                unprotected: N bytes were saved when
+ *                                        the limit was reached, and none after;
+ *                                        the step cannot be undone
  *     {"t":"p",...}                      state at the end (post_state.h)
  *     {"t":"end",...}                    committed (report.h)
- * A name that is not UTF-8 is "n64", in base64. "ct" is the inode's ctime
- * when the step met it first; "m" records have it as well.
+ * A name that is not UTF-8 is "n64", in base64. "ct" is the inode's ctime at
+ * the step's first touch; "m" records have it as well.
  *
- * Threads: a step belongs to whoever holds the engine's lock for it.
+ * Threads: the engine's lock for the step guards it.
  */
 #ifndef INTERCEPTOR_LOG_STEP_H
 #define INTERCEPTOR_LOG_STEP_H
@@ -67,7 +68,7 @@
 #include "interceptor/log/folder_mark.h"
 #include "interceptor/log/journal.h"
 #include "interceptor/log/meta.h"
-#include "interceptor/log/own.h"
+#include "interceptor/log/ctime_ledger.h"
 
 struct content;
 
@@ -77,88 +78,89 @@ struct content;
 
 enum { STEP_FORMAT = 1 };
 
-/* Ids and seqs in a log beyond this are none of ours: counting on from them
- * must not overflow. */
+/* Upper bound of ids and seqs in a valid log, so that counting on from them
+ * cannot overflow. */
 #define STEP_MAX_NUMBER (INT64_MAX / 4)
 
 enum step_inode_flags {
-    STEP_CREATED = 1 << 0,    /* by this step; in memory only */
-    STEP_META = 1 << 1,       /* .meta is what it was */
-    STEP_DATA = 1 << 2,       /* content is kept, as data_number */
-    STEP_KEPT = 1 << 3,       /* blobs/i<ino> is the inode or a link to it */
-    STEP_RETIRED = 1 << 4,    /* the number is no longer its identity */
-    STEP_CLONE = 1 << 5,      /* content is kept in blobs/f<data_number> */
-    STEP_SEEN = 1 << 6,       /* .seen is what it was at the first touch */
-    STEP_EDITED = 1 << 7,     /* from outside, since; in memory only */
-    STEP_ALL = 1 << 8,        /* with STEP_DATA: all content is kept */
-    STEP_RETIRING = 1 << 10,  /* so recorded, about to be; in memory only */
-    STEP_LOST = 1 << 9,       /* taken away from outside (restore_lost.h) */
-    STEP_LINKED = 1 << 11,    /* the step gave it a name; in memory only */
-    STEP_UNWRITTEN = 1 << 12, /* with STEP_ALL: nothing of it was written */
+    STEP_CREATED = 1 << 0, /* by this step; in memory only */
+    STEP_META = 1 << 1,    /* .meta is the state before */
+    STEP_DATA = 1 << 2,    /* content is saved, as data_number */
+    STEP_KEPT = 1 << 3,    /* blobs/i<ino> is the inode or a link to it */
+    STEP_RETIRED = 1 << 4, /* the number no longer identifies it */
+    STEP_CLONE = 1 << 5,   /* content is saved in blobs/f<data_number> */
+    STEP_SEEN = 1 << 6,    /* .seen is the state at the first touch */
+    STEP_EDITED = 1 << 7,  /* edited from outside since; in memory only */
+    STEP_ALL = 1 << 8,     /* with STEP_DATA: all content is saved */
+    STEP_RETIRING =
+        1 << 10,           /* about to be recorded as retired; in memory only */
+    STEP_LOST = 1 << 9,    /* removed from outside (restore_lost.h) */
+    STEP_LINKED = 1 << 11, /* the step gave it a name; in memory only */
+    STEP_UNWRITTEN = 1 << 12, /* with STEP_ALL: none of it was written */
 };
 
 struct step_inode {
     uint64_t ino;
-    uint64_t recorded; /* the number that the manifest has for it */
+    uint64_t recorded; /* number in the manifest */
     unsigned flags;
     struct meta *meta;
-    int64_t data_size; /* bytes of the file before, with STEP_DATA */
+    int64_t data_size; /* bytes before the step, with STEP_DATA */
     int64_t data_number;
-    struct content *content; /* of the open step; borrowed; or NULL */
-    uint64_t now; /* of a retired inode: the number it was remade with */
-    uint64_t stand_in; /* 0, or the number of what takes its place ("g") */
-    uint64_t former;   /* with a stand-in: the number that it had */
+    struct content *content; /* of the open step, or NULL; borrowed */
+    uint64_t now;            /* of a retired inode: number of its recreation */
+    uint64_t stand_in;       /* 0, or the number of its replacement ("g") */
+    uint64_t former;         /* with a stand-in: the number before */
 
-    /* birth.h: of one to be retired, or of one that undo has made anew since;
-     * 0: not known. INT64_MAX: made anew, nobody knows when. */
+    /* btime (btime.h) of an inode to be retired, or of one that undo has
+     * recreated; 0: unknown. INT64_MAX: recreated at an unknown time. */
     int64_t born;
 
-    /* With STEP_SEEN: its number and ctime then (own.h). */
-    struct own_state seen;
+    /* With STEP_SEEN: number and ctime at the first touch (ctime_ledger.h). */
+    struct ctime_state seen;
 
     /* Home; NULL for the root and for inodes reached through STEP_KEPT. */
     struct step_inode *home;
     char *home_name;
 
-    /* By step_sort(). */
-    unsigned order; /* above are less; 0: no way leads here from the root */
+    /* Set by step_sort(). */
+    unsigned order; /* parents have less; 0: unreachable from the root */
     unsigned depth;
 
     GPtrArray *bindings; /* borrowed step_binding: entries of this directory */
-    GPtrArray *children; /* borrowed step_inode: those whose home is here */
-    GPtrArray *names;    /* borrowed step_binding: that named this inode */
+    GPtrArray *children; /* borrowed step_inode: inodes whose home is here */
+    GPtrArray *names;    /* borrowed step_binding: names of this inode */
 };
 
 struct step_binding {
     struct step_inode *dir;
-    struct step_inode *before; /* NULL: there was no such name */
+    struct step_inode *before; /* NULL: the name did not exist */
     char *name;
     bool vacant; /* see step_is_vacant(); post_state_mark_vacant() */
 };
 
 struct step {
     int64_t id;
-    int64_t seq; /* order in the history, rising */
+    int64_t seq; /* rises in the order of the history */
     enum ic_step_type type;
     char *command; /* may be NULL */
     int64_t started_us;
     struct folder_mark folder;
-    bool inverse;    /* of a step that was taken back (undo_log.h) */
+    bool inverse;    /* of a step that was rolled back (undo_log.h) */
     json_t *end;     /* the end record, or NULL */
-    GPtrArray *post; /* post_state.h; NULL: none was read */
-    char *staging;   /* name of a staging folder in the share, or NULL */
+    GPtrArray *post; /* post_state.h; NULL: not read */
+    char *staging;   /* name of the staging folder in the share, or NULL */
 
     struct step_inode *root;
     GHashTable *inodes;   /* ino -> owned step_inode */
     GHashTable *bindings; /* owned step_binding, by (dir, name) */
     GPtrArray *retired;   /* owned step_inode */
 
-    struct journal *journal; /* owned; NULL: nothing can be recorded */
-    size_t records;          /* beside the first and the end line */
-    bool dry;                /* what is recorded is noted in memory alone */
-    bool knows_created;      /* it is open: STEP_CREATED says what it made */
+    struct journal *journal; /* owned; NULL: recording is impossible */
+    size_t records;          /* lines between the first and the end line */
+    bool dry;                /* record in memory only */
+    bool knows_created;      /* the step is open, so STEP_CREATED is known */
     bool damaged;            /* the manifest has bad lines */
-    bool unprotected;        /* it cannot be taken back */
+    bool unprotected;        /* the step cannot be rolled back */
 };
 
 struct step *step_new(int64_t id, int64_t seq, enum ic_step_type type,
@@ -167,57 +169,59 @@ void step_free(struct step *step);
 typedef struct step step_auto;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(step_auto, step_free)
 
-/* Create dirfd/manifest.jsonl and write its first line. 0 or -errno. */
+/* Create dirfd/manifest.jsonl and write its first line. Returns 0 or -errno. */
 int step_create_manifest(struct step *step, int dirfd);
 
-/* Tells the number that an inode has now which was in this state (changed 0:
- * not known) when step seq met it; 0: it is known to be dead, by somebody
- * else's hand. ret_born: for the inode's born. */
-typedef uint64_t step_alias(const struct own_state *then, int64_t seq,
+/* Return the current number of the inode that was in this state (changed 0:
+ * unknown) when step seq met it; 0: another process removed it. ret_born: for
+ * the inode's born. */
+typedef uint64_t step_alias(const struct ctime_state *then, int64_t seq,
                             int64_t *ret_born, void *opaque);
 
-/* Read a step back from dirfd/manifest.jsonl. alias may be NULL; what is dead
- * by it is lost. -EBADMSG if the first line is not a step of this format. */
+/* Read a step from dirfd/manifest.jsonl. alias may be NULL; an inode that it
+ * reports as removed is marked lost. -EBADMSG if the first line is not a step
+ * of this format. */
 int step_load(int dirfd, step_alias *alias, void *opaque,
               struct step **ret_step);
 
-/* Read its header and end record alone. -ENODATA if not even the first line is
- * whole: then nothing was changed yet. */
+/* Read only the header and the end record. -ENODATA if not even the first line
+ * is complete: nothing was changed yet. */
 int step_load_summary(int dirfd, struct step **ret_step);
 
-/* The record of a number, or NULL. Retired inodes are not found. */
+/* Return the record of a number, or NULL. Retired inodes are not found. */
 struct step_inode *step_find_inode(struct step *step, uint64_t ino);
 struct step_binding *
 step_find_binding(struct step *step, struct step_inode *dir, const char *name);
 
-/* Find or add, without a log record. */
+/* Find or add a record, without a line in the log. */
 struct step_inode *step_get_inode(struct step *step, uint64_t ino);
 
-/* Forget a created inode that is gone: its number may be used again. */
+/* Forget a created inode that is gone: its number may be reused. */
 void step_drop_created(struct step *step, uint64_t ino);
 
-/* Has somebody else made what now stands, as the inode ino, where the step has
- * changed the tree? Only the open step can tell; of others it is false. */
+/* Return whether another process made the inode ino at a place that the step
+ * has changed. Known only for the open step; false for others. */
 bool step_is_foreign(struct step *step, uint64_t ino);
 
-/* Has the inode a known place in the tree before the step? */
+/* Return whether the inode's place in the tree before the step is known. */
 bool step_has_home(const struct step *step, const struct step_inode *inode);
 
-/* Is it to get a name back? */
+/* Return whether undo has to give the inode a name. */
 bool step_has_name(const struct step_inode *inode);
 
-/* What is at the name now stays, but for what is to get another name back:
- * what the name meant is lost; or the step left nothing there, or what is lost
- * by now (post_state_mark_vacant()). */
+/* Return whether undo leaves this name alone, unless it must give the inode
+ * there another name: the inode that the name meant is lost; or the step left
+ * nothing there, or an inode that is lost now (post_state_mark_vacant()). */
 bool step_is_vacant(const struct step_binding *binding);
 
-/* Each writes the record, then notes it in memory. 0 or -errno. */
+/* Each function writes the record, then notes it in memory. Returns 0 or
+ * -errno. */
 int step_record_binding(struct step *step, struct step_inode *dir,
                         const char *name, struct step_inode *before);
 int step_record_home(struct step *step, struct step_inode *inode,
                      struct step_inode *dir, const char *name);
 int step_record_meta(struct step *step, struct step_inode *inode,
-                     struct meta *meta /* taken, also on error */);
+                     struct meta *meta /* ownership taken, also on error */);
 int step_record_data(struct step *step, struct step_inode *inode, int64_t size,
                      int64_t number, bool cloned);
 int step_record_seen(struct step *step, struct step_inode *inode,
@@ -227,47 +231,48 @@ int step_record_all(struct step *step, struct step_inode *inode,
 int step_record_lost(struct step *step, struct step_inode *inode);
 
 /* The folder with this number takes the inode's place. -EEXIST: the step knows
- * it as another inode. */
+ * the number as another inode. */
 int step_record_stand_in(struct step *step, struct step_inode *inode,
                          uint64_t ino);
 
-/* The inode is about to lose its last name, and all of it is kept. Recorded
- * before that: its number may be another's right after. step_note_retired()
- * follows when it is gone; if it stays after all, undo makes it anew. */
+/* Record that the inode is about to lose its last name and that all of it is
+ * saved. Recorded first, because the number may be reused at once.
+ * step_note_retired() follows when the inode is gone; if it stays after all,
+ * undo recreates it. */
 int step_record_retiring(struct step *step, struct step_inode *inode);
 
 int step_record_staging(struct step *step, const char *name);
 int step_record_unprotected(struct step *step, int64_t bytes);
 
-/* The notes alone, for the loader; the first one stays. */
+/* Note the state for the loader; the first note counts. */
 void step_note_seen(struct step_inode *inode, uint64_t ino, int64_t changed);
 
-/* Further notes for the loader. A home whose name the step has changed gives
- * way to one that it has not. */
+/* More notes for the loader. A home whose name the step has changed is replaced
+ * by one that it has not. */
 void step_note_home(struct step_inode *inode, struct step_inode *dir,
                     const char *name);
 void step_note_binding(struct step *step, struct step_inode *dir,
                        const char *name, struct step_inode *before);
 void step_note_retired(struct step *step, struct step_inode *inode);
 
-/* The inode has the number of its stand-in from here. */
+/* Give the inode the number of its stand-in from now on. */
 void step_note_stand_in(struct step *step, struct step_inode *inode);
 void step_inode_free(gpointer inode);
 
-/* The path, relative to the share, that the inode had before the step, with
- * "/name" added if name is not NULL. NULL if it has none, or one of PATH_MAX
- * bytes and more, or if a damaged log leads in a circle. */
+/* Return the path, relative to the share, that the inode had before the step,
+ * with "/name" appended if name is not NULL. NULL if it has none, if the path
+ * has PATH_MAX bytes or more, or if a damaged log contains a circle. */
 char *step_path_before(const struct step *step, const struct step_inode *inode,
                        const char *name);
 
-/* Number the recorded inodes, so that each directory comes before what is below
- * it and next to it. */
+/* Number the recorded inodes so that each directory comes directly before the
+ * inodes below it. */
 void step_sort(struct step *step);
 
-/* Does its end record say that nothing but times differs from before it? */
+/* Return whether the end record says that only times differ from before. */
 bool step_is_unchanged(const struct step *step);
 
-/* Is the inode with this number now the one that the record means? */
+/* Return whether the inode that now has this number is the recorded one. */
 bool step_is_now(const struct step_inode *inode, uint64_t ino);
 
 /* "i<ino>" and "f<number>": names below blobs/. */

@@ -2,9 +2,9 @@
  *
  * step_load - read a step back from its manifest (step.h).
  *
- * The log is not trusted: a name must be one that a directory can hold, a
- * number only ever becomes a key, and a record that makes no sense marks the
- * step as damaged and is left out.
+ * The log is not trusted: a name must be valid in a directory, a number only
+ * becomes a key, and a malformed record marks the step as damaged and is
+ * skipped.
  */
 #include "interceptor/log/step.h"
 
@@ -132,7 +132,7 @@ static bool load_state(struct loader *loader, json_t *record, char type)
         return true;
     case 'l':
         if (inode == loader->step->root)
-            return false; /* it is always there */
+            return false; /* the root always exists */
         inode->flags |= STEP_LOST;
         return true;
     case 'm':
@@ -191,18 +191,19 @@ static int load_record(json_t *record, void *opaque)
     return 0;
 }
 
-/* It is gone by somebody else's hand; what has its number now is another. */
+/* Another process removed the inode; its number now means another one. */
 static void lose(struct step *step, struct step_inode *inode)
 {
     inode->ino = 0;
     inode->flags |= STEP_LOST;
     g_ptr_array_add(step->retired, inode);
     if (!post_state_is_complete(step))
-        step->damaged = true; /* nobody else would tell */
+        step->damaged = true; /* no other record reports the loss */
 }
 
-/* Those whose number has changed, or those whose has not. Two that have the
- * same make no sense: a number was given again, and nothing tells of it. */
+/* Enter the inodes whose number has changed, or those whose has not. If two
+ * have the same number, it was reused without a record; the second counts as
+ * lost. */
 static void enter_inodes(struct step *step, GHashTable *inodes, bool changed)
 {
     GHashTableIter iter;
@@ -222,8 +223,8 @@ static void enter_inodes(struct step *step, GHashTable *inodes, bool changed)
     }
 }
 
-/* Give each inode the number that it has now. Not the retired ones: they died
- * in this step, and what else had their number since is another story. */
+/* Give each inode its current number. Retired inodes are skipped: they died in
+ * this step, and a later use of their number is another inode. */
 static void apply_aliases(struct step *step, step_alias *alias, void *opaque)
 {
     GHashTable *inodes = g_hash_table_new_full(g_int64_hash, g_int64_equal,
@@ -232,7 +233,8 @@ static void apply_aliases(struct step *step, step_alias *alias, void *opaque)
     GHashTableIter iter;
     gpointer value;
 
-    /* Not by their numbers, which change. The root's is its own. */
+    /* A set of pointers, since the numbers change. The root keeps its number.
+     */
     g_hash_table_iter_init(&iter, step->inodes);
     while (g_hash_table_iter_next(&iter, NULL, &value))
         g_hash_table_add(numbers, value);
@@ -242,9 +244,9 @@ static void apply_aliases(struct step *step, step_alias *alias, void *opaque)
     g_hash_table_iter_init(&iter, numbers);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         struct step_inode *inode = value;
-        struct own_state then = { inode->ino, inode->flags & STEP_SEEN
-                                                  ? inode->seen.changed
-                                                  : 0 };
+        struct ctime_state then = { inode->ino, inode->flags & STEP_SEEN
+                                                    ? inode->seen.changed
+                                                    : 0 };
 
         if (inode != step->root)
             inode->ino = alias(&then, step->seq, &inode->born, opaque);
@@ -257,7 +259,7 @@ static void apply_aliases(struct step *step, step_alias *alias, void *opaque)
     step->inodes = inodes;
 }
 
-/* After the aliases, which lead to what was lost. */
+/* Runs after the aliases, which decide what is lost. */
 static void apply_stand_ins(struct step *step)
 {
     g_autoptr(GPtrArray) found = g_ptr_array_new();

@@ -11,7 +11,7 @@
 #include "interceptor/log/step.h"
 #include "interceptor/sys/sys.h"
 
-/* The record's mode: with these bits, without those. */
+/* Set and clear bits of the manifest's mode. */
 static int change_mode(int dir, mode_t with, mode_t without, bool sync)
 {
     fd_auto int record = sys_openat(dir, STEP_MANIFEST, O_RDONLY | O_NOFOLLOW,

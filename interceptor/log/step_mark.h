@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * step_mark - a step's record can be marked without room on the disk.
+ * step_mark - mark a step's record without using disk room.
  *
- * A mark is a bit of the mode of manifest.jsonl: chmod(2) needs neither block nor
- * inode, and what has to be known after a kill must not be lost for want of
- * one.
+ * A mark is a mode bit of manifest.jsonl: chmod(2) needs neither a block nor an
+ * inode, and facts needed after a kill must not be lost on a full disk.
  */
 #ifndef INTERCEPTOR_LOG_STEP_MARK_H
 #define INTERCEPTOR_LOG_STEP_MARK_H
@@ -13,26 +12,28 @@
 #include <sys/stat.h>
 
 enum step_mark {
-    /* It is taken back without an inverse (redo.h, R2). */
+    /* The step is rolled back without an inverse (redo.h, R2). */
     STEP_MARK_NO_REDO = S_IXUSR,
 
-    /* Others have changed what it made, and the history could not be told. */
+    /* Another process has changed what the step made, and the history could not
+     * record it. */
     STEP_MARK_FOREIGN = S_IXGRP,
 
-    /* A forced rollback of it, over changes by other processes, has begun. */
+    /* A forced rollback of it, over outside edits, has begun. */
     STEP_MARK_FORCED = S_IXOTH,
 
-    /* Of an inverse: all that it holds is the step's own work. */
+    /* Of an inverse: it holds only the step's own work. */
     STEP_MARK_OWN = S_ISVTX,
 };
 
-/* dir: of the step. sync: it must outlive a power cut. 0 or -errno. */
+/* Set a mark. dir: of the step. sync: it must survive a power cut. Returns 0 or
+ * -errno. */
 int step_mark(int dir, enum step_mark mark, bool sync);
 
-/* Take it away. 0 or -errno. */
+/* Clear a mark. Returns 0 or -errno. */
 int step_unmark(int dir, enum step_mark mark);
 
-/* 1, 0 or -errno. */
+/* Return 1, 0 or -errno. */
 int step_is_marked(int dir, enum step_mark mark);
 
 #endif

@@ -56,7 +56,7 @@ static bool is_component(const char *name, size_t len)
            strcmp(name, "..") != 0;
 }
 
-/* The log is not trusted to stay within the share (I5). */
+/* The log is not trusted: a name must not escape from the share (I5). */
 char *step_name_from_record(json_t *record)
 {
     json_t *text = json_object_get(record, "n");

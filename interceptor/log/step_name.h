@@ -9,14 +9,15 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Return whether the name can stand in quotes as it is. Nearly all can. */
+/* Return whether the name can be quoted without escapes. Nearly all can. */
 bool step_name_is_plain(const char *name);
 
-/* The name as a JSON string with its quotes, new. *ret_key: "n" or "n64". */
+/* Return the name as a new JSON string with its quotes. *ret_key: "n" or "n64".
+ */
 char *step_name_quote(const char *name, const char **ret_key);
 
-/* A name as the members "n" or "n64" of a record's text, and back: a new
- * string, or NULL if it is none that a directory can hold. */
+/* Append the name as the member "n" or "n64" of a record's text; read it back
+ * as a new string, or NULL if it is not a valid file name. */
 void step_name_append(GString *text, const char *name);
 char *step_name_from_record(json_t *record);
 

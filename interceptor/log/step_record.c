@@ -26,8 +26,8 @@ static int append(struct step *step, const char *text, size_t len)
     return rc;
 }
 
-/* {"t":"b","p":P,"n":"...","i":I without the brace: the most frequent lines,
- * so not by way of a JSON object. */
+/* Append {"t":"b","p":P,"n":"...","i":I without the closing brace. These lines
+ * are the most frequent, so they are written without a JSON object. */
 static int append_name(struct step *step, char type, uint64_t dir,
                        const char *name, const struct step_inode *inode)
 {
@@ -36,7 +36,7 @@ static int append_name(struct step *step, char type, uint64_t dir,
     const bool plain = step_name_is_plain(name);
     const char *key = "n", *quote = plain ? "\"" : "";
     g_autofree char *quoted = plain ? NULL : step_name_quote(name, &key);
-    char line[6 * NAME_MAX + 128]; /* JSON makes six bytes of one, at worst */
+    char line[6 * NAME_MAX + 128]; /* JSON escapes one byte to at most six */
     int len;
 
     if (inode && inode->flags & STEP_SEEN)

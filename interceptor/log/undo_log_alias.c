@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * undo_log_alias - which number an inode has now (undo_log.h).
+ * undo_log_alias - find the current number of an inode (undo_log.h).
  *
- * What others do to the share is not noted. If an inode dies by their hand,
- * its number is free, and something else that is made anew may get it. That
- * is the proof of the death; and without it, to follow the number would lead
- * to where that one is, or was.
+ * The log does not record what other processes do to the share. If one of them
+ * removes an inode, its number becomes free, and an inode that undo recreates
+ * may get it. That reuse is the proof of the death; without it, following the
+ * number would lead to where the recreated inode is or was.
  */
 
 #include "interceptor/log/undo_log_alias.h"
 
 #include "interceptor/log/journal.h"
-#include "interceptor/log/own.h"
+#include "interceptor/log/ctime_ledger.h"
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log_parts.h"
 
-/* nth: the order in which they were noted. */
+/* nth: the order in which the aliases were recorded. */
 struct alias {
     uint64_t from, to;
     int64_t seq, at, nth;
@@ -80,7 +80,7 @@ void undo_log_read_alias(struct undo_log *log, json_t *record)
     };
 
     note_alias(log, &alias);
-    /* Numbers that nothing else tells of may have been used by then. */
+    /* Numbers that no other record mentions may have been used by then. */
     if (alias.at >= 0 && alias.at <= STEP_MAX_NUMBER)
         undo_log_use(log, 0, alias.at);
 }
@@ -117,7 +117,7 @@ int undo_log_add_alias(struct undo_log *log,
     return rc;
 }
 
-/* An alias is needed by steps that are older than the loss that it is about. */
+/* Steps older than the loss that an alias describes need the alias. */
 static int64_t oldest_seq(struct undo_log *log)
 {
     int64_t oldest = log->last_seq;
@@ -161,8 +161,8 @@ int undo_log_write_aliases(struct undo_log *log, struct journal *journal)
 
 /* ---- following ----------------------------------------------------------- */
 
-/* The first loss of this number after step seq; of an interrupted rollback
- * that was run again, the last. */
+/* Return the first loss of this number after step seq; of an interrupted
+ * rollback that was repeated, the last. */
 static const struct alias *next_alias(struct undo_log *log, uint64_t ino,
                                       int64_t seq)
 {
@@ -178,18 +178,18 @@ static const struct alias *next_alias(struct undo_log *log, uint64_t ino,
     return found;
 }
 
-/* When it was noted. A step that recovery takes back may be newer than all that
- * the log knew of then. */
+/* Return when the alias was recorded. A step that recovery rolls back may be
+ * newer than all that the log knew then. */
 static int64_t moment(const struct alias *alias)
 {
     return MAX(alias->at, alias->seq);
 }
 
-/* Was the number given to something else, after the inode had got it (since;
- * NULL: it had it in step seq), and before the step in which it lost it (until;
- * NULL: it has not)? Taking that step back gives it again, to whatever. What a
- * rollback has given is there when its inverse, which is noted as "at", ends.
- */
+/* Return whether the number was given to another inode after this one got it
+ * (since; NULL: it had it in step seq) and before the step in which it lost it
+ * (until; NULL: not yet). The rollback of that step gives the number out again,
+ * to any inode. A number that a rollback gives out is in use once its inverse,
+ * recorded as "at", ends. */
 static bool is_given(struct undo_log *log, uint64_t ino, int64_t seq,
                      const struct alias *since, const struct alias *until)
 {
@@ -205,9 +205,9 @@ static bool is_given(struct undo_log *log, uint64_t ino, int64_t seq,
     return false;
 }
 
-/* Was it another inode that was lost as next? One that is itself made anew has
- * its birth from there. */
-static bool is_later(const struct own_state *then, const struct alias *since,
+/* Return whether the next loss was of another inode. The btime of a recreated
+ * inode is recorded with its alias. */
+static bool is_later(const struct ctime_state *then, const struct alias *since,
                      const struct alias *next)
 {
     if (since)
@@ -215,7 +215,7 @@ static bool is_later(const struct own_state *then, const struct alias *since,
     return then->changed && next->born > then->changed;
 }
 
-uint64_t undo_log_alias(const struct own_state *then, int64_t seq,
+uint64_t undo_log_alias(const struct ctime_state *then, int64_t seq,
                         int64_t *ret_born, void *opaque)
 {
     struct undo_log *log = opaque;
@@ -228,7 +228,7 @@ uint64_t undo_log_alias(const struct own_state *then, int64_t seq,
             return 0;
         *ret_born = next->made ? next->made : INT64_MAX;
         ino = next->to;
-        seq = moment(next); /* rises: the loop ends */
+        seq = moment(next); /* rises, so the loop ends */
         since = next;
     }
     return is_given(log, ino, seq, since, NULL) ? 0 : ino;

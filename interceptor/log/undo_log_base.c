@@ -76,9 +76,9 @@ int64_t undo_log_last_seq(struct undo_log *log)
     return log->last_seq;
 }
 
-struct own *undo_log_own(struct undo_log *log)
+struct ctime_ledger *undo_log_ctime_ledger(struct undo_log *log)
 {
-    return log->own;
+    return log->ledger;
 }
 
 dev_t undo_log_dev(struct undo_log *log)
@@ -95,7 +95,7 @@ int undo_log_sync_folders(struct undo_log *log)
 {
     int rc = 0;
 
-    /* Also "version", and the names on the way to the log. */
+    /* Includes "version" and the parent folders of the log. */
     if (!atomic_load(&log->on_disk)) {
         rc = sys_syncfs(log->dir);
         atomic_store(&log->on_disk, rc == 0);

@@ -11,7 +11,7 @@
 
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/log/own.h"
+#include "interceptor/log/ctime_ledger.h"
 #include "interceptor/log/undo_log_history.h"
 #include "interceptor/log/undo_log_names.h"
 #include "interceptor/log/undo_log_open.h"
@@ -21,11 +21,11 @@
 #include "interceptor/log/undo_log_trash.h"
 #include "interceptor/sys/sys.h"
 
-/* The inverse of a step of which all is restored. */
+/* Name of the inverse in a fully restored step's folder. */
 #define UNDONE "undone"
 
-/* Into discarded/, under fresh names: what a discard that was killed has put
- * there stays. */
+/* Move the parts to discarded/, under fresh names: parts from a discard that
+ * was killed stay there. */
 static int move_parts(struct undo_log *log)
 {
     fd_auto int to = undo_log_open_subdir(log->dir, UNDO_LOG_DISCARDED);
@@ -84,12 +84,13 @@ int undo_log_discard(struct undo_log *log)
         rc = 0;
     if (rc < 0)
         return rc;
-    own_forget(log->own);
+    ctime_ledger_forget(log->ledger);
     g_ptr_array_set_size(log->barriers, 0);
     rc = undo_log_compact_history(log);
     if (rc == -ENOSPC || rc == -EDQUOT) {
-        /* It is longer than it need be, and nothing else. */
-        log_warn(LOG_UNDO, "history of the undo log: %s", g_strerror(-rc));
+        /* The history is merely longer than necessary. */
+        log_warn(LOG_UNDO, "undo log: cannot compact the history: %s",
+                 g_strerror(-rc));
         rc = 0;
     }
     return rc;

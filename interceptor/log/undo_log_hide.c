@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * undo_log_hide - keep an undo log out of the git repository around it.
+ * undo_log_hide - hide an undo log from the git repository around it.
  *
- * A log at its default place, .stepback/NAME beside the shared folder, may lie
- * in a git repository. Two things keep git's hands off it:
+ * A log at its default path, .stepback/NAME beside the shared folder, may lie
+ * in a git repository. Two measures protect it from git:
  *
  * - .stepback/.gitignore hides all logs from "git status" and "git add".
- * - "git clean -x" removes what is ignored, but no repository below the one
- * that it cleans, unless it is given -f twice. So a log has a folder .git, with
- * as much in it as makes git believe in a repository, and no more. Its format
- *   version is one that no git knows, so git refuses to work in it.
+ * - "git clean -x" removes ignored files, but no nested repository, unless -f
+ *   is given twice. So a log has a folder .git with the minimum that makes git
+ *   recognise a repository. Its format version is unknown to every git, so git
+ *   refuses to work in it.
  *
- * A log at another place has neither: without a .gitignore above it, "git add"
- * would fail over a repository without a commit.
+ * A log at another path gets neither: without a .gitignore above it, "git add"
+ * would fail on a repository without a commit.
  *
- * A failure is not told: the log works as well without this.
+ * Failures are ignored: the log works without this.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,10 +36,11 @@ static const struct {
 } marker[] = {
     { "config", "# A marker that makes \"git clean\" spare this undo log.\n"
                 "[core]\n\trepositoryformatversion = 9999\n" },
-    { "HEAD", "ref: refs/heads/none\n" }, /* last: with it, git believes */
+    { "HEAD", "ref: refs/heads/none\n" }, /* last: completes the repository for
+                                           * git */
 };
 
-/* All of it is there, or nothing. What is there stays. */
+/* Create the file completely or not at all. An existing file stays. */
 static int write_new(int dirfd, const char *name, const char *text)
 {
     g_autofree char *fresh = g_strconcat(name, ".tmp", NULL);
@@ -57,7 +58,8 @@ static int write_new(int dirfd, const char *name, const char *text)
                   : sys_renameat2(dirfd, fresh, dirfd, name, RENAME_NOREPLACE);
 }
 
-/* The caller's own folder: into another user's nothing is written. */
+/* Open the folder only if the caller owns it: nothing is written into another
+ * user's folder. */
 static int open_own(int dirfd, const char *name)
 {
     fd_auto int fd = sys_openat(dirfd, name, UNDO_LOG_DIR_FLAGS, 0);

@@ -81,7 +81,7 @@ int undo_log_add_barrier(struct undo_log *log, struct ic_barrier *barrier)
     return journal_append(log->history, barrier_to_record(barrier));
 }
 
-/* Those above seq that stay, by their seqs: a new array. */
+/* Return the seqs of the barriers above seq that stay, as a new array. */
 static json_t *list_kept(struct undo_log *log, int64_t seq,
                          const struct overlap *overlap)
 {
@@ -134,7 +134,8 @@ int undo_log_open_history(struct undo_log *log, bool *ret_damaged)
 
 enum {
     COMPACT_BYTES = 256 << 10, /* not worth it below this */
-    COMPACT_RATIO = 4,         /* nor if more than a part of it would stay */
+    COMPACT_RATIO = 4,         /* nor if more than one part in this many would
+                                * remain */
 };
 
 static int write_history(struct undo_log *log, struct journal *journal)
@@ -153,7 +154,7 @@ static int write_history(struct undo_log *log, struct journal *journal)
     return rc < 0 ? rc : undo_log_write_aliases(log, journal);
 }
 
-/* What history.jsonl says is in memory too, but for what nobody needs. */
+/* Memory has all that history.jsonl says, except what no step needs. */
 int undo_log_compact_history(struct undo_log *log)
 {
     struct journal *journal;
@@ -177,8 +178,8 @@ int undo_log_compact_history(struct undo_log *log)
     return 0;
 }
 
-/* Is it worth it? Known only by trying; so not more often than when it has
- * become some times longer. */
+/* Only a try shows whether compaction saves room; so wait until the file has
+ * grown by a factor. */
 void undo_log_maybe_compact(struct undo_log *log)
 {
     int64_t size = journal_size(log->history);
@@ -188,7 +189,8 @@ void undo_log_maybe_compact(struct undo_log *log)
         return;
     rc = undo_log_compact_history(log);
     if (rc < 0)
-        log_warn(LOG_UNDO, "history of the undo log: %s", g_strerror(-rc));
+        log_warn(LOG_UNDO, "undo log: cannot compact the history: %s",
+                 g_strerror(-rc));
     log->compacted = journal_size(log->history);
 }
 

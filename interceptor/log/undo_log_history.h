@@ -10,35 +10,35 @@
 struct ic_barrier;
 struct overlap;
 
-/* Write the history anew, without what no step needs any more, if it has become
- * long. Not while a rollback is unfinished, which needs its aliases. */
+/* Rewrite the history without the notes that no step needs, if it has grown
+ * long. Not during an unfinished rollback, which needs its aliases. */
 void undo_log_maybe_compact(struct undo_log *log);
 
-/* Barriers, oldest first: struct ic_barrier, borrowed. Those that no step is
- * before may be among them. */
+/* Return the barriers, oldest first: struct ic_barrier, borrowed. Some may have
+ * no step before them. */
 GPtrArray *undo_log_barriers(struct undo_log *log);
 
-/* Give a barrier (taken) its place, at the end, and note it. 0 or -errno; it
- * counts in any case. */
+/* Append a barrier (ownership taken) and record it. Returns 0 or -errno; the
+ * barrier counts in any case. */
 int undo_log_add_barrier(struct undo_log *log, struct ic_barrier *barrier);
 
-/* The step with this seq is being taken back in spite of the barriers above it:
- * those that overlap with it do not count any more. */
+/* Drop the barriers above seq that overlap the step with this seq, which is
+ * being rolled back in spite of them. */
 int undo_log_cross_barriers(struct undo_log *log, int64_t seq,
                             const struct overlap *overlap);
 
 /* ---- for the files of undo_log ------------------------------------------- */
 
-/* Open history.jsonl and read it. 0 or -errno. */
+/* Open history.jsonl and read it. Returns 0 or -errno. */
 int undo_log_open_history(struct undo_log *log, bool *ret_damaged);
 void undo_log_close_history(struct undo_log *log);
 
-/* Write history.jsonl anew without what no step needs any more. 0 or -errno,
- * and it is as it was. */
+/* Rewrite history.jsonl without the notes that no step needs. Returns 0, or
+ * -errno with the file unchanged. */
 int undo_log_compact_history(struct undo_log *log);
 
-/* Note what became of a step: "done" or "popped". If that fails, which ids and
- * seqs are used up is noted before the next note. */
+/* Record the end of a step: "done" or "popped". If that fails, the next note is
+ * preceded by one of the used ids and seqs. */
 int undo_log_append_history(struct undo_log *log, const char *type, int64_t id,
                             int64_t seq);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * undo_log_ids - whose numbers a log has: the file "ids".
+ * undo_log_ids - the file "ids": the user namespace of a log's ids.
  *
- * An engine in a user namespace that gives others numbers records those, and
- * outside of it they are somebody else's.
+ * An engine in a user namespace that maps ids records ids of that namespace;
+ * outside of it they mean other users.
  */
 #include "interceptor/log/undo_log_ids.h"
 
@@ -52,9 +52,9 @@ bool undo_log_check_ids(struct undo_log *log, const char *path, const char *ids,
     }
     g_strdelimit(found, "\n", ' ');
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "the undo log %s has the numbers of users and groups of %s%s, "
-                "so its steps cannot be undone from here. Serve the folder "
-                "with what it was served with (--uid-map, --gid-map, "
+                "undo log %s: its user and group ids are those of %s%s, so its "
+                "steps cannot be undone from here; serve the folder with the "
+                "same options as before (--uid-map, --gid-map, "
                 "--interceptor-socket), and undo while it is served",
                 path, *found ? "the maps " : "no map", found);
     return false;

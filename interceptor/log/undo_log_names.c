@@ -16,7 +16,7 @@ const char *const undo_log_part_names[] = {
     "own.jsonl", "reserve", "damaged", "spare",         NULL,
 };
 
-/* What else there may be. */
+/* Other names that may be in the folder. */
 static const char *const kept[] = {
     "version",    "version.tmp",      "ids",           "ids.tmp", "lock",
     "lost+found", UNDO_LOG_DISCARDED, UNDO_LOG_MARKER, NULL,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * undo_log_open - opening and closing a log (undo_log.h).
+ * undo_log_open - open and close a log (undo_log.h).
  */
 
 #include "interceptor/log/undo_log_open.h"
@@ -17,7 +17,7 @@
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/log/own.h"
+#include "interceptor/log/ctime_ledger.h"
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log_history.h"
 #include "interceptor/log/undo_log_names.h"
@@ -80,7 +80,7 @@ static bool check_version(struct undo_log *log, const char *path,
     return true;
 }
 
-/* A folder of somebody else's files does not become a log. */
+/* A folder with other files does not become a log. */
 static bool check_new(struct undo_log *log, const char *path, GError **error)
 {
     struct stat st;
@@ -93,8 +93,8 @@ static bool check_new(struct undo_log *log, const char *path, GError **error)
     if (rc != -EEXIST)
         return fail(error, ERROR_IO_ERROR, path, rc, "undo log");
     g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
-                "%s: this folder holds files that belong to no undo log; "
-                "choose one that is empty or does not exist",
+                "%s: contains files that belong to no undo log; choose a "
+                "folder that is empty or does not exist",
                 path);
     return false;
 }
@@ -104,7 +104,7 @@ const char *undo_log_other_version(const struct undo_log *log)
     return log->other_version;
 }
 
-/* What the first and the last line of a step's manifest say of it. */
+/* Fill the entry from the first and the last line of a step's manifest. */
 static int read_entry(struct undo_log *log, struct undo_log_entry *entry)
 {
     fd_auto int dir = undo_log_open_step(log, entry->id);
@@ -120,13 +120,12 @@ static int read_entry(struct undo_log *log, struct undo_log_entry *entry)
     entry->unchanged = step_is_unchanged(step);
     entry->moved = json_integer_value(json_object_get(step->end, "moved"));
     entry->moved = CLAMP(entry->moved, 0, STEP_MAX_NUMBER);
-    /* What was cut off with it may have been more. */
+    /* The missing end may have followed more lines. */
     return step->end ? 0 : -ENODATA;
 }
 
-/* A step whose record cannot be read keeps its place: what is older must not
- * be undone as if it had not been. The history knows its seq, mostly; else it
- * is the newest. */
+/* A step with an unreadable record keeps its place: undo must not skip it for
+ * older ones. The history usually has its seq; else it counts as the newest. */
 static void take_damaged(struct undo_log *log, struct undo_log_entry *entry)
 {
     const int64_t *seq = g_hash_table_lookup(log->seqs, &entry->id);
@@ -154,16 +153,16 @@ static int take_step(int fd, const struct dirent *entry, void *opaque)
         return 0;
     if (strcmp(undo_log_name(found.id).text, name) != 0 ||
         found.id < -STEP_MAX_NUMBER || found.id > STEP_MAX_NUMBER) {
-        log_warn(LOG_UNDO, "steps/%s in the undo log is none of its steps",
+        log_warn(LOG_UNDO, "undo log: unexpected entry steps/%s; ignored",
                  name);
         return 0;
     }
     rc = read_entry(log, &found);
-    /* Not readable now, that is all: another start may do better. */
+    /* Not damage, only a failure to read: a later start may succeed. */
     if (rc < 0 && !undo_log_is_damage(rc))
         return rc;
     if (rc < 0) {
-        log_warn(LOG_UNDO, "steps/%s in the undo log is not readable: %s", name,
+        log_warn(LOG_UNDO, "undo log: cannot read steps/%s: %s", name,
                  g_strerror(-rc));
         take_damaged(log, &found);
     }
@@ -195,7 +194,7 @@ int undo_log_open_parts(struct undo_log *log, bool *ret_damaged)
     log->steps = undo_log_open_subdir(log->dir, "steps");
     if (log->steps < 0)
         return log->steps;
-    log->own = own_new(log->dir);
+    log->ledger = ctime_ledger_new(log->dir);
     rc = undo_log_open_history(log, ret_damaged);
     if (rc == 0)
         rc = find_steps(log);
@@ -213,7 +212,7 @@ int undo_log_open_parts(struct undo_log *log, bool *ret_damaged)
 void undo_log_close_parts(struct undo_log *log)
 {
     undo_log_close_history(log);
-    g_clear_pointer(&log->own, own_free);
+    g_clear_pointer(&log->ledger, ctime_ledger_free);
     g_array_set_size(log->entries, 0);
     g_array_set_size(log->redos, 0);
     fd_close(&log->steps);
@@ -239,7 +238,7 @@ static bool has_unfinished(struct undo_log *log)
     return sys_stat_name(log->wal, "in_progress", &st) == 0;
 }
 
-/* The log's folder, which is made if it is not there. */
+/* Make the log's folder if it is missing, and open it. */
 static int open_dir(const char *path, GError **error)
 {
     int rc = sys_make_path(path, 0700);
@@ -251,11 +250,12 @@ static int open_dir(const char *path, GError **error)
     }
     rc = sys_openat(AT_FDCWD, path, UNDO_LOG_DIR_FLAGS, 0);
     if (rc < 0)
-        fail(error, ERROR_INVALID_DIRECTORY, path, rc,
-             rc == -EACCES ? "cannot open the undo log's folder, which is for "
-                             "the user who made it (run as that user, or "
-                             "name another log with --undo-dir)"
-                           : "cannot open the undo log's folder");
+        fail(
+            error, ERROR_INVALID_DIRECTORY, path, rc,
+            rc == -EACCES
+                ? "cannot open the undo log's folder, which only its owner can "
+                  "open (run as that user, or use --undo-dir for another log)"
+                : "cannot open the undo log's folder");
     return rc;
 }
 
@@ -274,7 +274,7 @@ struct undo_log *undo_log_open(const char *path, const char *socket, bool look,
         undo_log_close(log);
         return NULL;
     }
-    project_stop(log->dir); /* nor what is made in it */
+    project_stop(log->dir); /* new entries must not inherit a project either */
     if (check_new(log, path, error) && take_lock(log, path, error) &&
         check_version(log, path, error) && open_parts(log, path, error)) {
         ic_hide_undo_dir(path);
@@ -299,6 +299,6 @@ void undo_log_close(struct undo_log *log)
     g_free(log->other_version);
     g_free(log->socket);
     fd_close(&log->dir);
-    fd_close(&log->lock); /* last: the lock ends here */
+    fd_close(&log->lock); /* last: this releases the lock */
     g_free(log);
 }

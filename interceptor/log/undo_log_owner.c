@@ -33,7 +33,7 @@ int64_t undo_log_read_owner(struct undo_log *log, const char *key)
 
 void undo_log_note_owner_gone(struct undo_log *log)
 {
-    /* A busy machine may have held it up. */
+    /* Slack for a delayed beat on a busy machine. */
     enum { HELD_UP_MS = 1000, MAX_BEAT_MS = 3600 * 1000 };
     int64_t beat_ms = undo_log_read_owner(log, "beat_ms");
     int64_t alive_us = undo_log_read_owner(log, "alive_us");
@@ -48,8 +48,8 @@ void undo_log_note_owner_gone(struct undo_log *log)
         log->owner_gone = log->owner_seen + (2 * beat_ms + HELD_UP_MS) * 1000;
 }
 
-/* Whom to ask is good to know; a full disk must not keep what is in the log
- * from being taken back. */
+/* A failure is not fatal: the note helps clients find the owner, but a full
+ * disk must not prevent a rollback. */
 void undo_log_note_owner(struct undo_log *log, int64_t beat_ms,
                          int64_t alive_us)
 {
@@ -61,7 +61,8 @@ void undo_log_note_owner(struct undo_log *log, int64_t beat_ms,
     if (alive_us)
         json_object_set_new(note, "alive_us", json_integer(alive_us));
     text = json_dumps(note, JSON_COMPACT);
-    /* Killed in between, it has the old note's end after the new one. */
+    /* A kill between the two calls leaves the end of the old note after the new
+     * one. */
     if (text)
         rc = sys_pwrite_all(log->lock, text, strlen(text), 0);
     if (rc == 0)
@@ -70,7 +71,7 @@ void undo_log_note_owner(struct undo_log *log, int64_t beat_ms,
     json_decref(note);
     log->noted_beat = rc == 0 && !alive_us ? beat_ms : -1;
     if (rc < 0)
-        log_warn(LOG_UNDO, "the undo log: cannot note who owns it: %s",
+        log_warn(LOG_UNDO, "undo log: cannot record its owner: %s",
                  g_strerror(-rc));
 }
 
@@ -90,7 +91,7 @@ void undo_log_take_over(struct undo_log *log, unsigned beat_ms)
 
 void undo_log_beat(struct undo_log *log)
 {
-    /* Until a former owner's step is done, the time is that one's. */
+    /* Until a former owner's step is finished, the mtime is that owner's. */
     if (log->owner_gone == INT64_MAX)
         sys_touch_fd(log->lock);
 }
@@ -102,7 +103,7 @@ int64_t undo_log_owner_gone(const struct undo_log *log)
 
 int64_t undo_log_owner_doubt(const struct undo_log *log)
 {
-    /* The watcher, too, may not have come to tell of an edit. */
+    /* Slack for the watcher's report of an edit. */
     enum { BEFORE_US = 2000000 };
 
     return log->owner_gone == INT64_MAX ? INT64_MAX

@@ -1,63 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * undo_log_owner - the process that has the log's lock.
+ * undo_log_owner - the process that holds the log's lock.
  *
- * The lock file says how often its owner tells that it is alive, and its mtime,
- * or "alive_us", when that was last. What finishes an interrupted step or
- * rollback tells by it what other processes have changed since.
+ * The lock file says how often its owner reports that it is alive; its mtime,
+ * or "alive_us", says when it last did. Recovery of an interrupted step or
+ * rollback uses it to recognise later edits by other processes.
  *
- * Threads: all calls under the engine's locks, but undo_log_beat().
+ * Threads: all calls under the engine's locks, except undo_log_beat().
  */
 #ifndef INTERCEPTOR_LOG_UNDO_LOG_OWNER_H
 #define INTERCEPTOR_LOG_UNDO_LOG_OWNER_H
 
 #include "interceptor/log/undo_log_base.h"
 
-/* While a step is taken back: between two calls of undo_log_beat(). */
+/* Interval between calls of undo_log_beat() during a rollback. */
 enum { UNDO_LOG_BEAT_MS = 500 };
 
-/* Nothing is in wal/in_progress any more that another owner has left. beat_ms:
- * how often undo_log_beat() will be called while a step is open; 0: never. */
+/* wal/in_progress no longer holds anything of another owner. beat_ms: interval
+ * of undo_log_beat() while a step is open; 0: never. */
 void undo_log_take_over(struct undo_log *log, unsigned beat_ms);
 
-/* A step is open or is being taken back, and its owner alive: when it begins,
- * and as often as was noted. Any thread. */
+/* Report that the owner of an open step or of a rollback is alive: at its
+ * start, and at the recorded interval. Any thread. */
 void undo_log_beat(struct undo_log *log);
 
-/* What is in wal/in_progress from here on is this process's. */
+/* From now on wal/in_progress is this process's. */
 void undo_log_begin_ownership(struct undo_log *log);
 
-/* The same for what is about to be taken back or redone: restore_run() beats
- * then even where nothing does so for an open step. */
+/* The same for a rollback or redo that is about to begin: restore_run() then
+ * beats even if open steps have no beat. */
 void undo_log_begin_rollback(struct undo_log *log);
 
-/* What an earlier process has left there is about to be finished. If nothing
- * tells when that process was alive, this one does from here on. */
+/* Recovery is about to finish what an earlier process left. If no time is known
+ * for that process, count from this one. */
 void undo_log_inherit(struct undo_log *log);
 
-/* When the owner of what is in wal/in_progress since the log was opened was
- * gone for certain: microseconds since the epoch, by the kernel's clock for
- * files. INT64_MAX: not known, or it is not gone. */
+/* Return when the owner of wal/in_progress (as found when the log was opened)
+ * was certainly gone: microseconds since the epoch, by the kernel's clock for
+ * files. INT64_MAX: unknown, or it is not gone. */
 int64_t undo_log_owner_gone(const struct undo_log *log);
 
-/* From when on what was changed may be another process's work: some time before
- * the owner was last known to live. The same clock; INT64_MAX: as above. */
+/* Return the time from which on a change may be another process's: shortly
+ * before the owner was last known to be alive. Same clock; INT64_MAX: as above.
+ */
 int64_t undo_log_owner_doubt(const struct undo_log *log);
 
 /* ---- for the files of undo_log ------------------------------------------- */
 
-/* What the process that has the lock has noted; 0: nothing. */
+/* Return a value that the lock's owner has recorded; 0: none. */
 int64_t undo_log_read_owner(struct undo_log *log, const char *key);
 
-/* Read when the former owner was gone, before the lock file is written. */
+/* Determine when the former owner was gone, before the lock file is written. */
 void undo_log_note_owner_gone(struct undo_log *log);
 
-/* Write the lock file. alive_us: when the owner of what is unfinished was last
- * alive; 0: the file's mtime says it. */
+/* Write the lock file. alive_us: when the owner of the unfinished step was last
+ * alive; 0: the file's mtime says so. */
 void undo_log_note_owner(struct undo_log *log, int64_t beat_ms,
                          int64_t alive_us);
 
-/* The same until what is unfinished is done. */
+/* The same, until the unfinished step is done. */
 void undo_log_note_heir(struct undo_log *log);
 
 #endif

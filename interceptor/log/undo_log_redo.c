@@ -97,7 +97,7 @@ int undo_log_move_inverse(struct undo_log *log, int dirfd, const char *name)
 {
     int rc = sys_rename_noreplace(log->wal, INVERSE, dirfd, name);
 
-    /* A try that was killed has moved one there. */
+    /* A killed attempt has already moved one there. */
     for (int n = 1; rc == -EEXIST && n < INT16_MAX; n++) {
         g_autofree char *fresh = g_strdup_printf("%s.%d", name, n);
 
@@ -193,15 +193,16 @@ int undo_log_finish_redo(struct undo_log *log)
 
 int undo_log_drop_redos(struct undo_log *log)
 {
-    /* Each change comes here: mostly there is none, and no folder to open. */
+    /* Every change calls this; usually there is none, so skip opening the
+     * folder. */
     fd_auto int redo = log->redos->len == 0
                            ? -ENOENT
                            : sys_openat(log->dir, REDO, UNDO_LOG_DIR_FLAGS, 0);
-    /* One that could not be kept, nor dropped. */
+    /* An inverse that could be neither committed nor dropped. */
     int rc = log->has_inverse ? undo_log_drop_inverse(log) : 0;
 
-    /* The one that is to be redone last goes first: killed in between, those
-     * that are left can still be redone. */
+    /* Drop the one to be redone last first: after a kill in between, the
+     * remaining ones can still be redone. */
     while (rc == 0 && log->redos->len > 0) {
         int64_t seq = g_array_index(log->redos, int64_t, 0);
 

@@ -7,36 +7,37 @@
 
 #include "interceptor/log/undo_log_base.h"
 
-/* Inverses: their seqs, rising; borrowed, valid until the next change. */
+/* Return the seqs of the inverses, rising; borrowed, valid until the next
+ * change. */
 const int64_t *undo_log_redos(struct undo_log *log, size_t *ret_count);
 
-/* redo/<seq>, opened: the caller's fd, or -errno. */
+/* Open redo/<seq>: the caller's fd, or -errno. */
 int undo_log_open_redo(struct undo_log *log, int64_t seq);
 
-/* wal/inverse goes to damaged/: it cannot be used, and has what is nowhere
- * else. 0 or -errno. */
+/* Move wal/inverse to damaged/: it is unusable but may have the only copy of
+ * something. Returns 0 or -errno. */
 int undo_log_set_inverse_aside(struct undo_log *log);
 
-/* Make wal/inverse with an empty blobs/; open it; remove it (0 also if there
- * is none). fds are the caller's. 0, or an fd, or -errno. */
+/* Make wal/inverse with an empty blobs/; open it; remove it (0 also if there is
+ * none). fds are the caller's. Return 0, or an fd, or -errno. */
 int undo_log_create_inverse(struct undo_log *log, int *ret_dirfd);
 int undo_log_open_inverse(struct undo_log *log);
 int undo_log_drop_inverse(struct undo_log *log);
 
-/* wal/inverse becomes redo/<seq>; steps/<id>. */
+/* Rename wal/inverse to redo/<seq>, or to steps/<id>. */
 int undo_log_keep_inverse(struct undo_log *log, int64_t seq);
 int undo_log_commit_inverse(struct undo_log *log,
                             const struct undo_log_entry *entry);
 
-/* redo/<seq> becomes wal/in_progress; and back; wal/in_progress, which was
- * one, is done with; all of redo/ is. */
+/* Move redo/<seq> to wal/in_progress; move it back; finish wal/in_progress,
+ * which was one; drop all of redo/. */
 int undo_log_reopen_redo(struct undo_log *log, int64_t seq);
 int undo_log_return_redo(struct undo_log *log, int64_t seq);
 int undo_log_finish_redo(struct undo_log *log);
 int undo_log_drop_redos(struct undo_log *log);
 
-/* wal/inverse, if there is one, becomes dirfd/name, or if that exists, a name
- * made of it. 0 or -errno. */
+/* Move wal/inverse, if there is one, to dirfd/name, or to a name derived from
+ * it if that exists. Returns 0 or -errno. */
 int undo_log_move_inverse(struct undo_log *log, int dirfd, const char *name);
 
 /* Read the folder redo/. */

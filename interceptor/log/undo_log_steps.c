@@ -33,20 +33,20 @@ static void entries_remove(struct undo_log *log, int64_t id)
     }
 }
 
-/* It has moved, for all that a kill can do. */
+/* Without a sync, the rename itself survives a kill. */
 static void sync_move(struct undo_log *log)
 {
     int rc = log->sync ? undo_log_sync_folders(log) : 0;
 
     if (rc < 0)
-        log_warn(LOG_UNDO, "syncing the undo log: %s", g_strerror(-rc));
+        log_warn(LOG_UNDO, "undo log: cannot sync: %s", g_strerror(-rc));
 }
 
 /* ---- steps --------------------------------------------------------------- */
 
-/* A step that could not be begun, for want of room say, may have left its
- * folder, and then that could not be removed either. Without a first line it
- * holds nothing. */
+/* A step that could not be opened, on a full disk for example, may have left a
+ * folder that could not be removed either. Without a first line it holds
+ * nothing. */
 static int drop_half_made(struct undo_log *log)
 {
     fd_auto int dir = undo_log_open_wal(log);
@@ -97,7 +97,8 @@ static int64_t size_of(int dirfd, const char *name)
                : 0;
 }
 
-/* What the log wrote of a step: its record, and content as it is kept. */
+/* Return the bytes that the log wrote for a step: record and content as stored.
+ */
 static int64_t measure(int folder)
 {
     fd_auto int blobs = sys_openat(folder, STEP_BLOBS, UNDO_LOG_DIR_FLAGS, 0);
@@ -121,11 +122,12 @@ int undo_log_commit_from(struct undo_log *log, const char *name,
     g_array_append_vals(log->entries, entry, 1);
     undo_log_use(log, id, seq);
     undo_log_measure(log, log->entries->len - 1);
-    /* The step is committed by the rename; the note only saves its id from
-     * being used again after the step is gone. */
+    /* The rename commits the step; the note only keeps its id from being reused
+     * once the step is gone. */
     rc = undo_log_append_history(log, "done", id, seq);
     if (rc < 0)
-        log_warn(LOG_UNDO, "history of the undo log: %s", g_strerror(-rc));
+        log_warn(LOG_UNDO, "undo log: cannot write the history: %s",
+                 g_strerror(-rc));
     return 0;
 }
 
@@ -158,8 +160,9 @@ int undo_log_evict(struct undo_log *log, struct undo_log_entry *ret_entry)
         return rc;
     g_array_remove_index(log->entries, 0);
     rc = undo_log_append_history(log, "evicted", entry.id, entry.seq);
-    if (rc < 0) /* on a full disk, say; the "done" note has the same ids */
-        log_debug(LOG_UNDO, "history of the undo log: %s", g_strerror(-rc));
+    if (rc < 0) /* a full disk, for example; the "done" note has the same ids */
+        log_debug(LOG_UNDO, "undo log: cannot write the history: %s",
+                  g_strerror(-rc));
     if (ret_entry)
         *ret_entry = entry;
     return 0;
@@ -223,7 +226,7 @@ int undo_log_set_aside(struct undo_log *log, int64_t id, int64_t seq,
     if (to < 0)
         return to;
     undo_log_use(log, id, seq);
-    if (rc < 0 && !is_full(rc)) /* else the note is owed */
+    if (rc < 0 && !is_full(rc)) /* a full disk: the note is owed */
         return rc;
     return undo_log_move_aside(log, ret_name);
 }
@@ -241,14 +244,14 @@ int undo_log_discard_wal(struct undo_log *log, int64_t id, int64_t seq,
         return rc;
     if (rc == 0)
         return undo_log_move_to_trash(log, log->wal, UNDO_LOG_IN_PROGRESS, 0);
-    /* It must not stay for want of a line, and what it holds may be the room
-     * that the line wants. Until that is written (see owes_note), a kill would
-     * make its id free again. */
+    /* The step must not stay because one line cannot be written, and its
+     * content may be the room that the line needs. Until the line is written
+     * (see owes_note), a kill would free its id. */
     rc = undo_log_move_to_trash(log, log->wal, UNDO_LOG_IN_PROGRESS, 0);
     if (rc == 0 && undo_log_append_history(log, type, id, seq) < 0)
         log_warn(LOG_UNDO,
-                 "the disk is full: that step %" PRId64
-                 " was there is not noted yet",
+                 "undo log: the disk is full; the id of step %" PRId64
+                 " is not recorded yet",
                  id);
     return rc;
 }

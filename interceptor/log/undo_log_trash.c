@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * undo_log_trash - what is being removed, and the reserve (undo_log.h).
+ * undo_log_trash - removal of old data, and the reserve (undo_log.h).
  *
- * A step may hold a million files, and whoever drops it holds the engine's
- * locks. So only the first AT_ONCE names, and bytes, of a drop are removed at
- * once; a thread, which is made when it is first needed, does the rest. What it
- * cannot remove, or has not when the log is closed, is removed by the next
- * start; nothing depends on it.
+ * A step may hold a million files, and the caller that drops it holds the
+ * engine's locks. So a drop removes at most NAMES_AT_ONCE names and
+ * BYTES_AT_ONCE bytes at once; a thread, started at first use, does the rest.
+ * The next start removes what the thread could not remove or had not removed at
+ * close; nothing depends on it.
  */
 
 #include "interceptor/log/undo_log_trash.h"
@@ -20,7 +20,7 @@
 
 #include "common/fd.h"
 #include "common/log.h"
-#include "interceptor/log/own.h"
+#include "interceptor/log/ctime_ledger.h"
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log_names.h"
 #include "interceptor/log/undo_log_parts.h"
@@ -39,18 +39,18 @@ enum {
 struct trash {
     int (*forget)(int blobs, uint64_t ino, void *opaque);
     void *opaque;
-    int64_t next_name; /* under the engine's locks, as the log is */
+    int64_t next_name; /* under the engine's locks, like the log */
 
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     pthread_cond_t changed;
     pthread_t thread;
     bool started, stop, work, busy;
 
-    _Atomic int64_t bytes; /* waiting to be removed, about */
-    atomic_bool cancel;    /* stop, for the thread while it removes */
+    _Atomic int64_t bytes; /* waiting to be removed, approximately */
+    atomic_bool cancel;    /* tells the thread to stop removing */
 };
 
-/* How much may be removed now; NULL: all. */
+/* The amount that may be removed now; NULL: all. */
 struct budget {
     int64_t names, bytes;
 };
@@ -71,7 +71,7 @@ static bool spend(struct budget *budget, int dirfd, const char *name)
     return true;
 }
 
-/* Opening said so; or there is something else of that name. */
+/* Return whether open failed because the folder is missing or not a folder. */
 static bool is_absent(int fd)
 {
     return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP;
@@ -90,7 +90,7 @@ struct removal {
     struct budget *budget;
 };
 
-/* 1: the budget is spent, or the log is being closed. */
+/* Returns 1 if the budget is spent or the log is being closed. */
 static int remove_blob(int fd, const struct dirent *entry, void *opaque)
 {
     const struct removal *removal = opaque;
@@ -120,7 +120,7 @@ static int remove_folder(int fd, const struct dirent *entry, void *opaque)
     folder = sys_openat(fd, name, UNDO_LOG_DIR_FLAGS, 0);
     rc = folder < 0 ? folder
                     : sys_dir_each(folder, STEP_BLOBS, remove_blob, removal);
-    /* A whole log that was discarded: who knows how much. */
+    /* A whole discarded log has an unknown size: leave it to the thread. */
     if ((rc == 0 || is_absent(rc)) && removal->budget && folder >= 0 &&
         sys_stat_name(folder, "steps", &st) == 0)
         return 1;
@@ -131,7 +131,7 @@ static int remove_folder(int fd, const struct dirent *entry, void *opaque)
     return rc > 0;
 }
 
-/* 1: something is left that could be removed. */
+/* Return 1 if something is left to remove. */
 static int remove_all(struct undo_log *log, struct budget *budget)
 {
     struct removal removal = { log->trash, budget };
@@ -178,7 +178,7 @@ static void wake_thread(struct undo_log *log)
     if (!trash->started)
         trash->started = thread_start(&trash->thread, "undo-trash", run_thread,
                                       log) == 0;
-    if (!trash->started) /* then at the next start */
+    if (!trash->started) /* the next start removes it */
         trash->work = trash->busy = false;
     pthread_cond_broadcast(&trash->changed);
     pthread_mutex_unlock(&trash->lock);
@@ -198,7 +198,7 @@ void undo_log_empty_trash(struct undo_log *log)
 {
     struct budget budget = { NAMES_AT_ONCE, BYTES_AT_ONCE };
 
-    /* Two that remove the same names would only be in each other's way. */
+    /* Two threads removing the same names would get in each other's way. */
     if (is_busy(log->trash) || remove_all(log, &budget))
         wake_thread(log);
     else
@@ -215,15 +215,17 @@ void undo_log_drain_trash(struct undo_log *log)
     pthread_mutex_unlock(&trash->lock);
 }
 
-/* ---- links that the share has too ---------------------------------------- */
+/* ---- links to inodes of the share -----------------------------------------
+ */
 
-/* An inode of the share may have a link here too. Without it its ctime is
- * another, and that was us. So these go at once, while nothing else happens to
- * them, and not in the thread. */
+/* An inode of the share may have a link in the log. Unlinking it changes the
+ * ctime, which the ledger must record as undo's own change. So such links are
+ * removed at once, while nothing else changes the inode, and not in the thread.
+ */
 static void drop_link(struct undo_log *log, int blobs, const char *name)
 {
     fd_auto int fd = -1;
-    struct own_state before, after;
+    struct ctime_state before, after;
     struct stat st;
 
     if (sys_stat_name(blobs, name, &st) < 0 || S_ISDIR(st.st_mode) ||
@@ -232,19 +234,19 @@ static void drop_link(struct undo_log *log, int blobs, const char *name)
     fd = sys_openat(blobs, name, O_PATH | O_NOFOLLOW, 0);
     if (fd < 0 || sys_stat_fd(fd, &st) < 0)
         return;
-    before = (struct own_state){ st.st_ino, clock_ns(&st.st_ctim) };
-    own_loosen(log->own, &before, log->last_seq);
+    before = (struct ctime_state){ st.st_ino, clock_ns(&st.st_ctim) };
+    ctime_ledger_loosen(log->ledger, &before, log->last_seq);
     if (sys_unlinkat(blobs, name, 0) < 0)
         return;
     if (log->trash->forget)
         log->trash->forget(-1, st.st_ino, log->trash->opaque);
     if (sys_stat_fd(fd, &st) < 0)
         return;
-    after = (struct own_state){ st.st_ino, clock_ns(&st.st_ctim) };
-    own_add(log->own, &before, &after, log->last_seq);
+    after = (struct ctime_state){ st.st_ino, clock_ns(&st.st_ctim) };
+    ctime_ledger_add(log->ledger, &before, &after, log->last_seq);
 }
 
-/* In a folder that an undo has put aside. */
+/* Links inside a folder that an undo has put aside. */
 static int drop_inner_link(int dirfd, const struct dirent *entry, void *opaque)
 {
     drop_link(opaque, dirfd, entry->d_name);
@@ -348,7 +350,7 @@ int undo_log_move_to_trash(struct undo_log *log, int dirfd, const char *name,
     int rc = fd < 0 ? fd : -EEXIST;
     struct undo_log_name fresh;
 
-    /* Names below the counter may be left from an earlier process. */
+    /* An earlier process may have left names from the counter on. */
     while (rc == -EEXIST) {
         fresh = undo_log_name(log->trash->next_name++);
         rc = sys_rename_noreplace(dirfd, name, fd, fresh.text);
@@ -447,7 +449,8 @@ void undo_log_take_reserve(struct undo_log *log)
     if (log->has_reserve)
         return;
     fd = sys_openat(log->dir, "reserve", O_WRONLY | O_CREAT | O_NOFOLLOW, 0600);
-    /* With less, or without it, a rollback may want for room, no more. */
+    /* With a smaller reserve, or none, a rollback may only run short of room.
+     */
     for (off_t bytes = RESERVE_BYTES; fd >= 0 && bytes >= RESERVE_LEAST;
          bytes /= 2) {
         log->has_reserve = sys_fallocate(fd, 0, 0, bytes) == 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lookup - see interceptor.h: the inodes that a server meets and uses.
+ * lookup - see interceptor.h: find and use inodes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "interceptor/mutate/mutate_name.h"
 #include "interceptor/sys/sys.h"
 
-/* At once, where there are no more. */
+/* fds to release at once when none is left. */
 enum { RELEASE_FDS = 64 };
 
 struct ic_inode *ic_root(struct ic *ic)
@@ -19,8 +19,8 @@ struct ic_inode *ic_root(struct ic *ic)
     return ic->root;
 }
 
-/* What is not found may be moving at this moment, by a change of names or by a
- * rollback: look again when there is none. */
+/* An inode that is not found may be moving at this moment, by a change of names
+ * or a rollback: look again while none runs. */
 static int use_quietly(struct ic *ic, struct ic_inode *inode)
 {
     int rc;
@@ -106,14 +106,14 @@ int ic_lookup(struct ic *ic, struct ic_inode *dir, const char *name,
     return 0;
 }
 
-/* The reference becomes a hold. */
+/* Turn the reference into a hold. */
 static void hold_only(struct ic_inode *inode)
 {
     ic_inode_hold(inode);
     ic_inode_unref(inode);
 }
 
-/* Without opening it, if that will do. */
+/* Look a name up, without opening the inode if possible. */
 static int meet(struct ic *ic, struct ic_inode *dir, const char *name,
                 enum inode_meeting meeting, struct ic_inode **ret_inode,
                 struct stat *ret_stat)
@@ -164,9 +164,9 @@ int ic_lookup_uncached(struct ic *ic, struct ic_inode *dir, const char *name,
     return 0;
 }
 
-/* Is this directory the share's root or below it? A directory that the client
- * still holds may be in the undo log by now, or have been moved away: from
- * there ".." leads anywhere. */
+/* Return whether this directory is the share's root or below it. A directory
+ * that the client still has open may be in the undo log by now, or moved away:
+ * from there ".." leads anywhere. */
 static int check_below_root(struct ic *ic, int dirfd)
 {
     fd_auto int at = sys_openat(dirfd, ".", O_PATH | O_DIRECTORY, 0);
@@ -222,7 +222,8 @@ int ic_stat(struct ic *ic, struct ic_inode *inode, struct stat *ret_stat)
 int ic_statvfs(struct ic *ic, struct ic_inode *inode,
                struct statvfs *ret_statvfs)
 {
-    /* Before: what is freed meanwhile counts twice, or once, but always. */
+    /* Read first: space freed in between counts twice or once, never not at
+     * all. */
     int64_t freeing = inode->dev == ic->dev ? inode_table_freeing(ic->inodes)
                                             : 0;
     fsblkcnt_t blocks, used;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mutate - the one door: names that are made.
+ * mutate - the mutation layer: creation of names.
  *
- * Every change that a client makes of the share is made here, in
- * mutate_remove.c, mutate_rename.c, or, if it is of an inode and not of names,
- * in mutate_inode.c; nowhere else. Each function has the same order: enter the
- * gate, have a step, capture, change.
+ * Every change that a client makes to the share goes through this file,
+ * mutate_remove.c, mutate_rename.c, or, for changes of inodes, mutate_inode.c,
+ * and nowhere else. Each function has the same order: enter the gate, ensure an
+ * open step, capture, change.
  *
  * M1  The record of a change is in the log before the change is made.
- * M2  What a change would destroy is in the log before it is gone.
+ * M2  The state that a change destroys is in the log before it is gone.
  * M3  A change that fails after its capture leaves records of something that
- *     did not change. That is harmless: undo makes it be what it is.
+ *     did not change. That is harmless: undo restores it to the same state.
  *
- * A name that is removed is renamed into the log (blobs/i<ino>): the inode
- * lives on there with everything it had.
+ * A removed name is renamed into the log (blobs/i<ino>): the inode lives on
+ * there with everything it had.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 #include "interceptor/sys/as_user.h"
 #include "interceptor/sys/sys.h"
 
-/* ---- the frame of a change of names -------------------------------------- */
+/* ---- begin and end of a change of names ---------------------------------- */
 
 bool mutate_is_removed(const struct ic_inode *dir)
 {
@@ -64,8 +64,8 @@ int mutate_finish(struct ic *ic, int rc)
 
 /* ---- creating ------------------------------------------------------------ */
 
-/* A name that cannot be looked at must not be recorded as one that was not
- * there: undo would remove what it names. */
+/* A name that cannot be examined must not be recorded as absent: undo would
+ * remove the inode there. */
 static int check_free(struct ic_inode *dir, const char *name)
 {
     struct stat st;
@@ -74,8 +74,8 @@ static int check_free(struct ic_inode *dir, const char *name)
     return rc == 0 ? -EEXIST : rc == -ENOENT ? 0 : rc;
 }
 
-/* Where nothing is to be recorded, the call that makes the name (and replaces
- * nothing) finds out by itself whether it is free. */
+/* If nothing needs to be recorded, the call that makes the name (and replaces
+ * nothing) detects a conflict itself. */
 static int check_new(struct ic *ic, struct ic_inode *dir, const char *name)
 {
     return !ic->undo_dir || (core_captures(ic) &&
@@ -84,9 +84,9 @@ static int check_new(struct ic *ic, struct ic_inode *dir, const char *name)
                : check_free(dir, name);
 }
 
-/* What to make, for make_node(). */
+/* The inode that make_node() makes. */
 struct node {
-    mode_t mode; /* with S_IFMT */
+    mode_t mode; /* includes S_IFMT */
     dev_t rdev;
     const char *target;
 };
@@ -109,8 +109,8 @@ static int make_node(struct ic *ic, const struct ic_cred *cred, int dirfd,
     return rc;
 }
 
-/* What was just made. If it cannot be had (no fd is left, say), it must not
- * stay either: the client will be told that nothing was made. */
+/* Return the inode just made. If that fails (no fd is left, for example),
+ * remove it: the client will see an error. */
 static int take_created(struct ic *ic, struct ic_inode *dir, const char *name,
                         bool is_dir, struct ic_inode **ret_inode,
                         struct stat *ret_stat)
@@ -211,7 +211,7 @@ static int open_flags(int flags)
            O_NOFOLLOW | O_NONBLOCK;
 }
 
-/* The name exists: open what it names. */
+/* The name exists: open its inode. */
 static int open_existing(struct ic *ic, struct ic_inode *dir, const char *name,
                          int flags, struct ic_inode **ret_inode,
                          struct stat *ret_stat, int *ret_fd)
@@ -285,7 +285,7 @@ int ic_create(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
     if (rc < 0)
         return rc;
     rc = -ENOENT;
-    /* Between the two looks somebody may make the name or remove it. */
+    /* Between the two tries another process may make or remove the name. */
     for (int i = 0; i < MUTATE_RACE_TRIES && rc == -ENOENT; i++) {
         rc = create_new(ic, cred, dir, name, flags, mode, ret_inode, ret_stat,
                         ret_fd);
@@ -340,8 +340,8 @@ int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
     return rc;
 }
 
-/* The links that the log holds are none for the client: what it removed cannot
- * be linked again. But a file that never had a name can. */
+/* The log's links do not count for the client: a removed file cannot be linked
+ * again. But a file that never had a name can. */
 static int check_linkable(struct ic_inode *inode, bool *ret_unnamed)
 {
     struct stat st;
@@ -359,7 +359,8 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
               const char *name, struct stat *ret_stat)
 {
     bool unnamed = false;
-    int rc = inode_check(inode); /* before a step begins, as that ends redo */
+    int rc = inode_check(
+        inode); /* before a step begins, since that ends redo */
 
     if (rc == 0)
         rc = mutate_begin(ic, dir, name);
@@ -372,7 +373,8 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
         rc = check_free(dir, name);
     if (rc == 0)
         rc = check_linkable(inode, &unnamed);
-    /* Its home, while the tree still shows it: the new name is none. */
+    /* Record its home while the tree still shows it: the new name is not its
+     * home. */
     if (rc == 0 && core_captures(ic))
         rc = capture_link(&ic->wal, inode);
     if (rc == 0 && core_captures(ic))
@@ -383,7 +385,7 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
         rc = sys_link_fd(inode->fd, dir->fd, name);
     if (rc == 0) {
         inode_set_place(inode, dir, name);
-        /* Made in an earlier step: to the tree it is new now. */
+        /* Made in an earlier step, but new in the tree. */
         if (unnamed && core_captures(ic))
             capture_note_created(&ic->wal, inode);
         if (core_captures(ic))

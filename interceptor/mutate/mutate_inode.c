@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mutate_inode - the one door: changes of inodes. See mutate.c.
+ * mutate_inode - the mutation layer: changes of inodes. See mutate.c.
  *
  * The path of a repeated write is short: the gate, one compare of the inode's
  * epoch with the engine's, the write.
@@ -32,7 +32,7 @@ static bool is_current(struct ic *ic, _Atomic uint64_t *epoch)
            atomic_load_explicit(epoch, memory_order_acquire) == open;
 }
 
-/* A capture is over: it counts when it is on disk. */
+/* End a capture: it counts once it is on disk. */
 static int end_capture(struct ic *ic, int rc)
 {
     if (rc == 0)
@@ -122,8 +122,8 @@ static int capture_data(struct ic *ic, struct ic_inode *inode, off_t offset,
     return rc < 0 ? rc : end_content(ic, inode, content);
 }
 
-/* [offset, offset + length) of the content is about to change; RANGE_END as
- * the length for all from there. */
+/* [offset, offset + length) of the content is about to change; length
+ * RANGE_END: everything from offset on. */
 static int keep_data(struct ic *ic, struct ic_inode *inode, off_t offset,
                      off_t length)
 {
@@ -177,7 +177,7 @@ int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd)
 
 /* ---- content ------------------------------------------------------------- */
 
-/* What the kernel would do for a writer without CAP_FSETID. */
+/* As the kernel does for a writer without CAP_FSETID. */
 static int kill_suid(int fd)
 {
     struct stat st;
@@ -221,7 +221,7 @@ ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
     int rc;
 
     if (offset < 0 && !(rwf_flags & RWF_APPEND))
-        return -EINVAL; /* -1 would be the fd's own offset (pwritev2(2)) */
+        return -EINVAL; /* -1 would mean the fd's own offset (pwritev2(2)) */
     rc = safeguard_enter(ic, inode,
                          rwf_flags & RWF_APPEND ? SAFEGUARD_NOTHING : offset);
 
@@ -318,7 +318,7 @@ static int set_owner(struct ic_inode *inode, const struct ic_setattr *attr)
                           attr->valid & IC_SET_UID ? attr->uid : (uid_t)-1,
                           attr->valid & IC_SET_GID ? attr->gid : (gid_t)-1);
 
-    /* user_namespaces(7): the server's has no such id to give. */
+    /* The server's user namespace has no such id (user_namespaces(7)). */
     return rc == -EINVAL ? -EPERM : rc;
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mutate_name - names that a client may give.
+ * mutate_name - check names given by a client.
  */
 #ifndef INTERCEPTOR_MUTATE_MUTATE_NAME_H
 #define INTERCEPTOR_MUTATE_MUTATE_NAME_H
 
 #include <stdbool.h>
 
-/* A single path component that the client may name. */
+/* Return whether name is a single path component that a client may use. */
 bool mutate_is_name(const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mutate_remove - the one door: removals. See mutate.c.
+ * mutate_remove - the mutation layer: removals. See mutate.c.
  */
 #include "interceptor/mutate/mutate.h"
 
@@ -29,8 +29,8 @@ static int check_removable(struct ic_inode *dir, const char *name,
     return empty < 0 ? empty : empty ? 0 : -ENOTEMPTY;
 }
 
-/* The name went into the log; is it what was meant? Others may have changed
- * the tree between the look and the move. */
+/* Check that the inode moved into the log is the one meant: another process may
+ * have changed the tree between the stat and the move. */
 static int check_moved(struct ic *ic, struct ic_inode *dir, const char *name,
                        const struct stat *now)
 {
@@ -60,7 +60,7 @@ int mutate_move_into_log(struct ic *ic, struct ic_inode *dir, const char *name,
         rc = check_moved(ic, dir, name, now);
     if (rc == 0)
         capture_note_kept(&ic->wal, now);
-    /* A directory that we may not write cannot get another "..". */
+    /* A directory without write permission cannot get another "..". */
     if (rc == -EACCES && S_ISDIR(now->st_mode))
         return -EXDEV;
     return rc;
@@ -114,7 +114,7 @@ void mutate_let_go(struct ic *ic, struct inode_victim *victim, int rc,
     inode_table_end_move(ic->inodes);
 }
 
-/* Nothing is to be known of it, without undo. */
+/* Without undo, nothing about the inode needs to be known. */
 static int unlink_unkept(struct ic *ic, struct ic_inode *dir, const char *name,
                          int flags)
 {

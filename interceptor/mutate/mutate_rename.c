@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * mutate_rename - the one door: renames. See mutate.c.
+ * mutate_rename - the mutation layer: renames. See mutate.c.
  *
- * Where a rename replaces a file, the file gets a link in the log first, so
- * that the name is never missing; a directory cannot be linked, so source and
- * target are exchanged and the old directory is then moved away. Where there is
- * nothing to replace, the rename may not replace (RENAME_NOREPLACE): what
- * others put there meanwhile would be lost.
+ * If a rename replaces a file, the file first gets a link in the log, so that
+ * the name always exists; a directory cannot be linked, so source and target
+ * are exchanged and the old directory is then moved away. If there is nothing
+ * to replace, the rename uses RENAME_NOREPLACE: otherwise a file that another
+ * process makes meanwhile would be lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,8 +43,8 @@ static int look(struct ic *ic, struct rename_end *end)
     return rc == -ENOENT ? 0 : rc;
 }
 
-/* What rename(2) would say of a target that exists; the ways in which the
- * target is kept would not. */
+/* The checks that rename(2) makes for an existing target, and that saving the
+ * target would bypass. */
 static int check_replaceable(const struct rename_end *from,
                              const struct rename_end *to)
 {
@@ -58,7 +58,7 @@ static int check_replaceable(const struct rename_end *from,
     return empty < 0 ? empty : empty ? 0 : -ENOTEMPTY;
 }
 
-/* A link of the target in the log, then the rename that replaces it. */
+/* Link the target into the log, then rename over it. */
 static int replace_linked(struct ic *ic, const struct rename_end *from,
                           const struct rename_end *to)
 {
@@ -80,7 +80,7 @@ static int replace_linked(struct ic *ic, const struct rename_end *from,
     return rc;
 }
 
-/* Is the directory that, or below it? */
+/* Return whether the directory is the one with this number, or below it. */
 static bool is_below(struct ic *ic, const struct ic_inode *dir, ino_t above)
 {
     struct stat st = { .st_ino = dir->ino };
@@ -99,19 +99,21 @@ static bool is_below(struct ic *ic, const struct ic_inode *dir, ino_t above)
     return st.st_ino == above;
 }
 
-/* An exchange gives its directories another "..", and on XFS, unlike a rename,
- * that changes their mtime. */
+/* An exchange gives directories another "..", and on XFS, unlike a rename, that
+ * changes their mtime. */
 static int capture_exchanged(struct ic *ic, const struct rename_end *end)
 {
     int rc = S_ISDIR(end->st.st_mode)
                  ? capture_meta_at(&ic->wal, end->dir, end->name, &end->st)
                  : 0;
 
-    /* Made by others in a directory that the step made: it was nowhere. */
+    /* Another process made it in a directory that the step made: it has no
+     * place before the step. */
     return rc == -ESTALE ? 0 : rc;
 }
 
-/* Will it be an exchange, asked for or to keep a directory, between parents? */
+/* Return whether this will be an exchange between parents, on request or to
+ * save a directory. */
 static bool is_exchange(struct ic *ic, const struct rename_end *from,
                         const struct rename_end *to, unsigned flags)
 {
@@ -121,9 +123,9 @@ static bool is_exchange(struct ic *ic, const struct rename_end *from,
            (S_ISDIR(to->st.st_mode) && !capture_may_go(&ic->wal, &to->st));
 }
 
-/* A rename was asked for, and that would have left the mtime alone. The name is
- * a directory's, which had been moved; whatever else it is now, others put it
- * there. */
+/* The client requested a rename, which would have kept the mtime. The name was
+ * that of the moved directory; if it is anything else now, another process put
+ * it there. */
 static void set_mtime_back(const struct rename_end *from,
                            const struct rename_end *to)
 {
@@ -142,10 +144,10 @@ static void set_mtime_back(const struct rename_end *from,
         sys_utimens_fd(fd, times);
 }
 
-/* Exchange, then move the old target away. If it cannot be moved it is put
- * back, and must be copied. EINVAL: this filesystem does not exchange; but a
- * directory that would go below itself must not be taken for that, for the
- * target would be copied and stay. */
+/* Exchange, then move the old target away. If that fails, exchange again; the
+ * target must then be copied. EINVAL: this filesystem cannot exchange; but a
+ * directory that would move below itself also gives EINVAL, and must not lead
+ * to a copy, since the target would stay. */
 static int replace_exchanged(struct ic *ic, const struct rename_end *from,
                              const struct rename_end *to)
 {
@@ -172,7 +174,7 @@ static int replace(struct ic *ic, const struct rename_end *from,
 
         if (!is_dir)
             rc = replace_linked(ic, from, to);
-        /* EPERM: fs.protected_hardlinks, or no links on this filesystem. */
+        /* EPERM: fs.protected_hardlinks, or a filesystem without links. */
         if (is_dir || rc == -EPERM || rc == -EMLINK || rc == -EOPNOTSUPP)
             rc = replace_exchanged(ic, from, to);
         if (rc != -EXDEV)
@@ -203,7 +205,7 @@ static void set_place(struct ic *ic, const struct stat *st,
     }
 }
 
-/* The rename of what replaces nothing. -EAGAIN: somebody was there first. */
+/* Rename to a free name. -EAGAIN: another process made the name first. */
 static int rename_free(struct ic *ic, const struct rename_end *from,
                        const struct rename_end *to, unsigned flags)
 {
@@ -257,7 +259,8 @@ static void set_places(struct ic *ic, const struct rename_end *from,
         set_place(ic, &to->st, from);
 }
 
-/* What was last seen there: a hint, and of its stat no more than what it is. */
+/* Use the inode last seen there: a hint, with only identity and type in its
+ * stat. */
 static bool find_seen(struct ic *ic, struct rename_end *end)
 {
     struct ic_inode *inode = inode_table_find_at(ic->inodes, end->dir,
@@ -273,8 +276,8 @@ static bool find_seen(struct ic *ic, struct rename_end *end)
     return true;
 }
 
-/* What moves, to note where it is then. Where inodes are closed, that must be
- * certain, and it is asked again of those that will be (inode_fds.c). */
+/* Find the inode that moves, to update its location. If inodes are closed, it
+ * must be certain, and inode_fds.c checks the closed ones again. */
 static int find_moved(struct ic *ic, struct rename_end *end)
 {
     return !inode_table_is_crowded(ic->inodes) && find_seen(ic, end)
@@ -302,7 +305,7 @@ static bool is_one_name(const struct rename_end *a, const struct rename_end *b)
     return a->dir == b->dir && strcmp(a->name, b->name) == 0;
 }
 
-/* A name that has been recorded is looked at only if something is there. */
+/* Stat a recorded target only if the rename finds something there. */
 static int look_at_target(struct ic *ic, struct rename_end *to, unsigned flags,
                           bool again)
 {
@@ -313,8 +316,9 @@ static int look_at_target(struct ic *ic, struct rename_end *to, unsigned flags,
                : look(ic, to);
 }
 
-/* Is nothing left to be recorded, nor to be asked? Both names have been, and
- * what moves is no directory, that we might be unable to put aside. */
+/* Return whether nothing is left to record or check: both names are recorded,
+ * and the source is not a directory, which undo might be unable to put aside.
+ */
 static bool is_recorded(struct ic *ic, struct rename_end *from,
                         struct rename_end *to, unsigned flags)
 {
@@ -325,8 +329,8 @@ static bool is_recorded(struct ic *ic, struct rename_end *from,
            find_seen(ic, from) && !S_ISDIR(from->st.st_mode);
 }
 
-/* Such a rename needs no look at what it moves: it fails by itself if nothing
- * is there, or if something is in the way (-EAGAIN). */
+/* Such a rename needs no stat of its source: it fails by itself if there is
+ * none, or if the target exists (-EAGAIN). */
 static int rename_recorded(struct ic *ic, const struct rename_end *from,
                            const struct rename_end *to)
 {
@@ -360,9 +364,8 @@ static int rename_once(struct ic *ic, struct rename_end *from,
     if (to->exists && from->st.st_ino == to->st.st_ino &&
         from->st.st_dev == to->st.st_dev)
         return is_one_name(from, to) || !S_ISDIR(to->st.st_mode)
-                   ? 0 /* two links of one inode: nothing happens (rename(2)) */
-                   : -EBUSY; /* a directory has one: a bind mount is the other
-                              */
+                   ? 0       /* two links of one inode: no effect (rename(2)) */
+                   : -EBUSY; /* directories have one link: a bind mount */
     if (to->exists && !(flags & RENAME_EXCHANGE)) {
         rc = check_replaceable(from, to);
         if (rc == 0)
@@ -389,7 +392,8 @@ static int rename_begun(struct ic *ic, struct rename_end *from,
                         struct rename_end *to, unsigned flags)
 {
     struct inode_victim victim;
-    int rc = inode_check(to->dir); /* before a step begins, as that ends redo */
+    int rc = inode_check(
+        to->dir); /* before a step begins, since that ends redo */
 
     if (rc == 0)
         rc = mutate_begin(ic, from->dir, from->name);

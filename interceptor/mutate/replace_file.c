@@ -22,13 +22,13 @@ struct replacement {
     const struct ic_file_write *request;
     const struct replaced_content *known;
     struct write_file_target target;
-    int fd;       /* of its file, or -1 */
-    bool touched; /* by us, in the step */
+    int fd;       /* of the target file, or -1 */
+    bool touched; /* by this process, in the step */
 };
 
-/* ---- looking ------------------------------------------------------------- */
+/* ---- checks -------------------------------------------------------------- */
 
-/* 1 if the file holds what is to be replaced, 0 if not, or -errno. */
+/* Return 1 if the file has the content to be replaced, 0 if not, or -errno. */
 static int is_known(const struct replacement *r)
 {
     g_autoptr(GChecksum) sum = g_checksum_new(G_CHECKSUM_SHA256);
@@ -47,7 +47,7 @@ static int is_known(const struct replacement *r)
                0;
 }
 
-/* Open it: 1, 0 or -errno as above. */
+/* Open the file and check it: 1, 0 or -errno as above. */
 static int open_known(struct replacement *r)
 {
     int rc = ic_open(r->ic, r->target.file, O_RDWR, &r->fd);
@@ -55,7 +55,7 @@ static int open_known(struct replacement *r)
     return rc < 0 ? rc : is_known(r);
 }
 
-/* Editors put a new file in place of one that they save. */
+/* Editors replace a file that they save by a new one. */
 static bool is_in_place(const struct replacement *r)
 {
     struct write_file_target now = { 0 };
@@ -68,9 +68,9 @@ static bool is_in_place(const struct replacement *r)
 
 /* ---- writing ------------------------------------------------------------- */
 
-/* What takes time, or waits for a person, comes before the last look: to have
- * the content kept, which a write would destroy. There is no call for that
- * alone. But this one keeps it, and then fails: a file is no folder. */
+/* Save the content before the last check, since that may take time or wait for
+ * a user's decision. No call does only that; this one saves it and then fails,
+ * because a file is not a folder. */
 static int keep_content(const struct replacement *r)
 {
     fd_auto int fd = -1;
@@ -80,7 +80,8 @@ static int keep_content(const struct replacement *r)
     return rc == -ENOTDIR ? 0 : rc;
 }
 
-/* Not truncated first: what others append must not get below it. */
+/* No truncation first: it would move the end below bytes that another process
+ * appends. */
 static int overwrite(const struct replacement *r)
 {
     const char *data = r->request->data;
@@ -105,7 +106,7 @@ static int overwrite(const struct replacement *r)
                       : 0;
 }
 
-/* 1; or 0 if it has changed. */
+/* Return 1, 0 if the file has changed, or -errno. */
 static int replace_known(struct replacement *r)
 {
     int rc = open_known(r);
@@ -129,13 +130,13 @@ static gboolean check(const struct replacement *r, int rc, GError **error)
     if (rc < 0)
         return write_file_fail_errno(error, r->request->path, rc);
     return rc > 0 ||
-           write_file_fail(error, ERROR_IO_ERROR, r->request->path,
-                           "it has changed since it was read, and is left "
-                           "alone; read it again");
+           write_file_fail(
+               error, ERROR_IO_ERROR, r->request->path,
+               "changed since it was read, left alone; read it again");
 }
 
-/* What others change at this moment belongs to the step, too. So if nothing of
- * our own is in it, it is closed, and not taken back. */
+/* Changes by other clients at this moment belong to the step, too. So if the
+ * step has no change of this request, it is closed and not rolled back. */
 static gboolean replace_in_step(struct replacement *r, int64_t id,
                                 struct ic_step_info **ret_info, GError **error)
 {

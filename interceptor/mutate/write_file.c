@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * write_file - ic_write_file(): a file is written as a step of its own.
+ * write_file - ic_write_file(): write a file as a step of its own.
  *
- * It goes through the same door as a client's changes, name by name, so that
- * nothing of the path is followed that a client could have made of it. If it
- * fails after its step has begun, the step is taken back.
+ * It goes through the mutation layer, name by name, like a client's changes, so
+ * that it follows no symlink that a client could have put into the path. If it
+ * fails after its step has begun, the step is rolled back.
  */
 #include "interceptor/mutate/write_file.h"
 
@@ -56,7 +56,7 @@ gboolean write_file_fail_errno(GError **error, const char *path, int rc)
     case EFBIG:
         code = ERROR_TOO_LARGE;
         break;
-    case EPERM: /* a safeguard's decision, for what else is there? */
+    case EPERM: /* only a safeguard's denial causes it */
         code = ERROR_DENIED;
         break;
     case EINVAL:
@@ -69,25 +69,25 @@ gboolean write_file_fail_errno(GError **error, const char *path, int rc)
     return write_file_fail(error, code, path, g_strerror(-rc));
 }
 
-/* ---- the way there ------------------------------------------------------- */
+/* ---- path ---------------------------------------------------------------- */
 
 static gboolean check_path(const char *path, char **parts, GError **error)
 {
     if (path[0] == '/')
         return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
-                               "a path is relative to the folder");
+                               "a path must be relative to the folder");
     for (; *parts; parts++) {
         if (strcmp(*parts, "..") == 0)
             return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
-                                   "a path must not have .. in it");
+                                   "a path must not contain '..'");
         if (!mutate_is_name(*parts))
             return write_file_fail(error, ERROR_INVALID_FIELD, path,
-                                   "this is no path of a file");
+                                   "not a valid path of a file");
     }
     return TRUE;
 }
 
-/* One step down. A symlink could lead anywhere. */
+/* Descend one component. A symlink could escape from the share. */
 static gboolean enter(struct ic *ic, const char *path, const char *name,
                       struct ic_inode **dir, GError **error)
 {
@@ -102,7 +102,7 @@ static gboolean enter(struct ic *ic, const char *path, const char *name,
     type = ic_inode_type(next);
     if (S_ISLNK(type))
         return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
-                               "it leads through a symbolic link");
+                               "leads through a symbolic link");
     return S_ISDIR(type) ? TRUE : write_file_fail_errno(error, path, -ENOTDIR);
 }
 
@@ -119,9 +119,9 @@ static gboolean find_file(struct ic *ic, const char *path,
     type = ic_inode_type(target->file);
     if (S_ISLNK(type))
         return write_file_fail(error, ERROR_PATH_OUTSIDE_ROOT, path,
-                               "it is a symbolic link");
+                               "is a symbolic link");
     return S_ISREG(type) || write_file_fail(error, ERROR_INVALID_FIELD, path,
-                                            "it is not a file");
+                                            "not a regular file");
 }
 
 gboolean write_file_find(struct ic *ic, const char *path,
@@ -146,8 +146,8 @@ gboolean write_file_find(struct ic *ic, const char *path,
 
 /* ---- writing ------------------------------------------------------------- */
 
-/* As the folder's owner: a file of root's in somebody's project would be in
- * the way. */
+/* Create it as the folder's owner: a user's project must not get files owned
+ * by root. */
 static int make_file(struct ic *ic, struct write_file_target *target,
                      const struct ic_file_write *request, int *ret_fd)
 {
@@ -209,7 +209,7 @@ static int write_target(struct ic *ic, struct write_file_target *target,
 
 /* ---- the step ------------------------------------------------------------ */
 
-/* Served without an undo log: the write is all there is. */
+/* Without an undo log there is only the write. */
 static gboolean run_plain(struct ic *ic, const struct ic_file_write *request,
                           struct write_file_target *target,
                           struct ic_step_info **ret_info, GError **error)
@@ -228,8 +228,8 @@ static gboolean run_plain(struct ic *ic, const struct ic_file_write *request,
     return TRUE;
 }
 
-/* What a client did meanwhile belongs to the step, too, and may be held or have
- * been denied: the write is lost with it. */
+/* Changes by a client meanwhile belong to the step, too, and a safeguard may be
+ * holding or have denied them: then the write is lost with them. */
 static gboolean close_step(struct ic *ic, int64_t id, const char *path,
                            struct ic_step_info **ret_info, GError **error)
 {
@@ -291,7 +291,7 @@ gboolean ic_write_file(struct ic *ic, const struct ic_file_write *request,
 
     if (request->set_mode && request->mode > 07777)
         return write_file_fail(error, ERROR_INVALID_FIELD, request->path,
-                               "a mode is a number from 0 to 07777");
+                               "a mode must be a number from 0 to 07777");
     if (ic->read_only)
         return write_file_fail_errno(error, request->path, -EROFS);
     if (request->set_mode && grants_check_mode(ic, S_IFREG | request->mode) < 0)

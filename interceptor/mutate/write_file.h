@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * write_file - what ic_write_file() shares with replace_file.h: the way to a
- * file by a path that comes from outside, and its errors.
+ * write_file - shared by ic_write_file() and replace_file.h: find a file by a
+ * path from outside, and report errors.
  */
 #ifndef INTERCEPTOR_MUTATE_WRITE_FILE_H
 #define INTERCEPTOR_MUTATE_WRITE_FILE_H
@@ -10,20 +10,21 @@
 
 struct write_file_target {
     struct ic_inode *dir;  /* a reference */
-    struct ic_inode *file; /* a reference; NULL: to be made */
+    struct ic_inode *file; /* a reference; NULL: must be created */
     char *name;
 };
 
-/* Name by name: a client could have made anything of the path. The target is
- * zeroed before it, and cleared after it in any case. */
+/* Resolve the path name by name, since a client could have put a symlink
+ * anywhere. The caller zeroes the target before, and clears it afterwards in
+ * any case. */
 gboolean write_file_find(struct ic *ic, const char *path,
                          struct write_file_target *target, GError **error);
 void write_file_target_clear(struct write_file_target *target);
 
-/* The step's text for the history: a new string. */
+/* Return the step's text for the history: a new string. */
 char *write_file_command(const struct ic_file_write *request);
 
-/* Both return FALSE. rc: -errno. */
+/* Set the error and return FALSE. rc: -errno. */
 gboolean write_file_fail(GError **error, int code, const char *path,
                          const char *what);
 gboolean write_file_fail_errno(GError **error, const char *path, int rc);

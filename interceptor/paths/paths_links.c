@@ -170,7 +170,7 @@ static int is_like_then(struct paths_plan *plan, const GPtrArray *names)
     past_node_clear(&now);
     if (rc < 0)
         return rc == -EACCES ? 0 : rc;
-    held = held_links_count(st.st_dev, st.st_ino, plan->past.ic->held);
+    held = log_links_count(st.st_dev, st.st_ino, plan->past.ic->log_links);
     return meta_equal(first->then, meta, true) &&
            st.st_nlink == names->len + held &&
            (!S_ISREG(st.st_mode) || st.st_size == first->size);
@@ -214,7 +214,7 @@ static int note_shared(struct paths_plan *plan, const struct paths_node *node,
         return rc;
     for (guint i = 0; i < names->len; i++)
         known += is_in_place(g_ptr_array_index(names, i));
-    held = held_links_count(st.st_dev, st.st_ino, ic->held);
+    held = log_links_count(st.st_dev, st.st_ino, ic->log_links);
     if (st.st_nlink > known + held)
         g_ptr_array_add(plan->shared, paths_node_path(node));
     return 0;

@@ -57,7 +57,7 @@ static int want(const struct paths_plan *plan, const GPtrArray *names,
         rc = sys_stat_fd(then.fd, &st);
     if (rc == 0 && then.fd >= 0 && st.st_dev == ic->root->dev) {
         known = GPOINTER_TO_UINT(g_hash_table_lookup(counts, &then.ino));
-        held = held_links_count(st.st_dev, st.st_ino, ic->held);
+        held = log_links_count(st.st_dev, st.st_ino, ic->log_links);
         if (st.st_nlink > known + held)
             search_set_add(wanted, then.ino);
     }

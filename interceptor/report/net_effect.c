@@ -20,8 +20,8 @@ struct comparison {
     int blobs, root;
     struct walker walker;
     int64_t room;      /* bytes that may still be compared */
-    GHashTable *files; /* &step_inode.data_number -> owned fd (int *): whose
-                          content the pack has */
+    GHashTable *files; /* &step_inode.data_number -> owned fd (int *), for
+                        * content in the pack */
 };
 
 static void free_fd(gpointer data)
@@ -34,7 +34,7 @@ static void free_fd(gpointer data)
 
 /* ---- bytes --------------------------------------------------------------- */
 
-/* Is that in the file at this place? data: NULL: zeros. */
+/* Return whether the file has these bytes at this offset. data: NULL: zeros. */
 static bool has_bytes(int fd, off_t offset, const char *data, size_t len)
 {
     static const char zeros[CHUNK];
@@ -81,7 +81,7 @@ static bool are_equal_files(struct comparison *c, int a, int b, int64_t size)
     return true;
 }
 
-/* -ECANCELED: it is another by now. */
+/* Returns -ECANCELED if the file differs. */
 static int compare_entry(const struct pack_entry *entry, void *opaque)
 {
     struct comparison *c = opaque;
@@ -96,8 +96,8 @@ static int compare_entry(const struct pack_entry *entry, void *opaque)
                : -ECANCELED;
 }
 
-/* Is the content that the step kept of this inode what the file now has? What
- * is in the pack is noted to be compared at the end. */
+/* Return whether the file now has the content that the step saved of this
+ * inode. Content in the pack is queued for one comparison at the end. */
 static bool keeps_content(struct comparison *c, const struct step_inode *inode,
                           int now)
 {
@@ -143,7 +143,7 @@ static bool equals_moved(struct comparison *c, const struct step_inode *before,
     return a >= 0 && b >= 0 && are_equal_files(c, a, b, st->st_size);
 }
 
-/* The log has a copy of it. */
+/* The log has a copy of the inode. */
 static bool equals_copied(struct comparison *c, const struct step_inode *before,
                           int now, const struct stat *st)
 {
@@ -157,7 +157,8 @@ static bool equals_copied(struct comparison *c, const struct step_inode *before,
             keeps_content(c, before, now));
 }
 
-/* What the name meant before is gone for good, and had no other name. */
+/* Return whether the name's former inode is gone from the tree, had no other
+ * name, and equals the new one. */
 static bool is_replaced_by_same(struct comparison *c,
                                 const struct step_inode *before,
                                 const struct survey_entry *entry)
@@ -177,7 +178,7 @@ static bool is_replaced_by_same(struct comparison *c,
                                         : equals_moved(c, before, now, st);
 }
 
-/* ---- all that the step has records of ------------------------------------ */
+/* ---- all records of the step --------------------------------------------- */
 
 static bool is_same_binding(struct comparison *c,
                             const struct step_binding *binding)
@@ -205,7 +206,8 @@ static bool are_same_bindings(struct comparison *c)
     return true;
 }
 
-/* Content that was written, of a file that is still in its place. */
+/* Return whether written content of a file that is still in the tree is equal.
+ */
 static bool is_same_content(struct comparison *c,
                             const struct step_inode *inode)
 {
@@ -245,7 +247,7 @@ static bool are_same_inodes(struct comparison *c)
     return true;
 }
 
-/* A retired inode without a name before the step is in no binding. */
+/* A retired inode that had no name before the step is in no binding. */
 static bool are_retired_named(const struct step *step)
 {
     for (guint i = 0; i < step->retired->len; i++) {

@@ -16,8 +16,8 @@ struct collector {
     GHashTable *seen; /* owned post_spot */
 };
 
-/* The same name may be in a survey twice: as a binding, and as the inode that
- * is there. */
+/* A survey may have the same name twice: as a binding, and as the inode there.
+ */
 static void collect(struct collector *c, const struct survey_entry *entry)
 {
     struct post_spot spot = { entry->dir, entry->name };
@@ -60,7 +60,7 @@ GPtrArray *post_survey_entries(const struct survey *survey)
                                       NULL),
     };
 
-    /* First those that are the dir of others. */
+    /* First the entries that are the dir of others. */
     collect_table(&c, survey->inodes);
     collect_array(&c, survey->created);
     collect_array(&c, survey->others);
@@ -117,7 +117,7 @@ static void format(GString *line, const struct survey_entry *entry,
         g_string_append_printf(line, ",\"l\":%" PRId64, post.links);
 }
 
-/* What another process has put at the step's names. */
+/* Write lines for other processes' files at the step's names. */
 static int write_foreign(struct step *step, const struct survey *survey,
                          GHashTable *lines, size_t count, size_t *ret_count)
 {

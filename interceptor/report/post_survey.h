@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * post_survey - what a survey found, as the post state of a step
- * (post_state.h).
+ * post_survey - turn a survey into the post state of a step (post_state.h).
  */
 #ifndef INTERCEPTOR_REPORT_POST_SURVEY_H
 #define INTERCEPTOR_REPORT_POST_SURVEY_H
@@ -9,15 +8,16 @@
 #include "interceptor/log/post_state.h"
 #include "interceptor/report/survey.h"
 
-/* Append the lines to the open step's manifest. 0 or -errno. */
+/* Append the lines to the open step's manifest; *ret_count: their number.
+ * Returns 0 or -errno. */
 int post_survey_write(struct step *step, const struct survey *survey,
                       size_t *ret_count);
 
-/* What is to be noted of a thing that is there. name and dir stay NULL. */
+/* Return the post state of an existing entry. name and dir stay NULL. */
 struct post_state post_survey_of(const struct survey_entry *entry);
 
-/* All entries of a survey, one for each name, a directory before what is in
- * it. A new array of borrowed struct survey_entry. */
+/* Return all entries of a survey, one per name, a directory before its entries.
+ * A new array of borrowed struct survey_entry. */
 GPtrArray *post_survey_entries(const struct survey *survey);
 
 #endif

@@ -43,7 +43,7 @@ struct ic_step_info *report_new(const struct step *step)
     return info;
 }
 
-/* ---- making -------------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------ */
 
 struct reporter {
     struct step *step;
@@ -51,15 +51,15 @@ struct reporter {
     int blobs;
     bool redone;
     struct ic_step_info *info;
-    GHashTable *deleted; /* ic_change -> step_inode whose size is yet to be
-                            found: only the changes that are listed need it */
+    GHashTable *deleted; /* ic_change -> step_inode with unknown size: only
+                          * listed changes need it */
     GHashTable *targets; /* step_binding -> survey_entry: its new name */
     GHashTable *landed;  /* set of survey_entry: the values of targets */
-    GPtrArray *links;    /* borrowed survey_entry: names in addition */
+    GPtrArray *links;    /* borrowed survey_entry: additional names */
 };
 
-/* Count a change. path (taken) may be NULL: longer than a system call takes.
- * Such are counted, but not named. */
+/* Count a change. path (ownership taken) may be NULL if it is longer than a
+ * system call accepts: such a change is counted, but not listed. */
 static struct ic_change *add(struct reporter *r, enum ic_change_type type,
                              char *path, int64_t before, int64_t after)
 {
@@ -88,7 +88,7 @@ static int64_t size_of(const struct stat *st)
     return S_ISREG(st->st_mode) ? st->st_size : -1;
 }
 
-/* The size of an inode's content before the step. */
+/* Return the size of an inode's content before the step. */
 static int64_t size_before(struct reporter *r, const struct step_inode *inode)
 {
     const struct survey_entry *now = g_hash_table_lookup(r->survey->inodes,
@@ -114,8 +114,8 @@ static bool is_arrival_of_recorded(struct reporter *r,
 
 /* ---- names of recorded inodes -------------------------------------------- */
 
-/* What has lost names and got others was renamed, from one to one. Names that
- * are left over were removed, or made. */
+/* An inode that lost names and gained others was renamed, one to one. Remaining
+ * names were removed or made. */
 
 static bool is_same(const struct step_inode *before,
                     const struct survey_entry *now)
@@ -130,7 +130,7 @@ static void note_name(struct reporter *r, GHashTable *names,
     GPtrArray *list;
 
     if (!is_arrival_of_recorded(r, now))
-        return; /* it is in survey->created */
+        return; /* survey->created has it */
     list = g_hash_table_lookup(names, inode);
     if (!list) {
         list = g_ptr_array_new();
@@ -191,7 +191,7 @@ static void find_new_names(struct reporter *r)
         pair_names(r, key, value);
 }
 
-/* Is it in the place of something that is gone from there for good? */
+/* Return whether the entry replaces one whose inode has no new name. */
 static bool is_replacement(struct reporter *r, const struct survey_entry *now)
 {
     const struct step_binding *binding = now->binding;
@@ -215,7 +215,7 @@ static void report_links(struct reporter *r)
 
 /* ---- what was changed ---------------------------------------------------- */
 
-/* What was in a folder that is in the log as a whole. */
+/* Report the former content of a folder that is in the log as a whole. */
 static void report_inside(struct reporter *r, const struct step_inode *before,
                           const char *path)
 {
@@ -237,7 +237,7 @@ static void report_inside(struct reporter *r, const struct step_inode *before,
     }
 }
 
-/* A binding that names another inode than before, or none. */
+/* Report a binding that names another inode than before, or none. */
 static void report_binding(struct reporter *r, struct step_binding *binding)
 {
     const struct survey_entry *now = g_hash_table_lookup(r->survey->bindings,
@@ -247,7 +247,7 @@ static void report_binding(struct reporter *r, struct step_binding *binding)
     g_autofree char *path = NULL;
 
     if (!before || is_same(before, now))
-        return; /* what is new is in survey->created */
+        return; /* new inodes are in survey->created */
     path = step_path_before(r->step, binding->dir, binding->name);
     target = g_hash_table_lookup(r->targets, binding);
     if (r->redone && !g_hash_table_contains(r->survey->inodes, before))
@@ -263,7 +263,7 @@ static void report_binding(struct reporter *r, struct step_binding *binding)
         if (!is_arrival_of_recorded(r, now)) /* else see report_links() */
             add(r, IC_MODIFIED, path_of(now), size_before(r, before),
                 size_of(&now->st));
-    } else { /* a rename onto this path tells what came, not what went */
+    } else { /* a rename onto this path reports the new inode, not the old */
         struct ic_change *change = add(r, IC_DELETED, g_steal_pointer(&path),
                                        -1, -1);
 
@@ -304,7 +304,7 @@ static int compare_changes(gconstpointer a, gconstpointer b)
     return order ? order : (int)x->type - (int)y->type;
 }
 
-/* The share's root has no path; "." stands for it. */
+/* The share's root has an empty path; "." stands for it. */
 static void name_root(struct ic_step_info *info)
 {
     for (guint i = 0; i < info->changes->len; i++) {
@@ -323,13 +323,13 @@ static void report_created(struct reporter *r)
         const struct survey_entry *created = g_ptr_array_index(
             r->survey->created, i);
 
-        if (!is_replacement(r, created)) /* else it is modified */
+        if (!is_replacement(r, created)) /* a replacement counts as modified */
             add(r, IC_CREATED, path_of(created), -1, size_of(&created->st));
     }
 }
 
-/* Paths may be long: a thousand of them must still fit a record of the log
- * (JOURNAL_MAX_LINE) with every byte escaped. */
+/* Paths may be long: a thousand of them must fit a log record
+ * (JOURNAL_MAX_LINE) even if every byte is escaped. */
 static guint changes_that_fit(const struct ic_step_info *info)
 {
     guint count = MIN(info->changes->len, REPORT_MAX_CHANGES);
@@ -383,8 +383,8 @@ bool report_is_nothing(const struct step *step, const struct survey *survey,
 
     if (info->affected > 0 || step->retired->len > 0)
         return false;
-    /* Content that was about to change counts as changed, since times are too
-     * coarse to tell; also of a file that has no name in the tree. */
+    /* Saved content counts as a change, since times are too coarse to rule it
+     * out; also for a file without a name in the tree. */
     g_hash_table_iter_init(&iter, step->inodes);
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         const struct step_inode *inode = value;
@@ -402,7 +402,7 @@ bool report_is_nothing(const struct step *step, const struct survey *survey,
     return true;
 }
 
-/* ---- turning round ------------------------------------------------------- */
+/* ---- reversing ----------------------------------------------------------- */
 
 static void turn_change(struct ic_change *change)
 {

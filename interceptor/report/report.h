@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * report - the effect report: what a step changed, net.
+ * report - the effect report: the net changes of a step.
  *
- * Created and then deleted is nothing; renamed twice is one rename; a file
- * that was replaced is modified, but one that a renamed file replaced is
- * deleted, for the renamed one is told by itself. A directory whose only change
- * is the mtime that its entries' changes gave it is not reported.
+ * A file created and then deleted is no change; two renames are one; a replaced
+ * file is modified, but one that a renamed file replaced is deleted, since the
+ * rename is listed by itself. A directory is not listed if only its mtime
+ * changed because its entries did.
  */
 #ifndef INTERCEPTOR_REPORT_REPORT_H
 #define INTERCEPTOR_REPORT_REPORT_H
@@ -18,42 +18,43 @@
 
 enum {
     REPORT_MAX_CHANGES = 1000,
-    REPORT_MAX_BYTES = 1 << 20, /* of their paths */
+    REPORT_MAX_BYTES = 1 << 20, /* total of their paths */
 };
 
-/* What the step has done so far. blobs: its blobs folder. redone: it may hold
- * folders that went as a whole, whose content no record knows; only a redo
- * moves such. A new object. */
+/* Report the step's changes so far. blobs: its blobs folder. redone: the step
+ * may have moved folders as a whole, whose entries no record lists; only a redo
+ * does. A new object. */
 struct ic_step_info *report_make(struct step *step, const struct survey *survey,
                                  int blobs, bool redone);
 
-/* Is the tree what it was before the step, times included? Then there is
- * nothing to undo: everything that the step tried failed, say. */
+/* Return whether the tree is as before the step, times included, so that there
+ * is nothing to undo: for example if everything that the step tried failed. */
 bool report_is_nothing(const struct step *step, const struct survey *survey,
                        const struct ic_step_info *info);
 
-/* Info without changes: from the step's header and end record. A new object. */
+/* Return a report without changes, from the step's header and end record. A new
+ * object. */
 struct ic_step_info *report_from_step(const struct step *step);
 
-/* Of a step whose record cannot be read. A new object. */
+/* Return a report for a step whose record is unreadable. A new object. */
 struct ic_step_info *report_of_damaged(int64_t id);
 
-/* The members of a manifest's end record, and back. */
+/* Return the members of a manifest's end record. */
 json_t *report_to_end_record(const struct ic_step_info *info);
 
-/* An empty one, of this step. */
+/* Return an empty report of this step. */
 struct ic_step_info *report_new(const struct step *step);
 
-/* Make it say what undoing the step does. */
+/* Turn the report into one of what undoing the step does. */
 void report_turn_round(struct ic_step_info *info);
 
-/* A member of its "changes". A new reference. */
+/* Return a member of the report's "changes". A new reference. */
 json_t *report_change_to_json(const struct ic_change *change);
 
-/* The effect report of the control protocol and the STDIO API: step_id, type,
- * command, exit_code, started, ended, duration_ms, undoable, affected_paths,
- * affected, counts (by kind of change), changes, truncated; of a denied step
- * also aborted and reason. A new reference. */
+/* Return the effect report of the control protocol and the STDIO API: step_id,
+ * type, command, exit_code, started, ended, duration_ms, undoable,
+ * affected_paths, affected, counts (by kind of change), changes, truncated; for
+ * a denied step also aborted and reason. A new reference. */
 json_t *report_to_json(const struct ic_step_info *info);
 
 #endif

@@ -2,9 +2,8 @@
  *
  * survey - see survey.h.
  *
- * A client may make folders without end in one another, so there is no
- * recursion: directories wait on a stack, and a walker goes from one to the
- * next.
+ * A client may nest folders without limit, so there is no recursion:
+ * directories wait on a stack, and a walker moves from one to the next.
  */
 #include "interceptor/report/survey.h"
 
@@ -18,7 +17,7 @@
 #include "interceptor/sys/sys.h"
 #include "interceptor/sys/walker.h"
 
-/* A directory to be looked into. */
+/* A directory still to be read. */
 struct task {
     struct survey_entry *entry;
     struct step_inode *inode; /* NULL: the step created it */
@@ -31,9 +30,9 @@ struct surveyor {
     bool with_meta, open_only;
 };
 
-/* A name that is being looked at. */
+/* A name being examined. */
 struct spot {
-    const struct survey_entry *dir; /* NULL: it is the root */
+    const struct survey_entry *dir; /* NULL for the root */
     const struct step_binding *binding;
     const char *name;
     int dirfd;
@@ -112,7 +111,7 @@ static const struct walker_ops entry_ops = {
     .is = entry_is,
 };
 
-/* ---- what is at a name --------------------------------------------------- */
+/* ---- names --------------------------------------------------------------- */
 
 static int compare_meta(const struct surveyor *s, struct survey_entry *entry,
                         const struct step_inode *inode, const struct spot *spot)
@@ -134,7 +133,7 @@ static int compare_meta(const struct surveyor *s, struct survey_entry *entry,
     return 0;
 }
 
-/* Enter a recorded inode; what is below it is looked at later. */
+/* Enter a recorded inode; inodes below it are examined later. */
 static int note_recorded(struct surveyor *s, const struct spot *spot,
                          struct step_inode *inode)
 {
@@ -164,7 +163,7 @@ static bool note_foreign(struct surveyor *s, const struct spot *spot)
     return foreign;
 }
 
-/* Something is at a name that was not there before. */
+/* Enter an inode at a name that had none, or another one, before. */
 static int note_arrival(struct surveyor *s, const struct spot *spot)
 {
     struct step_inode *inode = step_find_inode(s->step, spot->st.st_ino);
@@ -173,7 +172,7 @@ static int note_arrival(struct surveyor *s, const struct spot *spot)
     if (inode && !(inode->flags & STEP_CREATED) && !spot->binding)
         g_ptr_array_add(s->survey->arrivals, entry_new(spot));
 
-    /* An inode whose old names are all untouched has only got one more. */
+    /* An inode whose old names are all untouched has gained one. */
     if (inode && inode->names && !(inode->flags & STEP_CREATED))
         return note_recorded(s, spot, inode);
     entry = entry_new(spot);
@@ -186,7 +185,7 @@ static int note_arrival(struct surveyor *s, const struct spot *spot)
     return 0;
 }
 
-/* Has what is there a name elsewhere to go back to? */
+/* Return whether undo must give this inode another name. */
 static bool is_leaving(struct surveyor *s, const struct spot *spot)
 {
     const struct step_inode *inode = step_find_inode(s->step, spot->st.st_ino);
@@ -214,7 +213,7 @@ static int note_binding(struct surveyor *s, const struct survey_entry *dir,
     return rc == -ENOENT ? 0 : rc;
 }
 
-/* A recorded inode that may be still at its home. */
+/* Enter a recorded inode if it is still at its home. */
 static int note_child(struct surveyor *s, const struct survey_entry *dir,
                       int dirfd, struct step_inode *child)
 {
@@ -329,7 +328,7 @@ static struct survey *survey_new(void)
     return survey;
 }
 
-/* All but the tasks and the survey, which are made here, is in the surveyor. */
+/* surveyor: everything but the tasks and the survey, which are made here. */
 static int make(struct surveyor s, int root, struct survey **ret_survey)
 {
     g_autoptr(GArray) tasks = g_array_new(FALSE, FALSE, sizeof(struct task));
@@ -383,11 +382,11 @@ struct survey *survey_folder(int top)
         return survey;
     step = step_new(0, 0, IC_STEP_AMBIENT, NULL, spot.st.st_ino);
     task.entry = entry_new(&spot);
-    /* The others lead to it; nobody looks it up. */
+    /* The other entries refer to it; the key is never looked up. */
     g_hash_table_insert(survey->inodes, survey, (gpointer)task.entry);
     g_array_append_val(tasks, task);
     walker_init(&walker, &entry_ops, top, task.entry);
-    while (tasks->len > 0) /* each error costs the folder that it is about */
+    while (tasks->len > 0) /* an error skips only the folder that caused it */
         visit_all(&(struct surveyor){ step, survey, tasks, false, false },
                   &walker);
     walker_clear(&walker);

@@ -26,7 +26,7 @@ struct verifier {
 
 /* ---- paths --------------------------------------------------------------- */
 
-/* What is too deep to be named is named by a directory above it. */
+/* A path that is too long is represented by a parent directory's. */
 static void add_entry(struct verifier *v, const struct survey_entry *entry)
 {
     g_hash_table_add(v->edited, (gpointer)entry);
@@ -64,14 +64,15 @@ static bool has_same_meta(const struct post_state *post,
 static bool is_same(struct verifier *v, const struct post_state *post,
                     const struct post_state *now)
 {
-    struct own_state expected = post->state;
+    struct ctime_state expected = post->state;
     int64_t born;
 
     if (post->mode != now->mode || post->size != now->size ||
         post->mtime != now->mtime || !has_same_meta(post, now))
         return false;
     if (!S_ISDIR(now->mode) &&
-        own_follow(undo_log_own(v->log), v->step->seq, &expected))
+        ctime_ledger_follow(undo_log_ctime_ledger(v->log), v->step->seq,
+                            &expected))
         return expected.ino == now->state.ino &&
                expected.changed == now->state.changed;
     return now->state.ino == expected.ino ||
@@ -88,7 +89,7 @@ static void compare(struct verifier *v, const struct survey_entry *entry)
     };
     struct post_state *post = NULL;
 
-    /* Below something that is itself new or edited only the upper counts. */
+    /* Below a new or edited entry, only the topmost counts. */
     if (entry->dir && !spot.dir) {
         g_hash_table_add(v->edited, (gpointer)entry);
         return;
@@ -104,7 +105,7 @@ static void compare(struct verifier *v, const struct survey_entry *entry)
         g_hash_table_insert(v->found, (gpointer)entry, post);
 }
 
-/* Of what is missing the uppermost is named. */
+/* Of a missing tree only the top is listed. */
 static void compare_missing(struct verifier *v)
 {
     for (guint i = 0; i < v->step->post->len; i++) {
@@ -141,7 +142,7 @@ static void index_posts(struct verifier *v)
     }
 }
 
-/* One whose number another has now (step_load()). */
+/* Inodes whose number is now another inode's (step_load()). */
 static void add_lost(struct verifier *v)
 {
     for (guint i = 0; i < v->step->retired->len; i++) {
@@ -193,19 +194,19 @@ GPtrArray *verify_step(struct undo_log *log, struct step *step, int root)
         add_lost(&v);
         compare_all(&v, survey);
     } else {
-        /* It could be looked at when the step ended. */
+        /* It was readable when the step ended. */
         log_warn(LOG_UNDO,
                  "step %" G_GINT64_FORMAT
-                 ": what it touched cannot be looked at: %s",
+                 ": cannot examine the files it touched: %s",
                  step->id, g_strerror(-rc));
         g_ptr_array_add(v.paths, g_strdup("."));
     }
     return v.paths;
 }
 
-/* ---- what undo changes --------------------------------------------------- */
+/* ---- ledger -------------------------------------------------------------- */
 
-/* Where an inode of the step is now, if it is anywhere. */
+/* Find where an inode of the step is now, if it exists. */
 static bool find_now(const struct survey *survey, int blobs,
                      const struct step_inode *inode, struct stat *ret_st)
 {
@@ -224,22 +225,22 @@ static void note_inode(struct undo_log *log, const struct survey *survey,
                        int blobs, const struct step_inode *inode)
 {
     unsigned all = STEP_DATA | STEP_META;
-    struct own_state before = inode->seen, now;
-    struct own *own = undo_log_own(log);
+    struct ctime_state before = inode->seen, now;
+    struct ctime_ledger *ledger = undo_log_ctime_ledger(log);
     struct stat st;
 
     if (!(inode->flags & STEP_SEEN))
         return;
-    /* Edited, and not everything was put back. */
+    /* Edited from outside, and not restored completely. */
     if (inode->flags & STEP_EDITED && (inode->flags & all) != all)
         return;
     if (!find_now(survey, blobs, inode, &st) || S_ISDIR(st.st_mode))
         return;
-    now = (struct own_state){ st.st_ino, clock_ns(&st.st_ctim) };
-    /* What the step found may be what it left: it kept the inode and did not
-     * change it. Then undo and redo both lead on from there. */
-    own_follow(own, 0, &before);
-    own_add(own, &before, &now, undo_log_last_seq(log));
+    now = (struct ctime_state){ st.st_ino, clock_ns(&st.st_ctim) };
+    /* The step may have left the state that it found: it saved the inode and
+     * did not change it. Then both undo and redo continue from that state. */
+    ctime_ledger_follow(ledger, 0, &before);
+    ctime_ledger_add(ledger, &before, &now, undo_log_last_seq(log));
 }
 
 void verify_note_undone(struct undo_log *log, struct step *step, int root,
@@ -254,14 +255,14 @@ void verify_note_undone(struct undo_log *log, struct step *step, int root,
     undo_log_entries(log, &count);
     undo_log_redos(log, &redos);
     if (count + redos == 0 && !undo_log_has_inverse(log)) {
-        own_forget(undo_log_own(log));
+        ctime_ledger_forget(undo_log_ctime_ledger(log));
         return;
     }
     rc = survey_make(step, root, false, &survey);
     if (rc < 0) {
         log_warn(LOG_UNDO, "step %" G_GINT64_FORMAT ": %s", step->id,
                  g_strerror(-rc));
-        own_lose(undo_log_own(log), undo_log_last_seq(log));
+        ctime_ledger_lose(undo_log_ctime_ledger(log), undo_log_last_seq(log));
         return;
     }
     g_hash_table_iter_init(&iter, step->inodes);

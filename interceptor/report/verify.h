@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * verify - has anybody else changed what a step left, since?
+ * verify - find outside edits of what a step left.
  *
- * Before a step is taken back, what it touched is compared with what it noted
- * at its end (post_state.h). That needs no watcher: it finds what was edited
- * while no process of ours ran. Of an inode it compares number, mode, size,
- * mtime and ctime; so a file that was written anew with the same bytes counts,
- * and one that was replaced. What undo itself has changed in the meantime is
- * known (own.h) and does not count.
+ * Before a rollback, the inodes that the step touched are compared with the
+ * state recorded at its end (post_state.h). This needs no watcher: it finds
+ * edits from times when no Stepback process ran. Of an inode it compares
+ * number, mode, size, mtime and ctime; so a file that was rewritten with the
+ * same bytes counts, and so does a replaced one. Changes that undo itself made
+ * since are in the ctime ledger (ctime_ledger.h) and do not count.
  *
- * Not looked at: what the step did not touch, and the inside of directories
- * that it only moved. Undo does not change these. Nor a file that the step
- * changed under a name which it then removed, if it has others: no record leads
- * to those.
+ * Not examined: inodes that the step did not touch, and entries of directories
+ * that it only moved; undo does not change these. Nor a file that the step
+ * changed under a name that it then removed, if the file has other names: no
+ * record leads to those.
  */
 #ifndef INTERCEPTOR_REPORT_VERIFY_H
 #define INTERCEPTOR_REPORT_VERIFY_H
@@ -20,14 +20,14 @@
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log.h"
 
-/* The paths at which something is not as the step left it: a new array of new
- * strings, empty if there are none. Recorded inodes among them are marked
- * STEP_EDITED. root: of the share. NULL if it cannot be told, because the step
- * noted nothing. */
+/* Return the paths at which something is not as the step left it: a new array
+ * of new strings, empty if there are none. Recorded inodes among them are
+ * marked STEP_EDITED. root: of the share. NULL if unknown, because the step
+ * recorded no end state. */
 GPtrArray *verify_step(struct undo_log *log, struct step *step, int root);
 
-/* The step was taken back, or dropped because nothing had changed: its inodes
- * are what they were before it. Note under which states, for older steps. */
+/* The step was rolled back, or dropped because nothing had changed: its inodes
+ * are as before it. Record their new states for older steps. */
 void verify_note_undone(struct undo_log *log, struct step *step, int root,
                         int blobs);
 

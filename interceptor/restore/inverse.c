@@ -207,7 +207,7 @@ static int invert_linked(struct inverter *v, const struct step_inode *inode,
                           name.text);
     if (rc < 0)
         return rc;
-    held_links_change(v->source->held, inode->ino, 1);
+    log_links_change(v->source->log_links, inode->ino, 1);
     if (!(inode->flags & STEP_META) || mine->flags & STEP_META)
         return 0;
     fd = inverse_open_linked(v, inode->ino);
@@ -215,7 +215,7 @@ static int invert_linked(struct inverter *v, const struct step_inode *inode,
 }
 
 /* The rollback will change the ctime of each inode of the step, so the inverse
- * says what it was (own.h). */
+ * says what it was (ctime_ledger.h). */
 static int invert_seen(struct inverter *v)
 {
     GHashTableIter iter;

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "interceptor/inode/held.h"
+#include "interceptor/inode/log_links.h"
 #include "interceptor/log/step.h"
 #include "interceptor/report/survey.h"
 
@@ -31,7 +31,7 @@ struct inverse_source {
     const struct survey *survey;
     const struct restore *restore; /* the rollback */
     int root;                      /* the share */
-    struct held_links *held;
+    struct log_links *log_links;
     int64_t seq;       /* the inverse's own */
     int64_t max_bytes; /* of content to be copied; 0: no limit */
     bool copies;       /* what the rollback removes, since it cannot be moved */
@@ -39,7 +39,7 @@ struct inverse_source {
 
 /* Write the inverse into dirfd, a new folder with an empty blobs/. 0, -EXFULL
  * (more than max_bytes) or -errno; then it is not complete.
- * The links that it made in its blobs/ are counted in held. */
+ * The links that it made in its blobs/ are counted in log_links. */
 int inverse_make(const struct inverse_source *source, int dirfd);
 
 #endif

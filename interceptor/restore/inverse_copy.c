@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "common/fd.h"
-#include "interceptor/sys/birth.h"
+#include "interceptor/sys/btime.h"
 #include "interceptor/restore/inverse_parts.h"
 #include "interceptor/restore/restore_alive.h"
 #include "interceptor/capture/search.h"
@@ -38,7 +38,7 @@ static int copy_inode(struct inverter *v, const struct survey_entry *entry,
     fd_auto int fd = inverse_open_entry(v, entry);
     int rc = inverse_record_meta(v, inode, fd);
 
-    inode->born = birth_of_name(fd, "");
+    inode->born = btime_of_name(fd, "");
     if (rc == 0 && S_ISREG(entry->st.st_mode))
         rc = inverse_keep_file(v, inode, fd, &entry->st);
     return rc;

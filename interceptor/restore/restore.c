@@ -307,8 +307,8 @@ gboolean restore_run(struct restore *r, GError **error)
 }
 
 struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
-                            int root, struct held_links *held, unsigned flags,
-                            GError **error)
+                            int root, struct log_links *log_links,
+                            unsigned flags, GError **error)
 {
     int blobs = sys_openat(dirfd, STEP_BLOBS,
                            O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0);
@@ -327,7 +327,7 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
     *r = (struct restore){
         .step = step,
         .log = log,
-        .held = held,
+        .log_links = log_links,
         .dir = dirfd,
         .blobs = blobs,
         .root = root,

@@ -28,7 +28,7 @@
 
 #include <glib.h>
 
-#include "interceptor/inode/held.h"
+#include "interceptor/inode/log_links.h"
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log.h"
 #include "interceptor/report/survey.h"
@@ -48,8 +48,8 @@ enum restore_flags {
  * root. All is borrowed until restore_free(). flags: enum restore_flags. NULL
  * and error if the log has no blobs/. */
 struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
-                            int root, struct held_links *held, unsigned flags,
-                            GError **error);
+                            int root, struct log_links *log_links,
+                            unsigned flags, GError **error);
 
 /* Is everything there that is needed? Nothing is changed but the manifest.
  * ERROR_PREIMAGE_MISSING, ERROR_PREIMAGE_CORRUPT, ERROR_IO_ERROR; ERROR_BUSY:
@@ -69,18 +69,19 @@ const struct survey *restore_survey(const struct restore *restore);
 /* The paths that RESTORE_EDITED has left out: char *, borrowed. */
 GPtrArray *restore_lost(const struct restore *restore);
 
-/* After restore_run(): for each of these of whose content the log had something,
- * its path and where that is, "PATH (blobs/oN)", in the step's folder: char *,
- * borrowed. */
+/* After restore_run(): for each of these of whose content the log had
+ * something, its path and where that is, "PATH (blobs/oN)", in the step's
+ * folder: char *, borrowed. */
 GPtrArray *restore_orphans(const struct restore *restore);
 
 /* What is put aside goes there, as i<ino>, in place of being removed: a blobs/
  * folder on the same filesystem, borrowed. */
 void restore_set_keep(struct restore *restore, int blobs);
 
-/* Of what is put aside, files whose ctime is later than since_us, in microseconds
- * since the epoch, may be another process's (0: all): these alone are kept, or
- * where names cannot be moved to the log, their content is copied to it. */
+/* Of what is put aside, files whose ctime is later than since_us, in
+ * microseconds since the epoch, may be another process's (0: all): these alone
+ * are kept, or where names cannot be moved to the log, their content is copied
+ * to it. */
 void restore_set_foreign(struct restore *restore, int64_t since_us);
 
 /* Can it? Not if names cannot be moved between the share and the log. */

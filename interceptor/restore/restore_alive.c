@@ -12,7 +12,7 @@
 #include "common/fd.h"
 #include "interceptor/capture/search.h"
 #include "interceptor/log/post_state.h"
-#include "interceptor/sys/birth.h"
+#include "interceptor/sys/btime.h"
 #include "interceptor/sys/sys.h"
 
 enum { CHUNK = 1 << 20 };
@@ -23,9 +23,9 @@ bool restore_is_other(const struct step_inode *inode, int dirfd,
                       const char *name)
 {
     if (inode->born)
-        return birth_of_name(dirfd, name) > inode->born;
+        return btime_of_name(dirfd, name) > inode->born;
     return inode->flags & STEP_SEEN &&
-           birth_of_name(dirfd, name) > inode->seen.changed;
+           btime_of_name(dirfd, name) > inode->seen.changed;
 }
 
 static int note_alive(int dirfd, const char *name, uint64_t ino, void *opaque)

@@ -14,7 +14,7 @@
 #include "interceptor/restore/restore_late.h"
 #include "interceptor/restore/restore_names.h"
 #include "interceptor/restore/restore_state.h"
-#include "interceptor/sys/birth.h"
+#include "interceptor/sys/btime.h"
 #include "interceptor/sys/project.h"
 #include "interceptor/sys/sys.h"
 
@@ -134,7 +134,7 @@ static int remake(struct attacher *a, struct step_inode *inode,
     if (rc < 0)
         return rc;
     remade.to = st.st_ino;
-    remade.made = birth_of_name(r->staging, ret_name->text);
+    remade.made = btime_of_name(r->staging, ret_name->text);
     rc = undo_log_add_alias(r->log, &remade);
     if (rc < 0)
         return rc;
@@ -366,12 +366,12 @@ static int bring_back(struct attacher *a, const struct step_binding *binding,
     if (rc < 0)
         return rc;
     if (kept)
-        rc = held_links_change_kept(r->held, r->blobs, inode->ino, -1);
+        rc = log_links_change_kept(r->log_links, r->blobs, inode->ino, -1);
     if (rc < 0)
         return rc;
     rc = place(a, from, name.text, binding, last);
     if (rc < 0 && kept)
-        held_links_change_kept(r->held, r->blobs, inode->ino, 1);
+        log_links_change_kept(r->log_links, r->blobs, inode->ino, 1);
     return rc;
 }
 

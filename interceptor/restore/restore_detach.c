@@ -21,7 +21,7 @@
 #include "common/fd.h"
 #include "interceptor/restore/restore_edited.h"
 #include "interceptor/restore/restore_names.h"
-#include "interceptor/sys/birth.h"
+#include "interceptor/sys/btime.h"
 #include "interceptor/sys/sys.h"
 #include "interceptor/sys/tree_walk.h"
 
@@ -43,7 +43,7 @@ static bool may_be_foreign(const struct restore *r, int dirfd, const char *name,
         return false;
     if (sys_time_us(&st->st_ctim) > r->foreign_since)
         return true;
-    born = birth_of_name(dirfd, name);
+    born = btime_of_name(dirfd, name);
     return born > 0 && born / 1000 < r->step->started_us - CLOCK_STEP_US;
 }
 

@@ -9,7 +9,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "interceptor/inode/held.h"
+#include "interceptor/inode/log_links.h"
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log.h"
 #include "interceptor/report/survey.h"
@@ -21,7 +21,7 @@ struct progress;
 struct restore {
     struct step *step;
     struct undo_log *log;
-    struct held_links *held;
+    struct log_links *log_links;
     int dir;     /* the step's folder */
     int blobs;   /* its blobs/ */
     int root;    /* the share */

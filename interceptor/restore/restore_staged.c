@@ -27,7 +27,7 @@ static int keep_inode(struct restore *r, const char *staged, uint64_t ino,
     if (rc == -EEXIST && sys_stat_name(keep, name.text, &st) == 0 &&
         st.st_ino == ino && !S_ISDIR(st.st_mode))
         return sys_unlinkat(r->staging, staged, 0);
-    return rc < 0 ? rc : held_links_change_kept(r->held, keep, ino, 1);
+    return rc < 0 ? rc : log_links_change_kept(r->log_links, keep, ino, 1);
 }
 
 static int keep_one(struct restore *r, const char *staged, uint64_t ino,

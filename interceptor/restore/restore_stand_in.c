@@ -10,7 +10,7 @@
 #include "interceptor/log/post_state.h"
 #include "interceptor/restore/restore_lost.h"
 #include "interceptor/report/survey.h"
-#include "interceptor/sys/birth.h"
+#include "interceptor/sys/btime.h"
 #include "interceptor/sys/sys.h"
 
 bool restore_is_folder(const struct step_inode *inode)
@@ -51,7 +51,7 @@ static bool is_reused(const struct step_inode *inode,
              : post && post->state.changed ? post->state.changed
              : inode->flags & STEP_SEEN    ? inode->seen.changed
                                            : 0;
-    return latest > 0 && birth_of_name(dirfd, entry->name) > latest;
+    return latest > 0 && btime_of_name(dirfd, entry->name) > latest;
 }
 
 static GHashTable *index_posts(const struct step *step)
@@ -177,7 +177,7 @@ static int adopt(struct restore *r, const struct survey *survey,
     if (rc < 0 || !S_ISDIR(st.st_mode))
         return rc < 0 && !restore_is_gone(rc) ? rc : 0;
     remade.to = st.st_ino;
-    remade.made = birth_of_name(dir, inode->home_name);
+    remade.made = btime_of_name(dir, inode->home_name);
     rc = take_number(r, survey, st.st_ino);
     if (rc <= 0)
         return rc;

@@ -9,11 +9,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The raw calls: glibc's would change all threads. Real ids stay 0, so that
- * the way back is open. The client's kernel has checked its user's rights
- * already, with groups that are not known here; so the right to pass over
- * permission bits is kept, and that to set-group-ID bits: since Linux 6.0 the
- * client's kernel takes those away by itself where they must not be. */
+/* The raw system calls change the calling thread alone; glibc's wrappers change
+ * all threads. The real ids stay 0, so that the thread can return to root. The
+ * client's kernel has already checked the user's rights, with groups that this
+ * process does not know; so the thread keeps CAP_DAC_OVERRIDE. It keeps
+ * CAP_FSETID because since Linux 6.0 the client's kernel itself clears
+ * set-group-ID bits where they must not be. */
 int as_user_begin(bool may, const struct ic_cred *cred)
 {
     struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };

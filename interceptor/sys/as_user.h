@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * as_user - create as the client's user.
+ * as_user - create files as the client's user.
  *
- * Only the calling thread changes. Between the two calls it may pass over
- * permission bits, and has no other capability.
+ * Changes the calling thread only. Between the two calls the thread has the
+ * capabilities CAP_DAC_OVERRIDE and CAP_FSETID and no other.
  */
 #ifndef INTERCEPTOR_SYS_AS_USER_H
 #define INTERCEPTOR_SYS_AS_USER_H
@@ -12,8 +12,9 @@
 
 #include "interceptor/interceptor.h"
 
-/* may: this process has the right to; else the files are its own, and nothing
- * is done. 0 or -errno; then nothing has changed. */
+/* Switch this thread to the user and group of cred. may: this process is
+ * allowed to; else the files belong to the process's own user and the call does
+ * nothing. Returns 0 or -errno; on error nothing has changed. */
 int as_user_begin(bool may, const struct ic_cred *cred);
 void as_user_end(bool may, const struct ic_cred *cred);
 

@@ -10,11 +10,11 @@
 #include <stdint.h>
 #include <time.h>
 
-/* CLOCK_MONOTONIC_COARSE in ms: a tick of the kernel old at most. */
+/* Return CLOCK_MONOTONIC_COARSE in ms; at most one kernel tick old. */
 int64_t clock_ms(void);
 
-/* A time of a file in ns, to tell whether two are equal: a client may set any
- * time, so it may have wrapped around. */
+/* Return a file time in ns. Compare results for equality only: a client can set
+ * any time, so the value may have wrapped around. */
 int64_t clock_ns(const struct timespec *time);
 
 #endif

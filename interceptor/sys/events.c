@@ -11,7 +11,7 @@
 #include "common/message.h"
 
 struct events {
-    pthread_mutex_t lock; /* guards what follows; a leaf */
+    pthread_mutex_t lock; /* guards the fields below; a leaf lock */
     GQueue kept;          /* of json_t messages */
     void (*send)(json_t *message, void *opaque);
     void *send_opaque;

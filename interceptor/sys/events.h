@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * events - what the engine tells without being asked.
+ * events - notifications that the engine sends unasked.
  *
- * An event goes to the callback of ic_open_share() and to every client of the
- * control socket. What happens before the first client is there (recovery at
- * the start, say) is kept for it, the newest EVENTS_KEPT.
+ * Each event goes to the callback of ic_open_share() and to every client of the
+ * control socket. Events before the first client connects (recovery at the
+ * start, for example) are queued for it; the queue keeps the newest
+ * EVENTS_KEPT.
  *
- * Threads: any; an event may be sent with the engine's locks held.
+ * Threads: any; the engine may send an event with its locks held.
  */
 #ifndef INTERCEPTOR_SYS_EVENTS_H
 #define INTERCEPTOR_SYS_EVENTS_H
@@ -24,16 +25,17 @@ struct events *events_new(void (*callback)(const char *type,
                           void *opaque);
 void events_free(struct events *events);
 
-/* Send "event.X". payload is taken. */
+/* Send "event.X". Takes ownership of payload. */
 void events_send(struct events *events, const char *type, json_t *payload);
 
-/* event.warning with a text: also a line of the log. */
+/* Send event.warning with this text and log it as well. */
 void events_warn(struct events *events, const char *format, ...)
     G_GNUC_PRINTF(2, 3);
 
-/* From now on events go to send() as whole messages (taken), those kept
- * first. NULL: keep them again. When it has returned, the former send() is not
- * running and will not be called. */
+/* From now on pass each event as a whole message to send(), which takes
+ * ownership of it, beginning with the queued ones. NULL: queue them again. When
+ * the call returns, the former send() is not running and is not called again.
+ */
 void events_set_sink(struct events *events,
                      void (*send)(json_t *message, void *opaque), void *opaque);
 

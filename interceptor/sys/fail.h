@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fail - errors of system calls as errors of the protocols.
+ * fail - turn errors of system calls into errors of the protocols.
  */
 #ifndef INTERCEPTOR_SYS_FAIL_H
 #define INTERCEPTOR_SYS_FAIL_H
 
 #include <glib.h>
 
-/* FALSE, and "what: what errno -rc means" as the error. */
+/* Set the error to "what: text of errno -rc". Returns FALSE. */
 gboolean fail_errno(GError **error, int code, const char *what, int rc);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fault - see fault.h. Compiled with --enable-fault-injection alone.
+ * fault - see fault.h. Compiled only with --enable-fault-injection.
  */
 #include "interceptor/sys/fault.h"
 
@@ -17,7 +17,7 @@
 static struct fault_board own_board, *board = &own_board;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* This thread is in the call that the plan means. */
+/* true while this thread is in the call that the plan names */
 static _Thread_local bool is_here;
 
 /* ---- the environment ----------------------------------------------------- */
@@ -80,7 +80,7 @@ static struct fault_board *map_board(const char *text)
     return map == MAP_FAILED ? NULL : map;
 }
 
-/* A plan that is not understood must not look like a test that passed. */
+/* A malformed plan ends the process: otherwise the test would seem to pass. */
 static void read_environment(void)
 {
     const char *text = getenv("STEPBACK_FAULT");
@@ -136,7 +136,7 @@ static void tell(unsigned point, const char *call, const char *name)
 static void die(void)
 {
     kill(getpid(), SIGKILL);
-    _exit(128 + SIGKILL); /* a sandbox does not let us send signals */
+    _exit(128 + SIGKILL); /* the sandbox forbids sending signals */
 }
 
 static bool fail(void)
@@ -145,8 +145,9 @@ static bool fail(void)
     return true;
 }
 
-/* What is planned; *ret_point: for which point of this kind. The counter must
- * be read from the board after the environment was. */
+/* Count one point and return the action planned for it, with its number in
+ * *ret_point. The caller must read the counter from the board only after the
+ * environment has been read. */
 static enum fault_action count_point(size_t counter, unsigned *ret_point)
 {
     pthread_once(&once, read_environment);

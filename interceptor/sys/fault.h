@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fault - make a system call of the engine fail, or be the last one.
+ * fault - make one system call of the engine fail, or kill the process at it.
  *
- * For tests alone, and only where configure was called with
- * --enable-fault-injection: else the macros below are the bare calls, and
- * nothing of this is in the library (tests/checks/no-fault-injection).
+ * For tests only, and only if configure ran with --enable-fault-injection:
+ * otherwise the macros below are the bare calls, and the library has none of
+ * this code (tests/checks/no-fault-injection).
  *
- * sys.c marks each system call that changes the share or the log as a point,
- * each one that looks at them as another kind of point, and each entry read
- * from a directory (sys_dir_each()) as a third. Points of a kind are counted
- * from 1. A plan says what happens at which point. It is set by fault_set(), or
- * for a whole process by the environment:
+ * sys.c marks three kinds of points: each system call that changes the share or
+ * the log, each one that only looks at them, and each entry read from a
+ * directory (sys_dir_each()). The points of a kind are counted from 1. A plan
+ * states what happens at which point. Set it with fault_set(), or for a whole
+ * process in the environment:
  *
  *     STEPBACK_FAULT=kill-before:17        SIGKILL before the 17th change
  *     STEPBACK_FAULT=kill-after:17         ... after it
@@ -24,16 +24,16 @@
  *     STEPBACK_FAULT=list-errno-from:3:EIO all fail from the 3rd
  *     STEPBACK_FAULT=full:17:ENOSPC        SIGKILL before the 17th change. Once
  *                                          the disk is full (fault_fill()),
- *                                          what needs an inode fails; with
- *                                          EDQUOT what needs a block, too
+ *                                          calls that need an inode fail; with
+ *                                          EDQUOT also those that need a block
  *
- * or from outside, while it runs: the plan is on a board, and that may be
- * memory which another process shares,
+ * or from another process while this one runs: the plan lives on a board, which
+ * may be shared memory,
  *
  *     STEPBACK_FAULT_FD=9                  the board is this inherited fd
  *
- * Threads: points may be met by any thread. A plan that is set while some are
- * being met takes effect at any one of them.
+ * Threads: any thread may pass a point. If a plan is set while several threads
+ * pass points, it takes effect at one of them, unspecified which.
  */
 #ifndef INTERCEPTOR_SYS_FAULT_H
 #define INTERCEPTOR_SYS_FAULT_H
@@ -60,40 +60,39 @@ enum fault_action {
 struct fault_plan {
     enum fault_action action;
     unsigned point; /* from 1 */
-    int error;      /* an errno, for the actions that need one */
+    int error;      /* errno for the actions that need one */
 };
 
-/* All zeroes: no plan. */
+/* A board of zeroes has no plan. */
 struct fault_board {
     struct fault_plan plan;
-    atomic_bool armed; /* the plan is whole */
+    atomic_bool armed; /* the plan is complete */
     atomic_bool full;
 
-    /* Points met since it was set: those that change, those that look, and
-     * those that read a directory. */
+    /* Points passed since the plan was set: changes, looks, directory reads. */
     atomic_uint changes, looks, lists;
 
-    /* The point at which it happened, 0: not yet; the call, and the name that
-     * it was about. */
+    /* The point at which the plan fired (0: not yet), the call, and the name
+     * that the call was given. */
     atomic_uint fired;
     char call[32], name[256];
 };
 
 #ifdef STEPBACK_FAULT_INJECTION
 
-/* Begin to count anew, with this plan (copied), and forget what has fired.
- * NULL: no plan, and what has fired stays to be read. */
+/* Restart the counts with this plan (copied) and clear the record of what
+ * fired. NULL: remove the plan; what fired stays readable. */
 void fault_set(struct fault_board *board, const struct fault_plan *plan);
 
-/* From now on the disk is full, if the plan is about that. Returns the points
- * met so far: that many changes came before. */
+/* From now on the disk counts as full, if the plan is a "full" plan. Returns
+ * the number of changes counted so far. */
 unsigned fault_fill(struct fault_board *board);
 
-/* This process goes by that board (borrowed) from now on; what happens is then
- * told there alone, else on stderr. */
+/* Use this board (borrowed) in this process from now on. The result is recorded
+ * on the board only; without a board it goes to stderr. */
 void fault_use(struct fault_board *board);
 
-/* For the macros. True: fail; errno is set. */
+/* Called by the macros. True: the call must fail; errno is set. */
 bool fault_fails(const char *call, const char *name);
 bool fault_look_fails(const char *call, const char *name);
 bool fault_list_fails(void);

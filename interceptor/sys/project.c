@@ -24,7 +24,7 @@ static struct project project_of(const struct fsxattr *attr)
     return (struct project){ attr->fsx_projid, inherits(attr) };
 }
 
-/* ioctl(2) takes no O_PATH fd, and nodes are not opened. */
+/* ioctl(2) refuses O_PATH fds, and device nodes must not be opened. */
 static int open_name(int dirfd, const char *name)
 {
     struct stat st;
@@ -74,7 +74,7 @@ int project_set(int dirfd, struct project wanted)
     return sys_set_fsxattr(dir, &attr);
 }
 
-/* True: it did until now. */
+/* Stop the inheritance. Returns true if the folder had it until now. */
 static bool let_in(int dirfd)
 {
     struct project project = project_of_fd(dirfd);

@@ -23,10 +23,10 @@ enum { NOBODY = 65534 }; /* kernel.overflowuid, overflowgid (proc(5)) */
 
 static atomic_bool unknown_user, unknown_group, no_capabilities;
 static atomic_bool no_attributes, has_labels, other_namespace;
-static atomic_int overrides; /* 0: not asked yet, 1 or -1 */
+static atomic_int overrides; /* 0: not known yet, else 1 or -1 */
 
-/* Those of a namespace whose root is not in its map cannot be set either, and
- * CAP_SETFCAP does not help (capabilities(7)). */
+/* A capability cannot be set either in a namespace whose map lacks its root;
+ * CAP_SETFCAP does not help there (capabilities(7)). */
 static bool may_set_capabilities(int fd)
 {
     static const unsigned char value[20] = { 0, 0, 0, 2, 1 };
@@ -35,7 +35,8 @@ static bool may_set_capabilities(int fd)
                            0) == 0;
 }
 
-/* Where a module labels all files, it says itself who may set its labels. */
+/* If a security module labels all files, that module itself decides whether a
+ * process may set its labels. */
 static void prepare_attributes(int fd)
 {
     int rc = sys_setxattr_fd(fd, "security.stepback", "", 0, 0);
@@ -47,7 +48,7 @@ static void prepare_attributes(int fd)
                      getxattr(path.text, "security.SMACK64", NULL, 0) >= 0);
 }
 
-/* Of the first one the number is fixed. There may be no /proc. */
+/* The initial namespace has a fixed number. /proc may be absent. */
 static bool is_other_namespace(void)
 {
     static const char first[] = "user:[4026531837]";
@@ -58,8 +59,8 @@ static bool is_other_namespace(void)
                        memcmp(text, first, (size_t)len) != 0);
 }
 
-/* chown(2) says EINVAL of an id that the namespace does not have. All is asked
- * of a file that is nowhere, since there is no /proc in the sandbox. */
+/* chown(2) returns EINVAL for an id that the namespace's map lacks. Every probe
+ * uses a memfd, since the sandbox has no /proc. */
 void rights_prepare(void)
 {
     fd_auto int fd = memfd_create("rights", MFD_CLOEXEC);
@@ -91,7 +92,8 @@ bool rights_differ(uint32_t a, uint32_t b)
     return a != b && a != RIGHTS_UNKNOWN && b != RIGHTS_UNKNOWN;
 }
 
-/* This thread's: in a user namespace of inodes whose ids are known. */
+/* Test this thread's capability. In a user namespace it applies only to inodes
+ * whose ids are known. */
 static bool has_capability(unsigned capability)
 {
     struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
@@ -128,8 +130,9 @@ bool rights_may_give_group(gid_t gid)
            (has_capability(CAP_CHOWN) || is_in_group(gid));
 }
 
-/* Of a group that is not known it cannot be told whether it is among ours that
- * are not known either: folders that a team shares are, files never mind. */
+/* If the group is unknown, the code cannot see whether it is one of this
+ * process's own unknown groups. Assume so for folders, which teams share by a
+ * group, and not for files. */
 bool rights_may_set_group_bit(const struct stat *st)
 {
     bool known = rights_gid(st->st_gid) != RIGHTS_UNKNOWN;
@@ -182,8 +185,8 @@ int rights_lack_attributes(int fd)
     return 0;
 }
 
-/* Asked late, for a daemon gives capabilities up after it has opened the share;
- * and once, for it is asked at each rename. */
+/* Tested at the first use, since a daemon drops capabilities after it has
+ * opened the share, and once, since every rename needs the answer. */
 bool rights_override_mode(void)
 {
     int known = atomic_load_explicit(&overrides, memory_order_relaxed);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rights - what we could put back of an inode's owner and mode.
+ * rights - the parts of an inode's owner and mode that undo could restore.
  *
- * An ordinary user may take from a file what only root can give it: a group
- * that the user is not in, file capabilities, the set-group-ID bit. And in a
- * user namespace the ids that its map does not have look all alike, as
- * "nobody" (user_namespaces(7), overflow ids), and projects cannot be set.
- * Attributes named "security." want CAP_SYS_ADMIN, which a daemon gives up.
+ * An ordinary user may remove from a file what only root can restore: a group
+ * that the user is not in, file capabilities, the set-group-ID bit. In a user
+ * namespace all ids that the map lacks appear as the overflow id 65534
+ * (user_namespaces(7)), and projects cannot be set. Attributes named
+ * "security." need CAP_SYS_ADMIN, which a daemon drops.
  */
 #ifndef INTERCEPTOR_SYS_RIGHTS_H
 #define INTERCEPTOR_SYS_RIGHTS_H
@@ -15,42 +15,45 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* Of a user or a group: not known. To chown(2) it means: leave it. */
+/* A user or group id that is unknown. chown(2) leaves such an id unchanged. */
 #define RIGHTS_UNKNOWN UINT32_MAX
 
-/* Find out which ids are known. Before there are clients; again is harmless. */
+/* Find out which ids are known. Call before clients connect; may be repeated.
+ */
 void rights_prepare(void);
 
-/* The id that stat(2) tells, or RIGHTS_UNKNOWN. */
+/* Return the id that stat(2) reported, or RIGHTS_UNKNOWN. */
 uid_t rights_uid(uid_t uid);
 gid_t rights_gid(gid_t gid);
 
-/* Both known, or one not: do they differ? */
+/* Return whether two ids differ; false if one of them is unknown. */
 bool rights_differ(uint32_t a, uint32_t b);
 
-/* Could we make a file of ours have this owner, or this group? */
+/* Return whether this process could give a file of its own this owner or group.
+ */
 bool rights_may_give_user(uid_t uid);
 bool rights_may_give_group(gid_t gid);
 
-/* Could we set this inode's set-group-ID bit? */
+/* Return whether this process could set the inode's set-group-ID bit. */
 bool rights_may_set_group_bit(const struct stat *st);
 
-/* Has it file capabilities that we could not set? 1, 0 or -errno. */
+/* Return 1 if the inode has file capabilities that this process could not set,
+ * 0 if not, or -errno. */
 int rights_lack_capability(int fd);
 
-/* Has it other attributes of security modules that we could not set? 1, 0 or
- * -errno. */
+/* Return 1 if the inode has other security attributes that this process could
+ * not set, 0 if not, or -errno. */
 int rights_lack_attributes(int fd);
 
-/* May we write what its mode does not let us (CAP_DAC_OVERRIDE)? As a thread
- * first found that asked. */
+/* Return whether this process may write files against their mode
+ * (CAP_DAC_OVERRIDE). The first calling thread's capability decides for all. */
 bool rights_override_mode(void);
 
-/* Are we told of attributes named "trusted."? Else they look as if there were
- * none (xattr(7)). */
+/* Return whether this process sees attributes named "trusted."; without
+ * CAP_SYS_ADMIN they are invisible (xattr(7)). */
 bool rights_see_trusted(void);
 
-/* Could we set the project of this inode? (project.h) */
+/* Return whether this process could set the inode's project (project.h). */
 bool rights_may_set_project(const struct stat *st);
 
 #endif

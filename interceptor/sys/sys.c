@@ -23,7 +23,8 @@
 
 #define RESULT(expression) ((expression) < 0 ? -errno : 0)
 
-/* A call that changes something, and one that only looks; name may be NULL. */
+/* CHANGE wraps a call that changes something, LOOK one that only reads; name
+ * may be NULL. */
 #define CHANGE(call, name, expression)                                         \
     RESULT(FAULT_POINT(call, name, expression))
 #define LOOK(call, name, expression) RESULT(FAULT_LOOK(call, name, expression))
@@ -67,8 +68,8 @@ int sys_make_path(const char *path, mode_t mode)
     char *copy = *path ? strdup(path) : NULL;
     int rc = copy ? 0 : *path ? -ENOMEM : -ENOENT;
 
-    /* The first part that is there may be on a read-only filesystem, where
-     * mkdir(2) would not say EEXIST. */
+    /* Stat before mkdir: the leading components may be on a read-only
+     * filesystem, where mkdir(2) fails with EROFS instead of EEXIST. */
     for (char *end = copy; rc == 0 && end;) {
         struct stat st;
 
@@ -140,7 +141,7 @@ int sys_rename_noreplace(int old_dirfd, const char *old_name, int dirfd,
     return sys_renameat2(old_dirfd, old_name, dirfd, name, 0);
 }
 
-/* Where a fault cuts the write, of the first part alone. */
+/* An injected fault that tears the write cuts it after the first iovec. */
 static ssize_t pwritev_once(int fd, const struct iovec *iov, int iovcnt,
                             off_t offset, int flags)
 {
@@ -261,7 +262,7 @@ int sys_subvolume(int fd, uint8_t ret_uuid[SYS_UUID_SIZE])
         return rc;
     _Static_assert(sizeof(info.uuid) == SYS_UUID_SIZE, "a UUID");
     memcpy(ret_uuid, info.uuid, sizeof(info.uuid));
-    return 0; /* it may be 1 with the answer there */
+    return 0; /* ioctl(2) may return 1 on success */
 }
 
 ssize_t sys_copy_file_range(int in, off_t in_offset, int out, off_t out_offset,
@@ -365,7 +366,7 @@ static struct timespec time_of(const struct statx_timestamp *time)
                               .tv_nsec = time->tv_nsec };
 }
 
-int sys_birth_name(int dirfd, const char *name, struct timespec *ret_born,
+int sys_btime_name(int dirfd, const char *name, struct timespec *ret_born,
                    struct timespec *ret_changed)
 {
     struct statx st;

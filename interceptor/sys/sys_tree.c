@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * sys_tree - see sys.h: directories and what is in them.
+ * sys_tree - see sys.h: list directories and remove trees.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -20,8 +20,8 @@ static bool is_dot(const char *name)
 
 /* ---- listing ------------------------------------------------------------- */
 
-/* 1: *ret_entry is the next one; 0: there is none. NULL from readdir(3) may
- * mean either the end or an error, and errno alone tells which. */
+/* Return 1 with the next entry, 0 at the end, or -errno. readdir(3) returns
+ * NULL for both the end and an error; only errno tells them apart. */
 static int read_entry(DIR *dir, struct dirent **ret_entry)
 {
     errno = 0;
@@ -74,7 +74,7 @@ static int open_up(int dirfd, const char *name)
     return sys_chmodat(dirfd, name, 0700);
 }
 
-/* Move a directory up to top, under a fresh name. */
+/* Move a directory up to the top, under a fresh name. */
 static int hoist(int top, int dirfd, const char *name, unsigned *counter)
 {
     char fresh[32];
@@ -83,7 +83,8 @@ static int hoist(int top, int dirfd, const char *name, unsigned *counter)
     do {
         snprintf(fresh, sizeof(fresh), ".rm-%u", (*counter)++);
         rc = sys_rename_noreplace(dirfd, name, top, fresh);
-        /* Its ".." changes, which needs the right to write it. */
+        /* The move changes "..", which needs write permission on the directory.
+         */
         if (rc == -EACCES && open_up(dirfd, name) == 0)
             rc = sys_rename_noreplace(dirfd, name, top, fresh);
     } while (rc == -EEXIST);
@@ -91,10 +92,10 @@ static int hoist(int top, int dirfd, const char *name, unsigned *counter)
 }
 
 struct removal {
-    int top;          /* the tree's */
-    unsigned counter; /* of fresh names */
-    bool again;       /* there is more to remove */
-    int error;        /* the first one */
+    int top;          /* fd of the tree */
+    unsigned counter; /* for fresh names */
+    bool again;       /* more to remove */
+    int error;        /* the first error */
 };
 
 static void note_error(struct removal *removal, int rc)
@@ -103,8 +104,8 @@ static void note_error(struct removal *removal, int rc)
         removal->error = rc;
 }
 
-/* Directories that still have entries are pushed up to the top under a fresh
- * name, so that depth costs no stack. */
+/* Move directories that still have entries up to the top under a fresh name, so
+ * that the depth costs no stack. */
 static int remove_below(int fd, const struct dirent *entry, void *opaque)
 {
     struct removal *removal = opaque;
@@ -130,7 +131,7 @@ static int open_for_removal(int dirfd, const char *name)
     return fd;
 }
 
-/* A direct child of the top. */
+/* Remove a direct child of the top. */
 static int remove_child(int fd, const struct dirent *entry, void *opaque)
 {
     struct removal *removal = opaque;
@@ -140,7 +141,7 @@ static int remove_child(int fd, const struct dirent *entry, void *opaque)
         return 0;
     child = open_for_removal(fd, entry->d_name);
     if (child >= 0)
-        sys_chmod_fd(child, 0700); /* children may be moved out of it */
+        sys_chmod_fd(child, 0700); /* moving its children needs the mode */
     rc = sys_dir_each_fd(child, remove_below, removal);
     if (rc == 0)
         rc = sys_unlinkat(fd, entry->d_name, AT_REMOVEDIR);

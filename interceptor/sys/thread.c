@@ -13,8 +13,8 @@ struct start {
     void *data;
 };
 
-/* A thread names itself: the name of another is written to /proc, which a
- * sandbox does not have. */
+/* A thread sets its own name: another thread's name is written through /proc,
+ * which the sandbox lacks. */
 static void *run_named(void *opaque)
 {
     const struct start start = *(struct start *)opaque;
@@ -36,7 +36,8 @@ int thread_start(pthread_t *ret_thread, const char *name,
     sigfillset(&all);
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         sigdelset(&all, own[i]);
-    pthread_sigmask(SIG_BLOCK, &all, &before); /* the new one inherits it */
+    pthread_sigmask(SIG_BLOCK, &all, &before); /* the new thread inherits the
+                                                * mask */
     rc = pthread_create(ret_thread, NULL, run_named, start);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc != 0)

@@ -13,9 +13,9 @@
 #include "interceptor/sys/sys.h"
 #include "interceptor/sys/walker.h"
 
-/* A directory. All are kept until the end, since the walker goes over them. */
+/* A directory. All live until the end, since the walker moves along them. */
 struct folder {
-    const struct folder *parent; /* NULL: the top */
+    const struct folder *parent; /* NULL for the top */
     char *name;
     unsigned depth;
     dev_t dev;
@@ -24,7 +24,7 @@ struct folder {
 
 struct tree {
     GPtrArray *folders; /* owned */
-    GPtrArray *stack;   /* borrowed: those to be looked into */
+    GPtrArray *stack;   /* borrowed: not visited yet */
     tree_visit *visit;
     void (*relax)(int dirfd);
     void *opaque;

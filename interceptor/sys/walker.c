@@ -31,7 +31,7 @@ void walker_clear(struct walker *walker)
     walker->at = walker->top;
 }
 
-/* The fd of a node if it is open, else -1. */
+/* Return the fd of a node if it is open, else -1. */
 static int fd_of(const struct walker *w, gconstpointer node)
 {
     unsigned slot = w->ops->depth(node) % WALKER_NEAR;
@@ -41,7 +41,7 @@ static int fd_of(const struct walker *w, gconstpointer node)
     return w->near[slot].node == node ? w->near[slot].fd : -1;
 }
 
-/* fd (taken) was found where node should be. */
+/* Check that fd (ownership taken), found in node's place, is that node. */
 static int arrive(struct walker *w, gconstpointer node, int fd)
 {
     unsigned slot = w->ops->depth(node) % WALKER_NEAR;
@@ -90,7 +90,7 @@ static int go_down(struct walker *w, gconstpointer node)
     return fd < 0 ? fd : arrive(w, node, fd);
 }
 
-/* The nearest node that is above or equal to both. */
+/* Return the nearest node that is an ancestor of, or equal to, both. */
 static gconstpointer common_node(const struct walker *w, gconstpointer a,
                                  gconstpointer b)
 {
@@ -110,8 +110,8 @@ static int go_up_to(struct walker *w, gconstpointer node)
     while (w->at != node) {
         unsigned up = w->ops->depth(w->at) - w->ops->depth(node);
 
-        /* From the top it is nearer, or there is no other way: a directory
-         * was moved, or may not be looked at for its "..". */
+        /* Restart at the top if that is the shorter way or the only one: a
+         * directory was moved, or its ".." cannot be read. */
         if (down < up || go_up(w) < 0) {
             walker_clear(w);
             return 0;

@@ -2,9 +2,9 @@
  *
  * watch - see watch.h and watch_parts.h: the thread, and edits.
  *
- * The thread sleeps for a moment after each look at the queue: the kernel
- * merges what repeats itself meanwhile, and the client's own changes do not
- * wake it one by one.
+ * The thread sleeps briefly after each look at the queue, so that the kernel
+ * coalesces repeated events and the client's own changes do not wake it one by
+ * one.
  */
 #include "interceptor/watch/watch.h"
 
@@ -25,9 +25,9 @@ enum {
     PAUSE_MS = 20,
     MERGE_MS = 1000,
     SCAN_DIRS = 64,     /* between two looks at the queue */
-    LONG_SCAN_MS = 200, /* while somebody waits for it */
+    LONG_SCAN_MS = 200, /* while watch_sync() waits for it */
 
-    /* Of more paths at once the client learns when what it caches expires. */
+    /* The client learns of further paths when its cache entries expire. */
     MAX_TOUCHED = 4096,
 };
 
@@ -42,7 +42,7 @@ static struct ic_barrier *pending_barrier(struct watch *watch, pid_t pid)
         barrier->pid = pid;
         barrier->process = watch->host.process_name(pid, watch->host.opaque);
         watch->pending_ms = clock_ms();
-    } else if (barrier->pid != pid) { /* several */
+    } else if (barrier->pid != pid) { /* several processes */
         barrier->pid = 0;
         g_clear_pointer(&barrier->process, g_free);
     }
@@ -65,8 +65,8 @@ void watch_lose_locked(struct watch *watch)
 {
     if (!watch->overflowed)
         events_warn(watch->host.events,
-                    "too much happened in %s at once to be watched: some "
-                    "changes from outside may be unknown",
+                    "%s: too many changes at once to watch; some outside edits "
+                    "may be unknown",
                     watch->host.share);
     watch->overflowed = true;
     pending_barrier(watch, 0)->more++;
@@ -75,7 +75,7 @@ void watch_lose_locked(struct watch *watch)
 
 /* ---- barriers ------------------------------------------------------------ */
 
-/* What is to be noted now: new, or NULL. */
+/* Return the barrier to note now (new), or NULL. */
 static struct ic_barrier *take_pending(struct watch *watch, bool all)
 {
     if (!watch->pending || (!all && clock_ms() - watch->pending_ms < MERGE_MS))
@@ -86,7 +86,7 @@ static struct ic_barrier *take_pending(struct watch *watch, bool all)
 
 /* ---- scanning ------------------------------------------------------------ */
 
-/* What has appeared is of usual size: watch all of it. */
+/* Watch all new directories, if they are of usual number. */
 static void scan_long(struct watch *watch)
 {
     int64_t until = clock_ms() + LONG_SCAN_MS;
@@ -97,7 +97,7 @@ static void scan_long(struct watch *watch)
 
 /* ---- noting -------------------------------------------------------------- */
 
-/* With the lock held: what the client is to be told of, new. */
+/* With the lock held: return the paths to report to the client, new. */
 static GPtrArray *take_touched(struct watch *watch)
 {
     GPtrArray *paths = g_ptr_array_new_with_free_func(g_free);
@@ -165,7 +165,8 @@ static bool wait_stop(struct watch *watch, int timeout_ms)
     return poll(&fd, 1, timeout_ms) > 0;
 }
 
-/* Until something happens, or what is pending is to be noted. False: stop. */
+/* Wait for an event, or until the pending barrier must be noted. False: stop.
+ */
 static bool wait_event(struct watch *watch)
 {
     struct pollfd fds[] = {
@@ -244,9 +245,8 @@ struct watch *watch_new(const struct watch_host *host)
         watch = watch_new_from(host, &watch_inotify);
     if (!watch)
         events_warn(host->events,
-                    "%s cannot be watched for changes from outside: they are "
-                    "noticed only when a step that touched the same thing is "
-                    "undone",
+                    "%s: cannot watch for outside edits; they are noticed only "
+                    "when a step that touched the same files is undone",
                     host->share);
     return watch;
 }

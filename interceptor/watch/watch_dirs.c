@@ -16,7 +16,7 @@ static struct watch_dir *dir_ref(struct watch_dir *dir)
 
 void watch_dir_unref(struct watch_dir *dir)
 {
-    /* A deep path is a long chain: no recursion. */
+    /* No recursion: a deep path is a long chain. */
     while (dir && --dir->refs == 0) {
         struct watch_dir *parent = dir->parent;
 
@@ -37,8 +37,8 @@ GHashTable *watch_dirs_new(void)
     return g_hash_table_new_full(g_bytes_hash, g_bytes_equal, NULL, unref);
 }
 
-/* What two threads of a rename tell may be read in an order that would make a
- * directory its own ancestor; and such a chain would have no end. */
+/* Events of two concurrent renames may arrive in an order that would make a
+ * directory its own ancestor; such a chain would have no end. */
 static bool is_below(const struct watch_dir *dir, const struct watch_dir *above)
 {
     for (; dir; dir = dir->parent) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * watch_dirs - the directories that are watched, and their paths.
+ * watch_dirs - the watched directories and their paths.
  *
- * Events name directories by file handles, which say nothing of where they
- * are. So each directory is known by its handle, with its parent and its name
- * there, and follows the renames that are told. One that has left the share
- * (into the undo log, say) is kept, since it may come back.
+ * Events name directories by file handles, which do not contain a path. So each
+ * directory is stored by its handle, with its parent and its name there, and
+ * updated by rename events. A directory that has left the share (into the undo
+ * log, for example) is kept, since it may return.
  *
  * Threads: the owner's lock.
  */
@@ -18,31 +18,32 @@
 struct watch_dir {
     unsigned refs;
     GBytes *key;
-    struct watch_dir *parent; /* a reference; NULL: the root */
+    struct watch_dir *parent; /* a reference; NULL for the root */
     char *name;
-    bool gone;           /* not in the share; so is all that is below it */
-    bool removed;        /* out of the table */
-    bool queued;         /* for the scan */
+    bool gone;           /* it and everything below it is outside the share */
+    bool removed;        /* no longer in the table */
+    bool queued;         /* waiting for the scan */
     bool missed;         /* see watch_retry() */
-    unsigned generation; /* of the scan that has read it, or will */
+    unsigned generation; /* of the scan that has read it, or will read it */
 };
 
-/* A new table: GBytes -> reference to watch_dir. */
+/* Return a new table: GBytes -> reference to watch_dir. */
 GHashTable *watch_dirs_new(void);
 
 void watch_dir_unref(struct watch_dir *dir);
 
-/* The directory with this key is parent/name: add it or move it. parent NULL:
- * the root. Borrowed. *ret_new: it was not known. */
+/* Add or move the directory with this key to parent/name. parent NULL: the
+ * root. Borrowed. *ret_new: it is new. */
 struct watch_dir *watch_dirs_put(GHashTable *dirs, GBytes *key,
                                  struct watch_dir *parent, const char *name,
                                  bool *ret_new);
 
-/* It is deleted. */
+/* The directory was deleted. */
 void watch_dirs_remove(GHashTable *dirs, struct watch_dir *dir);
 
-/* The path of name in dir, or of dir itself if name is NULL or ".". A new
- * string, "." for the root; NULL if it is not in the share, or too long. */
+/* Return the path of name in dir, or of dir itself if name is NULL or ".". A
+ * new string, "." for the root; NULL if it is outside the share, or too long.
+ */
 char *watch_dir_path(const struct watch_dir *dir, const char *name);
 
 #endif

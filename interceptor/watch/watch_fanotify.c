@@ -2,11 +2,11 @@
  *
  * watch_fanotify - events with the process that caused them.
  *
- * An event's directory and, for names, the thing itself come as file handles,
- * renames as one event with both places (FAN_RENAME), so Linux 5.17 is needed.
- * The pid is that of the process (not the thread), as seen from our pid
+ * The event's directory and, for names, the inode itself come as file handles;
+ * a rename is one event with both locations (FAN_RENAME), so Linux 5.17 is
+ * needed. The pid is that of the process (not the thread) in this pid
  * namespace; a listener without CAP_SYS_ADMIN gets 0 for every process but
- * itself. That is enough to tell ourselves from others.
+ * itself, which is enough to recognise the server's own events.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 #define FAN_EVENT_INFO_TYPE_NEW_DFID_NAME 12
 #endif
 #ifndef AT_HANDLE_FID
-#define AT_HANDLE_FID AT_REMOVEDIR /* Linux 6.5: a handle only to compare */
+#define AT_HANDLE_FID AT_REMOVEDIR /* Linux 6.5: for comparison only */
 #endif
 
 enum {
@@ -42,7 +42,7 @@ enum {
     HANDLE_MAX = 128,
 };
 
-/* Where an event was: a directory, and a name in it. */
+/* The location of an event: a directory, and a name in it. */
 struct place {
     const struct file_handle *dir;
     const char *name;
@@ -73,7 +73,8 @@ void ic_watch_spare_mount(int watch_fd, const char *path)
                            FAN_CLOSE_WRITE, AT_FDCWD, path);
 
     if (rc < 0)
-        log_debug(LOG_FILE_WATCHER, "it is told our own writes, too: %s",
+        log_debug(LOG_FILE_WATCHER,
+                  "fanotify: cannot ignore the server's own writes: %s",
                   g_strerror(errno));
 }
 
@@ -112,7 +113,7 @@ static GBytes *read_key(int dirfd, int *ret_rc)
 
 static GBytes *mark(struct watch *watch, int dirfd, int *ret_rc)
 {
-    /* Not dirfd itself with a NULL path: old C libraries do not allow it. */
+    /* Not dirfd with a NULL path: old C libraries reject that. */
     if (fanotify_mark(watch->fd, FAN_MARK_ADD | FAN_MARK_ONLYDIR, EVENTS, dirfd,
                       ".") < 0) {
         *ret_rc = -errno;
@@ -129,7 +130,7 @@ static struct watch_dir *find(struct watch *watch,
     return key ? g_hash_table_lookup(watch->dirs, key) : NULL;
 }
 
-/* ---- what happened to directories ---------------------------------------- */
+/* ---- changes of directories ---------------------------------------------- */
 
 static void on_renamed(struct watch *watch, const struct event *event)
 {
@@ -175,7 +176,8 @@ static void on_event(struct watch *watch, const struct event *event)
 {
     bool outside = event->pid != watch->own_pid;
 
-    /* The places before and after it may have to do with one another. */
+    /* Note the old path before the directory moves in the table, and the new
+     * path after it. */
     if (outside && !(event->mask & FAN_DELETE_SELF)) {
         note(watch, event, &event->at);
         note(watch, event, &event->from);
@@ -242,7 +244,7 @@ static void read_event(struct watch *watch,
     on_event(watch, &event);
 }
 
-/* Of what we did ourselves only what happens to directories matters. */
+/* Of the server's own events only those of directories matter. */
 static bool is_idle(const struct watch *watch,
                     const struct fanotify_event_metadata *head)
 {
@@ -259,7 +261,7 @@ static void drain(struct watch *watch)
            (len < 0 && errno == EINTR)) {
         const char *at = buffer;
 
-        /* They follow each other without regard to their alignment. */
+        /* Events follow each other without alignment. */
         while (len >= (ssize_t)sizeof(struct fanotify_event_metadata)) {
             struct fanotify_event_metadata head;
 

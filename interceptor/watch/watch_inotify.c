@@ -2,16 +2,16 @@
  *
  * watch_inotify - events without the process that caused them.
  *
- * Whether it was us must be concluded: an event that is read now happened
- * after the queue was last found empty. If a change of ours ran at any time
- * since then, all that was read may be ours, and counts as ours: a change by
- * the client must never look like one from outside. What is missed so is left
- * to verify.h. But when a client lets go of what it wrote, the server closes it
- * at any time: a file that is closed and was not changed after our last change
- * is no edit.
+ * The source of an event must be inferred: it happened after the queue was last
+ * found empty. If a change of the client ran at any time since then, all events
+ * read now may be the client's, and count as such: a client's change must never
+ * look like an outside edit. verify.h covers edits missed so. But after a
+ * client releases a file that it wrote, the server closes it at any time: a
+ * file that was closed, and not changed after the client's last change, is no
+ * edit.
  *
- * A rename is told as two events; a directory is found again by its watch,
- * which stays the same.
+ * A rename is reported as two events; the directory is recognised by its watch,
+ * which does not change.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@ enum {
     EVENTS = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB |
              IN_CLOSE_WRITE | IN_ONLYDIR | IN_EXCL_UNLINK,
     BUFFER = 64 << 10,
-    CLOCK_SLACK_MS = 20, /* of CLOCK_MONOTONIC_COARSE */
+    CLOCK_SLACK_MS = 20, /* tick of CLOCK_MONOTONIC_COARSE */
 };
 
 static int open_queue(const struct watch_host *host)
@@ -89,10 +89,10 @@ static void follow_dir(struct watch *watch, struct watch_dir *parent,
         return;
     child = find_child(watch, parent, name);
     if (child)
-        child->gone = true; /* until it is told where it went */
+        child->gone = true; /* until an event reports its new location */
 }
 
-/* Was it closed, and no more than that? */
+/* Return whether the file was closed and not changed. */
 static bool is_late_close(struct watch *watch, const struct watch_dir *dir,
                           const struct inotify_event *event, const char *name)
 {
@@ -127,7 +127,7 @@ static void on_event(struct watch *watch, const struct inotify_event *event,
         follow_dir(watch, dir, event->mask, name);
 }
 
-/* All events that there are; *ret_empty_ms: when there were no more. */
+/* Return all queued events; *ret_empty_ms: when the queue was found empty. */
 static GByteArray *read_all(struct watch *watch, int64_t *ret_empty_ms)
 {
     GByteArray *all = g_byte_array_new();

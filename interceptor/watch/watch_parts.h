@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * watch_parts - what the files of watch share, and nobody else uses.
+ * watch_parts - private to the files of watch.
  *
  * watch.c has the thread and makes barriers of edits. watch_fanotify.c and
- * watch_inotify.c each are a source of events; both go over the tree by
- * watch_scan.c.
+ * watch_inotify.c are the sources of events; both use watch_scan.c to walk the
+ * tree.
  *
- * Locks: watch->lock guards all of a watch. None of the engine's locks is
- * waited for while it is held. It may be held for long (a scan): only
- * watch_has_pending() takes it while they are.
+ * Locks: watch->lock guards all of a watch. No lock of the engine is taken
+ * under it. A scan may hold it for long: only watch_has_pending() takes it
+ * while the engine's locks are held.
  */
 #ifndef INTERCEPTOR_WATCH_WATCH_PARTS_H
 #define INTERCEPTOR_WATCH_WATCH_PARTS_H
@@ -23,14 +23,14 @@ enum { WATCH_MAX_DIRS = 1 << 18 };
 struct watch_source {
     const char *name;
 
-    /* The event queue: an fd that can be polled, or -errno. */
+    /* Open the event queue: an fd that can be polled, or -errno. */
     int (*open)(const struct watch_host *host);
 
-    /* Watch this directory. Its key for the table, new; NULL: -errno in
+    /* Watch this directory. Returns its key for the table, new; NULL: -errno in
      * *ret_rc. */
     GBytes *(*mark)(struct watch *watch, int dirfd, int *ret_rc);
 
-    /* Take in all events that there are. */
+    /* Process all queued events. */
     void (*drain)(struct watch *watch);
 };
 
@@ -41,29 +41,29 @@ struct watch {
     const struct watch_source *source;
     pthread_mutex_t lock;
     int fd;      /* of the source */
-    int stop_fd; /* an eventfd: end the thread */
+    int stop_fd; /* an eventfd; readable: end the thread */
     pthread_t thread;
     bool runs;
 
     GHashTable *dirs;    /* watch_dirs.h */
-    GPtrArray *unread;   /* references to directories not looked into yet */
-    GPtrArray *missed;   /* and to those to be looked into once more */
-    unsigned generation; /* of the scan: each directory is read once in it */
+    GPtrArray *unread;   /* references to directories that are not read yet */
+    GPtrArray *missed;   /* and to those that must be read again */
+    unsigned generation; /* of the scan, which reads each directory once */
     pid_t own_pid;
-    bool full;        /* there are no more marks */
+    bool full;        /* no more marks are available */
     bool overflowed;  /* events were lost since the last barrier */
     int64_t empty_ms; /* when the queue was last found empty */
 
-    GHashTable *touched; /* paths (char *) that the client is to be told of */
+    GHashTable *touched;        /* paths (char *) to report to the client */
     struct ic_barrier *pending; /* edits not noted yet, or NULL */
-    int64_t pending_ms;         /* since when */
+    int64_t pending_ms;         /* since this time */
 };
 
-/* As watch_new(), from this source alone; without a warning. */
+/* As watch_new(), from this source only; without a warning. */
 struct watch *watch_new_from(const struct watch_host *host,
                              const struct watch_source *source);
 
-/* dirfd is a directory of the share: watch it, and look into it later. */
+/* dirfd is a directory of the share: watch it, and read it later. */
 void watch_add_dir(struct watch *watch, int dirfd, struct watch_dir *parent,
                    const char *name);
 
@@ -71,21 +71,20 @@ void watch_add_dir(struct watch *watch, int dirfd, struct watch_dir *parent,
 void watch_appeared(struct watch *watch, struct watch_dir *parent,
                     const char *name);
 
-/* What is at dir/name now. 0 or -errno. */
+/* Stat dir/name. Returns 0 or -errno. */
 int watch_stat(struct watch *watch, const struct watch_dir *dir,
                const char *name, struct stat *ret_stat);
 
-/* All that has happened is known: look again for what was not where it had
- * appeared. */
+/* All events so far are processed: queue the missed directories again. */
 void watch_retry(struct watch *watch);
 
-/* Look into up to count directories, and watch those in them. */
+/* Read up to count directories, and watch those in them. */
 void watch_scan(struct watch *watch, unsigned count);
 
-/* Look into everything again. False: not even the root can be watched. */
+/* Read everything again. False: not even the root can be watched. */
 bool watch_scan_root(struct watch *watch);
 
-/* Somebody else has changed name in dir. pid 0: it is not known who. */
+/* Another process has changed name in dir. pid 0: unknown. */
 void watch_note(struct watch *watch, const struct watch_dir *dir,
                 const char *name, pid_t pid);
 

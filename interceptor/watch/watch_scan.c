@@ -2,10 +2,10 @@
  *
  * watch_scan - find the directories of the share, to watch them.
  *
- * A directory is watched first and read then, so that what appears in it
- * meanwhile is either told or read. Deeper than a path can say nothing is
- * watched. These calls are not made by sys.c: that counts what the engine
- * does to the share and the log, for tests.
+ * A directory is watched before it is read, so that an entry that appears
+ * meanwhile is either reported or read. Directories deeper than PATH_MAX are
+ * not watched. These calls do not go through sys.c, which counts what the
+ * engine does to the share and the log, for tests.
  */
 #include "interceptor/sys/sys.h"
 #include "interceptor/watch/watch_parts.h"
@@ -26,8 +26,8 @@ enum {
     BELOW_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
 };
 
-/* The client may exchange any component for a symlink while we look: the
- * kernel sees to it that we stay in the share and on its filesystem. */
+/* The client may replace any component by a symlink meanwhile: the kernel keeps
+ * the lookup within the share and its filesystem. */
 static int open_dir(struct watch *watch, const char *path)
 {
     struct open_how how = {
@@ -40,9 +40,9 @@ static int open_dir(struct watch *watch, const char *path)
     return fd < 0 ? -errno : fd;
 }
 
-/* Events are read after the fact: the path to dir may be another by now, or
- * dir may be out of the share for a while. A later event tells; until then
- * nobody knows what is in it. */
+/* Events are read late: dir may have another path by now, or be outside the
+ * share for a while. A later event gives its location; until then its content
+ * is unknown. */
 static void miss(struct watch *watch, struct watch_dir *dir, int rc)
 {
     if (dir->removed || dir->missed ||
@@ -69,7 +69,7 @@ void watch_retry(struct watch *watch)
         g_autofree char *path = dir->removed ? NULL : watch_dir_path(dir, NULL);
 
         if (!dir->removed && !path)
-            continue; /* out of the share */
+            continue; /* outside the share */
         g_ptr_array_remove_index_fast(watch->missed, i);
         dir->missed = false;
         if (path)
@@ -78,8 +78,8 @@ void watch_retry(struct watch *watch)
     }
 }
 
-/* The directory itself, and not what has its path now. Marking it once more
- * tells its key. */
+/* Open the directory itself, not another one that has its path now. Marking it
+ * again returns its key. */
 static int open_known(struct watch *watch, const struct watch_dir *dir)
 {
     g_autofree char *path = watch_dir_path(dir, NULL);
@@ -101,9 +101,9 @@ static void warn_full(struct watch *watch, int rc)
         return;
     watch->full = true;
     events_warn(watch->host.events,
-                "not all folders in %s can be watched for changes from "
-                "outside (%s: %s); there, such a change is noticed only when "
-                "a step that touched the same thing is undone",
+                "%s: cannot watch all folders for outside edits (%s: %s); an "
+                "edit there is noticed only when a step that touched the same "
+                "files is undone",
                 watch->host.share, watch->source->name, g_strerror(-rc));
 }
 
@@ -118,7 +118,7 @@ void watch_add_dir(struct watch *watch, int dirfd, struct watch_dir *parent,
 
     if (fstat(dirfd, &st) < 0 || st.st_dev != watch->host.dev)
         return;
-    /* Each mark keeps an inode in the kernel's memory. */
+    /* Each mark pins an inode in the kernel's memory. */
     if (g_hash_table_size(watch->dirs) >= WATCH_MAX_DIRS) {
         warn_full(watch, -ENOSPC);
         return;

@@ -346,7 +346,7 @@ def a_watcher_that_is_overrun_is_told(place):
             os.kill(pid, signal.SIGCONT)
     warning = agent.event("event.warning")
     equal(warning["directory"], "share")
-    contains(warning["message"], "too much happened")
+    contains(warning["message"], "too many changes")
     event = agent.first(EDITED)
     assert event["more"] > 0, event
     contains([w["message"] for w in agent.ask("fs.status")["payload"]

@@ -66,8 +66,9 @@ def log_of_another_folder(place):
             status, out, err = call(place, "undo", *more, *words)
             equal((status, out), (1, b""))
             contains(err, "step 1 changed another folder than %s (%s" %
-                     (words[1], place.share if words[1] == other else
-                      "one that was at its place then"))
+                     (words[1], "then at " + place.share
+                      if words[1] == other else
+                      "another one at the same path"))
             contains(err, "undo --discard")
             equal("--force" in err, False)
     daemon = Daemon(place)
@@ -106,7 +107,7 @@ def other_folder_stays(place):
     for path in ("/one", "/two"):
         with open(other + path, "w") as file:
             file.write("theirs")
-    told = "step 2, which did not end, changed another folder than %s (%s, by" \
+    told = "step 2 (unfinished) changed another folder than %s (then at %s)" \
         % (other, place.share)
     for words in (["undo"], ["undo", "--force"], ["redo"]):
         status, out, err = call(place, *words, *wrong)
@@ -160,7 +161,7 @@ def recovery_elsewhere(place):
         status, err = says("--shared-dir", place.share, "--mount", daemon.seen,
                            "--undo-dir", place.root + "/.stepback/share")
         equal(status, 1)
-        contains(err, "(one that was at its place then)")
+        contains(err, "(another one at the same path)")
         status, out, err = call(place, "undo", "--discard", "-C", place.share,
                                 "--undo-dir", place.root + "/.stepback/share")
         equal((status, out),
@@ -233,7 +234,7 @@ def overlay_made_anew(place):
             file.write("mine")
         status, _, err = call(place, "undo", "--force", *words)
         equal(status, 1)
-        contains(err, "one that was at its place then")
+        contains(err, "another one at the same path")
         equal(os.listdir(place.share), ["made"])
 
 

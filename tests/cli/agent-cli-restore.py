@@ -195,7 +195,7 @@ def outside_edits(place):
     status, out, err = call_in(place, place.share, "undo", "--force",
                                "--step=1", "--", "a")
     equal((status, read(place, "a")), (0, "old a"))
-    contains(err, "this goes over changes from outside: a")
+    contains(err, "overriding outside edits: a")
     equal(call_in(place, place.share, "undo")[0], 0)
     equal(read(place, "a"), "edited from outside")
 

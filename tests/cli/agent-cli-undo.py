@@ -90,8 +90,8 @@ def closed_log(place):
     for command in ("history", "undo"):
         status, out, err = weakly(place, command)
         equal((command, status, out), (command, 1, b""))
-        contains(err, "cannot open the undo log's folder, which is for the "
-                 "user who made it")
+        contains(err, "cannot open the undo log's folder, which only its "
+                 "owner can open")
         contains(err, log)
     os.chmod(log, 0o700)
 
@@ -209,7 +209,7 @@ def changes_from_outside(place):
     equal(status, 0)
     contains(out.decode(), "undone: step 1")
     equal(err.count("warning: "), 1)
-    contains(err, "goes over changes from outside: old")
+    contains(err, "overriding outside edits: old")
     equal(open(place.share + "/old").read(), "old")
 
 
@@ -420,7 +420,7 @@ def edits_beside_the_step(place):
     for words in (("preview",), ("undo", "-n"), ("undo",)):
         status, out, err = call(place, *words, "-C", place.share)
         equal(status, 0)
-        contains(err, "not in the way and left as it is: .git/index")
+        contains(err, "edited from outside since, left as it is: .git/index")
     equal(os.listdir(place.share), [".git"])
     status, out, err = call(place, "redo", "--json", "-C", place.share)
     equal((status, err), (0, ""))
@@ -560,8 +560,8 @@ def discard_changes_nothing(place):
     equal(sorted(os.listdir(place.share)), ["half", "one"])
     status, out, err = call(place, "undo", "--discard", "-C", place.share)
     equal((status, out), (0, b"2 steps forgotten. The undo log is empty now.\n"))
-    contains(err, "step 2, which had not come to its end or was half taken "
-             "back, was given up")
+    contains(err, "step 2, which was unfinished or half rolled back, was "
+             "given up")
     equal(sorted(os.listdir(place.share)), ["half", "one"])
     daemon = Daemon(place)  # of changes outside steps nothing is kept
     try:
@@ -621,7 +621,7 @@ def recovery_is_complete(place):
     equal(status, 0)
     equal("not all of it" in err, False)
     if os.path.exists(place.root + "/.stepback/share/damaged"):
-        contains(err, "step 2: taken back; content that another process may "
+        contains(err, "step 2: rolled back; content that another process may "
                  "have written there is in ")
     with open(place.share + "/one") as one:
         equal(one.read(), "1\n")

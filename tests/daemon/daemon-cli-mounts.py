@@ -144,7 +144,7 @@ def mounted_below(place):
             warning = json.loads(daemon.answers.readline())
             equal(warning["type"], "event.warning")
             contains(warning["payload"]["message"],
-                     "what is mounted below " + place.share)
+                     "mounts below " + place.share)
             daemon.control.sendall(b'{"type":"status","request_id":"1"}\n')
             equal(json.loads(daemon.answers.readline())["type"], "response")
         finally:
@@ -180,7 +180,7 @@ def overlay_without_numbers(place):
                                         "--socket-path=%s/s" % place.root,
                                         "--undo-dir=%s/log" % place.root)
                     equal(status, 1)
-                    contains(line, "mount it with xino=on")
+                    contains(line, "needs the mount option xino=on")
                 else:
                     equal(Server(place, "--undo-dir=%s/log" % place.root).end(),
                           0)

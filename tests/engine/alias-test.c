@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "interceptor/log/own.h"
+#include "interceptor/log/ctime_ledger.h"
 #include "interceptor/log/step.h"
 #include "interceptor/log/undo_log.h"
 #include "interceptor/log/undo_log_parts.h"
@@ -15,7 +15,7 @@
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-static uint64_t renumber(const struct own_state *then, int64_t seq,
+static uint64_t renumber(const struct ctime_state *then, int64_t seq,
                          int64_t *ret_born, void *opaque)
 {
     return then->ino == 12 ? 99 : then->ino;
@@ -174,7 +174,7 @@ static void shared_numbers(void)
 static uint64_t follow(struct undo_log *log, uint64_t ino, int64_t changed,
                        int64_t *ret_born)
 {
-    struct own_state then = { ino, changed };
+    struct ctime_state then = { ino, changed };
 
     return undo_log_alias(&then, 3, ret_born, log);
 }

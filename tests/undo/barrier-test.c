@@ -173,7 +173,7 @@ static void overflow(struct edits *f)
     /* It goes on to watch. */
     edits_shell(f, "echo mine > file");
     edits_refused(f, "file");
-    edits_forced(f, "not known");
+    edits_forced(f, "unknown paths");
 }
 
 static void policy_warn(struct edits *f)

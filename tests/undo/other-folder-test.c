@@ -54,7 +54,7 @@ static void assert_not_opened(struct edits *f)
 
     g_assert_null(ic_open_share(&options, &error));
     g_assert_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY);
-    g_assert_nonnull(strstr(error->message, "did not end, changed another"));
+    g_assert_nonnull(strstr(error->message, "(unfinished) changed another"));
     g_assert_nonnull(strstr(error->message, "stepback undo --discard"));
     world_assert_equal(f->w, before);
 }
@@ -222,7 +222,7 @@ static void stranger(struct edits *f)
     first = json_array_get(json_object_get(answer, "steps"), 0);
     g_assert_true(json_is_true(json_object_get(first, "other_folder")));
     g_assert_null(json_object_get(first, "damaged"));
-    g_assert_true(edits_warns(answer, "was passed by (it changed another"));
+    g_assert_true(edits_warns(answer, "was skipped (it changed another"));
     json_decref(answer);
     world_assert_equal(f->w, f->before);
     g_assert_cmpuint(world_history_count(f->w), ==, 0);

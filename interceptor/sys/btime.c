@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * birth - see birth.h.
+ * btime - see btime.h.
  */
-#include "interceptor/sys/birth.h"
+#include "interceptor/sys/btime.h"
 
 #include <linux/magic.h>
 #include <stdbool.h>
@@ -19,12 +19,12 @@ static bool is_overlay(int fd)
     return fstatfs(fd, &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC;
 }
 
-int64_t birth_of_name(int dirfd, const char *name)
+int64_t btime_of_name(int dirfd, const char *name)
 {
     struct timespec born, changed;
     int64_t ns;
 
-    if (is_overlay(dirfd) || sys_birth_name(dirfd, name, &born, &changed) < 0)
+    if (is_overlay(dirfd) || sys_btime_name(dirfd, name, &born, &changed) < 0)
         return 0;
     ns = clock_ns(&born);
     return ns <= clock_ns(&changed) ? ns : 0;

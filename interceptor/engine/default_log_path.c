@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * place - where a folder's undo log is by default (interceptor.h).
+ * default_log_path - the default path of a folder's undo log (interceptor.h).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static char *state_dir(const char *real, const char *name)
                             NULL);
 }
 
-/* Moving files into the log needs one filesystem. */
+/* Moving files into the log requires the same filesystem. */
 static gboolean can_be_beside(const char *parent, const struct stat *share)
 {
     struct stat st;
@@ -44,7 +44,7 @@ char *ic_default_undo_dir(const char *share, GError **error)
     if (!S_ISDIR(st.st_mode) || strcmp(real, "/") == 0) {
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
                     S_ISDIR(st.st_mode) ? "%s: the root folder cannot be shared"
-                                        : "%s: this is not a folder",
+                                        : "%s: not a folder",
                     share);
         return NULL;
     }
