@@ -154,15 +154,8 @@ int fuse_op_fsyncdir(struct fuse_server *server, struct fuse_request *request,
                      struct fuse_node *node)
 {
     const struct fuse_fsync_in *in = fuse_request_take(request, sizeof(*in));
-    struct fuse_handle *handle = fuse_handles_get_dir(server->handles, in->fh);
-    int r;
 
-    if (!handle)
-        return -EBADF;
-    r = in->fsync_flags & FUSE_FSYNC_FDATASYNC ? fdatasync(handle->fd)
-                                               : fsync(handle->fd);
-    if (r < 0)
-        r = -errno;
-    fuse_handles_put(server->handles, handle);
-    return r;
+    return fuse_handles_sync(server->handles,
+                             fuse_handles_get_dir(server->handles, in->fh),
+                             in->fsync_flags & FUSE_FSYNC_FDATASYNC);
 }

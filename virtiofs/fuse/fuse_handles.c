@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "common/fd.h"
 #include "daemon/fd_reserve.h"
@@ -94,6 +95,20 @@ struct fuse_handle *fuse_handles_get_dir(struct fuse_handles *handles,
 void fuse_handles_put(struct fuse_handles *handles, struct fuse_handle *handle)
 {
     slot_table_put(handles->slots, handle->id);
+}
+
+int fuse_handles_sync(struct fuse_handles *handles, struct fuse_handle *handle,
+                      bool data_only)
+{
+    int r;
+
+    if (!handle)
+        return -EBADF;
+    r = data_only ? fdatasync(handle->fd) : fsync(handle->fd);
+    if (r < 0)
+        r = -errno;
+    fuse_handles_put(handles, handle);
+    return r;
 }
 
 int fuse_handles_remove(struct fuse_handles *handles, uint64_t id, bool dir)

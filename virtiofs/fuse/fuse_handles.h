@@ -51,6 +51,11 @@ struct fuse_handle *fuse_handles_get_dir(struct fuse_handles *handles,
                                          uint64_t id);
 void fuse_handles_put(struct fuse_handles *handles, struct fuse_handle *handle);
 
+/* Write what the handle's inode has in memory to the disk, without its times if
+ * data_only, and release the handle (NULL: -EBADF). Return 0 or -errno. */
+int fuse_handles_sync(struct fuse_handles *handles, struct fuse_handle *handle,
+                      bool data_only);
+
 /* Remove a handle of a file or a directory; its fd is closed after the last
  * fuse_handles_put(). Return 0 or -EBADF. */
 int fuse_handles_remove(struct fuse_handles *handles, uint64_t id, bool dir);

@@ -148,10 +148,11 @@ int fuse_op_symlink(struct fuse_server *server, struct fuse_request *request,
     return fuse_entry_reply(server, request, inode, &st);
 }
 
-int fuse_op_mknod(struct fuse_server *server, struct fuse_request *request,
-                  struct fuse_node *node)
+/* MKNOD and MKDIR differ in their arguments alone. */
+static int make_node(struct fuse_server *server, struct fuse_request *request,
+                     struct fuse_node *node, mode_t mode, dev_t rdev,
+                     mode_t umask)
 {
-    const struct fuse_mknod_in *in = fuse_request_take(request, sizeof(*in));
     struct fuse_labels labels;
     struct ic_inode *inode;
     struct ic_cred cred;
@@ -161,10 +162,14 @@ int fuse_op_mknod(struct fuse_server *server, struct fuse_request *request,
 
     if ((r = fuse_request_take_name(request, &name)) < 0 ||
         (r = fuse_create_labels(server, request, &labels)) < 0 ||
-        (r = fuse_create_begin(server, request, node, in->umask, &cred)) < 0)
+        (r = fuse_create_begin(server, request, node, umask, &cred)) < 0)
         return r;
-    r = ic_mknodat(server->ic, &cred, node->inode, name, in->mode,
-                   fuse_entry_decode_rdev(in->rdev), &inode, &st);
+    if (S_ISDIR(mode))
+        r = ic_mkdirat(server->ic, &cred, node->inode, name, mode & 07777,
+                       &inode, &st);
+    else
+        r = ic_mknodat(server->ic, &cred, node->inode, name, mode, rdev, &inode,
+                       &st);
     if (r == 0)
         r = fuse_create_end(server, node, name, &labels, inode);
     if (r < 0)
@@ -172,28 +177,25 @@ int fuse_op_mknod(struct fuse_server *server, struct fuse_request *request,
     return fuse_entry_reply(server, request, inode, &st);
 }
 
+int fuse_op_mknod(struct fuse_server *server, struct fuse_request *request,
+                  struct fuse_node *node)
+{
+    const struct fuse_mknod_in *in = fuse_request_take(request, sizeof(*in));
+
+    /* mknod(2) makes no directory. */
+    if (S_ISDIR(in->mode))
+        return -EINVAL;
+    return make_node(server, request, node, in->mode,
+                     fuse_entry_decode_rdev(in->rdev), in->umask);
+}
+
 int fuse_op_mkdir(struct fuse_server *server, struct fuse_request *request,
                   struct fuse_node *node)
 {
     const struct fuse_mkdir_in *in = fuse_request_take(request, sizeof(*in));
-    struct fuse_labels labels;
-    struct ic_inode *inode;
-    struct ic_cred cred;
-    const char *name;
-    struct stat st;
-    int r;
 
-    if ((r = fuse_request_take_name(request, &name)) < 0 ||
-        (r = fuse_create_labels(server, request, &labels)) < 0 ||
-        (r = fuse_create_begin(server, request, node, in->umask, &cred)) < 0)
-        return r;
-    r = ic_mkdirat(server->ic, &cred, node->inode, name, in->mode & 07777,
-                   &inode, &st);
-    if (r == 0)
-        r = fuse_create_end(server, node, name, &labels, inode);
-    if (r < 0)
-        return r;
-    return fuse_entry_reply(server, request, inode, &st);
+    return make_node(server, request, node, S_IFDIR | (in->mode & 07777), 0,
+                     in->umask);
 }
 
 static int remove_name(struct fuse_server *server, struct fuse_request *request,
