@@ -15,7 +15,7 @@
 
 #include "common/fd.h"
 #include "interceptor/restore/restore_alive.h"
-#include "interceptor/restore/restore_names.h"
+#include "interceptor/restore/restore_base.h"
 #include "interceptor/sys/sys.h"
 
 enum { MAX_COPIES = 100 /* of one file, of several tries */ };

@@ -12,7 +12,11 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include "interceptor/restore/restore.h"
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct restore;
 
 /* Which files these are: inodes (uint64_t -> whether it is one; taken; may be
  * NULL) says so; of what the log keeps, and of others, the ctime, if it is

@@ -5,7 +5,9 @@
 #include "interceptor/restore/restore_late.h"
 
 #include "common/fd.h"
+#include "interceptor/restore/restore_find.h"
 #include "interceptor/restore/restore_lost.h"
+#include "interceptor/restore/restore_names.h"
 #include "interceptor/restore/restore_stand_in.h"
 
 /* The uppermost one that is missing. */

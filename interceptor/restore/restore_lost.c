@@ -10,6 +10,9 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/log/post_state.h"
+#include "interceptor/restore/restore_alive.h"
+#include "interceptor/restore/restore_find.h"
+#include "interceptor/restore/restore_names.h"
 #include "interceptor/restore/restore_stand_in.h"
 #include "interceptor/report/survey.h"
 #include "interceptor/sys/sys.h"
@@ -266,35 +269,6 @@ static int revive(const struct finder *f, struct step_inode *inode)
     return rc <= 0 ? rc
                    : step_record_binding(r->step, inode->home, inode->home_name,
                                          inode);
-}
-
-static int compare_order(gconstpointer a, gconstpointer b)
-{
-    const struct step_inode *x = *(struct step_inode *const *)a;
-    const struct step_inode *y = *(struct step_inode *const *)b;
-
-    return x->order < y->order ? -1 : x->order > y->order;
-}
-
-static void add_inodes(GPtrArray *list, GHashTable *inodes)
-{
-    GHashTableIter iter;
-    gpointer value;
-
-    g_hash_table_iter_init(&iter, inodes);
-    while (g_hash_table_iter_next(&iter, NULL, &value))
-        g_ptr_array_add(list, value);
-}
-
-GPtrArray *restore_sorted_inodes(struct restore *r)
-{
-    GPtrArray *list = g_ptr_array_new();
-
-    add_inodes(list, r->step->inodes);
-    for (guint i = 0; i < r->step->retired->len; i++)
-        g_ptr_array_add(list, g_ptr_array_index(r->step->retired, i));
-    g_ptr_array_sort(list, compare_order);
-    return list;
 }
 
 /* It is nowhere, so whatever has its number is another inode. */

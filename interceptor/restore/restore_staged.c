@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore_staged - the end of the staging folder (restore.h): what is left in
- * it is kept, or removed.
+ * restore_staged - see restore_staged.h.
  */
+#include "interceptor/restore/restore_staged.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -117,8 +118,9 @@ static int keep_staged(int staging, const struct dirent *entry, void *opaque)
     if (rc <= 0)
         return rc;
     /* It stays in the step's own log, where nobody removes it. */
-    return restore_can_keep(r) ? keep_one(r, entry->d_name, ino, r->blobs)
-                               : save_homeless(r, entry->d_name, inode);
+    return restore_log_takes_names(r)
+               ? keep_one(r, entry->d_name, ino, r->blobs)
+               : save_homeless(r, entry->d_name, inode);
 }
 
 /* All names are back. What is left goes before content is put back, which may
