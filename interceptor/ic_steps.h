@@ -177,7 +177,8 @@ struct ic_rollback_result {
     GPtrArray *barriers; /* struct ic_barrier *: blocking, or crossed */
     GPtrArray *warnings; /* char *, UTF-8: what was overwritten or not done */
     GPtrArray *not_restored; /* char *, paths in any bytes, that a forced undo
-                              * or redo left as they were: their content is gone
+                              * or redo left as they were: their content is
+                              * gone; and folders that it could only make anew
                               */
 };
 

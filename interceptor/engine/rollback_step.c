@@ -240,7 +240,7 @@ static gboolean finish(struct ic *ic, int dir, struct step *step,
 
     places_note_restored(ic->inodes, ic->dev, ic->root->fd, step);
     if (result)
-        outside_warn_lost(result, step->id, restore_lost(restore));
+        outside_warn_lost(result, step->id, restore);
     if (!whole && (step->end || step->damaged))
         rc = drop_redos(ic, dir, step, restore, target);
     if (rc == 0)

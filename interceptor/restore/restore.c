@@ -319,6 +319,7 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
         .forced = flags & RESTORE_FORCED && post_state_is_complete(step),
         .lost = g_ptr_array_new_with_free_func(g_free),
         .orphans = g_ptr_array_new_with_free_func(g_free),
+        .emptied = g_ptr_array_new_with_free_func(g_free),
         .trouble = g_string_new(NULL),
         .made = g_hash_table_new(NULL, NULL),
     };
@@ -344,6 +345,7 @@ void restore_free(struct restore *r)
     g_hash_table_unref(r->made);
     g_ptr_array_unref(r->lost);
     g_ptr_array_unref(r->orphans);
+    g_ptr_array_unref(r->emptied);
     walker_clear(&r->walker);
     g_string_free(r->trouble, TRUE);
     fd_close(&r->staging);
@@ -398,6 +400,11 @@ const struct survey *restore_survey(const struct restore *r)
 GPtrArray *restore_lost(const struct restore *r)
 {
     return r->lost;
+}
+
+GPtrArray *restore_emptied(const struct restore *r)
+{
+    return r->emptied;
 }
 
 GPtrArray *restore_orphans(const struct restore *r)

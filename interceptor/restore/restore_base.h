@@ -42,6 +42,7 @@ struct restore {
     GHashTable *alive;         /* see restore_is_alive(); NULL: not looked */
     GPtrArray *lost;           /* the paths of that */
     GPtrArray *orphans;        /* see restore_orphans() */
+    GPtrArray *emptied;        /* see restore_emptied() */
     struct step_inode *gone;   /* what the error is about, if it is not there */
     GHashTable *made;          /* step_inode -> number of its name in staging */
     GHashTable *missed;        /* of step_inode: were gone before; or NULL */

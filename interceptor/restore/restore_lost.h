@@ -31,6 +31,10 @@ int restore_find_lost(struct restore *r);
  * and the tables are as they were. */
 int restore_drop_lost(struct restore *r);
 
+/* If the inode is a folder, which the step had moved: it is made anew, and what
+ * the step had not changed in it is gone (restore_emptied()). */
+void restore_note_emptied(struct restore *r, const struct step_inode *inode);
+
 /* The inode is lost although it was there before (restore_late.h): record it,
  * and take it out of the step's tables. 0 or -errno. */
 int restore_lose(struct restore *r, struct step_inode *inode);
