@@ -11,17 +11,14 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/log/pack.h"
+#include "interceptor/log/spans.h"
 #include "interceptor/restore/restore_state.h"
 #include "interceptor/sys/sys.h"
 
 /* A file whose content was kept. */
 struct preimage {
     struct step_inode *inode;
-    GArray *spans; /* of struct span: what the pack has of it; or NULL */
-};
-
-struct span {
-    off_t offset, length;
+    GArray *spans; /* what the pack has of it (spans.h); or NULL */
 };
 
 struct preimages {
@@ -59,40 +56,14 @@ static int check_entry(const struct pack_entry *entry, void *opaque)
 {
     struct preimages *p = opaque;
     struct preimage *file = g_hash_table_lookup(p->files, &entry->number);
-    struct span span = { entry->offset, entry->length };
 
     /* Kept, but the record failed, and so did the change: nobody's. */
     if (!file)
         return 0;
     if (entry->offset + entry->length > file->inode->data_size)
         return -EBADMSG;
-    if (!file->spans)
-        file->spans = g_array_new(FALSE, FALSE, sizeof(struct span));
-    g_array_append_val(file->spans, span);
+    spans_add(&file->spans, entry->offset, entry->length);
     return 0;
-}
-
-static int compare_spans(gconstpointer a, gconstpointer b)
-{
-    const struct span *x = a, *y = b;
-
-    return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
-static bool is_whole(const struct preimage *file)
-{
-    off_t end = 0;
-
-    if (file->spans)
-        g_array_sort(file->spans, compare_spans);
-    for (guint i = 0; file->spans && i < file->spans->len; i++) {
-        const struct span *span = &g_array_index(file->spans, struct span, i);
-
-        if (span->offset > end)
-            return false;
-        end = MAX(end, span->offset + span->length);
-    }
-    return end >= file->inode->data_size;
 }
 
 /* What the log has all of can be made anew (restore_can_find()). */
@@ -105,7 +76,8 @@ static void mark_whole(struct preimages *p)
     while (g_hash_table_iter_next(&iter, NULL, &value)) {
         struct preimage *file = value;
 
-        if (!(file->inode->flags & STEP_CLONE) && is_whole(file))
+        if (!(file->inode->flags & STEP_CLONE) &&
+            spans_cover(file->spans, file->inode->data_size))
             file->inode->flags |= STEP_ALL;
     }
 }
