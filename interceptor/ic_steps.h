@@ -263,7 +263,8 @@ struct ic_file_diff {
  * that is 0. *ret_diffs: a new array of struct ic_file_diff *. *ret_cut: how
  * many of the step's changes the log does not list. *ret_partial: the step is
  * unprotected, and only the files are there of which the log saved all old
- * content before it became so. Later outside edits are attributed to the step, unless a newer step has saved the state in between.
+ * content before it became so. Later outside edits are attributed to the step,
+ * unless a newer step has saved the state in between.
  *
  * ERROR_INVALID_FIELD: there is no such step; ERROR_TOO_LARGE: more than 1,000
  * steps are newer; ERROR_STEP_ACTIVE; ERROR_STEP_UNPROTECTED: a newer

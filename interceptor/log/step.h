@@ -162,7 +162,7 @@ struct step {
     bool knows_created;      /* the step is open, so STEP_CREATED is known */
     bool damaged;            /* the manifest has bad lines */
     bool unprotected;        /* the step cannot be rolled back */
-    int64_t unprotected_ns;  /* since when, by the clock of ctimes; 0: unknown */
+    int64_t unprotected_ns; /* since when, by the clock of ctimes; 0: unknown */
 };
 
 struct step *step_new(int64_t id, int64_t seq, enum ic_step_type type,
