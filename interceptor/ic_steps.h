@@ -177,7 +177,8 @@ struct ic_rollback_result {
     GPtrArray *barriers; /* struct ic_barrier *: blocking, or crossed */
     GPtrArray *warnings; /* char *, UTF-8: what was overwritten or not done */
     GPtrArray *not_restored; /* char *, paths in any bytes, that a forced undo
-                              * or redo left as they were: their content is gone
+                              * or redo left as they were: their content is
+                              * gone; and folders that it could only make anew
                               */
 };
 
@@ -260,15 +261,17 @@ struct ic_file_diff {
  * in it. A path occurs once, unless a folder replaced a file or the other way
  * round. The result comes in parts. first: 0, then the last *ret_next, until
  * that is 0. *ret_diffs: a new array of struct ic_file_diff *. *ret_cut: how
- * many of the step's changes the log does not list. Later outside edits are
- * attributed to the step, unless a newer step has saved the state in between.
+ * many of the step's changes the log does not list. *ret_partial: the step is
+ * unprotected, and only the files are there of which the log saved all old
+ * content before it became so. Later outside edits are attributed to the step,
+ * unless a newer step has saved the state in between.
  *
  * ERROR_INVALID_FIELD: there is no such step; ERROR_TOO_LARGE: more than 1,000
- * steps are newer; ERROR_STEP_ACTIVE; ERROR_STEP_UNPROTECTED, ERROR_PREIMAGE_*:
- * this step, or a newer one, is incomplete. */
+ * steps are newer; ERROR_STEP_ACTIVE; ERROR_STEP_UNPROTECTED: a newer
+ * step is; ERROR_PREIMAGE_*: this step, or a newer one, is incomplete. */
 gboolean ic_diff(struct ic *ic, int64_t id, unsigned first,
                  GPtrArray **ret_diffs, unsigned *ret_next, size_t *ret_cut,
-                 GError **error);
+                 bool *ret_partial, GError **error);
 
 /* Redo the newest rollbacks, newest first: the folder is as before them, and
  * the steps are in the history again. Possible until a client next changes the

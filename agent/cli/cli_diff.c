@@ -23,8 +23,9 @@ struct request {
     char *const *paths; /* those wanted; none: all */
     bool json;
     enum cli_color color;
-    bool found; /* set: there was something wanted */
-    gint64 cut; /* set: how many changes the log does not list */
+    bool found;       /* set: there was something wanted */
+    gint64 cut;       /* set: how many changes the log does not list */
+    gboolean partial; /* set: the step is unprotected */
 };
 
 /* The path itself, or what is below it. */
@@ -115,6 +116,7 @@ static gboolean diff(struct request *r, gint64 step, json_t *files,
         ok = answer && tell(r, answer, files, error);
         first = json_integer_value(json_object_get(answer, "next"));
         r->cut = json_integer_value(json_object_get(answer, "cut"));
+        r->partial = json_is_true(json_object_get(answer, "unprotected"));
         json_decref(answer);
     } while (ok && first > 0);
     if (ok && !r->found && r->paths[0]) {
@@ -138,6 +140,17 @@ static void warn_of_cut(const struct request *r, gint64 step)
     cli_place_warn(text);
 }
 
+static void warn_of_partial(gint64 step)
+{
+    g_autofree char *text = g_strdup_printf(
+        "step %" G_GINT64_FORMAT
+        " exceeded its limit and cannot be undone: this patch has only the "
+        "files of which the undo log kept all old content before that",
+        step);
+
+    cli_place_warn(text);
+}
+
 static int go(struct request *r)
 {
     g_autoptr(GError) error = NULL;
@@ -152,10 +165,15 @@ static int go(struct request *r)
                                    (json_int_t)step, "files", files, "cut",
                                    (json_int_t)r->cut);
 
+        if (r->partial)
+            json_object_set_new(answer, "unprotected", json_true());
         cli_place_print_json(answer);
         json_decref(answer);
-    } else if (r->cut > 0) {
-        warn_of_cut(r, step);
+    } else {
+        if (r->partial)
+            warn_of_partial(step);
+        if (r->cut > 0)
+            warn_of_cut(r, step);
     }
     json_decref(files);
     return exit_code;

@@ -51,18 +51,22 @@ json_t *control_diff(struct ic *ic, json_t *payload, GError **error)
     gint64 id, first = 0;
     unsigned next;
     size_t cut;
-    json_t *files;
+    json_t *files, *answer;
+    bool partial;
 
     if (!message_get_int(payload, "step_id", G_MININT64, G_MAXINT64, &id,
                          error) ||
         !message_get_optional_int(payload, "first", 0, G_MAXINT32, &first,
                                   error) ||
-        !ic_diff(ic, id, (unsigned)first, &diffs, &next, &cut, error))
+        !ic_diff(ic, id, (unsigned)first, &diffs, &next, &cut, &partial, error))
         return NULL;
     files = json_array();
     for (guint i = 0; i < diffs->len; i++)
         json_array_append_new(files, file_to_json(g_ptr_array_index(diffs, i)));
-    return json_pack("{s:o, s:o, s:I}", "files", files, "next",
-                     next ? json_integer(next) : json_null(), "cut",
-                     (json_int_t)cut);
+    answer = json_pack("{s:o, s:o, s:I}", "files", files, "next",
+                       next ? json_integer(next) : json_null(), "cut",
+                       (json_int_t)cut);
+    if (partial)
+        json_object_set_new(answer, "unprotected", json_true());
+    return answer;
 }

@@ -97,8 +97,8 @@ void outside_warn(struct ic_rollback_result *result, char *text)
     g_ptr_array_add(result->warnings, text);
 }
 
-void outside_warn_lost(struct ic_rollback_result *result, int64_t id,
-                       GPtrArray *paths)
+static void warn_of(struct ic_rollback_result *result, int64_t id,
+                    const char *what, GPtrArray *paths)
 {
     struct ic_barrier *all = barrier_new(0, true);
     g_autofree char *names = NULL;
@@ -111,11 +111,21 @@ void outside_warn_lost(struct ic_rollback_result *result, int64_t id,
     names = barrier_describe(all);
     if (paths->len > 0)
         outside_warn(result,
-                     g_strdup_printf("step %" G_GINT64_FORMAT
-                                     ": not restored because another process "
-                                     "removed or replaced them: %s",
-                                     id, names));
+                     g_strdup_printf("step %" G_GINT64_FORMAT ": %s: %s", id,
+                                     what, names));
     ic_barrier_free(all);
+}
+
+void outside_warn_lost(struct ic_rollback_result *result, int64_t id,
+                       const struct restore *restore)
+{
+    warn_of(result, id,
+            "not restored because another process removed or replaced them",
+            restore_lost(restore));
+    warn_of(result, id,
+            "folders that another process removed or moved come back without "
+            "what the step had not changed in them",
+            restore_emptied(restore));
 }
 
 /* ---- barriers ------------------------------------------------------------ */

@@ -14,6 +14,7 @@
 #define INTERCEPTOR_ENGINE_OUTSIDE_H
 
 #include "interceptor/engine/core.h"
+#include "interceptor/restore/restore.h"
 
 struct ic_rollback_result *outside_result_new(void);
 
@@ -41,8 +42,9 @@ gboolean outside_check_step(struct ic *ic, struct step *step, bool force,
 /* Add a warning to the result, and log it. Takes ownership of text. */
 void outside_warn(struct ic_rollback_result *result, char *text);
 
-/* Warn that these paths (restore_lost.h) were left as they are. */
+/* Add what the restore of step id leaves out (restore_lost(),
+ * restore_emptied()) to not_restored, with a warning. */
 void outside_warn_lost(struct ic_rollback_result *result, int64_t id,
-                       GPtrArray *paths);
+                       const struct restore *restore);
 
 #endif

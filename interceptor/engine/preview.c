@@ -57,7 +57,7 @@ static gboolean check_newest(struct restore *restore, const struct step *step,
     g_autoptr(GError) cause = NULL;
 
     if (restore_check(restore, &cause)) {
-        outside_warn_lost(result, step->id, restore_lost(restore));
+        outside_warn_lost(result, step->id, restore);
         return TRUE;
     }
     if (force && is_about_log(cause))

@@ -132,7 +132,7 @@ static gboolean run(struct ic *ic, struct step *step, int dir, unsigned flags,
     progress_end(&progress);
     places_note_restored(ic->inodes, ic->dev, ic->root->fd, step);
     if (result)
-        outside_warn_lost(result, step->id, restore_lost(restore));
+        outside_warn_lost(result, step->id, restore);
     rc = commit(ic, dir, step, target);
     if (rc < 0)
         return fail_errno(error, ERROR_IO_ERROR, "undo log", rc);

@@ -51,8 +51,9 @@ void rollback_set_unprotected(int64_t id, GError **error)
                 id);
 }
 
-gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
-                            struct step **ret_step, GError **error)
+static gboolean load(struct ic *ic, int dir, bool damaged_too,
+                     bool unprotected_too, struct step **ret_step,
+                     GError **error)
 {
     g_autoptr(step_auto) step = NULL;
     int rc = dir < 0 ? dir : step_load(dir, undo_log_alias, ic->log, &step);
@@ -60,7 +61,7 @@ gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
     if (rc < 0)
         return fail_errno(error, rollback_record_code(rc),
                           "cannot read the step's record", rc);
-    if (step->unprotected) {
+    if (step->unprotected && !unprotected_too) {
         rollback_set_unprotected(step->id, error);
         return FALSE;
     }
@@ -82,6 +83,18 @@ gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
                  step->id);
     *ret_step = g_steal_pointer(&step);
     return TRUE;
+}
+
+gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
+                            struct step **ret_step, GError **error)
+{
+    return load(ic, dir, damaged_too, false, ret_step, error);
+}
+
+gboolean rollback_read_step(struct ic *ic, int dir, struct step **ret_step,
+                            GError **error)
+{
+    return load(ic, dir, false, true, ret_step, error);
 }
 
 /* Everything is restored: record that, and remove the step. whole: its inverse
@@ -240,7 +253,7 @@ static gboolean finish(struct ic *ic, int dir, struct step *step,
 
     places_note_restored(ic->inodes, ic->dev, ic->root->fd, step);
     if (result)
-        outside_warn_lost(result, step->id, restore_lost(restore));
+        outside_warn_lost(result, step->id, restore);
     if (!whole && (step->end || step->damaged))
         rc = drop_redos(ic, dir, step, restore, target);
     if (rc == 0)

@@ -12,6 +12,10 @@
 gboolean rollback_load_step(struct ic *ic, int dir, bool damaged_too,
                             struct step **ret_step, GError **error);
 
+/* Load the step to look at it: it may be unprotected. */
+gboolean rollback_read_step(struct ic *ic, int dir, struct step **ret_step,
+                            GError **error);
+
 /* Roll back the step in wal/in_progress, whose folder is dir, and remove it.
  * ret_info (may be NULL): what the step had done. result (may be NULL): for
  * warnings. flags: RESTORE_* and ROLLBACK_CROSS. */

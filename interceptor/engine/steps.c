@@ -244,7 +244,6 @@ gboolean steps_commit_locked(struct ic *ic, int exit_code,
     if (survey)
         outside_note_foreign(ic, survey, false);
     atomic_store(&ic->epoch, 0);
-    limits_drop_kept_locked(ic);
     if (nothing) {
         ok = drop_empty_locked(ic, error);
     } else {

@@ -45,8 +45,9 @@
  *                                        known
  *     {"t":"s","n":".stepback-..."}      rollback: the staging folder in the
  *                                        share's root has this name (restore.h)
- *     {"t":"u","bytes":N}                unprotected: N bytes were saved when
- *                                        the limit was reached, and none after;
+ *     {"t":"u","bytes":N,"at":T}         unprotected: N bytes were saved when
+ *                                        the limit was reached, at the time T
+ *                                        (ns, as ctimes), and none after;
  *                                        the step cannot be undone
  *     {"t":"p",...}                      state at the end (post_state.h)
  *     {"t":"end",...}                    committed (report.h)
@@ -161,6 +162,7 @@ struct step {
     bool knows_created;      /* the step is open, so STEP_CREATED is known */
     bool damaged;            /* the manifest has bad lines */
     bool unprotected;        /* the step cannot be rolled back */
+    int64_t unprotected_ns; /* since when, by the clock of ctimes; 0: unknown */
 };
 
 struct step *step_new(int64_t id, int64_t seq, enum ic_step_type type,

@@ -178,6 +178,7 @@ static int load_record(json_t *record, void *opaque)
         ok = loader->step->staging != NULL;
     } else if (g_strcmp0(type, "u") == 0) {
         ok = loader->step->unprotected = true;
+        get_integer(record, "at", &loader->step->unprotected_ns);
     } else if (g_strcmp0(type, "end") == 0) {
         if (json_is_true(json_object_get(record, "unprotected")))
             loader->step->unprotected = true;

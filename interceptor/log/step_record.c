@@ -213,11 +213,17 @@ int step_record_staging(struct step *step, const char *name)
 
 int step_record_unprotected(struct step *step, int64_t bytes)
 {
-    int rc = append_object(
-        step, json_pack("{s:s, s:I}", "t", "u", "bytes", (json_int_t)bytes));
+    struct timespec now;
+    int rc;
 
-    if (rc == 0)
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    rc = append_object(step, json_pack("{s:s, s:I, s:I}", "t", "u", "bytes",
+                                       (json_int_t)bytes, "at",
+                                       (json_int_t)clock_ns(&now)));
+    if (rc == 0) {
         step->unprotected = true;
+        step->unprotected_ns = clock_ns(&now);
+    }
     return rc;
 }
 

@@ -25,9 +25,8 @@
 #include "interceptor/engine/durable.h"
 #include "interceptor/engine/gate.h"
 #include "interceptor/engine/grants.h"
-#include "interceptor/engine/limits.h"
-#include "interceptor/engine/limits_step.h"
 #include "interceptor/mutate/mutate.h"
+#include "interceptor/mutate/mutate_again.h"
 #include "interceptor/mutate/mutate_name.h"
 #include "interceptor/sys/as_user.h"
 #include "interceptor/sys/sys.h"
@@ -129,10 +128,10 @@ static int take_created(struct ic *ic, struct ic_inode *dir, const char *name,
     return 0;
 }
 
-static int create_node(struct ic *ic, const struct ic_cred *cred,
-                       struct ic_inode *dir, const char *name,
-                       const struct node *node, struct ic_inode **ret_inode,
-                       struct stat *ret_stat)
+static int create_node_once(struct ic *ic, const struct ic_cred *cred,
+                            struct ic_inode *dir, const char *name,
+                            const struct node *node,
+                            struct ic_inode **ret_inode, struct stat *ret_stat)
 {
     int rc = mutate_begin(ic, dir, name);
 
@@ -148,10 +147,17 @@ static int create_node(struct ic *ic, const struct ic_cred *cred,
     if (rc == 0)
         rc = take_created(ic, dir, name, S_ISDIR(node->mode), ret_inode,
                           ret_stat);
-    rc = mutate_finish(ic, rc);
-    return limits_make_room(ic, rc)
-               ? create_node(ic, cred, dir, name, node, ret_inode, ret_stat)
-               : rc;
+    return mutate_finish(ic, rc);
+}
+
+static int create_node(struct ic *ic, const struct ic_cred *cred,
+                       struct ic_inode *dir, const char *name,
+                       const struct node *node, struct ic_inode **ret_inode,
+                       struct stat *ret_stat)
+{
+    return MUTATE_WITH_ROOM(
+        ic, limits_make_room,
+        create_node_once(ic, cred, dir, name, node, ret_inode, ret_stat));
 }
 
 int ic_mkdirat(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
@@ -262,20 +268,6 @@ static int create_once(struct ic *ic, const struct ic_cred *cred,
     return mutate_finish(ic, rc);
 }
 
-static int create_new(struct ic *ic, const struct ic_cred *cred,
-                      struct ic_inode *dir, const char *name, int flags,
-                      mode_t mode, struct ic_inode **ret_inode,
-                      struct stat *ret_stat, int *ret_fd)
-{
-    int rc;
-
-    do
-        rc = create_once(ic, cred, dir, name, flags, mode, ret_inode, ret_stat,
-                         ret_fd);
-    while (limits_make_room(ic, rc));
-    return rc;
-}
-
 int ic_create(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
               const char *name, int flags, mode_t mode,
               struct ic_inode **ret_inode, struct stat *ret_stat, int *ret_fd)
@@ -287,8 +279,9 @@ int ic_create(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
     rc = -ENOENT;
     /* Between the two tries another process may make or remove the name. */
     for (int i = 0; i < MUTATE_RACE_TRIES && rc == -ENOENT; i++) {
-        rc = create_new(ic, cred, dir, name, flags, mode, ret_inode, ret_stat,
-                        ret_fd);
+        rc = MUTATE_WITH_ROOM(ic, limits_make_room,
+                              create_once(ic, cred, dir, name, flags, mode,
+                                          ret_inode, ret_stat, ret_fd));
         if (rc != -EEXIST || flags & O_EXCL)
             return rc;
         rc = open_existing(ic, dir, name, flags, ret_inode, ret_stat, ret_fd);
@@ -331,13 +324,10 @@ int ic_tmpfile(struct ic *ic, const struct ic_cred *cred, struct ic_inode *dir,
 {
     int rc = grants_check_mode(ic, S_IFREG | (mode & 07777));
 
-    if (rc < 0)
-        return rc;
-    do
-        rc = tmpfile_once(ic, cred, dir, flags, mode, ret_inode, ret_stat,
-                          ret_fd);
-    while (limits_make_room(ic, rc));
-    return rc;
+    return rc < 0 ? rc
+                  : MUTATE_WITH_ROOM(ic, limits_make_room,
+                                     tmpfile_once(ic, cred, dir, flags, mode,
+                                                  ret_inode, ret_stat, ret_fd));
 }
 
 /* The log's links do not count for the client: a removed file cannot be linked
@@ -355,8 +345,9 @@ static int check_linkable(struct ic_inode *inode, bool *ret_unnamed)
                : 0;
 }
 
-int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
-              const char *name, struct stat *ret_stat)
+static int link_once(struct ic *ic, struct ic_inode *inode,
+                     struct ic_inode *dir, const char *name,
+                     struct stat *ret_stat)
 {
     bool unnamed = false;
     int rc = inode_check(
@@ -393,7 +384,12 @@ int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
         if (ret_stat)
             rc = ic_stat(ic, inode, ret_stat);
     }
-    rc = mutate_finish(ic, rc);
-    return limits_make_room(ic, rc) ? ic_linkat(ic, inode, dir, name, ret_stat)
-                                    : rc;
+    return mutate_finish(ic, rc);
+}
+
+int ic_linkat(struct ic *ic, struct ic_inode *inode, struct ic_inode *dir,
+              const char *name, struct stat *ret_stat)
+{
+    return MUTATE_WITH_ROOM(ic, limits_make_room,
+                            link_once(ic, inode, dir, name, ret_stat));
 }

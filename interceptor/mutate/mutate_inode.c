@@ -14,10 +14,9 @@
 #include "interceptor/engine/engine.h"
 #include "interceptor/engine/gate.h"
 #include "interceptor/engine/grants.h"
-#include "interceptor/engine/limits.h"
-#include "interceptor/engine/limits_step.h"
 #include "interceptor/engine/safeguard.h"
 #include "interceptor/log/content.h"
+#include "interceptor/mutate/mutate_again.h"
 #include "interceptor/sys/sys.h"
 
 /* ---- capture ------------------------------------------------------------- */
@@ -136,7 +135,8 @@ static int keep_data(struct ic *ic, struct ic_inode *inode, off_t offset,
 
 /* ---- opening ------------------------------------------------------------- */
 
-int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd)
+static int open_once(struct ic *ic, struct ic_inode *inode, int flags,
+                     int *ret_fd)
 {
     int allowed = O_ACCMODE | O_APPEND | O_DIRECT | O_SYNC | O_DSYNC |
                   O_NOATIME | O_DIRECTORY | O_TRUNC;
@@ -168,11 +168,15 @@ int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd)
     if (changes)
         engine_leave(ic);
     if (fd < 0)
-        return changes && limits_make_room(ic, fd)
-                   ? ic_open(ic, inode, flags, ret_fd)
-                   : fd;
+        return fd;
     *ret_fd = fd;
     return 0;
+}
+
+int ic_open(struct ic *ic, struct ic_inode *inode, int flags, int *ret_fd)
+{
+    return MUTATE_WITH_ROOM(ic, limits_make_room,
+                            open_once(ic, inode, flags, ret_fd));
 }
 
 /* ---- content ------------------------------------------------------------- */
@@ -213,9 +217,9 @@ static int keep_written(struct ic *ic, struct ic_inode *inode,
                      rwf_flags & RWF_APPEND ? 0 : iov_length(iov, iovcnt));
 }
 
-ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
-                   const struct iovec *iov, int iovcnt, off_t offset,
-                   int rwf_flags, bool kill_priv)
+static ssize_t pwritev_once(struct ic *ic, struct ic_inode *inode, int fd,
+                            const struct iovec *iov, int iovcnt, off_t offset,
+                            int rwf_flags, bool kill_priv)
 {
     ssize_t n;
     int rc;
@@ -235,9 +239,16 @@ ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
     if (n > 0 && kill_priv)
         kill_suid(fd);
     engine_leave(ic);
-    return limits_make_room(ic, n) ? ic_pwritev(ic, inode, fd, iov, iovcnt,
-                                                offset, rwf_flags, kill_priv)
-                                   : n;
+    return n;
+}
+
+ssize_t ic_pwritev(struct ic *ic, struct ic_inode *inode, int fd,
+                   const struct iovec *iov, int iovcnt, off_t offset,
+                   int rwf_flags, bool kill_priv)
+{
+    return MUTATE_WITH_ROOM(
+        ic, limits_make_room,
+        pwritev_once(ic, inode, fd, iov, iovcnt, offset, rwf_flags, kill_priv));
 }
 
 static bool destroys(int fallocate_mode)
@@ -246,8 +257,8 @@ static bool destroys(int fallocate_mode)
                              FALLOC_FL_COLLAPSE_RANGE | FALLOC_FL_INSERT_RANGE);
 }
 
-int ic_fallocate(struct ic *ic, struct ic_inode *inode, int fd, int mode,
-                 off_t offset, off_t length)
+static int fallocate_once(struct ic *ic, struct ic_inode *inode, int fd,
+                          int mode, off_t offset, off_t length)
 {
     int rc = safeguard_enter(ic, inode,
                              destroys(mode) ? offset : SAFEGUARD_NOTHING);
@@ -263,14 +274,21 @@ int ic_fallocate(struct ic *ic, struct ic_inode *inode, int fd, int mode,
     if (rc == 0)
         inode_note_size(inode, offset + length);
     engine_leave(ic);
-    return limits_make_room(ic, rc)
-               ? ic_fallocate(ic, inode, fd, mode, offset, length)
-               : rc;
+    return rc;
 }
 
-ssize_t ic_copy_file_range(struct ic *ic, int in_fd, off_t in_offset,
-                           struct ic_inode *out_inode, int out_fd,
-                           off_t out_offset, size_t length, unsigned flags)
+int ic_fallocate(struct ic *ic, struct ic_inode *inode, int fd, int mode,
+                 off_t offset, off_t length)
+{
+    return MUTATE_WITH_ROOM(
+        ic, limits_make_room,
+        fallocate_once(ic, inode, fd, mode, offset, length));
+}
+
+static ssize_t copy_file_range_once(struct ic *ic, int in_fd, off_t in_offset,
+                                    struct ic_inode *out_inode, int out_fd,
+                                    off_t out_offset, size_t length,
+                                    unsigned flags)
 {
     ssize_t n;
     int rc = safeguard_enter(ic, out_inode, out_offset);
@@ -284,10 +302,17 @@ ssize_t ic_copy_file_range(struct ic *ic, int in_fd, off_t in_offset,
     if (n > 0)
         inode_note_size(out_inode, out_offset + n);
     engine_leave(ic);
-    return limits_make_room(ic, n)
-               ? ic_copy_file_range(ic, in_fd, in_offset, out_inode, out_fd,
-                                    out_offset, length, flags)
-               : n;
+    return n;
+}
+
+ssize_t ic_copy_file_range(struct ic *ic, int in_fd, off_t in_offset,
+                           struct ic_inode *out_inode, int out_fd,
+                           off_t out_offset, size_t length, unsigned flags)
+{
+    return MUTATE_WITH_ROOM(ic, limits_make_room,
+                            copy_file_range_once(ic, in_fd, in_offset,
+                                                 out_inode, out_fd, out_offset,
+                                                 length, flags));
 }
 
 /* ---- attributes ---------------------------------------------------------- */
@@ -361,8 +386,8 @@ static int check_grants(struct ic *ic, const struct ic_inode *inode, int fd,
                : rc;
 }
 
-int ic_setattr(struct ic *ic, struct ic_inode *inode, int fd,
-               const struct ic_setattr *attr, struct stat *ret_stat)
+static int setattr_once(struct ic *ic, struct ic_inode *inode, int fd,
+                        const struct ic_setattr *attr)
 {
     int rc = check_grants(ic, inode, fd, attr);
 
@@ -380,15 +405,21 @@ int ic_setattr(struct ic *ic, struct ic_inode *inode, int fd,
     if (rc == 0)
         rc = apply(inode, fd, attr);
     engine_leave(ic);
-    if (limits_make_room(ic, rc))
-        return ic_setattr(ic, inode, fd, attr, ret_stat);
-    if (rc == 0 && ret_stat)
-        rc = ic_stat(ic, inode, ret_stat);
     return rc;
 }
 
-int ic_setxattr(struct ic *ic, struct ic_inode *inode, const char *name,
-                const void *value, size_t size, int flags)
+int ic_setattr(struct ic *ic, struct ic_inode *inode, int fd,
+               const struct ic_setattr *attr, struct stat *ret_stat)
+{
+    int rc = MUTATE_WITH_ROOM(ic, limits_make_room,
+                              setattr_once(ic, inode, fd, attr));
+
+    return rc == 0 && ret_stat ? ic_stat(ic, inode, ret_stat) : rc;
+}
+
+static int setxattr_once(struct ic *ic, struct ic_inode *inode,
+                         const char *name, const void *value, size_t size,
+                         int flags)
 {
     int rc = grants_check_xattr(ic, name);
 
@@ -400,12 +431,18 @@ int ic_setxattr(struct ic *ic, struct ic_inode *inode, const char *name,
     if (rc == 0)
         rc = sys_setxattr_fd(inode->fd, name, value, size, flags);
     engine_leave(ic);
-    return limits_make_room(ic, rc)
-               ? ic_setxattr(ic, inode, name, value, size, flags)
-               : rc;
+    return rc;
 }
 
-int ic_removexattr(struct ic *ic, struct ic_inode *inode, const char *name)
+int ic_setxattr(struct ic *ic, struct ic_inode *inode, const char *name,
+                const void *value, size_t size, int flags)
+{
+    return MUTATE_WITH_ROOM(ic, limits_make_room,
+                            setxattr_once(ic, inode, name, value, size, flags));
+}
+
+static int removexattr_once(struct ic *ic, struct ic_inode *inode,
+                            const char *name)
 {
     int rc = engine_enter(ic, inode);
 
@@ -415,5 +452,11 @@ int ic_removexattr(struct ic *ic, struct ic_inode *inode, const char *name)
     if (rc == 0)
         rc = sys_removexattr_fd(inode->fd, name);
     engine_leave(ic);
-    return limits_make_room(ic, rc) ? ic_removexattr(ic, inode, name) : rc;
+    return rc;
+}
+
+int ic_removexattr(struct ic *ic, struct ic_inode *inode, const char *name)
+{
+    return MUTATE_WITH_ROOM(ic, limits_make_room,
+                            removexattr_once(ic, inode, name));
 }

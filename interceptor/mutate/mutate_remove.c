@@ -10,10 +10,8 @@
 #include "common/fd.h"
 #include "interceptor/capture/capture.h"
 #include "interceptor/engine/durable.h"
-#include "interceptor/engine/limits.h"
-#include "interceptor/engine/limits_step.h"
-#include "interceptor/engine/parking.h"
 #include "interceptor/engine/safeguard.h"
+#include "interceptor/mutate/mutate_again.h"
 #include "interceptor/sys/sys.h"
 
 static int check_removable(struct ic_inode *dir, const char *name,
@@ -159,15 +157,9 @@ static int unlink_once(struct ic *ic, struct ic_inode *dir, const char *name,
 int ic_unlinkat(struct ic *ic, struct ic_inode *dir, const char *name,
                 int flags)
 {
-    uint64_t seq;
-    int rc;
-
     if (flags & ~AT_REMOVEDIR)
         return -EINVAL;
-    do {
-        seq = parking_seq(&ic->parking);
-        rc = unlink_once(ic, dir, name, flags);
-    } while (parking_again(&ic->parking, seq, &rc) ||
-             limits_make_room_to_remove(ic, rc));
-    return rc;
+    return MUTATE_WITH_ROOM(
+        ic, limits_make_room_to_remove,
+        MUTATE_UNPARKED(ic, unlink_once(ic, dir, name, flags)));
 }

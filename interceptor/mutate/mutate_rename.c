@@ -17,11 +17,9 @@
 #include "common/fd.h"
 #include "interceptor/engine/durable.h"
 #include "interceptor/engine/gate.h"
-#include "interceptor/engine/limits.h"
-#include "interceptor/engine/limits_step.h"
-#include "interceptor/engine/parking.h"
 #include "interceptor/engine/safeguard.h"
 #include "interceptor/mutate/mutate.h"
+#include "interceptor/mutate/mutate_again.h"
 #include "interceptor/mutate/mutate_name.h"
 #include "interceptor/sys/rights.h"
 #include "interceptor/sys/sys.h"
@@ -422,8 +420,6 @@ int ic_renameat2(struct ic *ic, struct ic_inode *old_dir, const char *old_name,
 {
     struct rename_end from = { .dir = old_dir, .name = old_name };
     struct rename_end to = { .dir = new_dir, .name = new_name };
-    uint64_t seq;
-    int rc;
 
     if (flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE) ||
         flags == (RENAME_NOREPLACE | RENAME_EXCHANGE) ||
@@ -431,9 +427,7 @@ int ic_renameat2(struct ic *ic, struct ic_inode *old_dir, const char *old_name,
         return -EINVAL;
     if (engine_is_mounted(ic, new_dir))
         return -EXDEV;
-    do {
-        seq = parking_seq(&ic->parking);
-        rc = rename_begun(ic, &from, &to, flags);
-    } while (parking_again(&ic->parking, seq, &rc) || limits_make_room(ic, rc));
-    return rc;
+    return MUTATE_WITH_ROOM(
+        ic, limits_make_room,
+        MUTATE_UNPARKED(ic, rename_begun(ic, &from, &to, flags)));
 }

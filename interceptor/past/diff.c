@@ -11,6 +11,7 @@
 #include "interceptor/engine/rollback_gate.h"
 #include "interceptor/engine/steps.h"
 #include "interceptor/engine/steps_check.h"
+#include "interceptor/past/diff_partial.h"
 #include "interceptor/past/diff_paths.h"
 #include "interceptor/past/past_content.h"
 #include "interceptor/report/report.h"
@@ -49,6 +50,7 @@ struct differ {
     GPtrArray *diffs; /* owned ic_file_diff */
     GArray *wants;    /* of struct wish: whose version a file is */
     int64_t bytes;    /* of the answer, about */
+    bool partial;     /* the step is unprotected (diff_partial.h) */
 };
 
 struct wish {
@@ -65,6 +67,7 @@ static void differ_init(struct differ *d)
 {
     d->past.steps = NULL;
     d->bytes = 0;
+    d->partial = false;
     d->files = g_ptr_array_new_with_free_func(free_file);
     d->diffs = g_ptr_array_new_with_free_func(file_diff_free);
     d->wants = g_array_new(FALSE, FALSE, sizeof(struct wish));
@@ -78,46 +81,86 @@ static void differ_clear(struct differ *d)
     past_clear(&d->past);
 }
 
-/* A version that cannot be found is left out, and nothing else is. */
-static void want(struct differ *d, const char *path, unsigned level,
-                 bool mode_only, struct ic_version *version)
+/* node: taken. */
+static void want_node(struct differ *d, struct past_node *node, unsigned level,
+                      bool mode_only, struct ic_version *version)
 {
     struct wish wish = { .version = version };
-    struct past_node node;
     int64_t size;
 
-    d->bytes += (int64_t)strlen(path);
-    if (past_resolve(&d->past, path, level, &node) < 0) {
-        version->left_out = true;
-        return;
-    }
-    if (past_stat(&d->past, &node, level, &version->mode, &size) < 0)
+    if (past_stat(&d->past, node, level, &version->mode, &size) < 0)
         version->left_out = true;
     if (mode_only || version->left_out) {
-        past_node_clear(&node);
+        past_node_clear(node);
         return;
     }
     d->bytes += CLAMP(size, 0, MAX_FILE);
-    wish.file = past_file_new(&node, level);
+    wish.file = past_file_new(node, level);
     g_ptr_array_add(d->files, wish.file);
     g_array_append_val(d->wants, wish);
 }
 
-static void add_file(struct differ *d, const struct diff_path *told)
+/* A version that cannot be found is left out, and nothing else is. */
+static void want(struct differ *d, const char *path, unsigned level,
+                 bool mode_only, struct ic_version *version)
+{
+    struct past_node node;
+
+    d->bytes += (int64_t)strlen(path);
+    if (past_resolve(&d->past, path, level, &node) < 0)
+        version->left_out = true;
+    else
+        want_node(d, &node, level, mode_only, version);
+}
+
+static struct ic_file_diff *add_diff(struct differ *d, enum ic_change_type type,
+                                     const char *path, const char *from)
 {
     struct ic_file_diff *diff = g_new0(struct ic_file_diff, 1);
 
-    diff->type = told->type;
-    diff->path = g_strdup(told->path);
-    diff->from = g_strdup(told->from);
+    diff->type = type;
+    diff->path = g_strdup(path);
+    diff->from = g_strdup(from);
     g_ptr_array_add(d->diffs, diff);
+    d->bytes += ENTRY_BYTES;
+    return diff;
+}
+
+static void add_file(struct differ *d, const struct diff_path *told)
+{
+    struct ic_file_diff *diff = add_diff(d, told->type, told->path, told->from);
+
     if (told->type != IC_CREATED)
         want(d, told->from ? told->from : told->path, 0, told->mode_only,
              &diff->before);
     if (told->type != IC_DELETED)
         want(d, told->path, 1, told->mode_only, &diff->after);
     diff->after.left_out |= told->cut;
-    d->bytes += ENTRY_BYTES;
+}
+
+/* What is at the path now need not be the same file. */
+static void add_kept(struct differ *d, struct diff_kept *kept)
+{
+    struct ic_file_diff *diff = add_diff(d, IC_MODIFIED, kept->path, NULL);
+    struct past_node then = kept->node, after;
+    int64_t size;
+    mode_t mode;
+    int rc;
+
+    kept->node.fd = -1;
+    want_node(d, &then, 0, false, &diff->before);
+    rc = past_resolve(&d->past, kept->path, 1, &after);
+    if (rc == 0 && past_stat(&d->past, &after, 1, &mode, &size) == 0 &&
+        S_ISREG(mode)) {
+        want_node(d, &after, 1, false, &diff->after);
+        return;
+    }
+    if (rc == 0)
+        past_node_clear(&after);
+    if (rc == 0 || rc == -ENOENT)
+        diff->type = IC_DELETED;
+    else
+        diff->after.left_out = true;
 }
 
 /* The changes from first on, as many as fit. */
@@ -126,8 +169,14 @@ static void add_part(struct differ *d, const GPtrArray *paths, unsigned first,
 {
     unsigned i = first;
 
-    while (i < paths->len && d->bytes < MAX_PART && d->files->len < MAX_FILES)
-        add_file(d, g_ptr_array_index(paths, i++));
+    while (i < paths->len && d->bytes < MAX_PART && d->files->len < MAX_FILES) {
+        gpointer path = g_ptr_array_index(paths, i++);
+
+        if (d->partial)
+            add_kept(d, path);
+        else
+            add_file(d, path);
+    }
     *ret_next = i < paths->len ? i : 0;
 }
 
@@ -157,16 +206,25 @@ static gboolean diff_locked(struct ic *ic, struct differ *d, int64_t id,
                             GError **error)
 {
     g_autoptr(GPtrArray) paths = NULL;
+    const struct step *step;
     struct ic_step_info *info;
     int rc;
 
     if (!steps_check_none(ic, error) || !ambient_close_locked(ic, error) ||
-        !steps_check_finished(ic, error) || !past_open(ic, id, &d->past, error))
+        !steps_check_finished(ic, error) ||
+        !past_open(ic, id, true, &d->past, error))
         return FALSE;
-    info = report_from_step(g_ptr_array_index(d->past.steps, 0));
-    *ret_cut = info->affected - MIN(info->affected, info->changes->len);
-    rc = diff_paths_find(&d->past, info->changes, &paths);
+    step = g_ptr_array_index(d->past.steps, 0);
+    d->partial = step->unprotected;
+    info = report_from_step(step);
+    rc = d->partial ? diff_partial_find(&d->past, &paths)
+                    : diff_paths_find(&d->past, info->changes, &paths);
+    *ret_cut = info->affected - MIN(info->affected, d->partial && paths
+                                                        ? paths->len
+                                                        : info->changes->len);
     ic_step_info_free(info);
+    if (d->partial && rc < 0)
+        return read_failed(rc, error);
     if (rc < 0)
         return fail_errno(error, ERROR_IO_ERROR, "the folder", rc);
     add_part(d, paths, first, ret_next);
@@ -179,7 +237,7 @@ static gboolean diff_locked(struct ic *ic, struct differ *d, int64_t id,
 
 gboolean ic_diff(struct ic *ic, int64_t id, unsigned first,
                  GPtrArray **ret_diffs, unsigned *ret_next, size_t *ret_cut,
-                 GError **error)
+                 bool *ret_partial, GError **error)
 {
     struct differ d;
     unsigned next = 0;
@@ -195,6 +253,7 @@ gboolean ic_diff(struct ic *ic, int64_t id, unsigned first,
         *ret_diffs = g_ptr_array_ref(d.diffs);
         *ret_next = next;
         *ret_cut = cut;
+        *ret_partial = d.partial;
     }
     differ_clear(&d);
     return ok;

@@ -31,14 +31,15 @@ static void free_step(gpointer step)
     step_free(step);
 }
 
-static gboolean load(struct ic *ic, int64_t id, GPtrArray *steps,
-                     GError **error)
+static gboolean load(struct ic *ic, int64_t id, bool unprotected_too,
+                     GPtrArray *steps, GError **error)
 {
     fd_auto int dir = undo_log_open_step(ic->log, id);
     g_autoptr(step_auto) step = NULL;
 
     /* What has the step's names in another folder is not what it knew. */
-    if (!rollback_load_step(ic, dir, false, &step, error) ||
+    if (!(unprotected_too ? rollback_read_step(ic, dir, &step, error)
+                          : rollback_load_step(ic, dir, false, &step, error)) ||
         !folder_check(ic, step, true, error))
         return FALSE;
     g_ptr_array_add(steps, g_steal_pointer(&step));
@@ -55,8 +56,8 @@ static size_t find(const struct undo_log_entry *entries, size_t count,
     return i;
 }
 
-gboolean past_open(struct ic *ic, int64_t id, struct past *ret_past,
-                   GError **error)
+gboolean past_open(struct ic *ic, int64_t id, bool unprotected_too,
+                   struct past *ret_past, GError **error)
 {
     g_autoptr(GPtrArray) steps = g_ptr_array_new_with_free_func(free_step);
     size_t count;
@@ -76,7 +77,8 @@ gboolean past_open(struct ic *ic, int64_t id, struct past *ret_past,
         return FALSE;
     }
     for (size_t i = first; i < count; i++) {
-        if (!load(ic, entries[i].id, steps, error))
+        if (!load(ic, entries[i].id, unprotected_too && i == first, steps,
+                  error))
             return FALSE;
     }
     ret_past->ic = ic;

@@ -39,9 +39,10 @@ struct past_node {
 
 /* Read the steps from the newest to this one. ERROR_INVALID_FIELD: there is no
  * such step; ERROR_TOO_LARGE: too many are newer; else as
- * rollback_load_step(). */
-gboolean past_open(struct ic *ic, int64_t id, struct past *ret_past,
-                   GError **error);
+ * rollback_load_step(). unprotected_too: this step may be unprotected; then
+ * nothing may be looked up at level 0. */
+gboolean past_open(struct ic *ic, int64_t id, bool unprotected_too,
+                   struct past *ret_past, GError **error);
 void past_clear(struct past *past);
 
 /* The step's blobs folder: the caller's fd, or -errno. */

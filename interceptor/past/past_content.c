@@ -3,9 +3,7 @@
  * past_content - see past_content.h.
  *
  * A file's buffer has the size that the file had at its level. It is filled
- * with what the file has now, and then goes back step by step: what a step kept
- * is laid over it, and what lay beyond the size before that step is zeros, as
- * it was when the file grew. Each step's pack is read once, for all files.
+ * with what the file has now, and then goes back step by step (past_walk.h).
  */
 #include "interceptor/past/past_content.h"
 
@@ -15,49 +13,36 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "interceptor/log/pack.h"
 #include "interceptor/sys/sys.h"
 
 struct past_file *past_file_new(const struct past_node *node, unsigned level)
 {
     struct past_file *file = g_new0(struct past_file, 1);
 
-    file->node = *node;
-    file->level = level;
+    file->target.node = *node;
+    file->target.level = level;
     return file;
 }
 
 void past_file_free(struct past_file *file)
 {
-    past_node_clear(&file->node);
+    past_node_clear(&file->target.node);
     g_free(file->bytes);
     g_free(file);
 }
 
 /* ---- what there is ------------------------------------------------------- */
 
-/* Read from the start of a regular file; what it does not have stays. */
-static int read_start(int fd, char *bytes, size_t len)
+static int put_target(struct past_target *target, const void *data,
+                      int64_t offset, int64_t length, void *opaque)
 {
-    size_t done = 0;
+    char *bytes = ((struct past_file *)target)->bytes + offset;
 
-    while (done < len) {
-        ssize_t n = pread(fd, bytes + done, len - done, (off_t)done);
-
-        if (n < 0 && errno != EINTR)
-            return -errno;
-        if (n == 0)
-            break;
-        done += n > 0 ? (size_t)n : 0;
-    }
+    if (data)
+        memcpy(bytes, data, (size_t)length);
+    else
+        memset(bytes, 0, (size_t)length);
     return 0;
-}
-
-static int read_now(struct past_file *file)
-{
-    fd_auto int fd = sys_reopen(file->node.fd, O_RDONLY | O_NONBLOCK);
-
-    return fd < 0 ? fd : read_start(fd, file->bytes, file->len);
 }
 
 /* The size at a level: before the first step that changed the content. */
@@ -100,7 +85,7 @@ int past_stat(const struct past *past, const struct past_node *node,
 static int start_symlink(struct past_file *file)
 {
     char target[PATH_MAX];
-    ssize_t n = readlinkat(file->node.fd, "", target, sizeof(target));
+    ssize_t n = readlinkat(file->target.node.fd, "", target, sizeof(target));
 
     if (n < 0)
         return -errno;
@@ -117,13 +102,14 @@ static int start_regular(struct past_file *file, int64_t size, size_t most)
     }
     file->len = (size_t)size;
     file->bytes = g_malloc0(file->len + 1);
-    return file->node.fd < 0 ? 0 : read_now(file);
+    file->target.size = size;
+    return past_walk_start(&file->target, put_target, NULL);
 }
 
 /* Of what is no more: only records. */
 static int start_gone_symlink(struct past_file *file)
 {
-    const struct meta *meta = file->node.gone->meta;
+    const struct meta *meta = file->target.node.gone->meta;
 
     if (meta && meta->target) {
         file->bytes = g_strdup(meta->target);
@@ -136,13 +122,14 @@ static int start_any(const struct past *past, struct past_file *file,
                      size_t most)
 {
     int64_t size;
-    int rc = past_stat(past, &file->node, file->level, &file->mode, &size);
+    int rc = past_stat(past, &file->target.node, file->target.level,
+                       &file->mode, &size);
 
     if (rc < 0)
         return rc;
     if (S_ISLNK(file->mode))
-        return file->node.fd < 0 ? start_gone_symlink(file)
-                                 : start_symlink(file);
+        return file->target.node.fd < 0 ? start_gone_symlink(file)
+                                        : start_symlink(file);
     return S_ISREG(file->mode) ? start_regular(file, size, most) : 0;
 }
 
@@ -160,111 +147,10 @@ static int start(const struct past *past, struct past_file *file, size_t most)
     return 0;
 }
 
-/* ---- going back ---------------------------------------------------------- */
-
-/* Files that a step's pack is read for: data_number -> GPtrArray of borrowed
- * past_file. */
-static void want(GHashTable *wanted, const struct step_inode *record,
-                 struct past_file *file)
-{
-    GPtrArray *files = g_hash_table_lookup(wanted, &record->data_number);
-
-    if (!files) {
-        files = g_ptr_array_new();
-        g_hash_table_insert(wanted, (gpointer)&record->data_number, files);
-    }
-    g_ptr_array_add(files, file);
-}
-
-static void set_size(struct past_file *file, int64_t size)
-{
-    if (size >= 0 && (uint64_t)size < file->len)
-        memset(file->bytes + size, 0, file->len - (size_t)size);
-}
-
-static int lay_clone(int blobs, const struct step_inode *record,
-                     struct past_file *file)
-{
-    fd_auto int clone = sys_openat(blobs,
-                                   step_clone_blob(record->data_number).text,
-                                   O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    struct stat st;
-    int rc = clone < 0 ? clone : sys_stat_fd(clone, &st);
-
-    if (rc == 0 && !S_ISREG(st.st_mode))
-        rc = -EBADMSG;
-    if (rc < 0)
-        return rc;
-    memset(file->bytes, 0, file->len);
-    return read_start(clone, file->bytes,
-                      (size_t)MIN((int64_t)file->len, record->data_size));
-}
-
-static int lay_entry(const struct pack_entry *entry, void *opaque)
-{
-    GHashTable *wanted = opaque;
-    GPtrArray *files = g_hash_table_lookup(wanted, &entry->number);
-
-    for (guint i = 0; files && i < files->len; i++) {
-        struct past_file *file = g_ptr_array_index(files, i);
-        size_t len;
-
-        if ((uint64_t)entry->offset >= file->len)
-            continue;
-        len = MIN((size_t)entry->length, file->len - (size_t)entry->offset);
-        if (entry->data)
-            memcpy(file->bytes + entry->offset, entry->data, len);
-        else
-            memset(file->bytes + entry->offset, 0, len);
-    }
-    return 0;
-}
-
-/* Note who needs the step's pack; clones are laid at once. */
-static int prepare(const struct past *past, GPtrArray *files, unsigned index,
-                   int blobs, GHashTable *wanted)
-{
-    for (guint i = 0; i < files->len; i++) {
-        struct past_file *file = g_ptr_array_index(files, i);
-        const struct step_inode *record = past_content_record(past, &file->node,
-                                                              index);
-        int rc = 0;
-
-        if (!record || !file->bytes || !S_ISREG(file->mode) ||
-            index < file->level)
-            continue;
-        set_size(file, record->data_size);
-        if (record->flags & STEP_CLONE)
-            rc = lay_clone(blobs, record, file);
-        else
-            want(wanted, record, file);
-        if (rc < 0)
-            return rc;
-    }
-    return 0;
-}
-
-static void free_list(gpointer list)
-{
-    g_ptr_array_unref(list);
-}
-
-static int go_back(const struct past *past, GPtrArray *files, unsigned index)
-{
-    g_autoptr(GHashTable) wanted = g_hash_table_new_full(
-        g_int64_hash, g_int64_equal, NULL, free_list);
-    const struct step *step = g_ptr_array_index(past->steps, index);
-    fd_auto int blobs = past_open_blobs(past, index);
-    int rc = blobs < 0 ? blobs : prepare(past, files, index, blobs, wanted);
-
-    if (rc < 0 || g_hash_table_size(wanted) == 0)
-        return rc;
-    return pack_read(blobs, step->end != NULL, lay_entry, wanted);
-}
-
 int past_content_read(const struct past *past, GPtrArray *files,
                       size_t max_file, size_t max_total)
 {
+    g_autoptr(GPtrArray) targets = g_ptr_array_new();
     size_t room = max_total;
     int rc = 0;
 
@@ -273,8 +159,8 @@ int past_content_read(const struct past *past, GPtrArray *files,
 
         rc = start(past, file, MIN(max_file, room));
         room -= file->bytes ? file->len : 0;
+        if (file->bytes && S_ISREG(file->mode))
+            g_ptr_array_add(targets, file);
     }
-    for (unsigned i = past->steps->len; rc == 0 && i > 0; i--)
-        rc = go_back(past, files, i - 1);
-    return rc;
+    return rc < 0 ? rc : past_walk_back(past, targets, put_target, NULL);
 }

@@ -5,11 +5,10 @@
 #ifndef INTERCEPTOR_PAST_PAST_CONTENT_H
 #define INTERCEPTOR_PAST_PAST_CONTENT_H
 
-#include "interceptor/past/past.h"
+#include "interceptor/past/past_walk.h"
 
 struct past_file {
-    struct past_node node; /* owned */
-    unsigned level;
+    struct past_target target; /* its node is owned */
 
     /* Set by past_content_read(): */
     mode_t mode; /* 0: not known */

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * past_image - see past_image.h.
- *
- * A region goes back step by step, as the buffers of past_content.c do: what a
- * step kept is laid over it, and what lay beyond the size before that step
- * becomes a hole, as it was when the file grew.
  */
 #include "interceptor/past/past_image.h"
 
@@ -14,7 +10,6 @@
 #include <unistd.h>
 
 #include "common/fd.h"
-#include "interceptor/log/pack.h"
 #include "interceptor/sys/sys.h"
 
 enum {
@@ -99,33 +94,13 @@ static int put_hole(const struct past_spool *spool,
                     const struct past_image *image, int64_t offset,
                     int64_t length)
 {
-    bool at_end = offset + length == image->size;
-    int64_t more = at_end ? (ALIGN - image->size % ALIGN) % ALIGN : 0;
-    int rc;
+    bool at_end = offset + length == image->target.size;
+    int64_t more = at_end ? (ALIGN - image->target.size % ALIGN) % ALIGN : 0;
+    int rc = sys_fallocate(spool->fd,
+                           FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                           image->base + offset, length + more);
 
-    if (length <= 0)
-        return 0;
-    rc = sys_fallocate(spool->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                       image->base + offset, length + more);
     return rc == -EOPNOTSUPP ? put_zeros(spool, image, offset, length) : rc;
-}
-
-/* ---- copying ------------------------------------------------------------- */
-
-static int next_data(int fd, off_t *offset, off_t end, off_t *ret_length)
-{
-    off_t data = *offset < end ? lseek(fd, *offset, SEEK_DATA) : end, hole;
-
-    if (data < 0 && errno != ENXIO)
-        return -errno;
-    if (data < 0 || data >= end)
-        return 0;
-    hole = lseek(fd, data, SEEK_HOLE);
-    if (hole < 0 && errno != ENXIO)
-        return -errno;
-    *offset = data;
-    *ret_length = (hole < 0 ? end : MIN(hole, end)) - data;
-    return 1;
 }
 
 int past_image_next_data(const struct past_spool *spool,
@@ -133,49 +108,11 @@ int past_image_next_data(const struct past_spool *spool,
                          int64_t end, int64_t *ret_length)
 {
     off_t at = image->base + *offset, length;
-    int rc = next_data(spool->fd, &at, image->base + end, &length);
+    int rc = past_next_data(spool->fd, &at, image->base + end, &length);
 
     if (rc > 0) {
         *offset = at - image->base;
         *ret_length = length;
-    }
-    return rc;
-}
-
-static int copy_extent(const struct past_spool *spool,
-                       const struct past_image *image, int file, off_t offset,
-                       off_t length)
-{
-    g_autofree char *chunk = g_malloc(CHUNK);
-    int rc = 0;
-
-    while (rc == 0 && length > 0) {
-        ssize_t n = pread(file, chunk, (size_t)MIN(length, (off_t)CHUNK),
-                          offset);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : 0; /* it has become shorter */
-        rc = put(spool, image, chunk, offset, n);
-        offset += n;
-        length -= n;
-    }
-    return rc;
-}
-
-/* What the file has between offset 0 and size; its holes stay holes. */
-static int copy_data(const struct past_spool *spool,
-                     const struct past_image *image, int file, int64_t size)
-{
-    off_t offset = 0, length;
-    int rc;
-
-    while ((rc = next_data(file, &offset, size, &length)) > 0) {
-        rc = copy_extent(spool, image, file, offset, length);
-        if (rc < 0)
-            return rc;
-        offset += length;
     }
     return rc;
 }
@@ -190,15 +127,23 @@ static bool is_known(const struct past_node *node)
                              (node->gone->flags & STEP_DATA));
 }
 
-static int start_whole(struct past_spool *spool, struct past_image *image,
-                       const struct past_node *node)
+static void note_range(struct past_image *image, int64_t offset, int64_t length)
 {
-    fd_auto int file = -1;
+    const struct past_range range = { offset, length };
 
-    if (node->fd < 0)
-        return 0;
-    file = sys_reopen(node->fd, O_RDONLY | O_NONBLOCK);
-    return file < 0 ? file : copy_data(spool, image, file, image->size);
+    if (!image->whole)
+        g_array_append_val(image->ranges, range);
+}
+
+static int put_target(struct past_target *target, const void *data,
+                      int64_t offset, int64_t length, void *opaque)
+{
+    struct past_image *image = (struct past_image *)target;
+    const struct past_spool *spool = opaque;
+
+    note_range(image, offset, length);
+    return data ? put(spool, image, data, offset, length)
+                : put_hole(spool, image, offset, length);
 }
 
 int past_image_new(const struct past *past, struct past_spool *spool,
@@ -212,13 +157,13 @@ int past_image_new(const struct past *past, struct past_spool *spool,
     if (rc < 0)
         return rc;
     image = g_new0(struct past_image, 1);
-    image->node = *node;
-    image->node.fd = -1;
+    image->target.node = *node;
+    image->target.size = size;
     image->base = base;
-    image->size = size;
     image->whole = image->differs = whole;
     image->ranges = g_array_new(FALSE, FALSE, sizeof(struct past_range));
-    rc = whole ? start_whole(spool, image, node) : 0;
+    rc = whole ? past_walk_start(&image->target, put_target, spool) : 0;
+    image->target.node.fd = -1;
     if (rc < 0)
         past_image_free(image);
     else
@@ -234,153 +179,10 @@ void past_image_free(struct past_image *image)
     g_free(image);
 }
 
-/* ---- going back ---------------------------------------------------------- */
-
-static void note_range(struct past_image *image, int64_t offset, int64_t length)
-{
-    const struct past_range range = { offset, length };
-
-    if (!image->whole && length > 0)
-        g_array_append_val(image->ranges, range);
-}
-
-/* All of it, data and holes apart. */
-static int note_all(const struct past_spool *spool, struct past_image *image)
-{
-    int64_t at = 0, data = 0, length;
-    int rc;
-
-    while ((rc = past_image_next_data(spool, image, &data, image->size,
-                                      &length)) > 0) {
-        note_range(image, at, data - at);
-        note_range(image, data, length);
-        at = data = data + length;
-    }
-    if (rc == 0)
-        note_range(image, at, image->size - at);
-    return rc;
-}
-
-/* The images that need a step's pack, and where they are. */
-struct layer {
-    const struct past_spool *spool;
-    GHashTable *wanted; /* data_number -> GPtrArray of borrowed past_image */
-};
-
-static void want(GHashTable *wanted, const struct step_inode *record,
-                 struct past_image *image)
-{
-    GPtrArray *images = g_hash_table_lookup(wanted, &record->data_number);
-
-    if (!images) {
-        images = g_ptr_array_new();
-        g_hash_table_insert(wanted, (gpointer)&record->data_number, images);
-    }
-    g_ptr_array_add(images, image);
-}
-
-/* Beyond the size before a step there was nothing. */
-static int cut(const struct past_spool *spool, struct past_image *image,
-               int64_t size)
-{
-    if (size < 0)
-        return -EBADMSG;
-    if (size >= image->size)
-        return 0;
-    note_range(image, size, image->size - size);
-    return put_hole(spool, image, size, image->size - size);
-}
-
-static int lay_clone(const struct past_spool *spool, int blobs,
-                     const struct step_inode *record, struct past_image *image)
-{
-    fd_auto int clone = sys_openat(blobs,
-                                   step_clone_blob(record->data_number).text,
-                                   O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    struct stat st;
-    int rc = clone < 0 ? clone : sys_stat_fd(clone, &st);
-
-    if (rc == 0 && !S_ISREG(st.st_mode))
-        rc = -EBADMSG;
-    if (rc == 0)
-        rc = put_hole(spool, image, 0, image->size);
-    if (rc == 0)
-        rc = copy_data(spool, image, clone,
-                       MIN(image->size, record->data_size));
-    return rc < 0 ? rc : note_all(spool, image);
-}
-
-static int lay_entry(const struct pack_entry *entry, void *opaque)
-{
-    const struct layer *layer = opaque;
-    GPtrArray *images = g_hash_table_lookup(layer->wanted, &entry->number);
-    int rc = 0;
-
-    for (guint i = 0; rc == 0 && images && i < images->len; i++) {
-        struct past_image *image = g_ptr_array_index(images, i);
-        int64_t length = MIN(entry->length, image->size - entry->offset);
-
-        if (length <= 0)
-            continue;
-        note_range(image, entry->offset, length);
-        rc = entry->data
-                 ? put(layer->spool, image, entry->data, entry->offset, length)
-                 : put_hole(layer->spool, image, entry->offset, length);
-    }
-    return rc;
-}
-
-/* Note which images need the step's pack; clones are laid at once. */
-static int prepare(const struct past *past, const struct layer *layer,
-                   GPtrArray *images, unsigned index, int blobs)
-{
-    int rc = 0;
-
-    for (guint i = 0; rc == 0 && i < images->len; i++) {
-        struct past_image *image = g_ptr_array_index(images, i);
-        const struct step_inode *record = past_content_record(
-            past, &image->node, index);
-
-        if (!record)
-            continue;
-        rc = cut(layer->spool, image, record->data_size);
-        if (rc == 0 && record->flags & STEP_CLONE)
-            rc = lay_clone(layer->spool, blobs, record, image);
-        else if (rc == 0)
-            want(layer->wanted, record, image);
-    }
-    return rc;
-}
-
-static void free_list(gpointer list)
-{
-    g_ptr_array_unref(list);
-}
-
-static int go_back(const struct past *past, const struct past_spool *spool,
-                   GPtrArray *images, unsigned index)
-{
-    g_autoptr(GHashTable) wanted = g_hash_table_new_full(
-        g_int64_hash, g_int64_equal, NULL, free_list);
-    const struct step *step = g_ptr_array_index(past->steps, index);
-    struct layer layer = { spool, wanted };
-    fd_auto int blobs = past_open_blobs(past, index);
-    int rc = blobs < 0 ? blobs : prepare(past, &layer, images, index, blobs);
-
-    if (rc < 0 || g_hash_table_size(wanted) == 0)
-        return rc;
-    return pack_read(blobs, step->end != NULL, lay_entry, &layer);
-}
-
-int past_images_go_back(const struct past *past, const struct past_spool *spool,
+int past_images_go_back(const struct past *past, struct past_spool *spool,
                         GPtrArray *images)
 {
-    int rc = 0;
-
-    for (unsigned i = past->steps->len; rc == 0 && images->len > 0 && i > 0;
-         i--)
-        rc = go_back(past, spool, images, i - 1);
-    return rc;
+    return past_walk_back(past, images, put_target, spool);
 }
 
 /* ---- comparing ----------------------------------------------------------- */
@@ -414,7 +216,7 @@ static int is_filled(const struct past_spool *spool,
 
     if (rc != 0)
         return MIN(rc, 0);
-    return next_data(file, &at, end, &found);
+    return past_next_data(file, &at, end, &found);
 }
 
 /* 1: the same bytes; 0; or -errno. */
@@ -449,9 +251,9 @@ int past_image_compare(const struct past_spool *spool, struct past_image *image,
     int rc = sys_stat_fd(file, &st);
 
     if (image->whole) {
-        const struct past_range all = { 0, image->size };
+        const struct past_range all = { 0, image->target.size };
 
-        if (rc == 0 && st.st_size == image->size)
+        if (rc == 0 && st.st_size == image->target.size)
             rc = is_same(spool, image, file, &all, a, b);
         image->differs = rc == 0;
         return MIN(rc, 0);
@@ -467,6 +269,6 @@ int past_image_compare(const struct past_spool *spool, struct past_image *image,
     if (rc < 0)
         return rc;
     g_array_set_size(image->ranges, kept);
-    image->differs = kept > 0 || st.st_size != image->size;
+    image->differs = kept > 0 || st.st_size != image->target.size;
     return 0;
 }

@@ -13,7 +13,7 @@
 #ifndef INTERCEPTOR_PAST_IMAGE_H
 #define INTERCEPTOR_PAST_IMAGE_H
 
-#include "interceptor/past/past.h"
+#include "interceptor/past/past_walk.h"
 
 struct past_spool {
     int fd;
@@ -25,9 +25,8 @@ struct past_range {
 };
 
 struct past_image {
-    struct past_node node; /* its fd is closed */
-    int64_t base;          /* where the region begins in the spool */
-    int64_t size;          /* of the file then, bytes */
+    struct past_target target; /* the file then; the node's fd is closed */
+    int64_t base;              /* where the region begins in the spool */
     bool whole;
     bool differs;   /* set by past_image_compare() */
     GArray *ranges; /* of struct past_range: what the steps have kept */
@@ -47,7 +46,7 @@ void past_image_free(struct past_image *image);
 
 /* Lay what the steps have kept over these struct past_image. 0 or -errno;
  * -EBADMSG, -ENOENT: what the log kept is damaged, or missing. */
-int past_images_go_back(const struct past *past, const struct past_spool *spool,
+int past_images_go_back(const struct past *past, struct past_spool *spool,
                         GPtrArray *images);
 
 /* Set image->differs from the file, which is open for reading; of one that is

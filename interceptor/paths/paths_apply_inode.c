@@ -65,7 +65,7 @@ static int write_last_hole(struct applier *a, const struct past_image *image,
 {
     int rc = change_size(a, file, fd, offset);
 
-    return rc < 0 ? rc : change_size(a, file, fd, image->size);
+    return rc < 0 ? rc : change_size(a, file, fd, image->target.size);
 }
 
 static int write_hole(struct applier *a, const struct past_image *image,
@@ -76,7 +76,7 @@ static int write_hole(struct applier *a, const struct past_image *image,
 
     if (length <= 0)
         return 0;
-    if (offset + length == image->size)
+    if (offset + length == image->target.size)
         return write_last_hole(a, image, file, fd, offset);
     rc = ic_fallocate(a->ic, file, fd,
                       FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset,
@@ -140,8 +140,8 @@ static int set_size(struct applier *a, struct ic_inode *file, int fd,
 int paths_write_image(struct applier *a, const struct past_image *image,
                       struct ic_inode *file, int fd)
 {
-    const struct past_range all = { 0, image->size };
-    int rc = set_size(a, file, fd, image->size);
+    const struct past_range all = { 0, image->target.size };
+    int rc = set_size(a, file, fd, image->target.size);
 
     if (image->whole)
         return rc < 0 ? rc : write_range(a, image, file, fd, &all);

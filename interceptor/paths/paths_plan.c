@@ -413,7 +413,7 @@ gboolean paths_plan_make(struct ic *ic, int64_t id, const char *const *paths,
                             "no path is named");
         return FALSE;
     }
-    if (!past_open(ic, id, &plan->past, error))
+    if (!past_open(ic, id, false, &plan->past, error))
         return FALSE;
     load_overlaps(ic, plan);
     for (size_t i = 0; i < n; i++) {

@@ -17,6 +17,7 @@
 #include "interceptor/sys/btime.h"
 #include "interceptor/restore/inverse_parts.h"
 #include "interceptor/restore/restore_alive.h"
+#include "interceptor/restore/restore_find.h"
 #include "interceptor/capture/search.h"
 #include "interceptor/sys/sys.h"
 

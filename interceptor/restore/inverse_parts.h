@@ -52,9 +52,10 @@ int inverse_keep_file(struct inverter *v, struct step_inode *inode, int fd,
                       const struct stat *st);
 
 /* Before the names are inverted: give each file that lives on only under names
- * that no record has a home there, and keep what the rollback will change in it.
- * Such files are looked for if the log cannot take names, and if other processes
- * may have removed the names that the records have. Reads the whole tree. */
+ * that no record has a home there, and keep what the rollback will change in
+ * it. Such files are looked for if the log cannot take names, and if other
+ * processes may have removed the names that the records have. Reads the whole
+ * tree. */
 int inverse_copy_living(struct inverter *v);
 
 /* For a log that cannot take names, after all else: copy what the rollback will

@@ -17,11 +17,17 @@
 #include "interceptor/log/post_state.h"
 #include "interceptor/report/survey.h"
 #include "interceptor/restore/progress.h"
+#include "interceptor/restore/restore_attach.h"
+#include "interceptor/restore/restore_base.h"
 #include "interceptor/restore/restore_busy.h"
 #include "interceptor/restore/restore_content.h"
+#include "interceptor/restore/restore_detach.h"
+#include "interceptor/restore/restore_find.h"
 #include "interceptor/restore/restore_late.h"
 #include "interceptor/restore/restore_lost.h"
 #include "interceptor/restore/restore_names.h"
+#include "interceptor/restore/restore_preimages.h"
+#include "interceptor/restore/restore_staged.h"
 #include "interceptor/restore/restore_state.h"
 #include "interceptor/sys/sys.h"
 
@@ -114,14 +120,6 @@ static bool is_same_mount(int a, int b)
             x.stx_mnt_id == y.stx_mnt_id);
 }
 
-/* The manifest of a step that is being taken back can still be added to. */
-int restore_open_journal(struct restore *r)
-{
-    return r->step->journal || r->step->dry
-               ? 0
-               : journal_open(r->dir, STEP_MANIFEST, &r->step->journal);
-}
-
 /* The root's mtime changes when a folder is made in it. */
 static int record_root(struct restore *r)
 {
@@ -184,7 +182,7 @@ static int open_staging(struct restore *r)
     find_staging_place(r);
     if (rc == 0)
         rc = sys_mkdirat(r->staging_dir, r->staging_name, 0700);
-    if (is_full(rc) && r->staging_dir == r->dir &&
+    if (is_full(rc) && restore_log_takes_names(r) &&
         undo_log_give_spare(r->log, r->dir, r->staging_name) == 0)
         rc = 0;
     if (rc < 0 && rc != -EEXIST)
@@ -247,25 +245,6 @@ static void count_work(struct restore *r)
     }
 }
 
-/* The engine's timer waits meanwhile. */
-static void tell_alive(struct restore *r)
-{
-    enum { EVERY_US = UNDO_LOG_BEAT_MS * 1000 };
-    int64_t now_us = g_get_monotonic_time();
-
-    if (now_us < r->next_beat_us)
-        return;
-    r->next_beat_us = now_us + EVERY_US;
-    undo_log_beat(r->log);
-}
-
-void restore_note_progress(struct restore *r)
-{
-    tell_alive(r);
-    if (r->progress)
-        progress_step(r->progress);
-}
-
 static int run_once(struct restore *r, const char **ret_part)
 {
     int rc = open_staging(r);
@@ -295,7 +274,7 @@ gboolean restore_run(struct restore *r, GError **error)
     const char *part;
     int rc, again;
 
-    tell_alive(r);
+    restore_tell_alive(r);
     count_work(r);
     do {
         g_string_truncate(r->trouble, 0);
@@ -340,6 +319,7 @@ struct restore *restore_new(struct undo_log *log, struct step *step, int dirfd,
         .forced = flags & RESTORE_FORCED && post_state_is_complete(step),
         .lost = g_ptr_array_new_with_free_func(g_free),
         .orphans = g_ptr_array_new_with_free_func(g_free),
+        .emptied = g_ptr_array_new_with_free_func(g_free),
         .trouble = g_string_new(NULL),
         .made = g_hash_table_new(NULL, NULL),
     };
@@ -365,6 +345,7 @@ void restore_free(struct restore *r)
     g_hash_table_unref(r->made);
     g_ptr_array_unref(r->lost);
     g_ptr_array_unref(r->orphans);
+    g_ptr_array_unref(r->emptied);
     walker_clear(&r->walker);
     g_string_free(r->trouble, TRUE);
     fd_close(&r->staging);
@@ -406,7 +387,7 @@ static gboolean check_mount(struct restore *r, GError **error)
 
 gboolean restore_check(struct restore *r, GError **error)
 {
-    return check_mount(r, error) && restore_check_content(r, error) &&
+    return check_mount(r, error) && restore_check_preimages(r, error) &&
            drop_lost(r, error) && check_inodes(r, error) &&
            (!r->survey || restore_check_busy(r, error));
 }
@@ -419,6 +400,11 @@ const struct survey *restore_survey(const struct restore *r)
 GPtrArray *restore_lost(const struct restore *r)
 {
     return r->lost;
+}
+
+GPtrArray *restore_emptied(const struct restore *r)
+{
+    return r->emptied;
 }
 
 GPtrArray *restore_orphans(const struct restore *r)
@@ -453,12 +439,12 @@ bool restore_has_lost(const struct restore *r)
 
 bool restore_can_keep(const struct restore *r)
 {
-    return r->staging_dir == r->dir;
+    return restore_log_takes_names(r);
 }
 
 gboolean restore_check_log(struct restore *r, GError **error)
 {
-    return restore_check_content(r, error);
+    return restore_check_preimages(r, error);
 }
 
 void restore_set_progress(struct restore *r, struct progress *progress)

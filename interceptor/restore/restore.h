@@ -69,6 +69,11 @@ const struct survey *restore_survey(const struct restore *restore);
 /* The paths that RESTORE_EDITED has left out: char *, borrowed. */
 GPtrArray *restore_lost(const struct restore *restore);
 
+/* The paths of folders that the step had moved and another process has removed
+ * or moved: they come back without what the step had not changed in them. char
+ * *, borrowed. */
+GPtrArray *restore_emptied(const struct restore *restore);
+
 /* After restore_run(): for each of these of whose content the log had
  * something, its path and where that is, "PATH (blobs/oN)", in the step's
  * folder: char *, borrowed. */

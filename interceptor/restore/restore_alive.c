@@ -136,7 +136,7 @@ int restore_was_moved(const struct restore *r, const struct step_inode *inode,
     struct stat st, dir;
     int rc;
 
-    if (!post || inode->flags & (STEP_KEPT | STEP_RETIRED))
+    if (!post || inode->flags & STEP_RETIRED)
         return 0;
     rc = sys_stat_name(dirfd, name, &st);
     if (rc == 0)

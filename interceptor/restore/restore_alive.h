@@ -9,7 +9,11 @@
 #ifndef INTERCEPTOR_RESTORE_RESTORE_ALIVE_H
 #define INTERCEPTOR_RESTORE_RESTORE_ALIVE_H
 
-#include "interceptor/restore/restore_names.h"
+#include "interceptor/restore/restore_base.h"
+
+/* 1 if the file is in the tree, under a name that no record has, 0 if not, or
+ * -errno. Reads the whole tree, once. */
+int restore_is_alive(struct restore *r, const struct step_inode *inode);
 
 /* What is at the name has the inode's number; was it made after the step met
  * the inode, or after undo made that anew? Then it is another file. */

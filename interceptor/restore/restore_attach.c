@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore_attach - see restore_names.h and restore.h.
+ * restore_attach - see restore_attach.h and restore.h.
  */
+#include "interceptor/restore/restore_attach.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +13,7 @@
 #include "common/fd.h"
 #include "interceptor/capture/search.h"
 #include "interceptor/restore/restore_alive.h"
+#include "interceptor/restore/restore_find.h"
 #include "interceptor/restore/restore_late.h"
 #include "interceptor/restore/restore_names.h"
 #include "interceptor/restore/restore_state.h"
@@ -25,50 +28,6 @@ static struct staged_name remade_name(guint number)
 
     snprintf(name.text, sizeof(name.text), "n%u", number);
     return name;
-}
-
-/* ---- finding ------------------------------------------------------------- */
-
-/* Of a file that was copied to be removed, all content was kept. Of another
- * one only what changed: it can only have vanished by somebody else's hand. */
-static bool can_remake(const struct step_inode *inode)
-{
-    return inode->flags & STEP_META &&
-           (!S_ISREG(inode->meta->mode) || inode->flags & STEP_CLONE ||
-            (inode->flags & STEP_DATA &&
-             inode->flags & (STEP_RETIRED | STEP_ALL)));
-}
-
-/* 1 if dirfd/name is this inode, 0 if it is not, or -errno. What cannot be
- * looked at now must not be taken for missing: it would be made anew, and what
- * it was would be removed. */
-static int is_there(int dirfd, const char *name, uint64_t ino)
-{
-    struct stat st;
-    int rc = dirfd < 0 ? -ENOENT : sys_stat_name(dirfd, name, &st);
-
-    if (rc < 0)
-        return rc == -ENOENT ? 0 : rc;
-    return st.st_ino == ino;
-}
-
-int restore_is_kept(const struct restore *r, const struct step_inode *inode)
-{
-    int rc;
-
-    if (inode->flags & STEP_RETIRED)
-        return 0;
-    rc = is_there(r->staging, restore_staged_name(inode->ino).text, inode->ino);
-    return rc != 0 ? rc
-                   : is_there(r->blobs, step_inode_blob(inode->ino).text,
-                              inode->ino);
-}
-
-int restore_can_find(struct restore *r, const struct step_inode *inode)
-{
-    int rc = can_remake(inode) ? 1 : restore_is_kept(r, inode);
-
-    return rc == 0 && r->forced ? restore_is_alive(r, inode) : rc;
 }
 
 /* ---- attach -------------------------------------------------------------- */
@@ -205,10 +164,11 @@ static int is_waiting(struct attacher *a, const struct step_inode *inode,
 
     *ret_dirfd = r->staging;
     *ret_name = restore_staged_name(inode->ino);
-    rc = is_there(r->staging, ret_name->text, inode->ino);
+    rc = restore_is_there(r->staging, ret_name->text, inode->ino);
     if (rc != 0)
         return rc;
-    rc = is_there(r->blobs, step_inode_blob(inode->ino).text, inode->ino);
+    rc = restore_is_there(r->blobs, step_inode_blob(inode->ino).text,
+                          inode->ino);
     if (rc > 0) {
         *ret_dirfd = r->blobs;
         g_strlcpy(ret_name->text, step_inode_blob(inode->ino).text,
@@ -221,11 +181,11 @@ static int is_waiting(struct attacher *a, const struct step_inode *inode,
 static int link_from_home(struct attacher *a, const struct step_inode *inode)
 {
     fd_auto int dir = inode->home ? restore_open_dir(a->r, inode->home) : -1;
-    int rc = dir < 0 ? 0 : is_there(dir, inode->home_name, inode->ino);
+    int rc = dir < 0 ? 0 : restore_is_there(dir, inode->home_name, inode->ino);
 
     if (rc == -EACCES && inode->home->flags & STEP_META) {
         restore_relax(dir);
-        rc = is_there(dir, inode->home_name, inode->ino);
+        rc = restore_is_there(dir, inode->home_name, inode->ino);
     }
     if (rc > 0)
         rc = link_staged(dir, inode->home_name, inode->ino, a);
@@ -297,7 +257,7 @@ static int link_from_name(struct attacher *a, const struct step_inode *inode,
 
         if (restore_is_gone(dir))
             continue;
-        rc = dir < 0 ? dir : is_there(dir, binding->name, inode->now);
+        rc = dir < 0 ? dir : restore_is_there(dir, binding->name, inode->now);
         if (rc > 0)
             rc = project_link(dir, binding->name, a->r->staging, staged);
         else if (rc == 0)
@@ -317,7 +277,7 @@ static int find_remade(struct attacher *a, const struct step_inode *inode,
     *ret_name = remade_name(number);
     if (!inode->now)
         return 0;
-    rc = is_there(*ret_dirfd, ret_name->text, inode->now);
+    rc = restore_is_there(*ret_dirfd, ret_name->text, inode->now);
     return rc == 0 && number > 0 ? link_from_name(a, inode, ret_name->text)
                                  : rc;
 }
@@ -357,7 +317,7 @@ static int bring_back(struct attacher *a, const struct step_binding *binding,
     int from, rc = find_waiting(a, inode, &from, &name);
     bool kept = rc > 0 && from == r->blobs && last;
 
-    if (rc == 0 && !can_remake(inode)) {
+    if (rc == 0 && !restore_can_remake(inode)) {
         r->gone = inode;
         return -ENODATA;
     }

@@ -9,6 +9,8 @@
 
 #include "common/errors.h"
 #include "common/fd.h"
+#include "interceptor/capture/search.h"
+#include "interceptor/restore/restore_alive.h"
 #include "interceptor/sys/sys.h"
 
 /* An O_PATH fd of what the survey has seen in the tree. */
@@ -47,29 +49,66 @@ static gboolean refuse(const struct restore *r, const struct step_inode *inode,
     return FALSE;
 }
 
+struct checker {
+    struct restore *r;
+    const struct step_inode *inode; /* whose content is to be restored */
+    int rc;                         /* what try_open() said of it */
+};
+
+/* A file that no record leads to, but the restore's own search does. */
+static int check_found(int dirfd, const char *name, uint64_t ino, void *opaque)
+{
+    struct checker *c = opaque;
+    const struct step_inode *inode = step_find_inode(c->r->step, ino);
+    fd_auto int fd = -1;
+    int moved;
+
+    if (!inode || restore_is_other(inode, dirfd, name))
+        return -ENOENT;
+    moved = restore_was_moved(c->r, inode, dirfd, name);
+    if (moved != 0) /* it stays as it is */
+        return MIN(moved, 0);
+    fd = sys_openat(dirfd, name, O_PATH | O_NOFOLLOW, 0);
+    c->inode = inode;
+    c->rc = try_open(fd);
+    return c->rc;
+}
+
+/* In folders that the log keeps, then in the tree. What cannot be searched is
+ * for restore_attach() to report. */
+static void check_unplaced(struct checker *c, GHashTable *wanted)
+{
+    if (search_files(c->r->blobs, wanted, check_found, c) == 0)
+        search_files(c->r->root, wanted, check_found, c);
+}
+
 gboolean restore_check_busy(struct restore *r, GError **error)
 {
+    g_autoptr(GHashTable) wanted = search_set_new();
+    struct checker c = { .r = r };
     struct walker walker;
     GHashTableIter iter;
     gpointer value;
-    const struct step_inode *inode = NULL;
-    int rc = 0;
 
     survey_walker_init(&walker, r->survey, r->step, r->root);
     g_hash_table_iter_init(&iter, r->step->inodes);
-    while (rc == 0 && g_hash_table_iter_next(&iter, NULL, &value)) {
+    while (c.rc == 0 && g_hash_table_iter_next(&iter, NULL, &value)) {
         const struct survey_entry *entry = g_hash_table_lookup(
             r->survey->inodes, value);
         fd_auto int fd = -1;
 
-        inode = value;
-        if (!(inode->flags & STEP_DATA))
+        c.inode = value;
+        if (!(c.inode->flags & STEP_DATA))
             continue;
         fd = entry ? open_entry(&walker, entry)
-                   : sys_openat(r->blobs, step_inode_blob(inode->ino).text,
+                   : sys_openat(r->blobs, step_inode_blob(c.inode->ino).text,
                                 O_PATH | O_NOFOLLOW, 0);
-        rc = try_open(fd);
+        if (!entry && fd == -ENOENT && !(c.inode->flags & STEP_LOST))
+            search_set_add(wanted, c.inode->ino);
+        c.rc = try_open(fd);
     }
     walker_clear(&walker);
-    return rc == 0 || refuse(r, inode, rc, error);
+    if (c.rc == 0)
+        check_unplaced(&c, wanted);
+    return c.rc == 0 || refuse(r, c.inode, c.rc, error);
 }

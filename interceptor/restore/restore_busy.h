@@ -10,7 +10,7 @@
 #ifndef INTERCEPTOR_RESTORE_RESTORE_BUSY_H
 #define INTERCEPTOR_RESTORE_RESTORE_BUSY_H
 
-#include "interceptor/restore/restore_names.h"
+#include "interceptor/restore/restore_base.h"
 
 /* After the survey. ERROR_BUSY, which names the file. */
 gboolean restore_check_busy(struct restore *r, GError **error);

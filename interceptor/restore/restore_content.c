@@ -7,7 +7,6 @@
  * turns.
  */
 #include "interceptor/restore/restore_content.h"
-#include "interceptor/restore/restore_edited.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/errors.h"
 #include "common/fd.h"
-#include "common/log.h"
 #include "interceptor/log/pack.h"
+#include "interceptor/restore/restore_base.h"
+#include "interceptor/restore/restore_edited.h"
+#include "interceptor/restore/restore_preimages.h"
 #include "interceptor/restore/restore_state.h"
 #include "interceptor/sys/sys.h"
 
@@ -32,11 +32,6 @@ struct file {
     bool read_only; /* it can only be compared: */
     int refused;    /* -errno of opening it to write */
     bool started;   /* it has its size */
-    GArray *spans;  /* of struct span, while the log is checked; or NULL */
-};
-
-struct span {
-    off_t offset, length;
 };
 
 struct step_name restore_orphan_name(int64_t number)
@@ -63,172 +58,34 @@ static void file_free(gpointer data)
     struct file *file = data;
 
     fd_close(&file->fd);
-    g_clear_pointer(&file->spans, g_array_unref);
     g_free(file);
-}
-
-static void add_file(struct contents *c, struct step_inode *inode)
-{
-    struct file *file;
-
-    if (!(inode->flags & STEP_DATA))
-        return;
-    file = g_new0(struct file, 1);
-    file->inode = inode;
-    file->fd = -1;
-    g_hash_table_insert(c->files, &inode->data_number, file);
 }
 
 static void contents_init(struct contents *c, struct restore *r)
 {
-    GHashTableIter iter;
-    gpointer value;
+    g_autoptr(GPtrArray) inodes = restore_sorted_inodes(r);
 
     c->r = r;
     g_queue_init(&c->open);
     c->files = g_hash_table_new_full(g_int64_hash, g_int64_equal, NULL,
                                      file_free);
-    g_hash_table_iter_init(&iter, r->step->inodes);
-    while (g_hash_table_iter_next(&iter, NULL, &value))
-        add_file(c, value);
-    for (guint i = 0; i < r->step->retired->len; i++)
-        add_file(c, g_ptr_array_index(r->step->retired, i));
+    for (guint i = 0; i < inodes->len; i++) {
+        struct step_inode *inode = g_ptr_array_index(inodes, i);
+        struct file *file;
+
+        if (!(inode->flags & STEP_DATA))
+            continue;
+        file = g_new0(struct file, 1);
+        file->inode = inode;
+        file->fd = -1;
+        g_hash_table_insert(c->files, &inode->data_number, file);
+    }
 }
 
 static void contents_clear(struct contents *c)
 {
     g_queue_clear(&c->open);
     g_hash_table_unref(c->files);
-}
-
-/* ---- check --------------------------------------------------------------- */
-
-static int check_entry(const struct pack_entry *entry, void *opaque)
-{
-    struct contents *c = opaque;
-    struct file *file = g_hash_table_lookup(c->files, &entry->number);
-    struct span span = { entry->offset, entry->length };
-
-    /* Kept, but the record failed, and so did the change: nobody's. */
-    if (!file)
-        return 0;
-    if (entry->offset + entry->length > file->inode->data_size)
-        return -EBADMSG;
-    if (!file->spans)
-        file->spans = g_array_new(FALSE, FALSE, sizeof(struct span));
-    g_array_append_val(file->spans, span);
-    return 0;
-}
-
-static int compare_spans(gconstpointer a, gconstpointer b)
-{
-    const struct span *x = a, *y = b;
-
-    return x->offset < y->offset ? -1 : x->offset > y->offset;
-}
-
-static bool is_whole(const struct file *file)
-{
-    off_t end = 0;
-
-    if (file->spans)
-        g_array_sort(file->spans, compare_spans);
-    for (guint i = 0; file->spans && i < file->spans->len; i++) {
-        const struct span *span = &g_array_index(file->spans, struct span, i);
-
-        if (span->offset > end)
-            return false;
-        end = MAX(end, span->offset + span->length);
-    }
-    return end >= file->inode->data_size;
-}
-
-/* What the log has all of can be made anew (restore_can_find()). */
-static void mark_whole(struct contents *c)
-{
-    GHashTableIter iter;
-    gpointer value;
-
-    g_hash_table_iter_init(&iter, c->files);
-    while (g_hash_table_iter_next(&iter, NULL, &value)) {
-        struct file *file = value;
-
-        if (!(file->inode->flags & STEP_CLONE) && is_whole(file))
-            file->inode->flags |= STEP_ALL;
-    }
-}
-
-static int open_clone(const struct restore *r, const struct step_inode *inode)
-{
-    fd_auto int fd = sys_openat(r->blobs,
-                                step_clone_blob(inode->data_number).text,
-                                O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0);
-    struct stat st;
-    int rc = fd < 0 ? fd : sys_stat_fd(fd, &st);
-
-    if (rc < 0)
-        return rc == -ELOOP ? -EBADMSG : rc;
-    /* It may have been longer by then: appending is free. */
-    if (!S_ISREG(st.st_mode) || st.st_size < inode->data_size)
-        return -EBADMSG;
-    return fd_steal(&fd);
-}
-
-static int check_all(struct contents *c)
-{
-    bool packed = false;
-    GHashTableIter iter;
-    gpointer value;
-
-    g_hash_table_iter_init(&iter, c->files);
-    while (g_hash_table_iter_next(&iter, NULL, &value)) {
-        const struct step_inode *inode = ((struct file *)value)->inode;
-        fd_auto int clone = -1;
-
-        if (!(inode->flags & STEP_CLONE)) {
-            packed = true;
-            continue;
-        }
-        clone = open_clone(c->r, inode);
-        if (clone < 0) {
-            restore_note_trouble(c->r, inode);
-            return clone;
-        }
-    }
-    return packed
-               ? pack_read(c->r->blobs, c->r->step->end != NULL, check_entry, c)
-               : 0;
-}
-
-gboolean restore_check_content(struct restore *r, GError **error)
-{
-    struct contents c;
-    const char *what;
-    int rc;
-
-    contents_init(&c, r);
-    rc = check_all(&c);
-    if (rc == 0)
-        mark_whole(&c);
-    contents_clear(&c);
-    if (rc == 0)
-        return TRUE;
-    what = r->trouble->len > 0 ? r->trouble->str
-                               : "the content that the undo log has kept";
-    if ((rc == -ENOENT || rc == -EBADMSG) && r->damaged_too) {
-        log_warn(LOG_UNDO,
-                 "step %" G_GINT64_FORMAT
-                 ": %s: %s; not all content can be restored",
-                 r->step->id, what, g_strerror(-rc));
-        g_string_truncate(r->trouble, 0);
-        return TRUE;
-    }
-    g_set_error(error, STEPBACK_ERROR,
-                rc == -ENOENT    ? ERROR_PREIMAGE_MISSING
-                : rc == -EBADMSG ? ERROR_PREIMAGE_CORRUPT
-                                 : ERROR_IO_ERROR,
-                "undo: %s: %s", what, g_strerror(-rc));
-    return FALSE;
 }
 
 /* ---- opening ------------------------------------------------------------- */
@@ -428,7 +285,7 @@ static int copy_clone(int clone, const struct file *file)
 
 static int restore_clone(struct contents *c, struct file *file)
 {
-    fd_auto int clone = open_clone(c->r, file->inode);
+    fd_auto int clone = restore_open_clone(c->r, file->inode);
     int rc = clone < 0 ? clone : use_file(c, file);
 
     if (rc < 0)
@@ -463,7 +320,7 @@ static int restore_rest(struct contents *c)
             continue;
         restore_note_trouble(c->r, file->inode);
         if ((rc == -ENOENT || rc == -EBADMSG) && c->r->damaged_too)
-            rc = 0; /* restore_check_content() has told */
+            rc = 0; /* restore_check_preimages() has told */
     }
     return rc;
 }

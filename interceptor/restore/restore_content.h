@@ -14,11 +14,7 @@
 #ifndef INTERCEPTOR_RESTORE_RESTORE_CONTENT_H
 #define INTERCEPTOR_RESTORE_RESTORE_CONTENT_H
 
-#include "interceptor/restore/restore_names.h"
-
-/* Is all content that the step kept there and intact? Nothing is changed. With
- * r->damaged_too, what is not is left out, with a warning. */
-gboolean restore_check_content(struct restore *r, GError **error);
+#include "interceptor/restore/restore_base.h"
 
 /* 0 or -errno, then r->trouble names the file. */
 int restore_content(struct restore *r);

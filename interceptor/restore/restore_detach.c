@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore_detach - see restore_names.h and restore.h.
+ * restore_detach - see restore_detach.h and restore.h.
  *
  * Detaching meets directories in two kinds of place: at home, reached from the
  * root through directories that are at home, and in staging. Those in staging
@@ -11,6 +11,8 @@
  * what comes back has its room. If there is none for a staging folder either,
  * that is all that is done; then there may be.
  */
+#include "interceptor/restore/restore_detach.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

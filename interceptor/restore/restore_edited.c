@@ -15,10 +15,8 @@
 
 #include "common/fd.h"
 #include "interceptor/restore/restore_alive.h"
-#include "interceptor/restore/restore_names.h"
+#include "interceptor/restore/restore_base.h"
 #include "interceptor/sys/sys.h"
-
-enum { MAX_COPIES = 100 /* of one file, of several tries */ };
 
 /* What the step removed is in none of the places that others can look at, but
  * they may have it open. What has another name is known already. */
@@ -71,13 +69,7 @@ static bool is_edited(const struct restore *r, uint64_t ino,
 
 /* ---- copying ------------------------------------------------------------- */
 
-/* A fresh one: that of a try which was killed may be whole, and the file half
- * restored since. */
-struct copy_name {
-    char text[48];
-};
-
-static struct copy_name copy_name(uint64_t ino, int n)
+struct copy_name restore_copy_name(uint64_t ino, int n)
 {
     struct copy_name name;
 
@@ -85,57 +77,71 @@ static struct copy_name copy_name(uint64_t ino, int n)
     return name;
 }
 
+static int create_file(int dirfd, const char *name)
+{
+    return sys_openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+                      0600);
+}
+
 static int create_copy(int blobs, uint64_t ino)
 {
     int fd = -EEXIST;
 
-    for (int n = 0; fd == -EEXIST && n < MAX_COPIES; n++)
-        fd = sys_openat(blobs, copy_name(ino, n).text,
-                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    for (int n = 0; fd == -EEXIST && n < RESTORE_MAX_COPIES; n++)
+        fd = create_file(blobs, restore_copy_name(ino, n).text);
     return fd;
+}
+
+/* Copy the file to a new one; fd: O_PATH, to: taken. */
+static int copy_content(int fd, off_t size, int to)
+{
+    fd_auto int created = to;
+    fd_auto int from = sys_reopen(fd, O_RDONLY | O_NONBLOCK);
+    int rc;
+
+    if (created < 0)
+        return created;
+    if (from == -EACCES && sys_chmod_fd(fd, 0600) == 0) /* it is set later */
+        from = sys_reopen(fd, O_RDONLY | O_NONBLOCK);
+    rc = from < 0 ? from : restore_copy_data(from, created, size);
+    return rc < 0 ? rc : sys_fsync(created); /* the only copy */
 }
 
 int restore_save_copy(struct restore *r, uint64_t ino, int fd, off_t size)
 {
-    fd_auto int from = sys_reopen(fd, O_RDONLY | O_NONBLOCK);
-    fd_auto int to = -1;
-    int rc;
-
-    if (from == -EACCES && sys_chmod_fd(fd, 0600) == 0) /* it is set later */
-        from = sys_reopen(fd, O_RDONLY | O_NONBLOCK);
-    if (from < 0)
-        return from;
-    to = create_copy(r->blobs, ino);
-    rc = to < 0 ? to : restore_copy_data(from, to, size);
-    return rc < 0 ? rc : sys_fsync(to); /* the only copy */
+    return copy_content(fd, size, create_copy(r->blobs, ino));
 }
 
-static int save_link(struct restore *r, int dirfd, const char *name,
-                     uint64_t ino)
+int restore_save_as(int dirfd, const char *name, const struct stat *st, int to,
+                    const char *to_name)
 {
     char target[PATH_MAX];
-    ssize_t len = readlinkat(dirfd, name, target, sizeof(target) - 1);
-    int rc = -EEXIST;
+    fd_auto int fd = -1;
+    ssize_t len;
 
-    if (len < 0)
-        return -errno;
-    target[len] = '\0';
-    for (int n = 0; rc == -EEXIST && n < MAX_COPIES; n++)
-        rc = sys_symlinkat(target, r->blobs, copy_name(ino, n).text);
-    return rc;
+    if (S_ISLNK(st->st_mode)) {
+        len = readlinkat(dirfd, name, target, sizeof(target) - 1);
+        if (len < 0)
+            return -errno;
+        target[len] = '\0';
+        return sys_symlinkat(target, to, to_name);
+    }
+    if (!S_ISREG(st->st_mode))
+        return 0;
+    fd = sys_openat(dirfd, name, O_PATH | O_NOFOLLOW, 0);
+    return fd < 0 ? fd
+                  : copy_content(fd, st->st_size, create_file(to, to_name));
 }
 
 int restore_save_name(struct restore *r, int dirfd, const char *name,
                       const struct stat *st)
 {
-    fd_auto int fd = -1;
+    int rc = -EEXIST;
 
-    if (S_ISLNK(st->st_mode))
-        return save_link(r, dirfd, name, st->st_ino);
-    if (!S_ISREG(st->st_mode))
-        return 0;
-    fd = sys_openat(dirfd, name, O_PATH | O_NOFOLLOW, 0);
-    return fd < 0 ? fd : restore_save_copy(r, st->st_ino, fd, st->st_size);
+    for (int n = 0; rc == -EEXIST && n < RESTORE_MAX_COPIES; n++)
+        rc = restore_save_as(dirfd, name, st, r->blobs,
+                             restore_copy_name(st->st_ino, n).text);
+    return rc;
 }
 
 int restore_save_edited(struct restore *r, uint64_t ino, int fd)

@@ -12,7 +12,11 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#include "interceptor/restore/restore.h"
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct restore;
 
 /* Which files these are: inodes (uint64_t -> whether it is one; taken; may be
  * NULL) says so; of what the log keeps, and of others, the ctime, if it is
@@ -33,6 +37,19 @@ int restore_save_copy(struct restore *restore, uint64_t ino, int fd,
  * content. 0 or -errno. */
 int restore_save_name(struct restore *restore, int dirfd, const char *name,
                       const struct stat *st);
+
+/* Copy what is at the name to a new name, which may be in any folder. -EEXIST:
+ * that is taken. */
+int restore_save_as(int dirfd, const char *name, const struct stat *st, int to,
+                    const char *to_name);
+
+/* The name below blobs/ of the nth copy. Each try makes a fresh one: that of a
+ * try which was killed may be whole, and the file half restored since. */
+enum { RESTORE_MAX_COPIES = 100 };
+struct copy_name {
+    char text[48];
+};
+struct copy_name restore_copy_name(uint64_t ino, int n);
 
 /* Is that entry of blobs/ such a copy? */
 bool restore_is_edited(const char *name);

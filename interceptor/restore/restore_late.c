@@ -5,7 +5,9 @@
 #include "interceptor/restore/restore_late.h"
 
 #include "common/fd.h"
+#include "interceptor/restore/restore_find.h"
 #include "interceptor/restore/restore_lost.h"
+#include "interceptor/restore/restore_names.h"
 #include "interceptor/restore/restore_stand_in.h"
 
 /* The uppermost one that is missing. */
@@ -32,6 +34,8 @@ static int revive(struct restore *r, struct step_inode *inode)
         rc = restore_record_plain_folder(r, inode);
         rc = rc < 0 ? rc : 1;
     }
+    if (rc > 0 && inode->names)
+        restore_note_emptied(r, inode);
     if (rc <= 0 || inode->names)
         return rc;
     if (!inode->home || inode->home->flags & STEP_LOST)

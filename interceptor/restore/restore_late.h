@@ -13,7 +13,7 @@
 #ifndef INTERCEPTOR_RESTORE_RESTORE_LATE_H
 #define INTERCEPTOR_RESTORE_RESTORE_LATE_H
 
-#include "interceptor/restore/restore_names.h"
+#include "interceptor/restore/restore_base.h"
 
 /* Note that the folder, or one above it, is not at its home. */
 void restore_note_gone_folder(struct restore *r, struct step_inode *dir);

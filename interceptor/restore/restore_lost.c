@@ -10,6 +10,9 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/log/post_state.h"
+#include "interceptor/restore/restore_alive.h"
+#include "interceptor/restore/restore_find.h"
+#include "interceptor/restore/restore_names.h"
 #include "interceptor/restore/restore_stand_in.h"
 #include "interceptor/report/survey.h"
 #include "interceptor/sys/sys.h"
@@ -100,7 +103,10 @@ static int can_attach(const struct finder *f, const struct step_inode *inode)
                : restore_can_find(f->r, inode);
 }
 
-static int is_lost(struct finder *f, struct step_inode *inode)
+/* Where the inode comes back from. */
+enum source { NOWHERE, THERE, BY_NAME };
+
+static int find_source(struct finder *f, struct step_inode *inode)
 {
     int found = inode == f->r->step->root ||
                 g_hash_table_contains(f->survey->inodes, inode);
@@ -109,9 +115,17 @@ static int is_lost(struct finder *f, struct step_inode *inode)
         found = is_inside(f, inode);
     if (found == 0)
         found = restore_is_kept(f->r, inode);
-    if (found == 0 && inode->names)
-        found = can_attach(f, inode);
-    return found < 0 ? found : !found;
+    if (found != 0 || !inode->names)
+        return found;
+    found = can_attach(f, inode);
+    return found > 0 ? BY_NAME : found;
+}
+
+static int is_lost(struct finder *f, struct step_inode *inode)
+{
+    int source = find_source(f, inode);
+
+    return source < 0 ? source : source == NOWHERE;
 }
 
 /* A file to which a link in the log leads is restored there. */
@@ -169,6 +183,14 @@ static void tell(struct restore *r, const struct step_inode *inode)
              valid);
     if (r->lost)
         g_ptr_array_add(r->lost, g_strdup(path ? path : "?"));
+}
+
+void restore_note_emptied(struct restore *r, const struct step_inode *inode)
+{
+    g_autofree char *path = step_path_before(r->step, inode, NULL);
+
+    if (restore_is_folder(inode))
+        g_ptr_array_add(r->emptied, g_strdup(path ? path : "?"));
 }
 
 static int record_lost(struct restore *r, struct step_inode *inode)
@@ -268,35 +290,6 @@ static int revive(const struct finder *f, struct step_inode *inode)
                                          inode);
 }
 
-static int compare_order(gconstpointer a, gconstpointer b)
-{
-    const struct step_inode *x = *(struct step_inode *const *)a;
-    const struct step_inode *y = *(struct step_inode *const *)b;
-
-    return x->order < y->order ? -1 : x->order > y->order;
-}
-
-static void add_inodes(GPtrArray *list, GHashTable *inodes)
-{
-    GHashTableIter iter;
-    gpointer value;
-
-    g_hash_table_iter_init(&iter, inodes);
-    while (g_hash_table_iter_next(&iter, NULL, &value))
-        g_ptr_array_add(list, value);
-}
-
-GPtrArray *restore_sorted_inodes(struct restore *r)
-{
-    GPtrArray *list = g_ptr_array_new();
-
-    add_inodes(list, r->step->inodes);
-    for (guint i = 0; i < r->step->retired->len; i++)
-        g_ptr_array_add(list, g_ptr_array_index(r->step->retired, i));
-    g_ptr_array_sort(list, compare_order);
-    return list;
-}
-
 /* It is nowhere, so whatever has its number is another inode. */
 static int disown_dead(const struct finder *f, struct step_inode *inode)
 {
@@ -342,9 +335,12 @@ static int find_one(struct finder *f, struct step_inode *inode)
     rc = inode->flags & STEP_LOST ? 1 : has_no_place(r, inode);
     if (rc > 0)
         mark_lost(r, inode, false);
-    if (rc == 0)
-        rc = is_lost(f, inode);
-    if (rc <= 0 || inode->flags & STEP_LOST)
+    if (rc != 0)
+        return MIN(rc, 0);
+    rc = find_source(f, inode);
+    if (rc == BY_NAME && !g_hash_table_contains(f->arrivals, &inode->ino))
+        restore_note_emptied(r, inode);
+    if (rc != NOWHERE)
         return MIN(rc, 0);
     rc = disown_dead(f, inode);
     if (rc == 0)

@@ -21,7 +21,7 @@
 #ifndef INTERCEPTOR_RESTORE_RESTORE_LOST_H
 #define INTERCEPTOR_RESTORE_RESTORE_LOST_H
 
-#include "interceptor/restore/restore_names.h"
+#include "interceptor/restore/restore_base.h"
 
 /* Nothing has been changed yet: find what is lost and record it. 0 or -errno.
  */
@@ -31,6 +31,10 @@ int restore_find_lost(struct restore *r);
  * and the tables are as they were. */
 int restore_drop_lost(struct restore *r);
 
+/* If the inode is a folder, which the step had moved: it is made anew, and what
+ * the step had not changed in it is gone (restore_emptied()). */
+void restore_note_emptied(struct restore *r, const struct step_inode *inode);
+
 /* The inode is lost although it was there before (restore_late.h): record it,
  * and take it out of the step's tables. 0 or -errno. */
 int restore_lose(struct restore *r, struct step_inode *inode);
@@ -38,9 +42,5 @@ int restore_lose(struct restore *r, struct step_inode *inode);
 /* Record metadata for a folder of which none is recorded, so that it can be
  * made anew. 0 or -errno. */
 int restore_record_plain_folder(struct restore *r, struct step_inode *dir);
-
-/* All inodes of the step, directories before what is in them. A new array of
- * borrowed struct step_inode. */
-GPtrArray *restore_sorted_inodes(struct restore *r);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore_names - see restore_names.h: what detach and attach share.
+ * restore_names - see restore_names.h.
  */
 #include "interceptor/restore/restore_names.h"
 

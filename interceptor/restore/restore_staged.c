@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * restore_staged - the end of the staging folder (restore.h): what is left in
- * it is kept, or removed.
+ * restore_staged - see restore_staged.h.
  */
+#include "interceptor/restore/restore_staged.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "common/fd.h"
@@ -57,22 +60,77 @@ static int is_homeless(struct restore *r, const char *staged,
 
 /* ---- where the log cannot take names ------------------------------------- */
 
-static int save_entry(int dirfd, const struct dirent *entry, void *opaque)
-{
-    struct stat st;
-    int rc = sys_stat_name(dirfd, entry->d_name, &st);
+/* Copies of a folder's files, at the names that they have in it. */
+struct saver {
+    struct restore *r;
+    GHashTable *copies; /* &ino of a folder -> its copy, a path below blobs/ */
+};
 
-    if (rc == 0 && !S_ISDIR(st.st_mode))
-        rc = restore_save_name(opaque, dirfd, entry->d_name, &st);
-    return rc < 0 ? rc : S_ISDIR(st.st_mode) ? TREE_ENTER : TREE_SKIP;
+static int note_copy(struct saver *s, uint64_t ino, const char *path)
+{
+    int rc = sys_mkdirat(s->r->blobs, path, 0700);
+
+    if (rc == 0)
+        g_hash_table_insert(s->copies, g_memdup2(&ino, sizeof(ino)),
+                            g_strdup(path));
+    return rc;
 }
 
-static int save_tree(struct restore *r, const char *staged)
+static int begin_copy(struct saver *s, uint64_t ino)
 {
+    int rc = -EEXIST;
+
+    for (int n = 0; rc == -EEXIST && n < RESTORE_MAX_COPIES; n++)
+        rc = note_copy(s, ino, restore_copy_name(ino, n).text);
+    return rc;
+}
+
+/* One that is too deep for a path begins a copy of its own. */
+static int save_folder(struct saver *s, const char *above, const char *name,
+                       uint64_t ino)
+{
+    g_autofree char *path = g_strdup_printf("%s/%s", above, name);
+
+    return strlen(path) + NAME_MAX + 2 < PATH_MAX ? note_copy(s, ino, path)
+                                                  : begin_copy(s, ino);
+}
+
+static int save_entry(int dirfd, const struct dirent *entry, void *opaque)
+{
+    struct saver *s = opaque;
+    const char *name = entry->d_name, *above;
+    fd_auto int to = -1;
+    struct stat st, dir;
+    uint64_t ino;
+    int rc = sys_stat_name(dirfd, name, &st);
+
+    if (rc == 0)
+        rc = sys_stat_fd(dirfd, &dir);
+    if (rc < 0)
+        return rc;
+    ino = dir.st_ino;
+    above = g_hash_table_lookup(s->copies, &ino);
+    if (!above)
+        return -ESTALE;
+    if (S_ISDIR(st.st_mode)) {
+        rc = save_folder(s, above, name, st.st_ino);
+        return rc < 0 ? rc : TREE_ENTER;
+    }
+    to = sys_openat(s->r->blobs, above, O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+    rc = to < 0 ? to : restore_save_as(dirfd, name, &st, to, name);
+    return rc < 0 ? rc : TREE_SKIP;
+}
+
+static int save_tree(struct restore *r, const char *staged, uint64_t ino)
+{
+    g_autoptr(GHashTable) copies = g_hash_table_new_full(
+        g_int64_hash, g_int64_equal, g_free, g_free);
+    struct saver saver = { r, copies };
     fd_auto int fd = sys_openat(r->staging, staged,
                                 O_PATH | O_DIRECTORY | O_NOFOLLOW, 0);
+    int rc = fd < 0 ? fd : begin_copy(&saver, ino);
 
-    return fd < 0 ? fd : tree_walk(fd, save_entry, restore_relax, r);
+    return rc < 0 ? rc : tree_walk(fd, save_entry, restore_relax, &saver);
 }
 
 static void tell_saved(struct restore *r, const struct step_inode *inode)
@@ -83,17 +141,17 @@ static void tell_saved(struct restore *r, const struct step_inode *inode)
                                                 path ? path : "?", inode->ino));
 }
 
-/* The content of all files, each as a copy of its own. */
+/* The content of all files. */
 static int save_homeless(struct restore *r, const char *staged,
                          const struct step_inode *inode)
 {
     struct stat st;
     int rc = sys_stat_name(r->staging, staged, &st);
 
-    if (rc == 0 && S_ISDIR(st.st_mode))
-        return save_tree(r, staged);
     if (rc == 0)
-        rc = restore_save_name(r, r->staging, staged, &st);
+        rc = S_ISDIR(st.st_mode)
+                 ? save_tree(r, staged, st.st_ino)
+                 : restore_save_name(r, r->staging, staged, &st);
     if (rc == 0)
         tell_saved(r, inode);
     return rc;
@@ -117,8 +175,9 @@ static int keep_staged(int staging, const struct dirent *entry, void *opaque)
     if (rc <= 0)
         return rc;
     /* It stays in the step's own log, where nobody removes it. */
-    return restore_can_keep(r) ? keep_one(r, entry->d_name, ino, r->blobs)
-                               : save_homeless(r, entry->d_name, inode);
+    return restore_log_takes_names(r)
+               ? keep_one(r, entry->d_name, ino, r->blobs)
+               : save_homeless(r, entry->d_name, inode);
 }
 
 /* All names are back. What is left goes before content is put back, which may

@@ -8,8 +8,9 @@
 
 #include "common/fd.h"
 #include "interceptor/log/post_state.h"
-#include "interceptor/restore/restore_lost.h"
+#include "interceptor/restore/restore_find.h"
 #include "interceptor/report/survey.h"
+#include "interceptor/restore/restore_names.h"
 #include "interceptor/sys/btime.h"
 #include "interceptor/sys/sys.h"
 

@@ -11,12 +11,12 @@
 #ifndef INTERCEPTOR_RESTORE_RESTORE_STAND_IN_H
 #define INTERCEPTOR_RESTORE_RESTORE_STAND_IN_H
 
-#include "interceptor/restore/restore_names.h"
+#include "interceptor/restore/restore_base.h"
 
 /* Give a number that nothing has to each inode whose number another has by now,
- * and, if the rollback is forced, that of the folder in its place to each folder
- * that is gone. survey: of
- * the tree, made anew if need be. 0 or -errno. */
+ * and, if the rollback is forced, that of the folder in its place to each
+ * folder that is gone. survey: of the tree, made anew if need be. 0 or -errno.
+ */
 int restore_settle_numbers(struct restore *r, struct survey **survey);
 
 /* The inode is nowhere: it gets a number that nothing has. 0 or -errno. */

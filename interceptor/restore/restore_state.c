@@ -11,6 +11,7 @@
 #include "common/fd.h"
 #include "common/log.h"
 #include "interceptor/log/meta.h"
+#include "interceptor/restore/restore_names.h"
 #include "interceptor/sys/sys.h"
 
 void restore_note_trouble(struct restore *r, const struct step_inode *inode)

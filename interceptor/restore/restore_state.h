@@ -7,7 +7,7 @@
 #ifndef INTERCEPTOR_RESTORE_RESTORE_STATE_H
 #define INTERCEPTOR_RESTORE_RESTORE_STATE_H
 
-#include "interceptor/restore/restore_names.h"
+#include "interceptor/restore/restore_base.h"
 
 int restore_metadata(struct restore *r);
 

@@ -79,6 +79,34 @@ static void homeless_file_is_kept(struct edits *f)
     g_assert_true(edits_is_set_aside(f, "precious"));
 }
 
+/* The same of a folder, the files of which keep their names. */
+static void homeless_folder_keeps_names(struct edits *f)
+{
+    g_autofree char *find = g_strdup_printf(
+        "cd \"$(dirname \"$(find '%s/damaged' -name deep)\")\" && "
+        "test \"$(cat name)\" = top && "
+        "test \"$(cat deep/name)\" = precious && "
+        "test \"$(readlink deep/link)\" = name && test -d deep/empty",
+        f->w->undo_dir);
+    int64_t id;
+    json_t *answer;
+
+    edits_shell(f, "mkdir -p dir/sub/folder/deep/empty && "
+                   "cd dir/sub/folder && printf top > name && "
+                   "printf precious > deep/name && ln -s name deep/link");
+    id = world_step(f->w);
+    g_assert_cmpint(f->w->backend->rename(f->w, "file", "away", 0), ==, 0);
+    g_assert_cmpint(f->w->backend->rename(f->w, "dir/sub/folder", "file", 0),
+                    ==, 0);
+    g_assert_cmpint(f->w->backend->rename(f->w, "dir", "moved", 0), ==, 0);
+    json_decref(world_close_step(f->w, id));
+    edits_shell(f, "rm -r moved");
+    answer = force(f);
+    assert_not_restored(answer, "dir");
+    edits_assert_text(f, "file", "old");
+    g_assert_cmpint(system(find), ==, 0);
+}
+
 /* The step has moved a folder, and another process has put a file in the place
  * of the one that it came from. */
 static void file_in_place_of_folder_above(struct edits *f)
@@ -136,6 +164,42 @@ static void removed_folder_comes_back(struct edits *f)
     undo_in_folder(f);
     json_decref(world_request(f->w, "redo", NULL));
     world_assert_equal(f->w, edited);
+}
+
+/* The step has moved a folder, with its metadata recorded or not, and another
+ * process has removed it: what the step had not changed in it is gone. */
+static void moved_and_removed(struct edits *f, bool recorded)
+{
+    g_autoptr(GPtrArray) edited = NULL;
+    int64_t id = world_step(f->w);
+    json_t *answer;
+
+    if (recorded)
+        put(f, "dir/sub/new", O_CREAT, "by the step", 0);
+    g_assert_cmpint(f->w->backend->rename(f->w, "dir/sub", "moved", 0), ==, 0);
+    json_decref(world_close_step(f->w, id));
+    edits_shell(f, "rm -r moved");
+    edited = world_snapshot(f->w);
+    answer = world_request(f->w, "preview", edits_undo_payload(true));
+    g_assert_true(edits_warns(answer, "dir/sub"));
+    assert_not_restored(answer, "dir/sub");
+    answer = force(f);
+    g_assert_true(edits_warns(answer, "dir/sub"));
+    assert_not_restored(answer, "dir/sub");
+    if (recorded) {
+        json_decref(world_request(f->w, "redo", NULL));
+        world_assert_equal(f->w, edited);
+    }
+}
+
+static void lost_folder_is_told(struct edits *f)
+{
+    moved_and_removed(f, false);
+}
+
+static void emptied_folder_is_told(struct edits *f)
+{
+    moved_and_removed(f, true);
 }
 
 static void replaced_folder_is_used(struct edits *f)
@@ -200,10 +264,14 @@ static void redo_keeps_what_has_no_place(struct edits *f)
 
 static const struct edits_case cases[] = {
     { "forced-undo/a-homeless-file-is-kept", homeless_file_is_kept },
+    { "forced-undo/a-homeless-folder-keeps-names",
+      homeless_folder_keeps_names },
     { "forced-undo/file-in-place-of-folder-above",
       file_in_place_of_folder_above },
     { "forced-undo/a-temporary-name-stays", temporary_name_stays },
     { "forced-undo/a-removed-folder-comes-back", removed_folder_comes_back },
+    { "forced-undo/a-lost-folder-is-told", lost_folder_is_told },
+    { "forced-undo/an-emptied-folder-is-told", emptied_folder_is_told },
     { "forced-undo/a-replaced-folder-is-used", replaced_folder_is_used },
     { "forced-undo/a-moved-folder-stays-moved", moved_folder_stays_moved },
     { "forced-undo/redo-keeps-what-has-no-place",

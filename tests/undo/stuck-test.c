@@ -196,16 +196,21 @@ static void end_program(pid_t pid)
     g_assert_cmpint(waitpid(pid, NULL, 0), ==, pid);
 }
 
-static void refused(struct world *w, const char *type, const char *text)
+static void refused(struct world *w, const char *type, json_t *payload,
+                    const char *text)
 {
     g_autoptr(GPtrArray) before = world_snapshot(w);
     g_autoptr(GError) error = NULL;
 
-    g_assert_null(
-        w->backend->request(w, type, json_pack("{s:i}", "steps", 1), &error));
+    g_assert_null(w->backend->request(w, type, payload, &error));
     g_assert_cmpint(error_code_of(error), ==, ERROR_BUSY);
     g_assert_nonnull(strstr(error->message, text));
     world_assert_equal(w, before);
+}
+
+static json_t *one_step(bool force)
+{
+    return json_pack("{s:i, s:b}", "steps", 1, "force", force);
 }
 
 /* Undo and redo say so, change nothing, and can be asked again. */
@@ -224,13 +229,13 @@ static void program(gconstpointer backend)
         change_program(w);
         json_decref(world_close_step(w, id));
         pid = run_program(w);
-        refused(w, "rollback", text);
+        refused(w, "rollback", one_step(false), text);
         g_assert_cmpuint(world_history_count(w), ==, 1);
         end_program(pid);
         json_decref(world_undo(w, 1));
         world_assert_equal(w, before);
         pid = run_program(w);
-        refused(w, "redo", text);
+        refused(w, "redo", one_step(false), text);
         end_program(pid);
         json_decref(world_redo(w, 1));
         json_decref(world_undo(w, 1));
@@ -283,28 +288,67 @@ static int take_lease(struct world *w, const char *path)
     return fd;
 }
 
-static void lease(gconstpointer backend)
+static int link_outside(struct world *w)
+{
+    g_autofree char *from = world_host_path(w, "d/program");
+    g_autofree char *to = world_host_path(w, "e/other");
+
+    return link(from, to);
+}
+
+/* The step has changed the file, what is then at its names is the test's. */
+static void leased(gconstpointer backend, void (*change)(struct world *w),
+                   const char *move, const char *at, bool force)
 {
     struct world *w = world_new(backend);
+    g_autofree char *shell = g_strdup_printf("cd '%s' && %s", w->share, move);
     g_autoptr(GPtrArray) before = NULL;
     int64_t id;
     int fd;
 
     fill_program(w);
+    world_host_dir(w, "e");
     if (world_start(w)) {
+        OK(link_outside(w));
         before = world_snapshot(w);
         id = world_step(w);
-        change_program(w);
+        change(w);
         json_decref(world_close_step(w, id));
-        fd = take_lease(w, "d/program");
-        refused(w, "rollback", "'d/program' is leased");
+        g_assert_cmpint(system(shell), ==, 0);
+        fd = take_lease(w, at);
+        refused(w, "rollback", one_step(force), "'d/program' is leased");
         OK(fcntl(fd, F_SETLEASE, F_UNLCK));
         close(fd);
-        json_decref(world_undo(w, 1));
-        world_assert_equal(w, before);
+        json_decref(world_request(w, "rollback", one_step(force)));
+        if (!force)
+            world_assert_equal(w, before);
         w->backend->stop(w);
     }
     world_free(w);
+}
+
+static void lease(gconstpointer backend)
+{
+    leased(backend, change_program, ":", "d/program", false);
+}
+
+static void change_and_remove(struct world *w)
+{
+    change_program(w);
+    DO(unlink, "d/program");
+}
+
+/* The step has removed the name by which it knew the file. */
+static void lease_by_other_name(gconstpointer backend)
+{
+    leased(backend, change_and_remove, ":", "e/other", false);
+}
+
+/* Another process has given the file new names, of which no record tells. */
+static void lease_of_moved_file(gconstpointer backend)
+{
+    leased(backend, change_program, "mv d/program x && mv e/other e/y", "e/y",
+           true);
 }
 
 /* ---- as many names as there can be --------------------------------------- */
@@ -375,6 +419,8 @@ static const struct {
     { "program", program },
     { "program-at-start", program_at_start },
     { "lease", lease },
+    { "lease-by-another-name", lease_by_other_name },
+    { "lease-of-a-moved-file", lease_of_moved_file },
     { "most-links", most_links },
 };
 
