@@ -90,14 +90,7 @@ static void on_closed(void *opaque)
 /* ---- the beginning ------------------------------------------------------- */
 
 /* All parties that listen do so by themselves. */
-static bool on_event(const char *type, json_t *payload, bool droppable,
-                     void *opaque)
-{
-    json_decref(payload);
-    return true;
-}
-
-static const struct session_callbacks callbacks = { .event = on_event };
+static const struct session_callbacks callbacks = { 0 };
 
 static void set_rule(json_t *rules, const char *key, gint64 value)
 {

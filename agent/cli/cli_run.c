@@ -31,7 +31,6 @@
 #include "agent/vm/session_request.h"
 #include "common/byte_size.h"
 #include "common/inherited.h"
-#include "common/json_bytes.h"
 #include "common/log.h"
 
 enum {
@@ -129,15 +128,11 @@ static bool write_output(struct run *run, int fd, const char *data, size_t len)
     return true;
 }
 
-static void take_output(struct run *run, json_t *payload)
+static void take_output(struct run *run, const struct command_output *output)
 {
-    const char *stream = json_string_value(json_object_get(payload, "stream"));
-    int fd = g_strcmp0(stream, "stderr") == 0 ? STDERR_FILENO : STDOUT_FILENO;
-    g_autofree char *data = NULL;
-    size_t len;
+    int fd = output->is_stderr ? STDERR_FILENO : STDOUT_FILENO;
 
-    data = json_bytes_get(payload, "data", &len);
-    if (!data || run->output_broken || write_output(run, fd, data, len))
+    if (run->output_broken || write_output(run, fd, output->data, output->len))
         return;
     /* Nobody reads ("| head"): a local command would get SIGPIPE. */
     run->output_broken = true;
@@ -159,25 +154,31 @@ static bool is_slow(json_t *payload)
                      MACHINE_SLOW) == 0;
 }
 
-static bool on_event(const char *type, json_t *payload, bool droppable,
-                     void *opaque)
+static void take_other(const char *name, json_t *payload)
 {
-    struct run *run = opaque;
     const char *text = json_string_value(json_object_get(payload, "message"));
 
-    if (strcmp(type, "event.terminal_output") == 0) {
-        take_output(run, payload);
-    } else if (strcmp(type, "event.step_completed") == 0) {
-        g_autofree char *line = cli_summary_step(payload, run->undo_hint);
+    if (strcmp(name, "event.recovery") == 0)
+        take_recovery(payload);
+    else if (strcmp(name, "event.warning") == 0 && text &&
+             !log_enabled(LOG_LEVEL_WARN) && !is_slow(payload))
+        cli_place_warn(text);
+}
+
+static bool on_event(const struct session_event *event, void *opaque)
+{
+    struct run *run = opaque;
+
+    if (event->type == SESSION_EVENT_OUTPUT) {
+        take_output(run, event->output);
+    } else if (event->type == SESSION_EVENT_STEP_COMPLETED) {
+        g_autofree char *line = cli_summary_step(event->payload,
+                                                 run->undo_hint);
 
         fprintf(stderr, CLI_PROGRAM ": %s\n", line);
-    } else if (strcmp(type, "event.recovery") == 0) {
-        take_recovery(payload);
-    } else if (strcmp(type, "event.warning") == 0 && text &&
-               !log_enabled(LOG_LEVEL_WARN) && !is_slow(payload)) {
-        cli_place_warn(text);
+    } else if (event->type == SESSION_EVENT_OTHER) {
+        take_other(event->name, event->payload);
     }
-    json_decref(payload);
     return true;
 }
 
@@ -226,11 +227,7 @@ static void on_started(json_t *payload, const GError *error, json_t *data,
                        void *opaque)
 {
     struct run *run = opaque;
-    const struct session_command command = {
-        .command = run->command,
-        .cwd = run->cwd,
-        .timeout_seconds = (unsigned)run->timeout,
-    };
+    struct command *command;
 
     if (error) {
         if (run->exit_code != EXIT_INTERRUPTED) {
@@ -245,7 +242,10 @@ static void on_started(json_t *payload, const GError *error, json_t *data,
             stderr, CLI_PROGRAM ": the VM is up after %.1f s\n",
             (double)json_integer_value(json_object_get(payload, "boot_ms")) /
                 1000);
-    session_execute(run->session, &command, on_executed, run);
+    command = command_new(run->command);
+    command->cwd = g_strdup(run->cwd);
+    command->timeout_seconds = (unsigned)run->timeout;
+    session_execute(run->session, command, on_executed, run);
 }
 
 /* ---- the command line ---------------------------------------------------- */
@@ -430,10 +430,7 @@ static int parse_and_run(int argc, char **argv, struct run_options *options)
     log_set_human(CLI_PROGRAM);
     log_set_level(options->verbose ? LOG_LEVEL_INFO : LOG_LEVEL_NONE);
     run.command = build_command(argc - 1, argv + 1);
-    if (g_utf8_validate(run.command, -1, NULL))
-        exit_code = run_command(&run, options);
-    else
-        exit_code = cli_options_wrong("run: the command must be UTF-8");
+    exit_code = run_command(&run, options);
     g_free(run.command);
     return exit_code;
 }

@@ -8,6 +8,7 @@
  */
 #include "agent/mcp/mcp_output.h"
 #include "agent/mcp/mcp_state.h"
+#include "agent/wire/command_json.h"
 
 #include <string.h>
 
@@ -80,15 +81,14 @@ static gboolean on_tick(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-static void on_output(bool is_stderr, const char *data, size_t len,
-                      void *opaque)
+static void on_output(const struct command_output *output, void *opaque)
 {
     struct mcp_job *job = opaque;
     struct run *run = job->data;
 
-    mcp_output_add(&run->streams[is_stderr], data, len);
-    run->bytes += len;
-    note_line(run, data, len);
+    mcp_output_add(&run->streams[output->is_stderr], output->data, output->len);
+    run->bytes += output->len;
+    note_line(run, output->data, output->len);
     if (mcp_call_wants_progress(job->call) &&
         g_get_monotonic_time() - run->told >= PROGRESS_MS * 1000)
         tell_progress(job);
@@ -156,20 +156,20 @@ static void on_done(json_t *report, const GError *error, json_t *data,
 static void start(struct mcp_job *job)
 {
     struct mcp_state *service = mcp_state_of(job->call);
-    json_t *arguments = job->arguments;
-    const struct mcp_command command = {
-        .command = json_string_value(json_object_get(arguments, "command")),
-        .cwd = json_string_value(json_object_get(arguments, "cwd")),
-        .env = json_object_get(arguments, "env"),
-        .timeout_seconds = (unsigned)json_integer_value(
-            json_object_get(arguments, "timeout_seconds")),
-    };
-    struct run *run = g_new0(struct run, 1);
+    g_autoptr(GError) error = NULL;
+    struct command *command = command_from_json(job->arguments, &error);
+    struct run *run;
 
-    job->data = run;
+    if (!command) {
+        mcp_tools_refuse(job->call, NULL, "execute_command: %s",
+                         error->message);
+        mcp_queue_end(job);
+        return;
+    }
+    job->data = run = g_new0(struct run, 1);
     run->started = g_get_monotonic_time();
     run->timer = g_timeout_add(TICK_MS, on_tick, job);
-    service->host->execute(service->host_opaque, &command, on_output, on_done,
+    service->host->execute(service->host_opaque, command, on_output, on_done,
                            job);
 }
 
@@ -182,17 +182,5 @@ static void cancel(struct mcp_job *job)
 
 void mcp_tool_execute(struct mcp_call *call, json_t *arguments)
 {
-    const char *key;
-    json_t *value;
-
-    json_object_foreach(json_object_get(arguments, "env"), key, value)
-    {
-        if (!*key || strchr(key, '=')) {
-            mcp_tools_refuse(call, NULL,
-                             "execute_command: the name of a variable in 'env' "
-                             "must not be empty or hold '='");
-            return;
-        }
-    }
     mcp_queue_add(mcp_state_of(call)->queue, call, arguments, start, cancel);
 }

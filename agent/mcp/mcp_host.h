@@ -14,28 +14,22 @@
 #include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
-#include <stddef.h>
 
+#include "agent/base/command.h"
 #include "agent/base/reply.h"
 #include "agent/session/undo_extent.h"
 
 enum { MCP_HOST_WRITE_MAX = 8 << 20 }; /* bytes that write_file takes */
 
-struct mcp_command {
-    const char *command, *cwd; /* cwd: NULL for the working folder */
-    json_t *env;               /* object of strings, or NULL */
-    unsigned timeout_seconds;  /* 0: none */
-};
-
-/* Output of the command; is_stderr, or it is stdout. */
-typedef void (*mcp_host_output)(bool is_stderr, const char *data, size_t len,
+/* Output of the command (borrowed). */
+typedef void (*mcp_host_output)(const struct command_output *output,
                                 void *opaque);
 
 struct mcp_host {
-    /* The answer is the step's report. Of an error the data is that, too, if
-     * there was a step. All borrowed for the call. */
-    void (*execute)(void *host, const struct mcp_command *command,
-                    mcp_host_output output, reply_done done, void *opaque);
+    /* Run a command (taken). The answer is the step's report. Of an error the
+     * data is that, too, if there was a step. */
+    void (*execute)(void *host, struct command *command, mcp_host_output output,
+                    reply_done done, void *opaque);
     /* Stop the command that execute started; its answer follows. */
     void (*cancel)(void *host);
     /* The control protocol's write_file: file is taken. */

@@ -19,7 +19,6 @@
 #include "agent/vm/session_request.h"
 #include "common/errors.h"
 #include "common/fd.h"
-#include "common/json_bytes.h"
 #include "common/log.h"
 
 /* How long a frontend has before an MCP client's word about a safeguard
@@ -34,10 +33,10 @@ struct operation {
     void (*run)(struct operation *operation);
     struct reply reply;
 
-    char *command, *cwd;
-    json_t *env, *directory;
+    struct command *command;
+    json_t *directory;
     json_t *file; /* or the paths to restore */
-    unsigned timeout_seconds, count;
+    unsigned count;
     struct undo_extent extent;
 };
 
@@ -62,9 +61,7 @@ struct mcp_session {
 
 static void operation_free(struct operation *operation)
 {
-    g_free(operation->command);
-    g_free(operation->cwd);
-    json_decref(operation->env);
+    command_free(operation->command);
     json_decref(operation->directory);
     json_decref(operation->file);
     g_free(operation);
@@ -187,22 +184,17 @@ static void on_executed(json_t *report, const GError *error, json_t *data,
 static void run_execute(struct operation *operation)
 {
     struct mcp_session *host = operation->host;
-    const struct session_command command = {
-        .command = operation->command,
-        .cwd = operation->cwd,
-        .env = operation->env,
-        .timeout_seconds = operation->timeout_seconds,
-    };
     json_t *status = session_status(host->session);
 
     /* Else it is about to be refused, and a cancellation not about it. */
     host->executing = json_is_null(json_object_get(status, "running_step"));
     host->step_id = 0;
     json_decref(status);
-    session_execute(host->session, &command, on_executed, operation);
+    session_execute(host->session, g_steal_pointer(&operation->command),
+                    on_executed, operation);
 }
 
-static void host_execute(void *opaque, const struct mcp_command *command,
+static void host_execute(void *opaque, struct command *command,
                          mcp_host_output output, reply_done done,
                          void *done_opaque)
 {
@@ -210,10 +202,7 @@ static void host_execute(void *opaque, const struct mcp_command *command,
     struct operation *operation = operation_new(host, run_execute, NULL, done,
                                                 done_opaque);
 
-    operation->command = g_strdup(command->command);
-    operation->cwd = g_strdup(command->cwd);
-    operation->env = json_incref(command->env);
-    operation->timeout_seconds = command->timeout_seconds;
+    operation->command = command;
     host->output = output;
     host->output_opaque = done_opaque;
     carry_out(operation);
@@ -376,44 +365,33 @@ static const struct mcp_host mcp_host = {
 
 /* ---- events -------------------------------------------------------------- */
 
-static void take_output(struct mcp_session *host, json_t *payload)
+static void take_own_event(struct mcp_session *host,
+                           const struct session_event *event)
 {
-    const char *stream = json_string_value(json_object_get(payload, "stream"));
-    g_autofree char *data = NULL;
-    size_t len;
-
-    data = json_bytes_get(payload, "data", &len);
-    if (data && host->output)
-        host->output(g_strcmp0(stream, "stderr") == 0, data, len,
-                     host->output_opaque);
-}
-
-static void take_own_event(struct mcp_session *host, const char *type,
-                           json_t *payload)
-{
-    json_int_t id = json_integer_value(json_object_get(payload, "step_id"));
-
-    if (strcmp(type, "event.step_started") == 0) {
-        host->step_id = host->step_id ? host->step_id : id;
-    } else if (id != host->step_id) {
-        return;
-    } else if (strcmp(type, "event.terminal_output") == 0) {
-        take_output(host, payload);
-    } else if (strcmp(type, "event.step_completed") == 0) {
+    if (event->type == SESSION_EVENT_STEP_STARTED) {
+        host->step_id = host->step_id ? host->step_id : event->step_id;
+    } else if (event->type == SESSION_EVENT_OUTPUT) {
+        if (host->output && event->output->step_id == host->step_id)
+            host->output(event->output, host->output_opaque);
+    } else if (event->type == SESSION_EVENT_STEP_COMPLETED &&
+               json_integer_value(json_object_get(event->payload, "step_id")) ==
+                   host->step_id) {
         json_decref(host->report);
-        host->report = json_incref(payload);
+        host->report = json_incref(event->payload);
     }
 }
 
-static bool on_event(const char *type, json_t *payload, bool droppable,
-                     void *opaque)
+static bool on_event(const struct session_event *event, void *opaque)
 {
     struct mcp_session *host = opaque;
 
     if (host->executing)
-        take_own_event(host, type, payload);
-    mcp_service_take_event(host->service, type, payload);
-    json_decref(payload);
+        take_own_event(host, event);
+    if (event->type == SESSION_EVENT_STEP_COMPLETED)
+        mcp_service_take_event(host->service, "event.step_completed",
+                               event->payload);
+    else if (event->type == SESSION_EVENT_OTHER)
+        mcp_service_take_event(host->service, event->name, event->payload);
     return true;
 }
 

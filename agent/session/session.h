@@ -69,25 +69,14 @@ struct session_counters *session_counters(struct session *session);
 /* A new reference. */
 json_t *session_counters_to_json(const struct session *session);
 
-struct session_command {
-    const char *command, *cwd; /* cwd: NULL for the working folder */
-    json_t *env;               /* object of strings, or NULL */
-    unsigned timeout_seconds;  /* 0: none; up to SESSION_TIMEOUT_MAX_S */
-};
-
-/* Run a command: the answer is its report. All borrowed for the call. */
-void session_execute(struct session *session,
-                     const struct session_command *command, reply_done done,
-                     void *opaque);
+/* Run a command (taken): the answer is its report. ERROR_TOO_LARGE,
+ * ERROR_INVALID_FIELD if it is a prompt and the session has no agent_command,
+ * ERROR_VM_LAUNCH_FAILED if the guest's shim cannot take it. */
+void session_execute(struct session *session, struct command *command,
+                     reply_done done, void *opaque);
 
 /* Cancel the command. False if none runs. */
 bool session_cancel(struct session *session);
-
-/* Run the session's agent_command in the guest with this prompt on its standard
- * input; what it prints is event.agent_output. The answer is the step's report.
- * ERROR_INVALID_FIELD if the session has no agent_command. */
-void session_prompt(struct session *session, const char *prompt,
-                    unsigned timeout_seconds, reply_done done, void *opaque);
 
 /* From now on the guest may reach what policy (borrowed) says. The answer has
  * "network_policy". ERROR_INVALID_FIELD if it has no network card. */

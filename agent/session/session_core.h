@@ -62,8 +62,11 @@ const char *session_state_name(enum session_state state);
  * helps. */
 const char *session_state_refusal(enum session_state state);
 
-/* Send an event to all; payload is taken. False if it was dropped. */
-bool session_send_event(struct session *session, const char *type,
+/* Send an event to all. False: the first listener's was dropped. */
+bool session_send(struct session *session, const struct session_event *event);
+
+/* The same for one that is not typed; payload is taken. */
+bool session_send_event(struct session *session, const char *name,
                         json_t *payload, bool droppable);
 
 /* The undo logs of a running session's folders. */

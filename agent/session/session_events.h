@@ -9,6 +9,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "agent/base/command.h"
+
 /* Counters since the start of the process. */
 struct session_counters {
     guint64 requests, refused; /* of all parties, who count them here */
@@ -18,11 +20,27 @@ struct session_counters {
     guint64 guest_messages_ignored; /* that made no sense */
 };
 
+enum session_event_type {
+    SESSION_EVENT_STEP_STARTED,
+    SESSION_EVENT_OUTPUT,
+    SESSION_EVENT_STEP_COMPLETED,
+    SESSION_EVENT_OTHER,
+};
+
+/* All borrowed for the call. */
+struct session_event {
+    enum session_event_type type;
+    bool droppable;                /* a listener may lose it */
+    gint64 step_id;                /* of a command's start */
+    const struct command *command; /* that starts, or prints */
+    const struct command_output *output;
+    const char *name; /* of another event, "event.X" */
+    json_t *payload;  /* of that, or the report of a completed step */
+};
+
 struct session_callbacks {
-    /* An event for the frontend; payload is taken. droppable: output, of which
-     * a part may be lost. False if it was dropped. */
-    bool (*event)(const char *type, json_t *payload, bool droppable,
-                  void *opaque);
+    /* False: it was dropped. May be NULL. */
+    bool (*event)(const struct session_event *event, void *opaque);
     /* The session runs now, or does not any more: its folders are others. May
      * be NULL. */
     void (*folders)(void *opaque);

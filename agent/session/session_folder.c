@@ -58,14 +58,16 @@ static void check_names(struct session *session, unsigned index, json_t *report)
 
 void session_tell_step(struct session *session, json_t *report)
 {
-    json_t *kept = json_incref(report);
+    const struct session_event event = {
+        .type = SESSION_EVENT_STEP_COMPLETED,
+        .payload = report,
+    };
 
-    session_send_event(session, "event.step_completed", report, false);
+    session_send(session, &event);
     for (unsigned i = 0; session->state == SESSION_RUNNING &&
                          i < session->config->n_directories;
          i++)
-        check_names(session, i, kept);
-    json_decref(kept);
+        check_names(session, i, report);
 }
 
 /* ---- requests ------------------------------------------------------------ */
@@ -186,7 +188,7 @@ static void on_written(json_t *payload, const GError *error, json_t *data,
 
     session->writes--;
     if (report)
-        session_tell_step(session, json_deep_copy(report));
+        session_tell_step(session, report);
     reply_send(&request->reply, report, error, data);
     json_decref(report);
     g_free(request);

@@ -24,7 +24,7 @@ static void tell_step(const struct restoring *r, json_t *report)
     session->counters.steps++;
     if (session->state == SESSION_RUNNING)
         guest_channel_rollback_notify(machine_guest(session->machine), id);
-    session_tell_step(session, json_deep_copy(report));
+    session_tell_step(session, report);
 }
 
 /* The answer, or an error's data, as of undo.rollback. A new object. */

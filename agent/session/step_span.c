@@ -7,9 +7,11 @@
 #include "agent/session/step_span.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "agent/client/step_merge.h"
 #include "common/errors.h"
+#include "common/json_bytes.h"
 #include "common/log.h"
 
 enum {
@@ -183,11 +185,14 @@ void step_span_open(struct step_span *span, const char *command,
                     step_span_done done, void *opaque)
 {
     expect(span, done, opaque);
-    for (unsigned i = 0; i < span->logs.count; i++)
-        ask(span, i, "step.open",
-            json_pack("{s:I, s:s, s:s}", "step_id", (json_int_t)span->step_id,
-                      "type", "command", "command", command),
-            on_opened);
+    for (unsigned i = 0; i < span->logs.count; i++) {
+        json_t *payload = json_pack("{s:I, s:s}", "step_id",
+                                    (json_int_t)span->step_id, "type",
+                                    "command");
+
+        json_bytes_set(payload, "command", command, strlen(command));
+        ask(span, i, "step.open", payload, on_opened);
+    }
 }
 
 /* ---- close --------------------------------------------------------------- */

@@ -16,6 +16,7 @@
 #include "agent/mcp/mcp_socket.h"
 #include "agent/session/session.h"
 #include "agent/stdio/stdio_ops.h"
+#include "agent/wire/event_json.h"
 #include "common/errors.h"
 #include "common/jsonl.h"
 #include "common/log.h"
@@ -187,13 +188,12 @@ static const struct jsonl_callbacks channel_callbacks = {
     .id_member = "request_id",
 };
 
-static bool on_event(const char *type, json_t *payload, bool droppable,
-                     void *opaque)
+static bool on_event(const struct session_event *event, void *opaque)
 {
     struct stdio_api *api = opaque;
 
-    return jsonl_channel_send(api->channel, message_event(type, payload),
-                              droppable);
+    return jsonl_channel_send(api->channel, event_to_json(event),
+                              event->droppable);
 }
 
 static const struct session_callbacks session_callbacks = {

@@ -11,6 +11,7 @@
 #include "agent/session/fs_view.h"
 #include "agent/vm/session_config.h"
 #include "agent/vm/session_request.h"
+#include "agent/wire/command_json.h"
 #include "common/errors.h"
 #include "common/message.h"
 
@@ -100,64 +101,22 @@ static gboolean configure_network(const struct call *call, json_t *payload,
 
 /* ---- commands ------------------------------------------------------------ */
 
-static gboolean get_timeout(json_t *payload, unsigned *ret_seconds,
-                            GError **error)
+static gboolean run(const struct call *call, struct command *command)
 {
-    gint64 timeout = 0;
-
-    if (!message_get_optional_int(payload, "timeout_seconds", 1,
-                                  SESSION_TIMEOUT_MAX_S, &timeout, error))
-        return FALSE;
-    *ret_seconds = (unsigned)timeout;
-    return TRUE;
-}
-
-static gboolean get_env(json_t *payload, json_t **ret_env, GError **error)
-{
-    json_t *env = json_object_get(payload, "env");
-    const char *key;
-    json_t *value;
-    bool ok = !env || json_is_object(env);
-
-    json_object_foreach(env, key, value)
-    {
-        ok = ok && *key && !strchr(key, '=') && json_is_string(value);
-    }
-    if (!ok) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "the field 'env' must be an object whose members "
-                            "are strings, with names that are not empty and "
-                            "have no '='");
-        return FALSE;
-    }
-    *ret_env = env;
-    return TRUE;
+    if (command)
+        session_execute(call->session, command, call->done, call->opaque);
+    return command != NULL;
 }
 
 static gboolean execute(const struct call *call, json_t *payload,
                         GError **error)
 {
-    struct session_command command = { 0 };
-
-    if (!message_get_string(payload, "command", &command.command, error) ||
-        !message_get_optional_string(payload, "cwd", &command.cwd, error) ||
-        !get_timeout(payload, &command.timeout_seconds, error) ||
-        !get_env(payload, &command.env, error))
-        return FALSE;
-    session_execute(call->session, &command, call->done, call->opaque);
-    return TRUE;
+    return run(call, command_from_json(payload, error));
 }
 
 static gboolean prompt(const struct call *call, json_t *payload, GError **error)
 {
-    unsigned timeout;
-    const char *text;
-
-    if (!message_get_string(payload, "prompt", &text, error) ||
-        !get_timeout(payload, &timeout, error))
-        return FALSE;
-    session_prompt(call->session, text, timeout, call->done, call->opaque);
-    return TRUE;
+    return run(call, command_from_prompt_json(payload, error));
 }
 
 static gboolean cancel(const struct call *call, json_t *payload, GError **error)

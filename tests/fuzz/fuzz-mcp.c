@@ -68,11 +68,17 @@ static json_t *report(void)
                      "directory", "a/b %", "affected_paths", "a");
 }
 
-static void execute(void *host, const struct mcp_command *command,
-                    mcp_host_output output, reply_done done, void *opaque)
+static void execute(void *host, struct command *command, mcp_host_output output,
+                    reply_done done, void *opaque)
 {
-    output(false, command->command, strlen(command->command), opaque);
-    output(true, "\xff\n", 2, opaque);
+    const struct command_output texts[] = {
+        { 1, false, command->text, strlen(command->text) },
+        { 1, true, "\xff\n", 2 },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
+        output(&texts[i], opaque);
+    command_free(command);
     running = answer_soon(report(), done, opaque);
 }
 
