@@ -28,7 +28,6 @@
 #include "agent/cli/log_above.h"
 #include "agent/session/session.h"
 #include "agent/vm/machine.h"
-#include "agent/vm/session_request.h"
 #include "common/byte_size.h"
 #include "common/inherited.h"
 #include "common/log.h"
@@ -324,26 +323,26 @@ static void warn_of_logs_in(const struct run_options *options)
 }
 
 /* A limit of the log would be one of the step, too. */
-static json_t *make_payload(const struct run_options *options)
+static struct session_config *make_config(const struct run_options *options,
+                                          GError **error)
 {
-    json_t *payload = cli_machine_payload(&options->machine);
-    json_int_t most = options->max_step_bytes;
+    struct session_config *config = cli_machine_config(&options->machine,
+                                                       error);
 
-    if (most > 0)
-        json_object_set_new(payload, "undo",
-                            json_pack("{s:I, s:i}",
-                                      "max_single_step_size_bytes", most,
-                                      "max_log_size_bytes", -1));
-    return payload;
+    if (config && options->max_step_bytes > 0) {
+        config->limits = g_new(struct undo_limits, 1);
+        *config->limits = UNDO_LIMITS_KEEP;
+        config->limits->max_single_step_size = options->max_step_bytes;
+        config->limits->max_log_size = -1;
+    }
+    return config;
 }
 
 static int run_command(struct run *run, const struct run_options *options)
 {
-    json_t *payload = make_payload(options);
     g_autoptr(GError) error = NULL;
-    struct session_config *config = session_request_parse(payload, &error);
+    struct session_config *config = make_config(options, &error);
 
-    json_decref(payload);
     if (!config) {
         cli_options_failed("%s", error->message);
         return CLI_RUN_FAILED;

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/vm/session_request.h"
+#include "agent/vm/session_config.h"
 #include "common/errors.h"
 #include "common/fd.h"
 #include "common/log.h"
@@ -44,8 +44,9 @@ struct mcp_session {
     struct session *session;
     struct mcp_state *service;
 
-    json_t *payload; /* NULL: a frontend starts the session */
-    int folder_fd;   /* what is read while it does not run, or -1 */
+    mcp_session_make_config make; /* NULL: a frontend starts the session */
+    const void *make_opaque;
+    int folder_fd; /* what is read while it does not run, or -1 */
     bool starting;
     struct operation *waiting;
     char *start_error; /* of the last start, or NULL */
@@ -143,7 +144,7 @@ static void start(struct mcp_session *host)
         session_stop(host->session, on_broken_stopped, host);
         return;
     }
-    config = session_request_parse(host->payload, &error);
+    config = host->make(host->make_opaque, &error);
     if (config)
         session_start(host->session, config, on_started, host);
     else
@@ -157,7 +158,7 @@ static void carry_out(struct operation *operation)
     bool running = strcmp(state_of(host, &status), "running") == 0;
 
     json_decref(status);
-    if (!host->payload || (running && !host->starting)) {
+    if (!host->make || (running && !host->starting)) {
         operation->run(operation);
         return;
     }
@@ -229,15 +230,16 @@ static void host_cancel(void *opaque)
  * find: another one may have been made under the name. */
 static int open_folder(struct mcp_session *host, GError **error)
 {
-    json_t *list = json_object_get(host->payload, "working_directories");
-    const char *path = json_string_value(
-        json_object_get(json_array_get(list, 0), "path"));
+    struct session_config *config = host->make(host->make_opaque, error);
+    const char *path = config ? config->directories[0]->path : NULL;
 
     fd_close(&host->folder_fd);
-    host->folder_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (host->folder_fd < 0)
+    if (path)
+        host->folder_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (path && host->folder_fd < 0)
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
                     "the working folder %s: %s", path, g_strerror(errno));
+    session_config_free(config);
     return host->folder_fd;
 }
 
@@ -249,7 +251,7 @@ static int host_folder_fd(void *opaque, json_t *directory, GError **error)
     bool running = strcmp(state_of(host, &status), "running") == 0;
 
     json_decref(status);
-    return host->payload && !running && !directory
+    return host->make && !running && !directory
                ? open_folder(host, error)
                : session_folder_fd(host->session, directory, error);
 }
@@ -400,7 +402,7 @@ static void on_folders(void *opaque)
     struct mcp_session *host = opaque;
 
     /* A session of our own has the one folder, whether it runs or not. */
-    if (!host->payload)
+    if (!host->make)
         mcp_service_take_folders(host->service);
 }
 
@@ -428,15 +430,17 @@ struct mcp_session *mcp_session_new(struct session *session)
 }
 
 struct mcp_session *mcp_session_new_own(struct session *session,
-                                        json_t *payload, GError **error)
+                                        mcp_session_make_config make,
+                                        const void *opaque, GError **error)
 {
-    struct session_config *config = session_request_parse(payload, error);
+    struct session_config *config = make(opaque, error);
     struct mcp_session *host;
 
     if (!config)
         return NULL;
     host = host_new(session, 0);
-    host->payload = json_incref(payload);
+    host->make = make;
+    host->make_opaque = opaque;
     host->starting = true;
     session_start(session, config, on_started, host);
     return host;
@@ -453,7 +457,6 @@ void mcp_session_free(struct mcp_session *host)
     if (!host)
         return;
     mcp_service_free(host->service);
-    json_decref(host->payload);
     json_decref(host->report);
     g_free(host->start_error);
     fd_close(&host->folder_fd);

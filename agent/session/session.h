@@ -113,9 +113,10 @@ void session_restore(struct session *session, json_t *directory,
                      const struct undo_extent *extent, json_t *paths, bool dry,
                      reply_done done, void *opaque);
 
-/* limits (taken): the payload of the control protocol's "configure". */
+/* limits is borrowed. */
 void session_configure(struct session *session, json_t *directory,
-                       json_t *limits, reply_done done, void *opaque);
+                       const struct undo_limits *limits, reply_done done,
+                       void *opaque);
 void session_discard(struct session *session, json_t *directory,
                      reply_done done, void *opaque);
 
@@ -129,9 +130,9 @@ void session_write_file(struct session *session, json_t *directory,
 /* ---- safeguards -----------------------------------------------------------
  */
 
-/* rules (taken) as in the control protocol. They hold until the session ends.
- */
-void session_guard_configure(struct session *session, json_t *rules,
+/* rules (borrowed) hold until the session ends. */
+void session_guard_configure(struct session *session,
+                             const struct safeguard_rules *rules,
                              reply_done done, void *opaque);
 
 /* id: the safeguard_id of an event.safeguard_triggered. */

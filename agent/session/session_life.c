@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/client/settings_json.h"
 #include "agent/session/exec.h"
 #include "agent/session/session_command.h"
 #include "agent/session/session_core.h"
@@ -97,13 +98,14 @@ static void on_prepared(json_t *answer, const GError *error, json_t *data,
     session_tell_folders(session);
 }
 
+/* payload is taken. */
 static void prepare(struct session *session, unsigned index, const char *type,
                     json_t *payload)
 {
     session->preparations++;
     control_link_request(
-        backends_link(machine_backends(session->machine), index), type,
-        json_incref(payload), on_prepared, session);
+        backends_link(machine_backends(session->machine), index), type, payload,
+        on_prepared, session);
 }
 
 static void on_machine_ready(void *opaque)
@@ -115,9 +117,10 @@ static void on_machine_ready(void *opaque)
         bool undo = backends_has_undo(machine_backends(session->machine), i);
 
         if (undo && config->limits)
-            prepare(session, i, "configure", config->limits);
+            prepare(session, i, "configure", limits_to_json(config->limits));
         if (undo && config->rules)
-            prepare(session, i, "safeguard.configure", config->rules);
+            prepare(session, i, "safeguard.configure",
+                    rules_to_json(config->rules));
         prepare(session, i, "status", NULL);
     }
 }

@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "agent/client/settings_json.h"
 #include "agent/client/step_merge.h"
 #include "agent/session/redo_units.h"
 #include "agent/session/session.h"
@@ -405,10 +406,11 @@ void session_history(struct session *session, json_t *directory, unsigned limit,
 }
 
 void session_configure(struct session *session, json_t *directory,
-                       json_t *limits, reply_done done, void *opaque)
+                       const struct undo_limits *limits, reply_done done,
+                       void *opaque)
 {
-    struct session_spread *spread = ask(session, "configure", directory, limits,
-                                        done, opaque);
+    struct session_spread *spread = ask(session, "configure", directory,
+                                        limits_to_json(limits), done, opaque);
 
     if (spread)
         session_spread_begin(spread, "configure");
@@ -447,11 +449,12 @@ void session_diff(struct session *session, json_t *directory, gint64 step,
             directory != NULL, "which one's files");
 }
 
-void session_guard_configure(struct session *session, json_t *rules,
+void session_guard_configure(struct session *session,
+                             const struct safeguard_rules *rules,
                              reply_done done, void *opaque)
 {
     struct session_spread *spread = ask(session, "safeguard.configure", NULL,
-                                        rules, done, opaque);
+                                        rules_to_json(rules), done, opaque);
 
     if (spread)
         session_spread_begin(spread, "safeguard.configure");

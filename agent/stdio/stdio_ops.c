@@ -8,10 +8,10 @@
 
 #include <string.h>
 
+#include "agent/client/settings_json.h"
 #include "agent/session/fs_view.h"
-#include "agent/vm/session_config.h"
-#include "agent/vm/session_request.h"
 #include "agent/wire/command_json.h"
+#include "agent/wire/config_json.h"
 #include "common/errors.h"
 #include "common/message.h"
 
@@ -45,7 +45,7 @@ static void answer(const struct call *call, json_t *payload)
 static gboolean start_session(const struct call *call, json_t *payload,
                               GError **error)
 {
-    struct session_config *config = session_request_parse(payload, error);
+    struct session_config *config = config_from_json(payload, error);
 
     if (!config)
         return FALSE;
@@ -66,7 +66,7 @@ static gboolean reset_session(const struct call *call, json_t *payload,
     struct session_config *config = NULL;
 
     if (json_object_size(payload) > 0) {
-        config = session_request_parse(payload, error);
+        config = config_from_json(payload, error);
         if (!config)
             return FALSE;
     }
@@ -230,7 +230,7 @@ static gboolean history(const struct call *call, json_t *payload,
     return TRUE;
 }
 
-/* The payload for the undo engine, which checks it: without what is ours. */
+/* Without what is not about limits. A new object. */
 static json_t *engine_payload(json_t *payload)
 {
     json_t *copy = payload ? json_copy(payload) : json_object();
@@ -242,15 +242,15 @@ static json_t *engine_payload(json_t *payload)
 static gboolean configure_undo(const struct call *call, json_t *payload,
                                GError **error)
 {
-    json_t *limits = engine_payload(payload);
+    json_t *own = engine_payload(payload);
+    struct undo_limits limits;
+    gboolean ok = limits_from_json(own, &limits, error);
 
-    if (!session_config_check_limits(limits, error)) {
-        json_decref(limits);
-        return FALSE;
-    }
-    session_configure(call->session, get_directory(payload), limits, call->done,
-                      call->opaque);
-    return TRUE;
+    json_decref(own);
+    if (ok)
+        session_configure(call->session, get_directory(payload), &limits,
+                          call->done, call->opaque);
+    return ok;
 }
 
 static gboolean diff(const struct call *call, json_t *payload, GError **error)
@@ -280,11 +280,11 @@ static gboolean discard(const struct call *call, json_t *payload,
 static gboolean configure_guard(const struct call *call, json_t *payload,
                                 GError **error)
 {
-    if (!session_config_check_rules(payload, error))
+    struct safeguard_rules rules;
+
+    if (!rules_from_json(payload, &rules, error))
         return FALSE;
-    session_guard_configure(call->session,
-                            payload ? json_copy(payload) : json_object(),
-                            call->done, call->opaque);
+    session_guard_configure(call->session, &rules, call->done, call->opaque);
     return TRUE;
 }
 

@@ -24,14 +24,23 @@ struct session_directory {
     char *guest_path; /* where the guest has it */
 };
 
-/* Read the field "working_directories" of a payload (borrowed) into
- * directories, which holds SESSION_MAX_DIRECTORIES. FALSE and error, and then
- * what is in directories (*ret_count of them) is the caller's, too:
- * ERROR_MISSING_FIELD, ERROR_INVALID_FIELD, ERROR_TOO_MANY_DIRECTORIES,
+/* What is wanted of a folder. */
+struct session_share {
+    const char *path, *undo_dir; /* absolute; undo_dir may be NULL */
+    const char *label;           /* or NULL */
+    bool read_only;
+};
+
+/* Resolve a folder and its undo log. NULL and error: ERROR_INVALID_FIELD,
  * ERROR_INVALID_DIRECTORY. */
-gboolean session_directory_parse_all(json_t *payload,
-                                     struct session_directory **directories,
-                                     unsigned *ret_count, GError **error);
+struct session_directory *
+session_directory_new(const struct session_share *share, GError **error);
+
+/* Give all their labels, tags and places in the guest. ERROR_INVALID_FIELD: a
+ * label was given twice. */
+gboolean
+session_directory_complete(struct session_directory *const *directories,
+                           unsigned count, GError **error);
 
 /* Refuse folders and undo logs that overlap: ERROR_INVALID_DIRECTORY. */
 gboolean

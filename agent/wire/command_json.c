@@ -7,36 +7,9 @@
 #include <string.h>
 
 #include "agent/session/session_events.h"
+#include "agent/wire/payload.h"
 #include "common/errors.h"
-#include "common/json_bytes.h"
 #include "common/message.h"
-
-char *command_bytes_from_json(json_t *value, const char *key)
-{
-    const char *const known[] = { key, "encoding", NULL };
-    const char *encoding = json_string_value(
-        json_object_get(value, "encoding"));
-    g_autofree char *bytes = NULL;
-    size_t len = 0;
-
-    if (json_is_string(value)) {
-        bytes = g_strdup(json_string_value(value));
-        len = json_string_length(value);
-    } else if (message_check_known(value, known, NULL) &&
-               g_strcmp0(encoding, "base64") == 0) {
-        bytes = json_bytes_get(value, key, &len);
-    }
-    return bytes && strlen(bytes) == len ? g_steal_pointer(&bytes) : NULL;
-}
-
-static gboolean invalid(const char *key, GError **error)
-{
-    g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                "the field '%s' must be a string, or an object that has the "
-                "bytes in base64 with 'encoding', without NUL",
-                key);
-    return FALSE;
-}
 
 static gboolean parse_env(json_t *payload, char ***ret_env, GError **error)
 {
@@ -47,7 +20,7 @@ static gboolean parse_env(json_t *payload, char ***ret_env, GError **error)
 
     json_object_foreach(env, name, value)
     {
-        g_autofree char *bytes = command_bytes_from_json(value, "value");
+        g_autofree char *bytes = payload_bytes(value, "value");
 
         ok = ok && *name && !strchr(name, '=') && bytes;
         g_ptr_array_add(list, g_strconcat(name, "=", bytes, NULL));
@@ -78,18 +51,10 @@ static gboolean parse_timeout(json_t *payload, struct command *command,
 
 static gboolean parse(struct command *command, json_t *payload, GError **error)
 {
-    json_t *text = json_object_get(payload, "command");
-    json_t *cwd = json_object_get(payload, "cwd");
-
-    if (!text) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_MISSING_FIELD,
-                            "the field 'command' is missing");
-        return FALSE;
-    }
-    command->text = command_bytes_from_json(text, "command");
-    command->cwd = command_bytes_from_json(cwd, "path");
-    return (command->text || invalid("command", error)) &&
-           (command->cwd || !cwd || invalid("cwd", error)) &&
+    return payload_check_has(payload, "command", error) &&
+           payload_get_bytes(payload, "command", "command", &command->text,
+                             error) &&
+           payload_get_bytes(payload, "cwd", "path", &command->cwd, error) &&
            parse_timeout(payload, command, error) &&
            parse_env(payload, &command->env, error);
 }

@@ -17,8 +17,4 @@ struct command *command_from_json(json_t *payload, GError **error);
 /* The same of agent.prompt: prompt and timeout_seconds. */
 struct command *command_from_prompt_json(json_t *payload, GError **error);
 
-/* Read a string that may be bytes: text, or {KEY: base64, "encoding":
- * "base64"}. A new string. NULL: it is neither, or has a NUL. */
-char *command_bytes_from_json(json_t *value, const char *key);
-
 #endif

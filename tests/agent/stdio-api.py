@@ -357,6 +357,30 @@ def a_command_may_be_of_bytes(place):
 
 
 @test
+def folders_may_be_of_bytes(place):
+    """path, undo_dir and kernel that are not UTF-8 are objects"""
+    odd = os.fsencode(place.root) + b"/\xff"
+    os.makedirs(odd + b"/share")
+    agent = Agent(place)
+    folder, = agent.start(
+        working_directories=[{"path": base64_of("path", odd + b"/share"),
+                              "undo_dir": base64_of("path", odd + b"/log")}],
+        vm={"kernel": base64_of("path", odd)})["payload"][
+            "working_directories"]
+    equal((folder["path"], folder["undo_dir"], folder["label"]),
+          (None, None, "share"))
+    equal(os.path.exists(odd + b"/log/lock"), True)
+    equal(agent.close(), 0)
+    agent = Agent(place)
+    for path in ({"path": "?", "encoding": "base64"}, {"path": "/tmp"},
+                 base64_of("path", b"relative\xff")):
+        number, message = agent.error("session.start",
+                                      working_directories=[{"path": path}])
+        equal((number, "path" in message), (1004, True))
+    equal(agent.close(), 0)
+
+
+@test
 def a_prompt_goes_to_the_agent_command(place):
     """agent.prompt: the prompt is input, what comes is event.agent_output"""
     agent = Agent(place)
