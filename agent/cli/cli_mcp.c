@@ -42,7 +42,7 @@ struct mcp_options {
 
 static gboolean stop(gpointer data);
 
-static void on_stopped(json_t *payload, const GError *error, json_t *data,
+static void on_stopped(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     struct mcp *mcp = opaque;

@@ -171,8 +171,7 @@ static bool on_event(const struct session_event *event, void *opaque)
     if (event->type == SESSION_EVENT_OUTPUT) {
         take_output(run, event->output);
     } else if (event->type == SESSION_EVENT_STEP_COMPLETED) {
-        g_autofree char *line = cli_summary_step(event->payload,
-                                                 run->undo_hint);
+        g_autofree char *line = cli_summary_step(event->report, run->undo_hint);
 
         fprintf(stderr, CLI_PROGRAM ": %s\n", line);
     } else if (event->type == SESSION_EVENT_OTHER) {
@@ -185,7 +184,7 @@ static const struct session_callbacks callbacks = { .event = on_event };
 
 /* ---- the run ------------------------------------------------------------- */
 
-static void on_stopped(json_t *payload, const GError *error, json_t *data,
+static void on_stopped(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     struct run *run = opaque;
@@ -200,14 +199,13 @@ static void stop(struct run *run)
     session_stop(run->session, on_stopped, run);
 }
 
-static void on_executed(json_t *report, const GError *error, json_t *data,
+static void on_executed(const struct answer *answer, const GError *error,
                         void *opaque)
 {
     struct run *run = opaque;
 
     if (!error && !run->output_broken)
-        run->exit_code = (int)json_integer_value(
-            json_object_get(report, "exit_code"));
+        run->exit_code = answer->report->exit_code;
     else if (error && error_code_of(error) == ERROR_TIMEOUT)
         run->exit_code = CLI_TIMED_OUT;
     else if (error && error_code_of(error) == ERROR_CANCELLED)
@@ -222,7 +220,16 @@ static void on_executed(json_t *report, const GError *error, json_t *data,
     stop(run);
 }
 
-static void on_started(json_t *payload, const GError *error, json_t *data,
+static void tell_start(const struct run *run)
+{
+    struct session_status status;
+
+    session_get_status(run->session, &status);
+    fprintf(stderr, CLI_PROGRAM ": the VM is up after %.1f s\n",
+            (double)status.boot_ms / 1000);
+}
+
+static void on_started(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     struct run *run = opaque;
@@ -237,10 +244,7 @@ static void on_started(json_t *payload, const GError *error, json_t *data,
         return;
     }
     if (run->chatty)
-        fprintf(
-            stderr, CLI_PROGRAM ": the VM is up after %.1f s\n",
-            (double)json_integer_value(json_object_get(payload, "boot_ms")) /
-                1000);
+        tell_start(run);
     command = command_new(run->command);
     command->cwd = g_strdup(run->cwd);
     command->timeout_seconds = (unsigned)run->timeout;

@@ -43,12 +43,10 @@ static void note_line(struct run *run, const char *data, size_t len)
 static bool is_starting(const struct mcp_job *job)
 {
     struct mcp_state *service = mcp_state_of(job->call);
-    json_t *status = service->host->status(service->host_opaque);
-    const char *state = json_string_value(json_object_get(status, "state"));
-    bool starting = state && strcmp(state, "starting") == 0;
+    struct session_status status;
 
-    json_decref(status);
-    return starting;
+    service->host->get_status(service->host_opaque, &status);
+    return status.state == SESSION_STARTING;
 }
 
 static char *describe_progress(const struct mcp_job *job)
@@ -106,13 +104,14 @@ static void set_output(json_t *result, const struct mcp_output *output,
     json_object_set_new(result, dropped_key, json_integer((json_int_t)dropped));
 }
 
-static json_t *describe(const struct run *run, json_t *report)
+static json_t *describe(const struct run *run, const struct answer *answer)
 {
     static const char *const keys[] = { "step_id",     "exit_code", "signal",
                                         "duration_ms", "undoable",  "affected",
                                         "counts",      "changes",   "truncated",
                                         "unprotected", "aborted",   "reason" };
-    json_t *all = mcp_state_report(report), *result = json_object();
+    json_t *all = mcp_state_report(answer ? answer->report : NULL);
+    json_t *result = json_object();
 
     for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
         json_t *value = json_object_get(all, keys[i]);
@@ -123,19 +122,20 @@ static json_t *describe(const struct run *run, json_t *report)
     if (!json_object_get(result, "exit_code"))
         json_object_set_new(result, "exit_code", json_integer(-1));
     if (!json_object_get(result, "step_id"))
-        json_object_set_new(result, "step_id", json_integer(0));
+        json_object_set_new(result, "step_id",
+                            json_integer(answer ? answer->step_id : 0));
     set_output(result, &run->streams[0], "stdout", "stdout_dropped_bytes");
     set_output(result, &run->streams[1], "stderr", "stderr_dropped_bytes");
     json_decref(all);
     return result;
 }
 
-static void on_done(json_t *report, const GError *error, json_t *data,
+static void on_done(const struct answer *answer, const GError *error,
                     void *opaque)
 {
     struct mcp_job *job = opaque;
     struct run *run = job->data;
-    json_t *result = describe(run, error ? data : report);
+    json_t *result = describe(run, answer);
 
     g_clear_handle_id(&run->timer, g_source_remove);
     if (error) {

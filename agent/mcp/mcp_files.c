@@ -133,7 +133,8 @@ struct write {
     char path[];                   /* relative to the folder */
 };
 
-static json_t *describe_write(const struct mcp_job *job, json_t *report)
+static json_t *describe_write(const struct mcp_job *job,
+                              const struct step_report *report)
 {
     static const char *const keys[] = { "step_id", "undoable", "changes",
                                         "unprotected" };
@@ -180,14 +181,14 @@ static bool refuse_link(struct mcp_job *job, const char *path,
     return is_link;
 }
 
-static void on_written(json_t *report, const GError *error, json_t *data,
+static void on_written(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     struct mcp_job *job = opaque;
     const struct write *write = job->data;
 
     if (!error)
-        mcp_tools_finish(job->call, describe_write(job, report));
+        mcp_tools_finish(job->call, describe_write(job, answer->report));
     else if (!refuse_link(job, write->path, error))
         mcp_state_refuse(job->call, error);
     mcp_queue_end(job);

@@ -17,6 +17,7 @@
 
 #include "agent/base/command.h"
 #include "agent/base/reply.h"
+#include "agent/session/session_events.h"
 #include "agent/session/undo_extent.h"
 
 enum { MCP_HOST_WRITE_MAX = 8 << 20 }; /* bytes that write_file takes */
@@ -26,8 +27,8 @@ typedef void (*mcp_host_output)(const struct command_output *output,
                                 void *opaque);
 
 struct mcp_host {
-    /* Run a command (taken). The answer is the step's report. Of an error the
-     * data is that, too, if there was a step. */
+    /* Run a command (taken). The answer is the step's report, with an error,
+     * too, if there was a step. */
     void (*execute)(void *host, struct command *command, mcp_host_output output,
                     reply_done done, void *opaque);
     /* Stop the command that execute started; its answer follows. */
@@ -44,8 +45,8 @@ struct mcp_host {
     void (*restore)(void *host, json_t *directory,
                     const struct undo_extent *extent, json_t *paths,
                     reply_done done, void *opaque);
-    /* "state", "running_step" and more: a new object. */
-    json_t *(*status)(void *host);
+    /* Why its last start failed, or NULL. All borrowed, as in session.h. */
+    const char *(*get_status)(void *host, struct session_status *ret_status);
     /* The folder, borrowed until the next of these calls; -1 and error. */
     int (*folder_fd)(void *host, json_t *directory, GError **error);
     /* What the client's user says of a safeguard. */

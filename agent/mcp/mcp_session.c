@@ -53,7 +53,7 @@ struct mcp_session {
 
     bool executing; /* our command was accepted and is not answered */
     gint64 step_id; /* of it; 0: not known yet */
-    json_t *report; /* of it, or NULL */
+    struct step_report *report; /* of it, or NULL */
     mcp_host_output output;
     void *output_opaque;
 };
@@ -82,12 +82,12 @@ static struct operation *operation_new(struct mcp_session *host,
     return operation;
 }
 
-static void on_answered(json_t *payload, const GError *error, json_t *data,
+static void on_answered(const struct answer *answer, const GError *error,
                         void *opaque)
 {
     struct operation *operation = opaque;
 
-    reply_send(&operation->reply, payload, error, data);
+    reply_send(&operation->reply, answer, error);
     operation_free(operation);
 }
 
@@ -108,39 +108,38 @@ static void start_over(struct mcp_session *host, const GError *error)
     if (!operation)
         return;
     if (error)
-        on_answered(NULL, error, NULL, operation);
+        on_answered(NULL, error, operation);
     else
         operation->run(operation);
 }
 
-static void on_started(json_t *payload, const GError *error, json_t *data,
+static void on_started(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     start_over(opaque, error);
 }
 
-static void on_broken_stopped(json_t *payload, const GError *error,
-                              json_t *data, void *opaque)
+static void on_broken_stopped(const struct answer *answer, const GError *error,
+                              void *opaque)
 {
     start(opaque);
 }
 
-static const char *state_of(struct mcp_session *host, json_t **ret_status)
+static enum session_state state_of(const struct mcp_session *host)
 {
-    *ret_status = session_status(host->session);
-    return json_string_value(json_object_get(*ret_status, "state"));
+    struct session_status status;
+
+    session_get_status(host->session, &status);
+    return status.state;
 }
 
 static void start(struct mcp_session *host)
 {
     g_autoptr(GError) error = NULL;
     struct session_config *config;
-    json_t *status;
-    bool broken = strcmp(state_of(host, &status), "error") == 0;
 
-    json_decref(status);
     host->starting = true;
-    if (broken) {
+    if (state_of(host) == SESSION_BROKEN) {
         session_stop(host->session, on_broken_stopped, host);
         return;
     }
@@ -154,10 +153,8 @@ static void start(struct mcp_session *host)
 static void carry_out(struct operation *operation)
 {
     struct mcp_session *host = operation->host;
-    json_t *status;
-    bool running = strcmp(state_of(host, &status), "running") == 0;
+    bool running = state_of(host) == SESSION_RUNNING;
 
-    json_decref(status);
     if (!host->make || (running && !host->starting)) {
         operation->run(operation);
         return;
@@ -169,28 +166,32 @@ static void carry_out(struct operation *operation)
 
 /* ---- commands ------------------------------------------------------------ */
 
-static void on_executed(json_t *report, const GError *error, json_t *data,
+static void on_executed(const struct answer *answer, const GError *error,
                         void *opaque)
 {
     struct operation *operation = opaque;
     struct mcp_session *host = operation->host;
-    json_t *last = g_steal_pointer(&host->report);
+    struct step_report *last = g_steal_pointer(&host->report);
+    struct answer own = answer ? *answer : (struct answer){ 0 };
 
     host->executing = false;
     host->output = NULL;
-    on_answered(report, error, last ? last : data, operation);
-    json_decref(last);
+    if (error && last)
+        own.report = last;
+    on_answered(&own, error, operation);
+    if (last)
+        step_report_unref(last);
 }
 
 static void run_execute(struct operation *operation)
 {
     struct mcp_session *host = operation->host;
-    json_t *status = session_status(host->session);
+    struct session_status status;
 
+    session_get_status(host->session, &status);
     /* Else it is about to be refused, and a cancellation not about it. */
-    host->executing = json_is_null(json_object_get(status, "running_step"));
+    host->executing = status.running_step == 0;
     host->step_id = 0;
-    json_decref(status);
     session_execute(host->session, g_steal_pointer(&operation->command),
                     on_executed, operation);
 }
@@ -221,7 +222,7 @@ static void host_cancel(void *opaque)
         return;
     error = g_error_new_literal(STEPBACK_ERROR, ERROR_CANCELLED,
                                 "the command was cancelled");
-    on_answered(NULL, error, NULL, operation);
+    on_answered(NULL, error, operation);
 }
 
 /* ---- the folder ---------------------------------------------------------- */
@@ -247,11 +248,8 @@ static int open_folder(struct mcp_session *host, GError **error)
 static int host_folder_fd(void *opaque, json_t *directory, GError **error)
 {
     struct mcp_session *host = opaque;
-    json_t *status;
-    bool running = strcmp(state_of(host, &status), "running") == 0;
 
-    json_decref(status);
-    return host->make && !running && !directory
+    return host->make && state_of(host) != SESSION_RUNNING && !directory
                ? open_folder(host, error)
                : session_folder_fd(host->session, directory, error);
 }
@@ -327,18 +325,16 @@ static void host_restore(void *opaque, json_t *directory,
     carry_out(operation);
 }
 
-static json_t *host_status(void *opaque)
+static const char *host_get_status(void *opaque,
+                                   struct session_status *ret_status)
 {
-    struct mcp_session *host = opaque;
-    json_t *status;
-    bool running = strcmp(state_of(host, &status), "running") == 0;
+    const struct mcp_session *host = opaque;
 
-    if (!running && host->start_error)
-        json_object_set_new(status, "error", json_string(host->start_error));
-    return status;
+    session_get_status(host->session, ret_status);
+    return ret_status->state == SESSION_RUNNING ? NULL : host->start_error;
 }
 
-static void on_decided(json_t *payload, const GError *error, json_t *data,
+static void on_decided(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     if (error)
@@ -360,7 +356,7 @@ static const struct mcp_host mcp_host = {
     .history = host_history,
     .rollback = host_rollback,
     .restore = host_restore,
-    .status = host_status,
+    .get_status = host_get_status,
     .folder_fd = host_folder_fd,
     .decide = host_decide,
 };
@@ -376,10 +372,10 @@ static void take_own_event(struct mcp_session *host,
         if (host->output && event->output->step_id == host->step_id)
             host->output(event->output, host->output_opaque);
     } else if (event->type == SESSION_EVENT_STEP_COMPLETED &&
-               json_integer_value(json_object_get(event->payload, "step_id")) ==
-                   host->step_id) {
-        json_decref(host->report);
-        host->report = json_incref(event->payload);
+               event->report->step_id == host->step_id) {
+        if (host->report)
+            step_report_unref(host->report);
+        host->report = step_report_ref(event->report);
     }
 }
 
@@ -389,11 +385,7 @@ static bool on_event(const struct session_event *event, void *opaque)
 
     if (host->executing)
         take_own_event(host, event);
-    if (event->type == SESSION_EVENT_STEP_COMPLETED)
-        mcp_service_take_event(host->service, "event.step_completed",
-                               event->payload);
-    else if (event->type == SESSION_EVENT_OTHER)
-        mcp_service_take_event(host->service, event->name, event->payload);
+    mcp_service_take_event(host->service, event);
     return true;
 }
 
@@ -457,7 +449,8 @@ void mcp_session_free(struct mcp_session *host)
     if (!host)
         return;
     mcp_service_free(host->service);
-    json_decref(host->report);
+    if (host->report)
+        step_report_unref(host->report);
     g_free(host->start_error);
     fd_close(&host->folder_fd);
     g_free(host);

@@ -2,39 +2,45 @@
  *
  * mcp_undo - the tools for the history and for the session; see mcp_state.h.
  */
+#include "agent/client/report_json.h"
 #include "agent/mcp/mcp_state.h"
+#include "agent/wire/status_json.h"
 
 enum { HISTORY_DEFAULT = 20 };
 
 /* ---- history ------------------------------------------------------------- */
 
 /* Reports without what a model does not need: a new array. */
-static json_t *short_reports(json_t *steps)
+static json_t *short_reports(GPtrArray *steps)
 {
-    json_t *list = json_array(), *step;
-    size_t i;
+    json_t *list = json_array();
 
-    json_array_foreach(steps, i, step)
-    {
-        json_array_append_new(list, mcp_state_report(step));
-    }
+    for (guint i = 0; steps && i < steps->len; i++)
+        json_array_append_new(list,
+                              mcp_state_report(g_ptr_array_index(steps, i)));
     return list;
 }
 
-static void on_history(json_t *payload, const GError *error, json_t *data,
+/* What was done before an error stopped it is told as well. */
+static json_t *describe(const struct answer *answer)
+{
+    const struct undo_result *undo = answer ? answer->result : NULL;
+    json_t *result = undo ? result_to_json(undo) : json_object();
+
+    json_object_set_new(result, "steps",
+                        short_reports(undo ? undo->steps : NULL));
+    return result;
+}
+
+static void on_history(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     struct mcp_job *job = opaque;
 
-    if (error) {
+    if (error)
         mcp_state_refuse(job->call, error);
-    } else {
-        json_t *result = json_copy(payload);
-
-        json_object_set_new(result, "steps",
-                            short_reports(json_object_get(payload, "steps")));
-        mcp_tools_finish(job->call, result);
-    }
+    else
+        mcp_tools_finish(job->call, describe(answer));
     mcp_queue_end(job);
 }
 
@@ -57,21 +63,11 @@ void mcp_tool_history(struct mcp_call *call, json_t *arguments)
 
 /* ---- undo ---------------------------------------------------------------- */
 
-/* What was done before an error stopped it is told as well. */
-static json_t *describe_undo(json_t *payload)
-{
-    json_t *result = payload ? json_copy(payload) : json_object();
-
-    json_object_set_new(result, "steps",
-                        short_reports(json_object_get(payload, "steps")));
-    return result;
-}
-
-static void on_undone(json_t *payload, const GError *error, json_t *data,
+static void on_undone(const struct answer *answer, const GError *error,
                       void *opaque)
 {
     struct mcp_job *job = opaque;
-    json_t *result = describe_undo(error ? data : payload);
+    json_t *result = describe(answer);
 
     if (error) {
         g_autofree char *text = mcp_state_advice(job->call, error);
@@ -127,5 +123,12 @@ void mcp_tool_status(struct mcp_call *call, json_t *arguments)
 {
     struct mcp_state *service = mcp_state_of(call);
 
-    mcp_tools_finish(call, service->host->status(service->host_opaque));
+    struct session_status status;
+    const char *error = service->host->get_status(service->host_opaque,
+                                                  &status);
+    json_t *result = status_to_json(&status);
+
+    if (error)
+        json_object_set_new(result, "error", json_string(error));
+    mcp_tools_finish(call, result);
 }

@@ -10,10 +10,7 @@
  */
 #include "agent/session/exec.h"
 
-#include <string.h>
-
 #include "agent/session/step_span.h"
-#include "common/json_bytes.h"
 #include "common/log.h"
 
 /* The shim kills after 2 s and has 8 more to say so. */
@@ -94,7 +91,8 @@ void exec_hold(struct exec *exec, bool hold)
 
 /* ---- the end ------------------------------------------------------------- */
 
-static void finish(struct exec *exec, json_t *report, const GError *error)
+static void finish(struct exec *exec, struct step_report *report,
+                   const GError *error)
 {
     if (exec->state == OVER)
         return;
@@ -104,19 +102,16 @@ static void finish(struct exec *exec, json_t *report, const GError *error)
 }
 
 /* Without a log that keeps steps: what little there is to say. */
-static json_t *plain_report(const struct exec *exec)
+static struct step_report *plain_report(const struct exec *exec)
 {
-    gint64 duration = (g_get_monotonic_time() - exec->started) / 1000;
+    struct step_report *report = step_report_new();
 
-    json_t *report = json_pack(
-        "{s:I, s:s, s:i, s:I, s:b, s:[], s:i, s:{}, s:[], s:b, s:[]}",
-        "step_id", (json_int_t)exec->step_id, "type", "command", "exit_code",
-        exec->exit_code, "duration_ms", (json_int_t)duration, "undoable", 0,
-        "affected_paths", "affected", 0, "counts", "changes", "truncated", 0,
-        "directories");
-
-    json_bytes_set(report, "command", exec->command->text,
-                   strlen(exec->command->text));
+    report->step_id = exec->step_id;
+    report->type = g_strdup("command");
+    report->command = g_strdup(exec->command->text);
+    report->exit_code = exec->exit_code;
+    report->duration_ms = (g_get_monotonic_time() - exec->started) / 1000;
+    report->parts = g_ptr_array_new();
     return report;
 }
 
@@ -141,22 +136,12 @@ static GError *stop_error(const struct exec *exec)
     return NULL;
 }
 
-static void report_end(struct exec *exec, json_t *report)
-{
-    g_autoptr(GError) error = stop_error(exec);
-
-    if (exec->number)
-        json_object_set_new(report, "signal", json_integer(exec->number));
-    json_object_set_new(report, "dropped_output_events",
-                        json_integer((json_int_t)exec->dropped));
-    exec->callbacks->completed(report, exec->opaque);
-    finish(exec, error ? NULL : report, error);
-}
-
-static void on_step_closed(json_t *report, const GError *error, void *opaque)
+static void on_step_closed(struct step_report *report, const GError *error,
+                           void *opaque)
 {
     struct exec *exec = opaque;
-    json_t *own = report ? json_incref(report) : NULL;
+    g_autoptr(GError) why = NULL;
+    struct step_report *own;
 
     if (exec->state != CLOSING)
         return;
@@ -164,10 +149,13 @@ static void on_step_closed(json_t *report, const GError *error, void *opaque)
         finish(exec, NULL, error);
         return;
     }
-    if (!own)
-        own = plain_report(exec);
-    report_end(exec, own);
-    json_decref(own);
+    own = report ? step_report_ref(report) : plain_report(exec);
+    own->number = exec->number;
+    own->dropped = (gint64)exec->dropped;
+    why = stop_error(exec);
+    exec->callbacks->completed(own, exec->opaque);
+    finish(exec, why ? NULL : own, why);
+    step_report_unref(own);
 }
 
 static void close_step(struct exec *exec)
@@ -210,7 +198,8 @@ static void run(struct exec *exec)
                     on_timeout);
 }
 
-static void on_step_opened(json_t *report, const GError *error, void *opaque)
+static void on_step_opened(struct step_report *report, const GError *error,
+                           void *opaque)
 {
     struct exec *exec = opaque;
 

@@ -12,7 +12,6 @@
 #define AGENT_SESSION_EXEC_H
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -32,11 +31,11 @@ struct exec_callbacks {
     bool (*output)(const struct command *command,
                    const struct command_output *output, void *opaque);
     /* Its step is closed; "done" follows. report is borrowed. */
-    void (*completed)(json_t *report, void *opaque);
+    void (*completed)(struct step_report *report, void *opaque);
     /* The command is over. report (borrowed) is NULL if error (borrowed) is
      * set. Called once; nothing is called after it. */
-    void (*done)(struct exec *exec, json_t *report, const GError *error,
-                 void *opaque);
+    void (*done)(struct exec *exec, struct step_report *report,
+                 const GError *error, void *opaque);
     /* The guest did not end the command when told to, for so long that it
      * never will. exec_fail() is what is left to do. */
     void (*stuck)(struct exec *exec, void *opaque);

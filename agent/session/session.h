@@ -59,15 +59,11 @@ void session_reset(struct session *session, struct session_config *config,
 /* End what runs at once. A session_stop() under way then ends soon. */
 void session_kill(struct session *session);
 
-/* {"state":...}, what is known of the machine, and the counters. A new
- * reference. */
-json_t *session_status(const struct session *session);
+void session_get_status(const struct session *session,
+                        struct session_status *ret_status);
 
 /* Borrowed. */
 struct session_counters *session_counters(struct session *session);
-
-/* A new reference. */
-json_t *session_counters_to_json(const struct session *session);
 
 /* Run a command (taken): the answer is its report. ERROR_TOO_LARGE,
  * ERROR_INVALID_FIELD if it is a prompt and the session has no agent_command,

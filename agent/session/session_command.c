@@ -41,25 +41,24 @@ static void on_exec_started(const struct exec *exec,
     session_send(opaque, &event);
 }
 
-static void on_exec_completed(json_t *report, void *opaque)
+static void on_exec_completed(struct step_report *report, void *opaque)
 {
     session_tell_step(opaque, report);
 }
 
-static void on_exec_done(struct exec *exec, json_t *report, const GError *error,
-                         void *opaque)
+static void on_exec_done(struct exec *exec, struct step_report *report,
+                         const GError *error, void *opaque)
 {
     struct session *session = opaque;
-    json_t *data = json_pack("{s:I}", "step_id",
-                             (json_int_t)exec_step_id(exec));
+    const struct answer answer = { .report = report,
+                                   .step_id = exec_step_id(exec) };
 
     log_info(LOG_SESSION, "the command is over: %s",
              error ? error->message : "done");
     log_set_step(0);
     session->exec = NULL;
     exec_free(exec);
-    reply_send(&session->executor, report, error, data);
-    json_decref(data);
+    reply_send(&session->executor, &answer, error);
     session_command_over(session);
 }
 

@@ -11,14 +11,6 @@
 #include "agent/session/session_events.h"
 #include "agent/vm/machine.h"
 
-enum session_state {
-    SESSION_STOPPED,
-    SESSION_STARTING,
-    SESSION_RUNNING,
-    SESSION_STOPPING,
-    SESSION_BROKEN,
-};
-
 struct session_listener {
     const struct session_callbacks *callbacks;
     void *opaque;
@@ -55,8 +47,6 @@ struct session {
     GHashTable *undone;   /* of ids: sets of folders (redo_units.h) */
     GPtrArray *questions; /* decisions that are pending (session_guard.c) */
 };
-
-const char *session_state_name(enum session_state state);
 
 /* Why nothing can be asked in a state other than SESSION_RUNNING, and what
  * helps. */

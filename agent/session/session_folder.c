@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "agent/client/report_json.h"
 #include "agent/client/step_merge.h"
 #include "agent/session/name_check.h"
 #include "agent/session/session.h"
@@ -39,28 +40,29 @@ static void tell_warning(struct session *session, unsigned index,
     session_send_event(session, "event.warning", json_incref(warning), false);
 }
 
-static void check_names(struct session *session, unsigned index, json_t *report)
+static void check_names(struct session *session, unsigned index,
+                        const struct step_report *report)
 {
     const char *label = session->config->directories[index]->label;
-    json_t *found = name_check(session->folders[index].fd,
-                               json_object_get(report, "changes"), label);
+    json_t *found = name_check(session->folders[index].fd, report->changes,
+                               label);
     json_t *warning;
     size_t i;
 
     json_array_foreach(found, i, warning)
     {
         json_object_set_new(warning, "directory", json_string(label));
-        json_object_set(warning, "step_id", json_object_get(report, "step_id"));
+        json_object_set_new(warning, "step_id", json_integer(report->step_id));
         tell_warning(session, index, warning);
     }
     json_decref(found);
 }
 
-void session_tell_step(struct session *session, json_t *report)
+void session_tell_step(struct session *session, struct step_report *report)
 {
     const struct session_event event = {
         .type = SESSION_EVENT_STEP_COMPLETED,
-        .payload = report,
+        .report = report,
     };
 
     session_send(session, &event);
@@ -129,24 +131,24 @@ static void on_status(json_t *payload, const GError *error, json_t *data,
 {
     struct folder_request *request = opaque;
     struct session *session = request->session;
-    json_t *answer = payload ? json_copy(payload) : NULL;
+    struct answer answer = { .relayed = payload ? json_copy(payload) : NULL };
 
-    if (answer) {
+    if (answer.relayed) {
         json_t *warnings = session->folders[request->index].warnings;
         const char *label = session->config->directories[request->index]->label;
 
-        rename_pending(request, answer);
-        json_object_del(answer, "share_dev");
-        json_object_del(answer, "share_ino");
-        json_object_del(answer, "mount_dev");
-        drop_bytes(answer, "share");
-        drop_bytes(answer, "undo_dir");
-        json_object_set_new(answer, "directory", json_string(label));
-        json_object_set_new(answer, "warnings",
+        rename_pending(request, answer.relayed);
+        json_object_del(answer.relayed, "share_dev");
+        json_object_del(answer.relayed, "share_ino");
+        json_object_del(answer.relayed, "mount_dev");
+        drop_bytes(answer.relayed, "share");
+        drop_bytes(answer.relayed, "undo_dir");
+        json_object_set_new(answer.relayed, "directory", json_string(label));
+        json_object_set_new(answer.relayed, "warnings",
                             warnings ? json_copy(warnings) : json_array());
     }
-    reply_send(&request->reply, answer, error, data);
-    json_decref(answer);
+    reply_send(&request->reply, &answer, error);
+    json_decref(answer.relayed);
     g_free(request);
 }
 
@@ -166,17 +168,16 @@ void session_folder_status(struct session *session, json_t *directory,
 
 /* ---- writing a file ------------------------------------------------------ */
 
-static json_t *merged_report(const struct folder_request *request,
-                             json_t *report)
+static struct step_report *merged_report(const struct folder_request *request,
+                                         json_t *payload)
 {
-    json_t *list = json_pack("[o]", json_deep_copy(report));
-    json_t *merged;
+    const struct session_config *config = request->session->config;
+    g_autoptr(GPtrArray) list = step_report_list_new();
 
-    step_merge_label_all(
-        list, request->session->config->directories[request->index]->label);
-    merged = step_merge_reports(list);
-    json_decref(list);
-    return merged;
+    g_ptr_array_add(
+        list,
+        report_from_json(payload, config->directories[request->index]->label));
+    return step_merge_reports(list);
 }
 
 static void on_written(json_t *payload, const GError *error, json_t *data,
@@ -184,13 +185,16 @@ static void on_written(json_t *payload, const GError *error, json_t *data,
 {
     struct folder_request *request = opaque;
     struct session *session = request->session;
-    json_t *report = payload ? merged_report(request, payload) : NULL;
+    const struct answer answer = {
+        .report = payload ? merged_report(request, payload) : NULL
+    };
 
     session->writes--;
-    if (report)
-        session_tell_step(session, report);
-    reply_send(&request->reply, report, error, data);
-    json_decref(report);
+    if (answer.report)
+        session_tell_step(session, answer.report);
+    reply_send(&request->reply, &answer, error);
+    if (answer.report)
+        step_report_unref(answer.report);
     g_free(request);
     session_command_over(session);
 }

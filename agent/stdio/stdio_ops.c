@@ -10,8 +10,10 @@
 
 #include "agent/client/settings_json.h"
 #include "agent/session/fs_view.h"
+#include "agent/wire/answer_json.h"
 #include "agent/wire/command_json.h"
 #include "agent/wire/config_json.h"
+#include "agent/wire/status_json.h"
 #include "common/errors.h"
 #include "common/message.h"
 
@@ -26,9 +28,40 @@ enum {
 /* What an operation needs to answer. */
 struct call {
     struct session *session;
-    reply_done done;
+    stdio_ops_done done;
     void *opaque;
+    /* What a session answers with, in place of the answer's own. */
+    json_t *(*describe)(struct session *session);
 };
+
+/* A reply_done for a call (taken). */
+static void on_answer(const struct answer *answer, const GError *error,
+                      void *opaque)
+{
+    struct call *call = opaque;
+    json_t *said = answer_to_json(answer);
+
+    if (!error && call->describe)
+        said = call->describe(call->session);
+    call->done(error ? NULL : said, error, error ? said : NULL, call->opaque);
+    json_decref(said);
+    g_free(call);
+}
+
+/* What on_answer() is to get. */
+static void *keep(const struct call *call)
+{
+    return g_memdup2(call, sizeof(*call));
+}
+
+static void *keep_with(const struct call *call,
+                       json_t *(*describe)(struct session *session))
+{
+    struct call *kept = keep(call);
+
+    kept->describe = describe;
+    return kept;
+}
 
 /* payload is taken. */
 static void answer(const struct call *call, json_t *payload)
@@ -42,6 +75,32 @@ static void answer(const struct call *call, json_t *payload)
 
 /* ---- the session --------------------------------------------------------- */
 
+static json_t *describe_session(struct session *session)
+{
+    struct session_status status;
+
+    session_get_status(session, &status);
+    return session_to_json(&status);
+}
+
+static json_t *describe_status(struct session *session)
+{
+    struct session_status status;
+
+    session_get_status(session, &status);
+    return status_to_json(&status);
+}
+
+static json_t *describe_network(struct session *session)
+{
+    json_t *all = describe_session(session);
+    json_t *own = json_pack("{s:O*}", "network_policy",
+                            json_object_get(all, "network_policy"));
+
+    json_decref(all);
+    return own;
+}
+
 static gboolean start_session(const struct call *call, json_t *payload,
                               GError **error)
 {
@@ -49,14 +108,15 @@ static gboolean start_session(const struct call *call, json_t *payload,
 
     if (!config)
         return FALSE;
-    session_start(call->session, config, call->done, call->opaque);
+    session_start(call->session, config, on_answer,
+                  keep_with(call, describe_session));
     return TRUE;
 }
 
 static gboolean stop_session(const struct call *call, json_t *payload,
                              GError **error)
 {
-    session_stop(call->session, call->done, call->opaque);
+    session_stop(call->session, on_answer, keep_with(call, describe_session));
     return TRUE;
 }
 
@@ -70,14 +130,15 @@ static gboolean reset_session(const struct call *call, json_t *payload,
         if (!config)
             return FALSE;
     }
-    session_reset(call->session, config, call->done, call->opaque);
+    session_reset(call->session, config, on_answer,
+                  keep_with(call, describe_session));
     return TRUE;
 }
 
 static gboolean tell_status(const struct call *call, json_t *payload,
                             GError **error)
 {
-    answer(call, session_status(call->session));
+    answer(call, describe_status(call->session));
     return TRUE;
 }
 
@@ -95,7 +156,8 @@ static gboolean configure_network(const struct call *call, json_t *payload,
     policy = g_new(struct network_policy, 1);
     if (!network_policy_parse(wanted, policy, error))
         return FALSE;
-    session_configure_network(call->session, policy, call->done, call->opaque);
+    session_configure_network(call->session, policy, on_answer,
+                              keep_with(call, describe_network));
     return TRUE;
 }
 
@@ -104,7 +166,7 @@ static gboolean configure_network(const struct call *call, json_t *payload,
 static gboolean run(const struct call *call, struct command *command)
 {
     if (command)
-        session_execute(call->session, command, call->done, call->opaque);
+        session_execute(call->session, command, on_answer, keep(call));
     return command != NULL;
 }
 
@@ -174,8 +236,7 @@ static gboolean go(const struct call *call, json_t *payload, go_back *way,
                             "what is brought back is counted: give 'steps'");
         return FALSE;
     }
-    way(call->session, get_directory(payload), &extent, call->done,
-        call->opaque);
+    way(call->session, get_directory(payload), &extent, on_answer, keep(call));
     return TRUE;
 }
 
@@ -213,7 +274,7 @@ static gboolean restore(const struct call *call, json_t *payload,
         return FALSE;
     }
     session_restore(call->session, get_directory(payload), &extent, paths, dry,
-                    call->done, call->opaque);
+                    on_answer, keep(call));
     return TRUE;
 }
 
@@ -226,7 +287,7 @@ static gboolean history(const struct call *call, json_t *payload,
                                   error))
         return FALSE;
     session_history(call->session, get_directory(payload), (unsigned)limit,
-                    call->done, call->opaque);
+                    on_answer, keep(call));
     return TRUE;
 }
 
@@ -249,7 +310,7 @@ static gboolean configure_undo(const struct call *call, json_t *payload,
     json_decref(own);
     if (ok)
         session_configure(call->session, get_directory(payload), &limits,
-                          call->done, call->opaque);
+                          on_answer, keep(call));
     return ok;
 }
 
@@ -263,15 +324,15 @@ static gboolean diff(const struct call *call, json_t *payload, GError **error)
                                   error))
         return FALSE;
     session_diff(call->session, get_directory(payload), step, (unsigned)first,
-                 call->done, call->opaque);
+                 on_answer, keep(call));
     return TRUE;
 }
 
 static gboolean discard(const struct call *call, json_t *payload,
                         GError **error)
 {
-    session_discard(call->session, get_directory(payload), call->done,
-                    call->opaque);
+    session_discard(call->session, get_directory(payload), on_answer,
+                    keep(call));
     return TRUE;
 }
 
@@ -284,7 +345,7 @@ static gboolean configure_guard(const struct call *call, json_t *payload,
 
     if (!rules_from_json(payload, &rules, error))
         return FALSE;
-    session_guard_configure(call->session, &rules, call->done, call->opaque);
+    session_guard_configure(call->session, &rules, on_answer, keep(call));
     return TRUE;
 }
 
@@ -303,7 +364,7 @@ static gboolean confirm_guard(const struct call *call, json_t *payload,
                             "the field 'action' must be allow or deny");
         return FALSE;
     }
-    session_guard_confirm(call->session, id, allow, call->done, call->opaque);
+    session_guard_confirm(call->session, id, allow, on_answer, keep(call));
     return TRUE;
 }
 
@@ -350,8 +411,8 @@ static gboolean read_file(const struct call *call, json_t *payload,
 static gboolean tell_folder(const struct call *call, json_t *payload,
                             GError **error)
 {
-    session_folder_status(call->session, get_directory(payload), call->done,
-                          call->opaque);
+    session_folder_status(call->session, get_directory(payload), on_answer,
+                          keep(call));
     return TRUE;
 }
 
@@ -441,7 +502,7 @@ static gboolean check_fields(const struct operation *operation, json_t *payload,
 }
 
 gboolean stdio_ops_carry_out(struct session *session, const char *type,
-                             json_t *payload, reply_done done, void *opaque,
+                             json_t *payload, stdio_ops_done done, void *opaque,
                              GError **error)
 {
     const struct call call = { session, done, opaque };

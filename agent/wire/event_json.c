@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "agent/client/report_json.h"
 #include "common/json_bytes.h"
 #include "common/message.h"
 
@@ -32,6 +33,16 @@ static json_t *output_to_json(const struct session_event *event)
                          payload);
 }
 
+static json_t *history_to_json(const struct session_event *event)
+{
+    json_t *payload = json_pack("{s:s, s:o}", "operation", event->operation,
+                                "steps", reports_to_json(event->steps));
+
+    if (event->truncated)
+        json_object_set_new(payload, "truncated", json_true());
+    return payload;
+}
+
 json_t *event_to_json(const struct session_event *event)
 {
     switch (event->type) {
@@ -41,7 +52,9 @@ json_t *event_to_json(const struct session_event *event)
         return output_to_json(event);
     case SESSION_EVENT_STEP_COMPLETED:
         return message_event("event.step_completed",
-                             json_incref(event->payload));
+                             report_to_json(event->report));
+    case SESSION_EVENT_HISTORY:
+        return message_event("event.history_changed", history_to_json(event));
     case SESSION_EVENT_OTHER:
         break;
     }
