@@ -83,7 +83,7 @@ static GPtrArray *paths_from_json(json_t *list)
     return paths;
 }
 
-json_t *paths_to_json(GPtrArray *paths)
+json_t *paths_to_json(const GPtrArray *paths)
 {
     json_t *list = json_array();
 
@@ -93,7 +93,7 @@ json_t *paths_to_json(GPtrArray *paths)
     return list;
 }
 
-static json_t *texts_to_json(GPtrArray *texts)
+static json_t *texts_to_json(const GPtrArray *texts)
 {
     json_t *list = json_array();
 
@@ -113,7 +113,7 @@ static GPtrArray *reports_from_json(json_t *list, const char *label)
     return reports;
 }
 
-json_t *reports_to_json(GPtrArray *reports)
+json_t *reports_to_json(const GPtrArray *reports)
 {
     json_t *list = json_array();
 
@@ -337,7 +337,7 @@ static json_t *int_or_null(gint64 value)
     return value ? json_integer((json_int_t)value) : json_null();
 }
 
-static json_t *barriers_to_json(GPtrArray *barriers)
+static json_t *barriers_to_json(const GPtrArray *barriers)
 {
     json_t *list = json_array();
 
@@ -396,7 +396,7 @@ GPtrArray *history_from_json(json_t *payload, const char *label,
     return reports_from_json(json_object_get(payload, "steps"), label);
 }
 
-static json_t *redo_counts_to_json(GPtrArray *counts)
+static json_t *redo_counts_to_json(const GPtrArray *counts)
 {
     json_t *object = json_object();
 
@@ -408,8 +408,8 @@ static json_t *redo_counts_to_json(GPtrArray *counts)
     return object;
 }
 
-static void set_list(json_t *object, const char *key, GPtrArray *list,
-                     json_t *(*convert)(GPtrArray *list))
+static void set_list(json_t *object, const char *key, const GPtrArray *list,
+                     json_t *(*convert)(const GPtrArray *list))
 {
     if (list)
         json_object_set_new(object, key, convert(list));
@@ -433,5 +433,29 @@ json_t *result_to_json(const struct undo_result *result)
         set_int(object, "redoable", result->redoable);
     if (result->last_step_id >= 0)
         set_int(object, "last_step_id", result->last_step_id);
+    return object;
+}
+
+/* ---- requests ------------------------------------------------------------ */
+
+/* Text may take six times its length in JSON, and the daemon's lines have an
+ * end; so content is base64. */
+json_t *write_to_json(const struct file_write *write, gint64 step_id)
+{
+    gsize len;
+    const void *data = g_bytes_get_data(write->content, &len);
+    json_t *object = json_pack("{s:s, s:I, s:s*}", "path", write->path,
+                               "step_id", (json_int_t)step_id, "command",
+                               write->command);
+
+    json_bytes_force_base64(object);
+    json_bytes_set(object, "content", data, len);
+    if (write->mode >= 0)
+        set_int(object, "mode", write->mode);
+    if (write->replaced_sha256)
+        json_object_set_new(object, "replaces",
+                            json_pack("{s:I, s:s}", "size",
+                                      (json_int_t)write->replaced_size,
+                                      "sha256", write->replaced_sha256));
     return object;
 }

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "agent/base/file_write.h"
 #include "agent/base/undo_result.h"
 
 /* Read what an engine says (borrowed; NULL is {}). label (may be NULL) is that
@@ -24,14 +25,17 @@ GPtrArray *history_from_json(json_t *payload, const char *label,
 
 /* The other way. A new reference. */
 json_t *report_to_json(const struct step_report *report);
-json_t *reports_to_json(GPtrArray *reports);
+json_t *reports_to_json(const GPtrArray *reports);
 json_t *result_to_json(const struct undo_result *result);
+
+/* The payload of "write_file". A new object. */
+json_t *write_to_json(const struct file_write *write, gint64 step_id);
 
 /* Name the folder, as "directory", in what an engine says, and in each of its
  * changes. */
 void label_json(json_t *object, const char *label);
 
 /* Paths (of char *) as an array of JSON: text, or objects (json_bytes.h). */
-json_t *paths_to_json(GPtrArray *paths);
+json_t *paths_to_json(const GPtrArray *paths);
 
 #endif

@@ -44,11 +44,9 @@ bool mcp_folders_find(const struct mcp_folders *folders, const char *label,
 
 int mcp_folders_fd(struct mcp_state *service, unsigned index, GError **error)
 {
-    json_t *field = index > 0 ? json_integer((json_int_t)index) : NULL;
-    int fd = service->host->folder_fd(service->host_opaque, field, error);
+    const struct folder_ref folder = { .given = index > 0, .index = index };
 
-    json_decref(field);
-    return fd;
+    return service->host->folder_fd(service->host_opaque, folder, error);
 }
 
 /* ---- uris ---------------------------------------------------------------- */

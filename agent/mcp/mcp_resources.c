@@ -298,7 +298,7 @@ static void start_history(struct mcp_job *job)
 {
     struct mcp_state *service = mcp_state_of(job->call);
 
-    service->host->history(service->host_opaque, NULL, HISTORY_STEPS,
+    service->host->history(service->host_opaque, FOLDER_NONE, HISTORY_STEPS,
                            on_history, job);
 }
 

@@ -34,8 +34,10 @@ struct operation {
     struct reply reply;
 
     struct command *command;
-    json_t *directory;
-    json_t *file; /* or the paths to restore */
+    struct folder_ref directory;
+    char *folder; /* its name */
+    struct file_write *write;
+    GPtrArray *paths; /* to restore, of char * */
     unsigned count;
     struct undo_extent extent;
 };
@@ -63,21 +65,23 @@ struct mcp_session {
 static void operation_free(struct operation *operation)
 {
     command_free(operation->command);
-    json_decref(operation->directory);
-    json_decref(operation->file);
+    g_free(operation->folder);
+    file_write_free(operation->write);
+    g_clear_pointer(&operation->paths, g_ptr_array_unref);
     g_free(operation);
 }
 
 static struct operation *operation_new(struct mcp_session *host,
                                        void (*run)(struct operation *),
-                                       json_t *directory, reply_done done,
-                                       void *opaque)
+                                       struct folder_ref directory,
+                                       reply_done done, void *opaque)
 {
     struct operation *operation = g_new0(struct operation, 1);
 
     operation->host = host;
     operation->run = run;
-    operation->directory = json_incref(directory);
+    operation->directory = directory;
+    operation->directory.name = operation->folder = g_strdup(directory.name);
     operation->reply = (struct reply){ done, opaque };
     return operation;
 }
@@ -201,8 +205,8 @@ static void host_execute(void *opaque, struct command *command,
                          void *done_opaque)
 {
     struct mcp_session *host = opaque;
-    struct operation *operation = operation_new(host, run_execute, NULL, done,
-                                                done_opaque);
+    struct operation *operation = operation_new(host, run_execute, FOLDER_NONE,
+                                                done, done_opaque);
 
     operation->command = command;
     host->output = output;
@@ -245,11 +249,12 @@ static int open_folder(struct mcp_session *host, GError **error)
 }
 
 /* And while it runs, it is the one that the guest has. */
-static int host_folder_fd(void *opaque, json_t *directory, GError **error)
+static int host_folder_fd(void *opaque, struct folder_ref directory,
+                          GError **error)
 {
     struct mcp_session *host = opaque;
 
-    return host->make && state_of(host) != SESSION_RUNNING && !directory
+    return host->make && state_of(host) != SESSION_RUNNING && !directory.given
                ? open_folder(host, error)
                : session_folder_fd(host->session, directory, error);
 }
@@ -259,17 +264,18 @@ static int host_folder_fd(void *opaque, json_t *directory, GError **error)
 static void run_write(struct operation *operation)
 {
     session_write_file(operation->host->session, operation->directory,
-                       g_steal_pointer(&operation->file), on_answered,
+                       g_steal_pointer(&operation->write), on_answered,
                        operation);
 }
 
-static void host_write_file(void *opaque, json_t *directory, json_t *file,
-                            reply_done done, void *done_opaque)
+static void host_write_file(void *opaque, struct folder_ref directory,
+                            struct file_write *write, reply_done done,
+                            void *done_opaque)
 {
     struct operation *operation = operation_new(opaque, run_write, directory,
                                                 done, done_opaque);
 
-    operation->file = file;
+    operation->write = write;
     carry_out(operation);
 }
 
@@ -279,8 +285,8 @@ static void run_history(struct operation *operation)
                     operation->count, on_answered, operation);
 }
 
-static void host_history(void *opaque, json_t *directory, unsigned limit,
-                         reply_done done, void *done_opaque)
+static void host_history(void *opaque, struct folder_ref directory,
+                         unsigned limit, reply_done done, void *done_opaque)
 {
     struct operation *operation = operation_new(opaque, run_history, directory,
                                                 done, done_opaque);
@@ -295,7 +301,7 @@ static void run_rollback(struct operation *operation)
                      &operation->extent, on_answered, operation);
 }
 
-static void host_rollback(void *opaque, json_t *directory,
+static void host_rollback(void *opaque, struct folder_ref directory,
                           const struct undo_extent *extent, reply_done done,
                           void *done_opaque)
 {
@@ -306,22 +312,28 @@ static void host_rollback(void *opaque, json_t *directory,
     carry_out(operation);
 }
 
+static gpointer copy_path(gconstpointer path, gpointer data)
+{
+    return g_strdup(path);
+}
+
 static void run_restore(struct operation *operation)
 {
     session_restore(operation->host->session, operation->directory,
-                    &operation->extent, operation->file, false, on_answered,
+                    &operation->extent, operation->paths, false, on_answered,
                     operation);
 }
 
-static void host_restore(void *opaque, json_t *directory,
-                         const struct undo_extent *extent, json_t *paths,
-                         reply_done done, void *done_opaque)
+static void host_restore(void *opaque, struct folder_ref directory,
+                         const struct undo_extent *extent,
+                         const GPtrArray *paths, reply_done done,
+                         void *done_opaque)
 {
     struct operation *operation = operation_new(opaque, run_restore, directory,
                                                 done, done_opaque);
 
     operation->extent = *extent;
-    operation->file = json_incref(paths);
+    operation->paths = g_ptr_array_copy((GPtrArray *)paths, copy_path, NULL);
     carry_out(operation);
 }
 

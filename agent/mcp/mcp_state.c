@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/client/report_json.h"
+#include "agent/wire/payload.h"
 #include "common/errors.h"
 #include "shim/wire.h"
 
@@ -112,12 +113,12 @@ static const char *rest_below(const char *path, const char *folder)
 struct mcp_place mcp_state_place(struct mcp_state *service, json_t *arguments)
 {
     const char *path = json_string_value(json_object_get(arguments, "path"));
-    json_t *given = json_object_get(arguments, "directory");
-    struct mcp_place place = { path ? path : "", json_incref(given) };
+    struct mcp_place place = { path ? path : "", folder_from_json(arguments) };
     const struct session_config *config;
     struct session_status status;
 
-    if (given || !g_str_has_prefix(place.path, WIRE_DEFAULT_CWD))
+    if (place.directory.given ||
+        !g_str_has_prefix(place.path, WIRE_DEFAULT_CWD))
         return place;
     service->host->get_status(service->host_opaque, &status);
     config = status.config;
@@ -126,7 +127,7 @@ struct mcp_place mcp_state_place(struct mcp_state *service, json_t *arguments)
 
         if (rest) {
             place.path = rest;
-            place.directory = i > 0 ? json_integer((json_int_t)i) : NULL;
+            place.directory = (struct folder_ref){ .given = i > 0, .index = i };
         }
     }
     /* Nothing runs yet; then there is one folder, or nothing to be read. */

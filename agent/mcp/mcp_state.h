@@ -44,8 +44,8 @@ json_t *mcp_state_report(const struct step_report *report);
 /* The file that a tool's arguments mean. A path may be one of the guest's: then
  * it is relative to the folder that the guest has there. */
 struct mcp_place {
-    const char *path;  /* relative; within the arguments */
-    json_t *directory; /* as in mcp_host.h; a reference of its own, or NULL */
+    const char *path; /* relative; within the arguments */
+    struct folder_ref directory;
 };
 struct mcp_place mcp_state_place(struct mcp_state *service, json_t *arguments);
 

@@ -4,6 +4,7 @@
  */
 #include "agent/client/report_json.h"
 #include "agent/mcp/mcp_state.h"
+#include "agent/wire/payload.h"
 #include "agent/wire/status_json.h"
 
 enum { HISTORY_DEFAULT = 20 };
@@ -50,7 +51,7 @@ static void start_history(struct mcp_job *job)
     json_t *limit = json_object_get(job->arguments, "limit");
 
     service->host->history(
-        service->host_opaque, json_object_get(job->arguments, "directory"),
+        service->host_opaque, folder_from_json(job->arguments),
         limit ? (unsigned)json_integer_value(limit) : HISTORY_DEFAULT,
         on_history, job);
 }
@@ -82,9 +83,9 @@ static void on_undone(const struct answer *answer, const GError *error,
 static void start_undo(struct mcp_job *job)
 {
     struct mcp_state *service = mcp_state_of(job->call);
-    json_t *directory = json_object_get(job->arguments, "directory");
+    struct folder_ref directory = folder_from_json(job->arguments);
     json_t *steps = json_object_get(job->arguments, "steps");
-    json_t *paths = json_object_get(job->arguments, "paths");
+    g_autoptr(GPtrArray) paths = NULL;
     const struct undo_extent extent = {
         .steps = steps ? (unsigned)json_integer_value(steps) : 1,
         .step_id = json_integer_value(
@@ -92,7 +93,8 @@ static void start_undo(struct mcp_job *job)
         .force = json_is_true(json_object_get(job->arguments, "force")),
     };
 
-    if (paths)
+    /* It was checked. */
+    if (payload_get_paths(job->arguments, &paths, NULL))
         service->host->restore(service->host_opaque, directory, &extent, paths,
                                on_undone, job);
     else
@@ -103,6 +105,8 @@ static void start_undo(struct mcp_job *job)
 void mcp_tool_undo(struct mcp_call *call, json_t *arguments)
 {
     json_t *id = json_object_get(arguments, "step_id");
+    g_autoptr(GPtrArray) paths = NULL;
+    g_autoptr(GError) error = NULL;
 
     if (json_object_get(arguments, "steps") && id)
         mcp_tools_refuse(call, NULL,
@@ -112,6 +116,9 @@ void mcp_tool_undo(struct mcp_call *call, json_t *arguments)
         mcp_tools_refuse(call, NULL,
                          "undo: no step has the id 0: it is that of a command "
                          "which was not run");
+    else if (json_object_get(arguments, "paths") &&
+             !payload_get_paths(arguments, &paths, &error))
+        mcp_tools_refuse(call, NULL, "undo: %s", error->message);
     else
         mcp_queue_add(mcp_state_of(call)->queue, call, arguments, start_undo,
                       NULL);

@@ -10,8 +10,8 @@
  * Several parties may use one session at a time (a frontend, an MCP client);
  * all of them get its events.
  *
- * "directory" says which working folder is meant: its index, its label or its
- * path, as JSON; NULL is the first one.
+ * "directory" says which working folder is meant; FOLDER_NONE is the first one,
+ * or all.
  *
  * Threads: all on the main thread.
  */
@@ -19,9 +19,10 @@
 #define AGENT_SESSION_SESSION_H
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 
+#include "agent/base/file_write.h"
+#include "agent/base/folder_ref.h"
 #include "agent/base/reply.h"
 #include "agent/session/session_events.h"
 #include "agent/session/undo_extent.h"
@@ -83,45 +84,45 @@ void session_configure_network(struct session *session,
 /* ---- undo (doc/control-protocol.md has the answers and their data) --------
  */
 
-void session_rollback(struct session *session, json_t *directory,
+void session_rollback(struct session *session, struct folder_ref directory,
                       const struct undo_extent *extent, reply_done done,
                       void *opaque);
-void session_redo(struct session *session, json_t *directory,
+void session_redo(struct session *session, struct folder_ref directory,
                   const struct undo_extent *extent, reply_done done,
                   void *opaque);
-void session_preview(struct session *session, json_t *directory,
+void session_preview(struct session *session, struct folder_ref directory,
                      const struct undo_extent *extent, reply_done done,
                      void *opaque);
-void session_history(struct session *session, json_t *directory, unsigned limit,
-                     reply_done done, void *opaque);
+void session_history(struct session *session, struct folder_ref directory,
+                     unsigned limit, reply_done done, void *opaque);
 
 /* What a step changed in a folder's files: the control protocol's "diff".
  * ERROR_MISSING_FIELD: several folders, and none named. */
-void session_diff(struct session *session, json_t *directory, gint64 step,
-                  unsigned first, reply_done done, void *opaque);
+void session_diff(struct session *session, struct folder_ref directory,
+                  gint64 step, unsigned first, reply_done done, void *opaque);
 
-/* Undo by path: restore these paths (borrowed) of one folder, as a new step, to
- * what they were before the oldest step of the extent; dry: tell what would
+/* Undo by path: restore these paths (of char *) of one folder, as a new step,
+ * to what they were before the oldest step of the extent; dry: tell what would
  * change. The answer is that of session_rollback(), with the new step, whose
  * report also goes to all, as event.step_completed. directory: NULL for the
  * first. */
-void session_restore(struct session *session, json_t *directory,
-                     const struct undo_extent *extent, json_t *paths, bool dry,
-                     reply_done done, void *opaque);
+void session_restore(struct session *session, struct folder_ref directory,
+                     const struct undo_extent *extent, const GPtrArray *paths,
+                     bool dry, reply_done done, void *opaque);
 
 /* limits is borrowed. */
-void session_configure(struct session *session, json_t *directory,
+void session_configure(struct session *session, struct folder_ref directory,
                        const struct undo_limits *limits, reply_done done,
                        void *opaque);
-void session_discard(struct session *session, json_t *directory,
+void session_discard(struct session *session, struct folder_ref directory,
                      reply_done done, void *opaque);
 
-/* Write a file as a step of type "api"; its report is the answer and, as
- * event.step_completed, goes to all. file (taken): path, content, [encoding],
- * [mode], [replaces]. ERROR_TOO_LARGE for more than SESSION_WRITE_MAX bytes,
- * ERROR_READ_ONLY_DIRECTORY. */
-void session_write_file(struct session *session, json_t *directory,
-                        json_t *file, reply_done done, void *opaque);
+/* Write a file (taken) as a step of type "api"; its report is the answer and,
+ * as an event, goes to all. ERROR_TOO_LARGE for more than SESSION_WRITE_MAX
+ * bytes, ERROR_READ_ONLY_DIRECTORY. */
+void session_write_file(struct session *session, struct folder_ref directory,
+                        struct file_write *write, reply_done done,
+                        void *opaque);
 
 /* ---- safeguards -----------------------------------------------------------
  */
@@ -140,12 +141,12 @@ void session_guard_confirm(struct session *session, const char *id, bool allow,
 
 /* What is to be known of a folder: the daemon's "status", and the warnings
  * about it ("warnings", the newest SESSION_WARNINGS). */
-void session_folder_status(struct session *session, json_t *directory,
+void session_folder_status(struct session *session, struct folder_ref directory,
                            reply_done done, void *opaque);
 
 /* An O_PATH fd of the working folder. Borrowed; -1 and error
  * (ERROR_NO_SESSION, ERROR_INVALID_FIELD) if there is none. */
-int session_folder_fd(struct session *session, json_t *directory,
+int session_folder_fd(struct session *session, struct folder_ref directory,
                       GError **error);
 
 #endif

@@ -22,8 +22,9 @@ struct control_link *session_folder_link(struct session *session,
                : NULL;
 }
 
-gboolean session_find_folder(struct session *session, json_t *directory,
-                             unsigned *ret_index, GError **error)
+gboolean session_find_folder(struct session *session,
+                             struct folder_ref directory, unsigned *ret_index,
+                             GError **error)
 {
     return session_check_running(session, error) &&
            session_directory_find(session->config->directories,
@@ -92,7 +93,7 @@ static struct folder_request *request_new(struct session *session,
     return request;
 }
 
-int session_folder_fd(struct session *session, json_t *directory,
+int session_folder_fd(struct session *session, struct folder_ref directory,
                       GError **error)
 {
     unsigned index;
@@ -152,7 +153,7 @@ static void on_status(json_t *payload, const GError *error, json_t *data,
     g_free(request);
 }
 
-void session_folder_status(struct session *session, json_t *directory,
+void session_folder_status(struct session *session, struct folder_ref directory,
                            reply_done done, void *opaque)
 {
     GError *error = NULL;
@@ -199,22 +200,9 @@ static void on_written(json_t *payload, const GError *error, json_t *data,
     session_command_over(session);
 }
 
-/* Of what is to be written: how many bytes it is. */
-static size_t content_length(json_t *file)
-{
-    json_t *content = json_object_get(file, "content");
-    size_t len = json_string_length(content);
-    const char *text = json_string_value(content);
-
-    if (!json_object_get(file, "encoding"))
-        return len;
-    for (unsigned i = 0; i < 2 && len > 0 && text[len - 1] == '='; i++)
-        len--;
-    return len / 4 * 3 + len % 4 * 3 / 4;
-}
-
-static gboolean check_file(struct session *session, json_t *directory,
-                           json_t *file, unsigned *ret_index, GError **error)
+static gboolean check_file(struct session *session, struct folder_ref directory,
+                           const struct file_write *write, unsigned *ret_index,
+                           GError **error)
 {
     if (!session_check_idle(session, error) ||
         !session_find_folder(session, directory, ret_index, error))
@@ -225,7 +213,7 @@ static gboolean check_file(struct session *session, json_t *directory,
                     session->config->directories[*ret_index]->label);
         return FALSE;
     }
-    if (content_length(file) > SESSION_WRITE_MAX) {
+    if (g_bytes_get_size(write->content) > SESSION_WRITE_MAX) {
         g_set_error(error, STEPBACK_ERROR, ERROR_TOO_LARGE,
                     "one request writes at most %d bytes", SESSION_WRITE_MAX);
         return FALSE;
@@ -233,21 +221,21 @@ static gboolean check_file(struct session *session, json_t *directory,
     return TRUE;
 }
 
-void session_write_file(struct session *session, json_t *directory,
-                        json_t *file, reply_done done, void *opaque)
+void session_write_file(struct session *session, struct folder_ref directory,
+                        struct file_write *write, reply_done done, void *opaque)
 {
     GError *error = NULL;
     unsigned index;
 
-    if (!check_file(session, directory, file, &index, &error)) {
-        json_decref(file);
+    if (!check_file(session, directory, write, &index, &error)) {
         reply_post_error(done, opaque, error);
-        return;
+    } else {
+        session->writes++;
+        session->counters.steps++;
+        control_link_request(session_folder_link(session, index), "write_file",
+                             write_to_json(write, ++session->last_step_id),
+                             on_written,
+                             request_new(session, index, done, opaque));
     }
-    session->writes++;
-    session->counters.steps++;
-    json_object_set_new(file, "step_id", json_integer(++session->last_step_id));
-    control_link_request(session_folder_link(session, index), "write_file",
-                         file, on_written,
-                         request_new(session, index, done, opaque));
+    file_write_free(write);
 }

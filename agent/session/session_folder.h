@@ -12,8 +12,9 @@
 void session_tell_step(struct session *session, struct step_report *report);
 
 /* The folder that a field "directory" means, of a session that runs. */
-gboolean session_find_folder(struct session *session, json_t *directory,
-                             unsigned *ret_index, GError **error);
+gboolean session_find_folder(struct session *session,
+                             struct folder_ref directory, unsigned *ret_index,
+                             GError **error);
 struct control_link *session_folder_link(struct session *session,
                                          unsigned index);
 

@@ -64,11 +64,12 @@ static void on_restored(json_t *payload, const GError *error, json_t *data,
 }
 
 static json_t *make_request(struct session *session,
-                            const struct undo_extent *extent, json_t *paths,
-                            bool dry)
+                            const struct undo_extent *extent,
+                            const GPtrArray *paths, bool dry)
 {
-    json_t *request = json_pack("{s:O, s:b, s:b}", "paths", paths, "force",
-                                extent->force, "dry_run", dry);
+    json_t *request = json_pack("{s:o, s:b, s:b}", "paths",
+                                paths_to_json(paths), "force", extent->force,
+                                "dry_run", dry);
 
     if (extent->step_id)
         json_object_set_new(request, "down_to", json_integer(extent->step_id));
@@ -91,9 +92,9 @@ static gboolean check_folder(struct session *session, unsigned index, bool dry,
     return FALSE;
 }
 
-void session_restore(struct session *session, json_t *directory,
-                     const struct undo_extent *extent, json_t *paths, bool dry,
-                     reply_done done, void *opaque)
+void session_restore(struct session *session, struct folder_ref directory,
+                     const struct undo_extent *extent, const GPtrArray *paths,
+                     bool dry, reply_done done, void *opaque)
 {
     struct restoring *r;
     GError *error = NULL;

@@ -36,14 +36,14 @@ static void spread_free(struct session_spread *spread)
     g_free(spread);
 }
 
-static gboolean choose_folders(struct session_spread *spread, json_t *directory,
-                               GError **error)
+static gboolean choose_folders(struct session_spread *spread,
+                               struct folder_ref directory, GError **error)
 {
     struct session *session = spread->session;
 
     if (!session_find_folder(session, directory, &spread->folders[0], error))
         return FALSE;
-    for (unsigned i = 0; !directory && i < session->config->n_directories;
+    for (unsigned i = 0; !directory.given && i < session->config->n_directories;
          i++) {
         if (backends_has_undo(machine_backends(session->machine), i))
             spread->folders[spread->n++] = i;
@@ -54,8 +54,9 @@ static gboolean choose_folders(struct session_spread *spread, json_t *directory,
 
 struct session_spread *
 session_spread_new(struct session *session, const char *type,
-                   const struct session_spread_owner *owner, json_t *directory,
-                   json_t *payload, reply_done done, void *opaque)
+                   const struct session_spread_owner *owner,
+                   struct folder_ref directory, json_t *payload,
+                   reply_done done, void *opaque)
 {
     struct session_spread *spread = g_new0(struct session_spread, 1);
     GError *error = NULL;

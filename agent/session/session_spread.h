@@ -60,8 +60,9 @@ struct session_spread {
  * who asked is told. payload is taken. */
 struct session_spread *
 session_spread_new(struct session *session, const char *type,
-                   const struct session_spread_owner *owner, json_t *directory,
-                   json_t *payload, reply_done done, void *opaque);
+                   const struct session_spread_owner *owner,
+                   struct folder_ref directory, json_t *payload,
+                   reply_done done, void *opaque);
 
 /* Keep others out until the end: it takes several requests. */
 void session_spread_occupy(struct session_spread *spread);

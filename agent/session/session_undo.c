@@ -298,7 +298,7 @@ static const struct session_spread_owner owner = { .answered = on_answered,
 /* ---- operations ---------------------------------------------------------- */
 
 static struct session_spread *ask(struct session *session, const char *type,
-                                  json_t *directory, json_t *payload,
+                                  struct folder_ref directory, json_t *payload,
                                   reply_done done, void *opaque)
 {
     return session_spread_new(session, type, &owner, directory, payload, done,
@@ -331,29 +331,29 @@ static void move(struct session_spread *spread,
     session_spread_begin(spread, counted ? spread->type : "history");
 }
 
-void session_rollback(struct session *session, json_t *directory,
+void session_rollback(struct session *session, struct folder_ref directory,
                       const struct undo_extent *extent, reply_done done,
                       void *opaque)
 {
     move(ask(session, "rollback", directory, NULL, done, opaque), extent);
 }
 
-void session_preview(struct session *session, json_t *directory,
+void session_preview(struct session *session, struct folder_ref directory,
                      const struct undo_extent *extent, reply_done done,
                      void *opaque)
 {
     move(ask(session, "preview", directory, NULL, done, opaque), extent);
 }
 
-void session_redo(struct session *session, json_t *directory,
+void session_redo(struct session *session, struct folder_ref directory,
                   const struct undo_extent *extent, reply_done done,
                   void *opaque)
 {
     move(ask(session, "redo", directory, NULL, done, opaque), extent);
 }
 
-void session_history(struct session *session, json_t *directory, unsigned limit,
-                     reply_done done, void *opaque)
+void session_history(struct session *session, struct folder_ref directory,
+                     unsigned limit, reply_done done, void *opaque)
 {
     struct session_spread *spread = ask(session, "history", directory, NULL,
                                         done, opaque);
@@ -364,7 +364,7 @@ void session_history(struct session *session, json_t *directory, unsigned limit,
     session_spread_begin(spread, "history");
 }
 
-void session_configure(struct session *session, json_t *directory,
+void session_configure(struct session *session, struct folder_ref directory,
                        const struct undo_limits *limits, reply_done done,
                        void *opaque)
 {
@@ -391,29 +391,30 @@ static void ask_one(struct session_spread *spread, bool named, const char *why)
                             why));
 }
 
-void session_discard(struct session *session, json_t *directory,
+void session_discard(struct session *session, struct folder_ref directory,
                      reply_done done, void *opaque)
 {
     ask_one(ask(session, "discard", directory, json_object(), done, opaque),
-            directory != NULL, "whose history is to be forgotten");
+            directory.given, "whose history is to be forgotten");
 }
 
-void session_diff(struct session *session, json_t *directory, gint64 step,
-                  unsigned first, reply_done done, void *opaque)
+void session_diff(struct session *session, struct folder_ref directory,
+                  gint64 step, unsigned first, reply_done done, void *opaque)
 {
     json_t *payload = json_pack("{s:I, s:I}", "step_id", (json_int_t)step,
                                 "first", (json_int_t)first);
 
     ask_one(ask(session, "diff", directory, payload, done, opaque),
-            directory != NULL, "which one's files");
+            directory.given, "which one's files");
 }
 
 void session_guard_configure(struct session *session,
                              const struct safeguard_rules *rules,
                              reply_done done, void *opaque)
 {
-    struct session_spread *spread = ask(session, "safeguard.configure", NULL,
-                                        rules_to_json(rules), done, opaque);
+    struct session_spread *spread = ask(session, "safeguard.configure",
+                                        FOLDER_NONE, rules_to_json(rules), done,
+                                        opaque);
 
     if (spread)
         session_spread_begin(spread, "safeguard.configure");

@@ -13,6 +13,7 @@
 #include "agent/wire/answer_json.h"
 #include "agent/wire/command_json.h"
 #include "agent/wire/config_json.h"
+#include "agent/wire/payload.h"
 #include "agent/wire/status_json.h"
 #include "common/errors.h"
 #include "common/message.h"
@@ -22,7 +23,6 @@ enum {
     LIST_MAX = 100000,
     HISTORY_DEFAULT = 50,
     HISTORY_MAX = 1000,
-    ROLLBACK_MAX = 1000000,
 };
 
 /* What an operation needs to answer. */
@@ -191,52 +191,24 @@ static gboolean cancel(const struct call *call, json_t *payload, GError **error)
 
 /* ---- undo ---------------------------------------------------------------- */
 
-static json_t *get_directory(json_t *payload)
-{
-    return json_object_get(payload, "directory");
-}
-
-typedef void go_back(struct session *session, json_t *directory,
+typedef void go_back(struct session *session, struct folder_ref directory,
                      const struct undo_extent *extent, reply_done done,
                      void *opaque);
-
-static gboolean get_extent(json_t *payload, struct undo_extent *ret_extent,
-                           GError **error)
-{
-    gboolean force = FALSE;
-    gint64 steps = 1, id = 0;
-
-    if (!message_get_optional_int(payload, "steps", 1, ROLLBACK_MAX, &steps,
-                                  error) ||
-        !message_get_optional_int(payload, "step_id", G_MININT64, G_MAXINT64,
-                                  &id, error) ||
-        !message_get_optional_bool(payload, "force", &force, error))
-        return FALSE;
-    if (json_object_get(payload, "step_id") &&
-        (json_object_get(payload, "steps") || id == 0)) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            id == 0 ? "no step has the id 0"
-                                    : "give either 'steps' or 'step_id', not "
-                                      "both");
-        return FALSE;
-    }
-    *ret_extent = (struct undo_extent){ (unsigned)steps, id, force };
-    return TRUE;
-}
 
 static gboolean go(const struct call *call, json_t *payload, go_back *way,
                    GError **error)
 {
     struct undo_extent extent;
 
-    if (!get_extent(payload, &extent, error))
+    if (!payload_get_extent(payload, &extent, error))
         return FALSE;
     if (way == session_redo && extent.step_id != 0) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                             "what is brought back is counted: give 'steps'");
         return FALSE;
     }
-    way(call->session, get_directory(payload), &extent, on_answer, keep(call));
+    way(call->session, folder_from_json(payload), &extent, on_answer,
+        keep(call));
     return TRUE;
 }
 
@@ -260,21 +232,16 @@ static gboolean preview(const struct call *call, json_t *payload,
 static gboolean restore(const struct call *call, json_t *payload,
                         GError **error)
 {
-    json_t *paths = json_object_get(payload, "paths");
+    g_autoptr(GPtrArray) paths = NULL;
     struct undo_extent extent;
     gboolean dry = FALSE;
 
-    if (!get_extent(payload, &extent, error) ||
-        !message_get_optional_bool(payload, "dry_run", &dry, error))
+    if (!payload_get_extent(payload, &extent, error) ||
+        !message_get_optional_bool(payload, "dry_run", &dry, error) ||
+        !payload_get_paths(payload, &paths, error))
         return FALSE;
-    if (json_array_size(paths) == 0) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "the field 'paths' must be an array of one path or "
-                            "more");
-        return FALSE;
-    }
-    session_restore(call->session, get_directory(payload), &extent, paths, dry,
-                    on_answer, keep(call));
+    session_restore(call->session, folder_from_json(payload), &extent, paths,
+                    dry, on_answer, keep(call));
     return TRUE;
 }
 
@@ -286,7 +253,7 @@ static gboolean history(const struct call *call, json_t *payload,
     if (!message_get_optional_int(payload, "limit", 1, HISTORY_MAX, &limit,
                                   error))
         return FALSE;
-    session_history(call->session, get_directory(payload), (unsigned)limit,
+    session_history(call->session, folder_from_json(payload), (unsigned)limit,
                     on_answer, keep(call));
     return TRUE;
 }
@@ -309,7 +276,7 @@ static gboolean configure_undo(const struct call *call, json_t *payload,
 
     json_decref(own);
     if (ok)
-        session_configure(call->session, get_directory(payload), &limits,
+        session_configure(call->session, folder_from_json(payload), &limits,
                           on_answer, keep(call));
     return ok;
 }
@@ -323,15 +290,15 @@ static gboolean diff(const struct call *call, json_t *payload, GError **error)
         !message_get_optional_int(payload, "first", 0, G_MAXINT32, &first,
                                   error))
         return FALSE;
-    session_diff(call->session, get_directory(payload), step, (unsigned)first,
-                 on_answer, keep(call));
+    session_diff(call->session, folder_from_json(payload), step,
+                 (unsigned)first, on_answer, keep(call));
     return TRUE;
 }
 
 static gboolean discard(const struct call *call, json_t *payload,
                         GError **error)
 {
-    session_discard(call->session, get_directory(payload), on_answer,
+    session_discard(call->session, folder_from_json(payload), on_answer,
                     keep(call));
     return TRUE;
 }
@@ -380,7 +347,7 @@ static gboolean list(const struct call *call, json_t *payload, GError **error)
     if (!message_get_optional_string(payload, "path", &path, error) ||
         !message_get_optional_int(payload, "limit", 1, LIST_MAX, &limit, error))
         return FALSE;
-    fd = session_folder_fd(call->session, get_directory(payload), error);
+    fd = session_folder_fd(call->session, folder_from_json(payload), error);
     result = fd < 0 ? NULL : fs_view_list(fd, path, (unsigned)limit, error);
     if (result)
         answer(call, result);
@@ -401,7 +368,7 @@ static gboolean read_file(const struct call *call, json_t *payload,
         !message_get_optional_int(payload, "length", 0, G_MAXINT64 / 2, &length,
                                   error))
         return FALSE;
-    fd = session_folder_fd(call->session, get_directory(payload), error);
+    fd = session_folder_fd(call->session, folder_from_json(payload), error);
     result = fd < 0 ? NULL : fs_view_read(fd, path, offset, length, error);
     if (result)
         answer(call, result);
@@ -411,7 +378,7 @@ static gboolean read_file(const struct call *call, json_t *payload,
 static gboolean tell_folder(const struct call *call, json_t *payload,
                             GError **error)
 {
-    session_folder_status(call->session, get_directory(payload), on_answer,
+    session_folder_status(call->session, folder_from_json(payload), on_answer,
                           keep(call));
     return TRUE;
 }

@@ -220,19 +220,17 @@ void session_directory_free(struct session_directory *directory)
 }
 
 gboolean session_directory_find(struct session_directory *const *directories,
-                                unsigned count, json_t *field,
+                                unsigned count, struct folder_ref folder,
                                 unsigned *ret_index, GError **error)
 {
-    const char *name = json_string_value(field);
-
     *ret_index = 0;
-    if (!field)
+    if (!folder.given)
         return TRUE;
     for (unsigned i = 0; i < count; i++) {
-        if (json_is_integer(field)
-                ? json_integer_value(field) == (json_int_t)i
-                : g_strcmp0(name, directories[i]->label) == 0 ||
-                      g_strcmp0(name, directories[i]->path) == 0) {
+        if (!folder.name
+                ? folder.index == (gint64)i
+                : g_strcmp0(folder.name, directories[i]->label) == 0 ||
+                      g_strcmp0(folder.name, directories[i]->path) == 0) {
             *ret_index = i;
             return TRUE;
         }

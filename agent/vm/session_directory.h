@@ -10,8 +10,9 @@
 #define AGENT_VM_SESSION_DIRECTORY_H
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
+
+#include "agent/base/folder_ref.h"
 
 enum { SESSION_MAX_DIRECTORIES = 8 };
 
@@ -49,10 +50,9 @@ session_directory_check_apart(struct session_directory *const *directories,
 
 void session_directory_free(struct session_directory *directory);
 
-/* Which of them a field "directory" means: an index, a label or a path; NULL is
- * the first. FALSE and error: ERROR_INVALID_FIELD. */
+/* FALSE and error: ERROR_INVALID_FIELD. */
 gboolean session_directory_find(struct session_directory *const *directories,
-                                unsigned count, json_t *field,
+                                unsigned count, struct folder_ref folder,
                                 unsigned *ret_index, GError **error);
 
 #endif

@@ -115,8 +115,8 @@ static void cancel(void *host)
         answer_clear(&running->answer);
 }
 
-static void write_file(void *host, json_t *directory, json_t *file,
-                       reply_done done, void *opaque)
+static void write_file(void *host, struct folder_ref directory,
+                       struct file_write *write, reply_done done, void *opaque)
 {
     const struct session_event event = {
         .type = SESSION_EVENT_STEP_COMPLETED,
@@ -124,17 +124,17 @@ static void write_file(void *host, json_t *directory, json_t *file,
     };
 
     mcp_service_take_event(service, &event);
-    json_decref(file);
+    file_write_free(write);
     answer_soon((struct answer){ .report = event.report }, done, opaque);
 }
 
-static void history(void *host, json_t *directory, unsigned limit,
+static void history(void *host, struct folder_ref directory, unsigned limit,
                     reply_done done, void *opaque)
 {
     answer_soon((struct answer){ .result = result() }, done, opaque);
 }
 
-static void rollback(void *host, json_t *directory,
+static void rollback(void *host, struct folder_ref directory,
                      const struct undo_extent *extent, reply_done done,
                      void *opaque)
 {
@@ -164,7 +164,7 @@ static const char *get_status(void *host, struct session_status *ret_status)
     return NULL;
 }
 
-static int folder(void *host, json_t *directory, GError **error)
+static int folder(void *host, struct folder_ref directory, GError **error)
 {
     return folder_fd;
 }
