@@ -197,30 +197,41 @@ static gboolean check_reachable(const struct network_prefix *prefix,
         "services, and dns for its name server");
 }
 
-static gboolean parse_entry(json_t *value, struct network_prefix *prefix,
+gboolean network_policy_add(struct network_policy *policy, const char *entry,
                             GError **error)
 {
-    const char *entry = json_string_value(value);
+    struct network_prefix prefix = { 0 };
     g_autofree char *copy = g_strdup(entry), *problem = NULL, *right = NULL;
     char *text = copy;
 
-    memset(prefix, 0, sizeof(*prefix));
-    if (!entry)
-        return invalid(error, "must have an 'allow' that is a list of strings");
-    if (strlen(entry) != json_string_length(value) ||
-        !cut_port(&text, &prefix->port) || !parse_prefix(text, prefix))
+    if (policy->count == NETWORK_POLICY_MAX)
+        return too_many(error);
+    if (!cut_port(&text, &prefix.port) || !parse_prefix(text, &prefix))
         return invalid_entry(error, entry,
                              "is not an address (1.2.3.4, 2001:db8::1) or "
                              "network (10.0.0.0/8, 2001:db8::/32), optionally "
                              "with a port (1.2.3.4:443, [2001:db8::1]:443); "
                              "host names are not supported");
-    if (clear_rest(prefix)) {
-        right = format_prefix(prefix);
+    if (clear_rest(&prefix)) {
+        right = format_prefix(&prefix);
         problem = g_strdup_printf("has bits beyond its /%u; the network is %s",
-                                  prefix->length, right);
+                                  prefix.length, right);
         return invalid_entry(error, entry, problem);
     }
-    return check_reachable(prefix, entry, error);
+    policy->allow[policy->count++] = prefix;
+    return check_reachable(&prefix, entry, error);
+}
+
+/* What follows a NUL is no part of an address. */
+static gboolean add_value(struct network_policy *policy, json_t *value,
+                          GError **error)
+{
+    const char *entry = json_string_value(value);
+
+    if (!entry)
+        return invalid(error, "must have an 'allow' that is a list of strings");
+    return network_policy_add(
+        policy, strlen(entry) == json_string_length(value) ? entry : "", error);
 }
 
 static gboolean parse_list(json_t *list, struct network_policy *policy,
@@ -232,11 +243,9 @@ static gboolean parse_list(json_t *list, struct network_policy *policy,
     if (!json_is_array(list))
         return invalid(error, "must have an 'allow' that is a list of "
                               "addresses and networks");
-    if (json_array_size(list) > NETWORK_POLICY_MAX)
-        return too_many(error);
     json_array_foreach(list, i, entry)
     {
-        if (!parse_entry(entry, &policy->allow[policy->count++], error))
+        if (!add_value(policy, entry, error))
             return FALSE;
     }
     return TRUE;

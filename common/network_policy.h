@@ -53,6 +53,10 @@ struct network_policy {
 gboolean network_policy_parse(json_t *value, struct network_policy *ret_policy,
                               GError **error);
 
+/* Add an entry of such a list. ERROR_INVALID_FIELD. */
+gboolean network_policy_add(struct network_policy *policy, const char *entry,
+                            GError **error);
+
 /* The inverse. Return a new reference. */
 json_t *network_policy_to_json(const struct network_policy *policy);
 

@@ -59,6 +59,7 @@ void dispatch_send_hello(struct dispatch *dispatch)
     json_writer_add_string(&writer, "shim_version", PACKAGE_VERSION);
     json_writer_add_string(&writer, "kernel", names.release);
     json_writer_add_integer(&writer, "takes_input", 1);
+    json_writer_add_integer(&writer, "takes_bytes", 1);
     add_times(&dispatch->boot, &writer);
     port_end(dispatch->port, &writer);
 }
@@ -67,6 +68,33 @@ static void handle_hello(struct dispatch *dispatch,
                          const struct message *message)
 {
     dispatch_send_hello(dispatch);
+}
+
+/* Decode the members of an exec that are bytes, if they are base64. */
+static bool decode_exec(struct dispatch *dispatch,
+                        const struct json_value *object)
+{
+    static const char *const keys[] = { "command", "cwd", "input" };
+    const struct json_value *env = json_reader_member(object, "env");
+    const char *encoding;
+
+    if (!json_reader_member(object, "encoding"))
+        return true;
+    if (!json_reader_get_string(object, "encoding", &encoding) ||
+        strcmp(encoding, WIRE_ENCODING_BASE64) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const struct json_value *value = json_reader_member(object, keys[i]);
+
+        if (value && !json_reader_decode_base64(&dispatch->reader, value))
+            return false;
+    }
+    for (const struct json_value *variable = env ? env->first : NULL; variable;
+         variable = variable->next) {
+        if (!json_reader_decode_base64(&dispatch->reader, variable))
+            return false;
+    }
+    return true;
 }
 
 static void handle_exec(struct dispatch *dispatch,
@@ -78,6 +106,10 @@ static void handle_exec(struct dispatch *dispatch,
     int64_t time_us;
     int result;
 
+    if (!decode_exec(dispatch, object)) {
+        send_error(dispatch, object, "exec is not the base64 that it says");
+        return;
+    }
     if (!json_reader_get_integer(object, "id", &request.id) ||
         !json_reader_get_string(object, "command", &request.text)) {
         send_error(dispatch, object, "exec needs an id and a command");

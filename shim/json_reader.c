@@ -408,3 +408,40 @@ bool json_reader_get_bool(const struct json_value *object, const char *key,
     *ret_value = member->boolean;
     return true;
 }
+
+static int base64_digit(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (is_digit(c))
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+bool json_reader_decode_base64(struct json_reader *reader,
+                               const struct json_value *value)
+{
+    struct json_value *own = &reader->values[value - reader->values];
+    size_t digits = own->len, len = 0;
+    char *bytes = (char *)own->text; /* within the line */
+    uint32_t bits = 0;
+
+    if (own->type != JSON_READER_STRING || digits % 4 != 0)
+        return false;
+    for (int i = 0; i < 2 && digits > 0 && bytes[digits - 1] == '='; i++)
+        digits--;
+    for (size_t i = 0; i < digits; i++) {
+        int digit = base64_digit(bytes[i]);
+
+        if (digit < 0)
+            return false;
+        bits = bits << 6 | (uint32_t)digit;
+        if (i % 4 > 0)
+            bytes[len++] = (char)(bits >> (6 - i % 4 * 2));
+    }
+    bytes[len] = '\0';
+    own->len = len;
+    return true;
+}

@@ -71,4 +71,10 @@ bool json_reader_get_integer(const struct json_value *object, const char *key,
 bool json_reader_get_bool(const struct json_value *object, const char *key,
                           bool *ret_value);
 
+/* Replace a string of this reader, which is base64, by the bytes that it stands
+ * for, and a NUL. False: it is no string, or no base64; its text may be
+ * damaged then. */
+bool json_reader_decode_base64(struct json_reader *reader,
+                               const struct json_value *value);
+
 #endif

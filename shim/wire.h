@@ -19,6 +19,9 @@
  *       on the share then seems to come from the future, and make warns.
  *       With "input" (a string) that is its standard input, which is empty
  *       otherwise; a shim that can do this says so in its hello.
+ *       With "encoding":"base64", the command, cwd, input and the values of env
+ *       are base64: one of them is not UTF-8. A shim that decodes them says so
+ *       in its hello ("takes_bytes").
  *   {"type":"cancel","id":42}
  *       SIGTERM to every process that command started, SIGKILL to those left
  *       after WIRE_CANCEL_GRACE_MS. Its step_completed follows when none is
@@ -42,7 +45,8 @@
  * Guest to host:
  *
  *   {"type":"hello","version":1,"shim_version":"0.1.0","kernel":"6.12.95",
- *    "takes_input":1,"init_ms":610,"shim_ms":890,"uptime_ms":900}
+ *    "takes_input":1,"takes_bytes":1,"init_ms":610,"shim_ms":890,
+ *    "uptime_ms":900}
  *       The first message once the port is open. Since the kernel began: when
  *       the image's init did (may be missing), when the shim did, and now.
  *   {"type":"step_started","id":42}

@@ -9,21 +9,21 @@ struct late {
     GError *error;
 };
 
-void reply_send(struct reply *reply, json_t *payload, const GError *error,
-                json_t *data)
+void reply_send(struct reply *reply, const struct answer *answer,
+                const GError *error)
 {
     struct reply copy = *reply;
 
     reply->done = NULL;
     if (copy.done)
-        copy.done(payload, error, data, copy.opaque);
+        copy.done(answer, error, copy.opaque);
 }
 
 static gboolean send_late(gpointer data)
 {
     struct late *late = data;
 
-    reply_send(&late->reply, NULL, late->error, NULL);
+    reply_send(&late->reply, NULL, late->error);
     return G_SOURCE_REMOVE;
 }
 

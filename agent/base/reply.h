@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * reply - who waits for the answer to an operation.
+ * reply - the answer to an operation of a session.
  */
 #ifndef AGENT_BASE_REPLY_H
 #define AGENT_BASE_REPLY_H
@@ -8,21 +8,30 @@
 #include <glib.h>
 #include <jansson.h>
 
+#include "agent/base/undo_result.h"
 #include "common/errors.h"
 
-/* The answer; all borrowed. If error is set, payload is NULL and data, if not
- * NULL, says more. */
-typedef void (*reply_done)(json_t *payload, const GError *error, json_t *data,
+/* What an operation has to say; each member may be NULL. */
+struct answer {
+    struct step_report *report;
+    struct undo_result *result;
+    gint64 step_id;  /* of a command that failed, or 0 */
+    json_t *relayed; /* an undo engine's payload, as it is */
+};
+
+/* All borrowed. answer may be NULL; with an error it is how far the operation
+ * got. */
+typedef void (*reply_done)(const struct answer *answer, const GError *error,
                            void *opaque);
 
 struct reply {
-    reply_done done; /* NULL: nobody waits */
+    reply_done done; /* NULL: no caller waits */
     void *opaque;
 };
 
-/* Answer, if somebody waits; once. */
-void reply_send(struct reply *reply, json_t *payload, const GError *error,
-                json_t *data);
+/* Answer, if a caller waits; once. */
+void reply_send(struct reply *reply, const struct answer *answer,
+                const GError *error);
 
 /* Answer with an error (taken) from the main loop, not before this returns. */
 void reply_post_error(reply_done done, void *opaque, GError *error);

@@ -18,7 +18,7 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
 #include "agent/vm/boot_trial.h"
-#include "agent/vm/session_request.h"
+#include "agent/vm/session_config.h"
 
 /* Of a trial, in us. */
 enum part {
@@ -159,15 +159,10 @@ static struct session_config *make_config(const struct cli_machine *machine,
                                           const char *folder, GError **error)
 {
     struct cli_machine here = *machine;
-    struct session_config *config;
-    json_t *payload;
 
     here.place.dir = (char *)folder;
     here.place.undo_dir = NULL;
-    payload = cli_machine_payload(&here);
-    config = session_request_parse(payload, error);
-    json_decref(payload);
-    return config;
+    return cli_machine_config(&here, error);
 }
 
 static gboolean measure(struct session_config *config, unsigned rounds,

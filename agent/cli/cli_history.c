@@ -15,17 +15,16 @@
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_summary.h"
+#include "agent/client/report_json.h"
 #include "agent/cli/log_above.h"
 #include "common/errors.h"
 
-static bool is_listed(json_t *steps, json_t *id)
+static bool is_listed(const GPtrArray *steps, gint64 id)
 {
-    json_t *report;
-    size_t i;
+    for (guint i = 0; i < steps->len; i++) {
+        const struct step_report *report = g_ptr_array_index(steps, i);
 
-    json_array_foreach(steps, i, report)
-    {
-        if (json_equal(json_object_get(report, "step_id"), id))
+        if (report->step_id == id)
             return true;
     }
     return false;
@@ -33,20 +32,17 @@ static bool is_listed(json_t *steps, json_t *id)
 
 /* Those that lie between this step and the next newer one. A step that is
  * still open is not listed; what is after that is above all. */
-static void print_barriers(json_t *answer, json_t *id, bool newest)
+static void print_barriers(const struct undo_result *result, gint64 id,
+                           bool newest)
 {
-    json_t *barrier;
-    json_t *steps = json_object_get(answer, "steps");
-    size_t i;
-
-    json_array_foreach(json_object_get(answer, "barriers"), i, barrier)
-    {
-        json_t *after = json_object_get(barrier, "after_step");
+    for (guint i = 0; i < result->barriers->len; i++) {
+        const struct undo_barrier *barrier = g_ptr_array_index(result->barriers,
+                                                               i);
+        gint64 after = barrier->after_step;
         g_autofree char *line = NULL;
 
-        if (!json_equal(after, id) &&
-            !(newest && !is_listed(steps, after) &&
-              json_integer_value(after) > json_integer_value(id)))
+        if (after != id &&
+            !(newest && !is_listed(result->steps, after) && after > id))
             continue;
         line = cli_summary_barrier(barrier);
         puts(line);
@@ -54,17 +50,14 @@ static void print_barriers(json_t *answer, json_t *id, bool newest)
 }
 
 /* Of the widest cell in the column of changes. */
-static int width_of(json_t *steps)
+static int width_of(const GPtrArray *steps)
 {
-    json_t *report;
     int width = 0;
-    size_t i;
 
-    json_array_foreach(steps, i, report)
-    {
+    for (guint i = 0; i < steps->len; i++) {
         struct cli_row row;
 
-        cli_summary_row(report, &row);
+        cli_summary_row(g_ptr_array_index(steps, i), &row);
         if (row.time)
             width = MAX(width, (int)strlen(row.changes));
         cli_row_clear(&row);
@@ -72,7 +65,7 @@ static int width_of(json_t *steps)
     return width;
 }
 
-static void print_row(json_t *report, int width)
+static void print_row(const struct step_report *report, int width)
 {
     struct cli_row row;
 
@@ -87,7 +80,7 @@ static void print_row(json_t *report, int width)
 
 /* What is no step of the history yet; undo begins with it all the same. False:
  * there is nothing. */
-static bool print_open(json_t *answer)
+static bool print_open(json_t *answer, const struct undo_result *result)
 {
     json_t *open = json_object_get(answer, "open_step");
     json_t *unfinished = json_object_get(answer, "unfinished");
@@ -97,7 +90,7 @@ static bool print_open(json_t *answer)
         return true;
     if (!json_is_integer(open))
         return false;
-    print_barriers(answer, open, true);
+    print_barriers(result, id, true);
     printf("%5" G_GINT64_FORMAT "  %s\n", id,
            id < 0 ? "(changes outside commands, not over yet; undo begins with "
                     "them)"
@@ -114,19 +107,18 @@ static void print_header(int width)
 }
 
 /* Those of another folder stand in the way of what was undone before them. */
-static void print_redoable(const struct cli_place *place, json_t *answer)
+static void print_redoable(const struct cli_place *place,
+                           const struct undo_result *result)
 {
-    gint64 redoable = json_integer_value(json_object_get(answer, "redoable"));
-    json_t *steps = json_object_get(answer, "redo_steps"), *report;
     g_autofree char *redo = cli_place_command(place, "redo");
-    gint64 others = 0, here = redoable;
-    size_t i;
+    gint64 others = 0, here = result->redoable;
 
-    json_array_foreach(steps, i, report)
-    {
-        if (!json_is_true(json_object_get(report, "other_folder")))
-            continue;
-        here = others++ ? here : (gint64)i;
+    for (guint i = 0; i < result->redo_steps->len; i++) {
+        const struct step_report *report = g_ptr_array_index(result->redo_steps,
+                                                             i);
+
+        if (report->other_folder)
+            here = others++ ? here : (gint64)i;
     }
     if (here > 0)
         printf("   --  %" G_GINT64_FORMAT " undone step%s can be brought back: "
@@ -139,23 +131,24 @@ static void print_redoable(const struct cli_place *place, json_t *answer)
 
 static void print_history(const struct cli_place *place, json_t *answer)
 {
-    json_t *steps = json_object_get(answer, "steps"), *report;
+    struct undo_result *result = result_from_json(answer, NULL);
+    const GPtrArray *steps = result->steps;
     int width = width_of(steps);
     bool open;
-    size_t i;
 
-    print_redoable(place, answer);
-    if (json_array_size(steps) > 0)
+    print_redoable(place, result);
+    if (steps->len > 0)
         print_header(width);
-    open = print_open(answer);
-    if (json_array_size(steps) == 0 && !open)
+    open = print_open(answer, result);
+    if (steps->len == 0 && !open)
         puts("There is nothing to undo.");
-    json_array_foreach(steps, i, report)
-    {
-        print_barriers(answer, json_object_get(report, "step_id"),
-                       i == 0 && !open);
+    for (guint i = 0; i < steps->len; i++) {
+        const struct step_report *report = g_ptr_array_index(steps, i);
+
+        print_barriers(result, report->step_id, i == 0 && !open);
         print_row(report, width);
     }
+    undo_result_free(result);
 }
 
 /* A folder in which nothing was run yet has an empty history; but not one of

@@ -10,7 +10,7 @@
 #include "agent/vm/accel.h"
 #include "agent/vm/backend_kind.h"
 #include "agent/vm/guest_image.h"
-#include "agent/vm/session_config.h"
+#include "agent/vm/session_config_check.h"
 
 void cli_machine_clear(struct cli_machine *machine)
 {
@@ -25,39 +25,32 @@ void cli_machine_clear(struct cli_machine *machine)
 
 /* ---- the network --------------------------------------------------------- */
 
-static json_t *list_everything(void)
-{
-    return json_pack("[s, s]", "0.0.0.0/0", "::/0");
-}
-
-/* "open", "none", or a list, as network_policy (network_policy.h). */
-static json_t *network_value(const struct cli_machine *machine)
+/* "open", "none", or a list of networks, open and dns. */
+static gboolean parse_network(const struct cli_machine *machine,
+                              struct network_policy *policy, GError **error)
 {
     const char *text = machine->network ? machine->network : "open";
     g_auto(GStrv) words = g_strsplit(text, ",", -1);
-    json_t *allow = json_array();
-    bool dns = false;
+    gboolean ok = TRUE;
 
-    if (machine->no_network || strcmp(text, "none") == 0 ||
-        strcmp(text, "open") == 0) {
-        json_decref(allow);
-        return json_string(machine->no_network || *text == 'n' ? "disabled"
-                                                               : "open");
-    }
-    for (char **word = words; *word; word++) {
-        if (strcmp(*word, "open") == 0) {
-            json_t *everything = list_everything();
+    memset(policy, 0, sizeof(*policy));
+    policy->kind = NETWORK_DISABLED;
+    if (machine->no_network || strcmp(text, "none") == 0)
+        return TRUE;
+    policy->kind = strcmp(text, "open") == 0 ? NETWORK_OPEN : NETWORK_ALLOW;
+    policy->dns = policy->kind == NETWORK_OPEN;
+    for (char **word = words; ok && policy->kind == NETWORK_ALLOW && *word;
+         word++) {
+        bool open = strcmp(*word, "open") == 0;
 
-            json_array_extend(allow, everything);
-            json_decref(everything);
-            dns = true;
-        } else if (strcmp(*word, "dns") == 0) {
-            dns = true;
-        } else {
-            json_array_append_new(allow, json_string(*word));
-        }
+        policy->dns |= open || strcmp(*word, "dns") == 0;
+        if (open)
+            ok = network_policy_add(policy, "0.0.0.0/0", error) &&
+                 network_policy_add(policy, "::/0", error);
+        else if (strcmp(*word, "dns") != 0)
+            ok = network_policy_add(policy, *word, error);
     }
-    return json_pack("{s:o, s:b}", "allow", allow, "dns", dns);
+    return ok;
 }
 
 /* Of a list that is refused: was nothing meant, or what else is on it? */
@@ -73,10 +66,8 @@ static bool check_network(const struct cli_machine *machine,
 {
     g_autoptr(GError) error = NULL;
     g_autofree struct network_policy *policy = g_new(struct network_policy, 1);
-    json_t *value = network_value(machine);
-    bool ok = network_policy_parse(value, policy, &error);
+    bool ok = parse_network(machine, policy, &error);
 
-    json_decref(value);
     if (ok && machine->no_network && machine->network)
         cli_options_wrong("%s: --no-network and --network exclude each other",
                           command);
@@ -100,34 +91,6 @@ static char *absolute(const char *path)
 static const char *folder_of(const struct cli_machine *machine)
 {
     return machine->place.dir ? machine->place.dir : ".";
-}
-
-/* A session's start is described in JSON, which has text alone. */
-static bool check_paths(const struct cli_machine *machine, const char *command)
-{
-    const struct {
-        const char *option, *path;
-    } paths[] = {
-        { "-C", folder_of(machine) },
-        { "-C", machine->place.below },
-        { "--undo-dir", machine->place.undo_dir },
-        { "--kernel", machine->kernel },
-        { "--initrd", machine->initrd },
-    };
-
-    for (size_t i = 0; i < G_N_ELEMENTS(paths); i++) {
-        g_autofree char *path = absolute(paths[i].path);
-
-        if (path && !g_utf8_validate(path, -1, NULL)) {
-            g_autofree char *shown = g_filename_display_name(path);
-
-            cli_options_wrong("%s: %s is not UTF-8; make a symbolic link to it "
-                              "whose path is, and give that with %s",
-                              command, shown, paths[i].option);
-            return false;
-        }
-    }
-    return true;
 }
 
 /* ---- all of it ----------------------------------------------------------- */
@@ -155,42 +118,45 @@ bool cli_machine_check(const struct cli_machine *machine, const char *command)
                           "minimal, and not '%s'",
                           command, machine->image);
     else
-        return check_paths(machine, command) && check_network(machine, command);
+        return check_network(machine, command);
     return false;
 }
 
-static void set_string(json_t *object, const char *key, const char *value)
-{
-    if (value)
-        json_object_set_new(object, key, json_string(value));
-}
-
-/* So both the command line and frontends are checked in one place. */
-json_t *cli_machine_payload(const struct cli_machine *machine)
+static gboolean fill(struct session_config *config,
+                     const struct cli_machine *machine, GError **error)
 {
     g_autofree char *dir = absolute(folder_of(machine));
-    g_autofree char *kernel = absolute(machine->kernel);
-    g_autofree char *initrd = absolute(machine->initrd);
     g_autofree char *undo_dir = absolute(machine->place.undo_dir);
-    json_t *vm = json_object(), *folder = json_object(), *payload;
+    const struct session_share share = { .path = dir, .undo_dir = undo_dir };
 
-    set_string(vm, "image", machine->image);
-    set_string(vm, "accel", machine->accel);
-    set_string(vm, "kernel", kernel);
-    set_string(vm, "initrd", initrd);
+    config->kernel = absolute(machine->kernel);
+    config->initrd = absolute(machine->initrd);
+    if (machine->image) {
+        g_free(config->image);
+        config->image = g_strdup(machine->image);
+    }
     if (machine->memory)
-        json_object_set_new(vm, "memory_mb", json_integer(machine->memory));
-    set_string(folder, "path", dir);
-    set_string(folder, "undo_dir", undo_dir);
-    payload = json_pack("{s:[o], s:o, s:s*, s:o, s:b}", "working_directories",
-                        folder, "vm", vm, "backend", machine->backend,
-                        "network_policy", network_value(machine), "force_share",
-                        machine->force_share);
-    if (machine->allow_suid)
-        json_object_set_new(payload, "allow_suid", json_true());
-    if (machine->allow_devices)
-        json_object_set_new(payload, "allow_devices", json_true());
-    if (machine->host_ids)
-        json_object_set_new(payload, "host_ids", json_true());
-    return payload;
+        config->memory_mb = (unsigned)machine->memory;
+    if (machine->accel)
+        accel_parse(machine->accel, &config->accel);
+    if (machine->backend)
+        backend_kind_parse(machine->backend, &config->backend);
+    config->force_share = machine->force_share;
+    config->allow_suid = machine->allow_suid;
+    config->allow_devices = machine->allow_devices;
+    config->host_ids = machine->host_ids;
+    return parse_network(machine, &config->network, error) &&
+           session_config_share(config, &share, error) &&
+           session_config_check(config, error);
+}
+
+struct session_config *cli_machine_config(const struct cli_machine *machine,
+                                          GError **error)
+{
+    struct session_config *config = session_config_new();
+
+    if (fill(config, machine, error))
+        return config;
+    session_config_free(config);
+    return NULL;
 }

@@ -124,7 +124,8 @@ void cli_machine_clear(struct cli_machine *machine);
 /* False: what is wrong with them was printed, as of this command. */
 bool cli_machine_check(const struct cli_machine *machine, const char *command);
 
-/* The payload of session.start that they mean: a new object. */
-json_t *cli_machine_payload(const struct cli_machine *machine);
+/* The session that they mean. NULL and error: as session_config_check(). */
+struct session_config *cli_machine_config(const struct cli_machine *machine,
+                                          GError **error);
 
 #endif

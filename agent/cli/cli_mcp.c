@@ -42,7 +42,7 @@ struct mcp_options {
 
 static gboolean stop(gpointer data);
 
-static void on_stopped(json_t *payload, const GError *error, json_t *data,
+static void on_stopped(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     struct mcp *mcp = opaque;
@@ -90,46 +90,35 @@ static void on_closed(void *opaque)
 /* ---- the beginning ------------------------------------------------------- */
 
 /* All parties that listen do so by themselves. */
-static bool on_event(const char *type, json_t *payload, bool droppable,
-                     void *opaque)
+static const struct session_callbacks callbacks = { 0 };
+
+static struct session_config *make_config(const void *opaque, GError **error)
 {
-    json_decref(payload);
-    return true;
-}
+    const struct mcp_options *options = opaque;
+    struct session_config *config = cli_machine_config(&options->machine,
+                                                       error);
 
-static const struct session_callbacks callbacks = { .event = on_event };
-
-static void set_rule(json_t *rules, const char *key, gint64 value)
-{
-    if (value > 0)
-        json_object_set_new(rules, key, json_integer(value));
-}
-
-static json_t *build_payload(const struct mcp_options *options)
-{
-    json_t *payload = cli_machine_payload(&options->machine);
-    json_t *rules = json_object();
-
-    set_rule(rules, "delete_threshold", options->deletes);
-    set_rule(rules, "overwrite_file_size_threshold", options->overwrites);
-    if (json_object_size(rules) > 0)
-        json_object_set(payload, "safeguard", rules);
-    json_decref(rules);
-    return payload;
+    if (!config || (options->deletes <= 0 && options->overwrites <= 0))
+        return config;
+    config->rules = g_new(struct safeguard_rules, 1);
+    *config->rules = SAFEGUARD_RULES_KEEP;
+    if (options->deletes > 0)
+        config->rules->delete_threshold = options->deletes;
+    if (options->overwrites > 0)
+        config->rules->overwrite_file_size_threshold = options->overwrites;
+    return config;
 }
 
 static int serve(const struct mcp_options *options)
 {
     static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
-    json_t *payload = build_payload(options);
     g_autoptr(GError) error = NULL;
     struct mcp mcp = { 0 };
     struct cli_streams streams;
     bool open = cli_streams_take(&streams);
 
     mcp.session = session_new(options->log_level, &callbacks, &mcp);
-    mcp.host = mcp_session_new_own(mcp.session, payload, &error);
-    json_decref(payload);
+    mcp.host = mcp_session_new_own(mcp.session, make_config, options, &error);
     if (!mcp.host || !open) {
         session_free(mcp.session);
         mcp_session_free(mcp.host);

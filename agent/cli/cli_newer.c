@@ -10,93 +10,92 @@
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_summary.h"
+#include "agent/client/report_json.h"
 #include "common/errors.h"
 
-static bool is_ambient(json_t *report)
+static bool is_ambient(const struct step_report *report)
 {
-    return json_integer_value(json_object_get(report, "step_id")) < 0;
+    return report->step_id < 0;
 }
 
-bool cli_newer_counts(const struct cli_extent *extent, json_t *report)
+bool cli_newer_counts(const struct cli_extent *extent,
+                      const struct step_report *report)
 {
-    return !json_is_true(json_object_get(report, "unchanged")) &&
+    return !report->unchanged &&
            (!is_ambient(report) || g_strcmp0(extent->counts, "commands") != 0);
 }
 
 /* The steps that the undo would go over, the newest first; of one that would be
- * refused, those that are known. A new array. */
-static json_t *find_steps(const struct cli_place *place,
-                          const struct cli_extent *extent)
+ * refused, those that are known. A new list. */
+static GPtrArray *find_steps(const struct cli_place *place,
+                             const struct cli_extent *extent)
 {
-    json_t *data = NULL, *steps;
+    json_t *data = NULL;
     json_t *answer = cli_place_ask(place, "preview", cli_place_extent(extent),
                                    &data, NULL);
+    struct undo_result *result = result_from_json(answer ? answer : data, NULL);
+    GPtrArray *steps = g_steal_pointer(&result->steps);
 
-    steps = json_incref(json_object_get(answer ? answer : data, "steps"));
+    undo_result_free(result);
     json_decref(answer);
     json_decref(data);
-    return steps ? steps : json_array();
+    return steps ? steps : step_report_list_new();
 }
 
-/* Those that the user has not named. A new array. */
-static json_t *find_others(const struct cli_extent *extent, json_t *steps)
+/* Those that the user has not named. A new list. */
+static GPtrArray *find_others(const struct cli_extent *extent,
+                              const GPtrArray *steps)
 {
-    json_t *others = json_array(), *report;
-    size_t i;
+    GPtrArray *others = step_report_list_new();
 
-    json_array_foreach(steps, i, report)
-    {
-        bool named = extent->step_id
-                         ? json_integer_value(json_object_get(
-                               report, "step_id")) == extent->step_id
-                         : !is_ambient(report);
+    for (guint i = 0; i < steps->len; i++) {
+        struct step_report *report = g_ptr_array_index(steps, i);
+        bool named = extent->step_id ? report->step_id == extent->step_id
+                                     : !is_ambient(report);
 
         if (!named)
-            json_array_append(others, report);
+            g_ptr_array_add(others, step_report_ref(report));
     }
     return others;
 }
 
-static bool ask(const struct cli_extent *extent, json_t *others)
+static void print_steps(const GPtrArray *steps)
 {
-    char line[16] = "";
-    json_t *report;
-    size_t i;
-
-    fprintf(stderr, "undo also covers the steps after %s:\n",
-            extent->step_id ? "this step" : "the command");
-    json_array_foreach(others, i, report)
-    {
-        g_autofree char *text = cli_summary_preview(report);
+    for (guint i = 0; i < steps->len; i++) {
+        g_autofree char *text = cli_summary_preview(
+            g_ptr_array_index(steps, i));
 
         fprintf(stderr, "    %s\n", text);
     }
+}
+
+static bool ask(const struct cli_extent *extent, const GPtrArray *others)
+{
+    char line[16] = "";
+
+    fprintf(stderr, "undo also covers the steps after %s:\n",
+            extent->step_id ? "this step" : "the command");
+    print_steps(others);
     fprintf(stderr, "Go on? [y/N] ");
     return fgets(line, sizeof(line), stdin) &&
            (line[0] == 'y' || line[0] == 'Y');
 }
 
-/* others may be NULL. Returns false. */
+/* Returns false. */
 static bool refuse(const struct cli_place *place, const GError *error,
-                   json_t *others, bool json)
+                   GPtrArray *others, bool json)
 {
-    json_t *data = others ? json_pack("{s:O}", "steps", others) : NULL;
-    json_t *report;
-    size_t i;
+    json_t *data = json_pack("{s:o}", "steps", reports_to_json(others));
 
-    json_array_foreach(json ? NULL : others, i, report)
-    {
-        g_autofree char *text = cli_summary_preview(report);
-
-        fprintf(stderr, "    %s\n", text);
-    }
+    if (!json)
+        print_steps(others);
     cli_place_failed(place, error, data, json);
     json_decref(data);
     return false;
 }
 
 /* No step is a command. */
-static bool refuse_ambient(const struct cli_place *place, json_t *others,
+static bool refuse_ambient(const struct cli_place *place, GPtrArray *others,
                            bool json)
 {
     g_autofree char *command = cli_place_command(place, "undo");
@@ -111,7 +110,8 @@ static bool refuse_ambient(const struct cli_place *place, json_t *others,
 }
 
 static bool decide(const struct cli_place *place,
-                   const struct cli_extent *extent, json_t *others, bool json)
+                   const struct cli_extent *extent, GPtrArray *others,
+                   bool json)
 {
     g_autoptr(GError) error = NULL;
 
@@ -134,16 +134,10 @@ static bool decide(const struct cli_place *place,
 bool cli_newer_may_go(const struct cli_place *place,
                       const struct cli_extent *extent, bool yes, bool json)
 {
-    json_t *steps = find_steps(place, extent);
-    json_t *others = find_others(extent, steps);
-    size_t count = json_array_size(others);
-    bool may = true;
+    g_autoptr(GPtrArray) steps = find_steps(place, extent);
+    g_autoptr(GPtrArray) others = find_others(extent, steps);
 
-    if (count > 0 && !extent->step_id && count == json_array_size(steps))
-        may = refuse_ambient(place, others, json);
-    else if (count > 0 && !yes)
-        may = decide(place, extent, others, json);
-    json_decref(others);
-    json_decref(steps);
-    return may;
+    if (others->len > 0 && !extent->step_id && others->len == steps->len)
+        return refuse_ambient(place, others, json);
+    return others->len == 0 || yes || decide(place, extent, others, json);
 }

@@ -10,10 +10,12 @@
 #ifndef AGENT_CLI_CLI_NEWER_H
 #define AGENT_CLI_CLI_NEWER_H
 
+#include "agent/base/undo_result.h"
 #include "agent/cli/cli_place.h"
 
 /* Is this step one of those that the user has counted? */
-bool cli_newer_counts(const struct cli_extent *extent, json_t *report);
+bool cli_newer_counts(const struct cli_extent *extent,
+                      const struct step_report *report);
 
 /* May the undo of this extent begin? Where it may not, the reason was told,
  * with json as an error object. yes: do not ask. */

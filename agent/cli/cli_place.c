@@ -221,6 +221,12 @@ json_t *cli_place_go(const struct cli_place *place, const char *type,
     return answer;
 }
 
+void cli_place_warn_all(const GPtrArray *texts)
+{
+    for (guint i = 0; texts && i < texts->len; i++)
+        cli_place_warn(g_ptr_array_index(texts, i));
+}
+
 char *cli_place_inside(const char *dir)
 {
     g_autofree char *logs = g_build_filename(dir, ".stepback", NULL);

@@ -82,6 +82,9 @@ void cli_place_print_json(json_t *answer);
 /* A warning on standard error, if it was not told before. */
 void cli_place_warn(const char *text);
 
+/* The same of each of these (of char *; NULL: none). */
+void cli_place_warn_all(const GPtrArray *texts);
+
 /* Tell that a request failed: with json as an object on stdout, "error" as in
  * the control protocol (data is borrowed and may be NULL), else for people,
  * with what helps. CLI_FAILED. */

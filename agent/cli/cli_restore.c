@@ -8,12 +8,13 @@
 
 #include "agent/cli/cli.h"
 #include "agent/cli/cli_summary.h"
+#include "agent/client/report_json.h"
 #include "common/errors.h"
 
-static void print_steps(const struct cli_place *place, json_t *answer, bool dry)
+static void print_steps(const struct cli_place *place,
+                        const struct undo_result *result, bool dry)
 {
-    json_t *report = json_array_get(json_object_get(answer, "steps"), 0);
-    gint64 id = json_integer_value(json_object_get(report, "step_id"));
+    const struct step_report *report = step_report_list_last(result->steps);
     g_autofree char *undo = cli_place_command(place, "undo");
     g_autofree char *changes = NULL;
 
@@ -25,21 +26,18 @@ static void print_steps(const struct cli_place *place, json_t *answer, bool dry)
     if (dry)
         printf("would be restored:\n%s", changes);
     else
-        printf("restored in step %" G_GINT64_FORMAT " (undo with: %s):\n%s", id,
-               undo, changes);
+        printf("restored in step %" G_GINT64_FORMAT " (undo with: %s):\n%s",
+               report->step_id, undo, changes);
 }
 
 /* Only edits by other programs are in the way. */
-static void print_edits(json_t *data)
+static void print_edits(const struct undo_result *result)
 {
-    json_t *barrier;
-    size_t i;
-
     fprintf(stderr, CLI_PROGRAM ": undo: changed from outside since; nothing "
                                 "was restored:\n");
-    json_array_foreach(json_object_get(data, "barriers"), i, barrier)
-    {
-        g_autofree char *line = cli_summary_barrier(barrier);
+    for (guint i = 0; result->barriers && i < result->barriers->len; i++) {
+        g_autofree char *line = cli_summary_barrier(
+            g_ptr_array_index(result->barriers, i));
 
         fprintf(stderr, "%s\n", line);
     }
@@ -50,33 +48,38 @@ static void print_edits(json_t *data)
 static int failed(const struct cli_place *place, const GError *error,
                   json_t *data, bool json)
 {
+    struct undo_result *result;
+
     if (json || error_code_of(error) != ERROR_UNDO_BARRIER || !data)
         return cli_place_failed(place, error, data, json);
-    print_edits(data);
+    result = result_from_json(data, NULL);
+    print_edits(result);
+    undo_result_free(result);
     return CLI_FAILED;
 }
 
 int cli_restore(const struct cli_place *place, const struct cli_extent *extent,
                 json_t *paths, bool dry, bool json)
 {
-    json_t *payload = cli_place_extent(extent), *data = NULL, *answer, *text;
+    json_t *payload = cli_place_extent(extent), *data = NULL, *answer;
+    struct undo_result *result;
     g_autoptr(GError) error = NULL;
     int exit_code = CLI_OK;
-    size_t i;
 
     json_object_set_new(payload, "paths", paths);
     json_object_set_new(payload, "dry_run", json_boolean(dry));
     answer = dry ? cli_place_ask(place, "restore", payload, &data, &error)
                  : cli_place_change(place, "restore", payload, &data, &error);
+    result = result_from_json(answer, NULL);
     if (!answer)
         exit_code = failed(place, error, data, json);
     else if (json)
         cli_place_print_json(answer);
     else
-        print_steps(place, answer, dry);
+        print_steps(place, result, dry);
     fflush(stdout);
-    json_array_foreach(json_object_get(answer, "warnings"), i, text)
-        cli_place_warn(json_string_value(text));
+    cli_place_warn_all(result->warnings);
+    undo_result_free(result);
     json_decref(answer);
     json_decref(data);
     return exit_code;

@@ -28,10 +28,8 @@
 #include "agent/cli/log_above.h"
 #include "agent/session/session.h"
 #include "agent/vm/machine.h"
-#include "agent/vm/session_request.h"
 #include "common/byte_size.h"
 #include "common/inherited.h"
-#include "common/json_bytes.h"
 #include "common/log.h"
 
 enum {
@@ -129,15 +127,11 @@ static bool write_output(struct run *run, int fd, const char *data, size_t len)
     return true;
 }
 
-static void take_output(struct run *run, json_t *payload)
+static void take_output(struct run *run, const struct command_output *output)
 {
-    const char *stream = json_string_value(json_object_get(payload, "stream"));
-    int fd = g_strcmp0(stream, "stderr") == 0 ? STDERR_FILENO : STDOUT_FILENO;
-    g_autofree char *data = NULL;
-    size_t len;
+    int fd = output->is_stderr ? STDERR_FILENO : STDOUT_FILENO;
 
-    data = json_bytes_get(payload, "data", &len);
-    if (!data || run->output_broken || write_output(run, fd, data, len))
+    if (run->output_broken || write_output(run, fd, output->data, output->len))
         return;
     /* Nobody reads ("| head"): a local command would get SIGPIPE. */
     run->output_broken = true;
@@ -159,25 +153,30 @@ static bool is_slow(json_t *payload)
                      MACHINE_SLOW) == 0;
 }
 
-static bool on_event(const char *type, json_t *payload, bool droppable,
-                     void *opaque)
+static void take_other(const char *name, json_t *payload)
 {
-    struct run *run = opaque;
     const char *text = json_string_value(json_object_get(payload, "message"));
 
-    if (strcmp(type, "event.terminal_output") == 0) {
-        take_output(run, payload);
-    } else if (strcmp(type, "event.step_completed") == 0) {
-        g_autofree char *line = cli_summary_step(payload, run->undo_hint);
+    if (strcmp(name, "event.recovery") == 0)
+        take_recovery(payload);
+    else if (strcmp(name, "event.warning") == 0 && text &&
+             !log_enabled(LOG_LEVEL_WARN) && !is_slow(payload))
+        cli_place_warn(text);
+}
+
+static bool on_event(const struct session_event *event, void *opaque)
+{
+    struct run *run = opaque;
+
+    if (event->type == SESSION_EVENT_OUTPUT) {
+        take_output(run, event->output);
+    } else if (event->type == SESSION_EVENT_STEP_COMPLETED) {
+        g_autofree char *line = cli_summary_step(event->report, run->undo_hint);
 
         fprintf(stderr, CLI_PROGRAM ": %s\n", line);
-    } else if (strcmp(type, "event.recovery") == 0) {
-        take_recovery(payload);
-    } else if (strcmp(type, "event.warning") == 0 && text &&
-               !log_enabled(LOG_LEVEL_WARN) && !is_slow(payload)) {
-        cli_place_warn(text);
+    } else if (event->type == SESSION_EVENT_OTHER) {
+        take_other(event->name, event->payload);
     }
-    json_decref(payload);
     return true;
 }
 
@@ -185,7 +184,7 @@ static const struct session_callbacks callbacks = { .event = on_event };
 
 /* ---- the run ------------------------------------------------------------- */
 
-static void on_stopped(json_t *payload, const GError *error, json_t *data,
+static void on_stopped(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     struct run *run = opaque;
@@ -200,14 +199,13 @@ static void stop(struct run *run)
     session_stop(run->session, on_stopped, run);
 }
 
-static void on_executed(json_t *report, const GError *error, json_t *data,
+static void on_executed(const struct answer *answer, const GError *error,
                         void *opaque)
 {
     struct run *run = opaque;
 
     if (!error && !run->output_broken)
-        run->exit_code = (int)json_integer_value(
-            json_object_get(report, "exit_code"));
+        run->exit_code = answer->report->exit_code;
     else if (error && error_code_of(error) == ERROR_TIMEOUT)
         run->exit_code = CLI_TIMED_OUT;
     else if (error && error_code_of(error) == ERROR_CANCELLED)
@@ -222,15 +220,20 @@ static void on_executed(json_t *report, const GError *error, json_t *data,
     stop(run);
 }
 
-static void on_started(json_t *payload, const GError *error, json_t *data,
+static void tell_start(const struct run *run)
+{
+    struct session_status status;
+
+    session_get_status(run->session, &status);
+    fprintf(stderr, CLI_PROGRAM ": the VM is up after %.1f s\n",
+            (double)status.boot_ms / 1000);
+}
+
+static void on_started(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     struct run *run = opaque;
-    const struct session_command command = {
-        .command = run->command,
-        .cwd = run->cwd,
-        .timeout_seconds = (unsigned)run->timeout,
-    };
+    struct command *command;
 
     if (error) {
         if (run->exit_code != EXIT_INTERRUPTED) {
@@ -241,11 +244,11 @@ static void on_started(json_t *payload, const GError *error, json_t *data,
         return;
     }
     if (run->chatty)
-        fprintf(
-            stderr, CLI_PROGRAM ": the VM is up after %.1f s\n",
-            (double)json_integer_value(json_object_get(payload, "boot_ms")) /
-                1000);
-    session_execute(run->session, &command, on_executed, run);
+        tell_start(run);
+    command = command_new(run->command);
+    command->cwd = g_strdup(run->cwd);
+    command->timeout_seconds = (unsigned)run->timeout;
+    session_execute(run->session, command, on_executed, run);
 }
 
 /* ---- the command line ---------------------------------------------------- */
@@ -324,26 +327,26 @@ static void warn_of_logs_in(const struct run_options *options)
 }
 
 /* A limit of the log would be one of the step, too. */
-static json_t *make_payload(const struct run_options *options)
+static struct session_config *make_config(const struct run_options *options,
+                                          GError **error)
 {
-    json_t *payload = cli_machine_payload(&options->machine);
-    json_int_t most = options->max_step_bytes;
+    struct session_config *config = cli_machine_config(&options->machine,
+                                                       error);
 
-    if (most > 0)
-        json_object_set_new(payload, "undo",
-                            json_pack("{s:I, s:i}",
-                                      "max_single_step_size_bytes", most,
-                                      "max_log_size_bytes", -1));
-    return payload;
+    if (config && options->max_step_bytes > 0) {
+        config->limits = g_new(struct undo_limits, 1);
+        *config->limits = UNDO_LIMITS_KEEP;
+        config->limits->max_single_step_size = options->max_step_bytes;
+        config->limits->max_log_size = -1;
+    }
+    return config;
 }
 
 static int run_command(struct run *run, const struct run_options *options)
 {
-    json_t *payload = make_payload(options);
     g_autoptr(GError) error = NULL;
-    struct session_config *config = session_request_parse(payload, &error);
+    struct session_config *config = make_config(options, &error);
 
-    json_decref(payload);
     if (!config) {
         cli_options_failed("%s", error->message);
         return CLI_RUN_FAILED;
@@ -430,10 +433,7 @@ static int parse_and_run(int argc, char **argv, struct run_options *options)
     log_set_human(CLI_PROGRAM);
     log_set_level(options->verbose ? LOG_LEVEL_INFO : LOG_LEVEL_NONE);
     run.command = build_command(argc - 1, argv + 1);
-    if (g_utf8_validate(run.command, -1, NULL))
-        exit_code = run_command(&run, options);
-    else
-        exit_code = cli_options_wrong("run: the command must be UTF-8");
+    exit_code = run_command(&run, options);
     g_free(run.command);
     return exit_code;
 }

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "common/json_bytes.h"
+#include "agent/client/report_json.h"
 
 enum {
     COMMAND_MAX = 60,   /* characters of a command in the history */
@@ -16,40 +16,36 @@ enum {
 };
 
 /* In the order in which they are told. */
-static const char *const kinds[] = { "created", "modified", "deleted",
-                                     "renamed", "metadata" };
-
-static gint64 member(json_t *report, const char *key)
-{
-    return json_integer_value(json_object_get(report, key));
-}
+static const char *const kinds[IC_CHANGE_TYPES] = {
+    [IC_CREATED] = "created",   [IC_MODIFIED] = "modified",
+    [IC_DELETED] = "deleted",   [IC_RENAMED] = "renamed",
+    [IC_METADATA] = "metadata",
+};
 
 /* "2 created, 1 deleted". */
-static char *count_changes(json_t *report)
+static char *count_changes(const struct step_report *report)
 {
-    json_t *counts = json_object_get(report, "counts");
     GString *text = g_string_new(NULL);
 
     for (size_t k = 0; k < G_N_ELEMENTS(kinds); k++) {
-        gint64 count = member(counts, kinds[k]);
-
-        if (count > 0)
+        if (report->counts[k] > 0)
             g_string_append_printf(text, "%s%" G_GINT64_FORMAT " %s",
-                                   text->len ? ", " : "", count, kinds[k]);
+                                   text->len ? ", " : "", report->counts[k],
+                                   kinds[k]);
     }
     return g_string_free(text, FALSE);
 }
 
 /* For a report of what was done, or of what undo would do. */
-static char *describe(json_t *report, bool is_preview)
+static char *describe(const struct step_report *report, bool is_preview)
 {
-    gint64 affected = member(report, "affected");
+    gint64 affected = report->affected;
     g_autofree char *counts = count_changes(report);
     const char *plural = affected == 1 ? "" : "s";
 
-    if (json_is_true(json_object_get(report, "unprotected")))
+    if (report->unprotected)
         return g_strdup("changed more than could be kept");
-    if (affected > 0 && json_is_true(json_object_get(report, "unchanged")))
+    if (affected > 0 && report->unchanged)
         return g_strdup_printf("wrote %" G_GINT64_FORMAT
                                " path%s with the same content as before",
                                affected, plural);
@@ -64,39 +60,35 @@ static char *describe(json_t *report, bool is_preview)
                            plural, counts);
 }
 
-static char *describe_changes(json_t *report)
+static char *describe_changes(const struct step_report *report)
 {
     return describe(report, false);
 }
 
-char *cli_summary_step(json_t *report, const char *undo_hint)
+char *cli_summary_step(const struct step_report *report, const char *undo_hint)
 {
     g_autofree char *changes = describe_changes(report);
 
-    if (member(report, "affected") == 0 &&
-        !json_is_true(json_object_get(report, "unprotected"))) {
-        if (!json_is_true(json_object_get(report, "undoable")))
+    if (report->affected == 0 && !report->unprotected) {
+        if (!report->undoable)
             return g_steal_pointer(&changes);
         return g_strdup_printf("only directory timestamps changed; undo with: "
                                "%s",
                                undo_hint);
     }
-    if (!json_is_true(json_object_get(report, "undoable")))
+    if (!report->undoable)
         return g_strdup_printf("%s; this cannot be undone", changes);
     return g_strdup_printf("%s; undo with: %s", changes, undo_hint);
 }
 
 /* The command as one line of printable text. */
-static char *printable_command(json_t *report)
+static char *printable_command(const char *command)
 {
-    g_autofree char *bytes = NULL;
     g_autofree char *text = NULL;
     GString *line = g_string_new(NULL);
-    size_t len;
     int count = 0;
 
-    bytes = json_bytes_get(report, "command", &len);
-    text = g_utf8_make_valid(bytes ? bytes : "", -1);
+    text = g_utf8_make_valid(command ? command : "", -1);
     for (const char *p = text; *p; p = g_utf8_next_char(p)) {
         gunichar c = g_utf8_get_char(p);
 
@@ -109,56 +101,67 @@ static char *printable_command(json_t *report)
     return g_string_free(line, FALSE);
 }
 
-char *cli_summary_recovery(json_t *report)
+char *cli_summary_recovery(json_t *payload)
 {
-    const char *text = json_string_value(json_object_get(report, "message"));
-    gint64 restored = member(report, "restored_paths");
-    const char *type = json_string_value(json_object_get(report, "type"));
-    g_autofree char *command = printable_command(report);
-    bool ambient = g_strcmp0(type, "ambient") == 0;
+    const char *text = json_string_value(json_object_get(payload, "message"));
+    gint64 restored = json_integer_value(
+        json_object_get(payload, "restored_paths"));
+    struct step_report *report = report_from_json(payload, NULL);
+    g_autofree char *command = printable_command(report->command);
+    bool ambient = g_strcmp0(report->type, "ambient") == 0;
+    char *line;
 
-    if (text && !json_is_true(json_object_get(report, "taken_back")))
-        return g_strdup(text);
-    return g_strdup_printf("rolled back an interrupted step: %s "
-                           "(%" G_GINT64_FORMAT " path%s restored)",
-                           *command  ? command
-                           : ambient ? "changes outside commands"
-                                     : type,
-                           restored, restored == 1 ? "" : "s");
+    if (text && !json_is_true(json_object_get(payload, "taken_back")))
+        line = g_strdup(text);
+    else
+        line = g_strdup_printf("rolled back an interrupted step: %s "
+                               "(%" G_GINT64_FORMAT " path%s restored)",
+                               *command  ? command
+                               : ambient ? "changes outside commands"
+                                         : report->type,
+                               restored, restored == 1 ? "" : "s");
+    step_report_unref(report);
+    return line;
 }
 
-char *cli_summary_unfinished(json_t *report)
+static char *describe_unfinished(const struct step_report *report, bool redo)
 {
-    bool damaged = json_is_true(json_object_get(report, "damaged"));
-    const char *type = json_string_value(json_object_get(report, "type"));
-    g_autofree char *command = printable_command(report);
+    g_autofree char *command = printable_command(report->command);
+    const char *name = *command ? command : report->type;
 
-    if (json_is_true(json_object_get(report, "other_folder")))
+    if (report->other_folder)
         return g_strdup_printf(
             "an interrupted step changed another folder: %s; "
             "undo it there",
-            *command ? command : type);
-    if (json_is_true(json_object_get(report, "redo")))
+            name);
+    if (redo)
         return g_strdup_printf(
             "interrupted redo: %s; the next undo, redo or run "
             "finishes it",
-            *command ? command : type);
+            name);
     /* Whether the next start takes these back is not said: undo does. */
-    if (!damaged && g_strcmp0(type, "ambient") == 0)
+    if (!report->damaged && g_strcmp0(report->type, "ambient") == 0)
         return g_strdup("changes outside commands: no step of the history yet; "
                         "'undo --ambient' undoes them");
-    return g_strdup_printf(
-        "interrupted step: %s; the next undo, redo or run rolls it "
-        "back",
-        damaged    ? "its record cannot be read"
-        : *command ? command
-                   : type);
+    return g_strdup_printf("interrupted step: %s; the next undo, redo or run "
+                           "rolls it back",
+                           report->damaged ? "its record cannot be read"
+                                           : name);
+}
+
+char *cli_summary_unfinished(json_t *payload)
+{
+    struct step_report *report = report_from_json(payload, NULL);
+    char *line = describe_unfinished(
+        report, json_is_true(json_object_get(payload, "redo")));
+
+    step_report_unref(report);
+    return line;
 }
 
 /* A time of the protocol as the clock on the wall shows it. */
-static char *local_time(json_t *report, const char *key)
+static char *local_time(const char *text)
 {
-    const char *text = json_string_value(json_object_get(report, key));
     g_autoptr(GDateTime) utc = text ? g_date_time_new_from_iso8601(text, NULL)
                                     : NULL;
     g_autoptr(GDateTime) local = utc ? g_date_time_to_local(utc) : NULL;
@@ -167,33 +170,32 @@ static char *local_time(json_t *report, const char *key)
                  : g_strdup("?");
 }
 
-static char *describe_command(json_t *report)
+static char *describe_command(const struct step_report *report)
 {
-    const char *type = json_string_value(json_object_get(report, "type"));
-    g_autofree char *command = printable_command(report);
-    gint64 exit_code = member(report, "exit_code");
+    g_autofree char *command = printable_command(report->command);
+    const char *type = report->type;
     GString *text = g_string_new(*command ? command : type ? type : "?");
 
-    if (exit_code > 0)
-        g_string_append_printf(text, "  [exit %d]", (int)exit_code);
-    if (json_is_true(json_object_get(report, "other_folder")))
+    if (report->exit_code > 0)
+        g_string_append_printf(text, "  [exit %d]", report->exit_code);
+    if (report->other_folder)
         g_string_append(text,
                         "  [changed another folder: cannot be undone here]");
-    else if (member(report, "below_unprotected"))
+    else if (report->below_unprotected)
         g_string_append_printf(
             text, "  [cannot be undone: below step %" G_GINT64_FORMAT "]",
-            member(report, "below_unprotected"));
-    else if (json_is_false(json_object_get(report, "undoable")))
+            report->below_unprotected);
+    else if (!report->undoable)
         g_string_append(text, "  [cannot be undone]");
     return g_string_free(text, FALSE);
 }
 
-void cli_summary_row(json_t *report, struct cli_row *ret_row)
+void cli_summary_row(const struct step_report *report, struct cli_row *ret_row)
 {
-    bool damaged = json_is_true(json_object_get(report, "damaged"));
+    bool damaged = report->damaged;
 
-    ret_row->id = member(report, "step_id");
-    ret_row->time = damaged ? NULL : local_time(report, "started");
+    ret_row->id = report->step_id;
+    ret_row->time = damaged ? NULL : local_time(report->started);
     ret_row->changes = damaged
                            ? g_strdup("(damaged: its record cannot be read)")
                            : describe_changes(report);
@@ -216,7 +218,7 @@ static char *row_to_line(const struct cli_row *row)
                                  row->changes);
 }
 
-char *cli_summary_history(json_t *report)
+char *cli_summary_history(const struct step_report *report)
 {
     struct cli_row row;
     char *line;
@@ -227,7 +229,7 @@ char *cli_summary_history(json_t *report)
     return line;
 }
 
-char *cli_summary_preview(json_t *report)
+char *cli_summary_preview(const struct step_report *report)
 {
     struct cli_row row;
     char *line;
@@ -242,11 +244,10 @@ char *cli_summary_preview(json_t *report)
     return line;
 }
 
-/* A path as printable text; it may be an object (json_bytes.h). */
-static char *printable_path(json_t *path)
+/* A path as printable text. */
+static char *printable_path(const char *path)
 {
-    g_autofree char *bytes = json_bytes_get_path(path);
-    g_autofree char *text = g_utf8_make_valid(bytes ? bytes : "", -1);
+    g_autofree char *text = g_utf8_make_valid(path, -1);
     GString *line = g_string_new(NULL);
 
     for (const char *p = text; *p; p = g_utf8_next_char(p)) {
@@ -259,41 +260,33 @@ static char *printable_path(json_t *path)
     return g_string_free(line, FALSE);
 }
 
-static void append_who(GString *line, json_t *barrier)
+static void append_who(GString *line, const struct undo_barrier *barrier)
 {
-    const char *process = json_string_value(
-        json_object_get(barrier, "process"));
-    gint64 pid = member(barrier, "pid");
-
-    if (pid > 0 && process)
+    if (barrier->pid > 0 && barrier->process)
         g_string_append_printf(line, " (by %s, process %" G_GINT64_FORMAT ")",
-                               process, pid);
-    else if (pid > 0)
-        g_string_append_printf(line, " (by process %" G_GINT64_FORMAT ")", pid);
-    else if (json_is_false(json_object_get(barrier, "watched")))
+                               barrier->process, barrier->pid);
+    else if (barrier->pid > 0)
+        g_string_append_printf(line, " (by process %" G_GINT64_FORMAT ")",
+                               barrier->pid);
+    else if (!barrier->watched)
         g_string_append(line, " (while no file server ran)");
 }
 
-char *cli_summary_barrier(json_t *barrier)
+char *cli_summary_barrier(const struct undo_barrier *barrier)
 {
-    g_autofree char *time = local_time(barrier, "timestamp");
-    json_t *paths = json_object_get(barrier, "paths"), *path;
-    gint64 more = member(barrier, "more");
+    g_autofree char *time = local_time(barrier->timestamp);
+    guint shown = MIN(barrier->paths->len, BARRIER_PATHS);
+    gint64 more = barrier->more + barrier->paths->len - shown;
     GString *line = g_string_new(NULL);
-    size_t i;
 
     g_string_printf(line, "   --  %s  changed from outside: ", time);
-    json_array_foreach(paths, i, path)
-    {
-        g_autofree char *text = printable_path(path);
+    for (guint i = 0; i < shown; i++) {
+        g_autofree char *text = printable_path(
+            g_ptr_array_index(barrier->paths, i));
 
-        if (i == BARRIER_PATHS) {
-            more += (gint64)(json_array_size(paths) - i);
-            break;
-        }
         g_string_append_printf(line, "%s%s", i ? ", " : "", text);
     }
-    if (json_array_size(paths) == 0)
+    if (shown == 0)
         g_string_append(line, "unknown paths");
     if (more > 0)
         g_string_append_printf(line, " and %" G_GINT64_FORMAT " more", more);
@@ -301,35 +294,28 @@ char *cli_summary_barrier(json_t *barrier)
     return g_string_free(line, FALSE);
 }
 
-static void append_change(GString *text, json_t *change)
+static void append_change(GString *text, const struct step_change *change)
 {
-    g_autofree char *path = json_bytes_get(change, "path", NULL);
-    g_autofree char *from = json_bytes_get(change, "from", NULL);
-    g_autofree char *shown = g_strescape(path ? path : "?", NULL);
-    g_autofree char *shown_from = from ? g_strescape(from, NULL) : NULL;
+    g_autofree char *shown = g_strescape(change->path, NULL);
+    g_autofree char *shown_from = change->from ? g_strescape(change->from, NULL)
+                                               : NULL;
 
-    g_string_append_printf(text, "    %-8s %s%s%s\n",
-                           json_string_value(json_object_get(change, "change")),
-                           shown, from ? ", from " : "",
-                           from ? shown_from : "");
+    g_string_append_printf(text, "    %-8s %s%s%s\n", kinds[change->type],
+                           shown, shown_from ? ", from " : "",
+                           shown_from ? shown_from : "");
 }
 
-char *cli_summary_changes(json_t *report)
+char *cli_summary_changes(const struct step_report *report)
 {
     GString *text = g_string_new(NULL);
-    json_t *change;
-    gint64 more;
-    size_t i = 0;
+    gint64 more = report->affected - report->changes->len;
 
-    json_array_foreach(json_object_get(report, "changes"), i, change)
-        append_change(text, change);
-    if (!json_is_true(json_object_get(report, "truncated")))
-        return g_string_free(text, FALSE);
-    more = member(report, "affected") - (gint64)i;
-    if (more > 0)
+    for (guint i = 0; i < report->changes->len; i++)
+        append_change(text, g_ptr_array_index(report->changes, i));
+    if (report->truncated && more > 0)
         g_string_append_printf(text, "    and %" G_GINT64_FORMAT " more\n",
                                more);
-    else
+    else if (report->truncated)
         g_string_append(text, "    and more\n");
     return g_string_free(text, FALSE);
 }

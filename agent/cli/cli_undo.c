@@ -17,8 +17,8 @@
 #include "agent/cli/cli_place.h"
 #include "agent/cli/cli_restore.h"
 #include "agent/cli/cli_summary.h"
+#include "agent/client/report_json.h"
 #include "common/errors.h"
-#include "common/json_bytes.h"
 
 /* What a command asks for, and how its answer is told. */
 struct verb {
@@ -33,42 +33,36 @@ static const struct verb verb_redo = { "redo", "redo", "redone", "passed by",
 static const struct verb verb_preview = { "undo", "preview", "would be undone",
                                           "would be passed by", true };
 
-static void print_changes(json_t *report)
+static void print_changes(const struct step_report *report)
 {
     g_autofree char *lines = cli_summary_changes(report);
 
     fputs(lines, stdout);
 }
 
-static bool is_not_of_here(json_t *report)
+static void print_step(const struct verb *verb, bool passes,
+                       const struct step_report *report)
 {
-    return json_is_true(json_object_get(report, "other_folder"));
-}
-
-static void print_step(const struct verb *verb, bool passes, json_t *report)
-{
-    gint64 id = json_integer_value(json_object_get(report, "step_id"));
     g_autofree char *line = verb->dry ? cli_summary_preview(report)
                                       : cli_summary_history(report);
 
-    if (is_not_of_here(report) ||
-        json_is_true(json_object_get(report, "damaged")))
+    if (report->other_folder || report->damaged)
         printf("%s: step %" G_GINT64_FORMAT "; its changes stay\n",
-               verb->dry && !passes ? "cannot be undone" : verb->passed_by, id);
+               verb->dry && !passes ? "cannot be undone" : verb->passed_by,
+               report->step_id);
     else
         printf("%s: step %s\n", verb->done, line);
 }
 
 /* passes: what cannot be undone is passed by. */
-static void print_done(const struct verb *verb, bool passes, json_t *answer)
+static void print_done(const struct verb *verb, bool passes,
+                       const struct undo_result *result)
 {
-    json_t *report;
-    size_t i;
+    for (guint i = 0; result->steps && i < result->steps->len; i++) {
+        const struct step_report *report = g_ptr_array_index(result->steps, i);
 
-    json_array_foreach(json_object_get(answer, "steps"), i, report)
-    {
         print_step(verb, passes, report);
-        if (!verb->dry || is_not_of_here(report))
+        if (!verb->dry || report->other_folder)
             continue;
         if (i > 0)
             puts(
@@ -76,15 +70,6 @@ static void print_done(const struct verb *verb, bool passes, json_t *answer)
                 "only after the\n    newer steps are undone.");
         print_changes(report);
     }
-}
-
-static void print_warnings(json_t *answer)
-{
-    json_t *warning;
-    size_t i;
-
-    json_array_foreach(json_object_get(answer, "warnings"), i, warning)
-        cli_place_warn(json_string_value(warning));
 }
 
 struct request {
@@ -97,16 +82,16 @@ struct request {
 };
 
 /* How many of the steps that were asked for were done before one failed. */
-static gint64 count_done(const struct request *r, json_t *data)
+static gint64 count_done(const struct request *r,
+                         const struct undo_result *result)
 {
     gint64 done = 0;
-    json_t *report;
-    size_t i;
 
-    if (r->verb->dry)
-        return 0;
-    json_array_foreach(json_object_get(data, "steps"), i, report)
-        done += r->extent.step_id || cli_newer_counts(&r->extent, report);
+    for (guint i = 0; !r->verb->dry && result->steps && i < result->steps->len;
+         i++)
+        done += r->extent.step_id ||
+                cli_newer_counts(&r->extent,
+                                 g_ptr_array_index(result->steps, i));
     return done;
 }
 
@@ -137,52 +122,42 @@ static void print_part(const struct request *r, gint64 done)
                 done, r->extent.steps, r->verb->done);
 }
 
-static bool is_git_index(json_t *path)
+static bool is_git_index(const char *name)
 {
-    g_autofree char *name = json_bytes_get_path(path);
-
-    return name && (strcmp(name, ".git/index") == 0 ||
-                    g_str_has_suffix(name, "/.git/index"));
+    return strcmp(name, ".git/index") == 0 ||
+           g_str_has_suffix(name, "/.git/index");
 }
 
 /* Are git indexes all that other processes have changed? */
-static bool only_git_index(json_t *data)
+static bool only_git_index(const GPtrArray *barriers)
 {
-    json_t *barriers = json_object_get(data, "barriers"), *barrier, *path;
-    size_t i, j;
+    for (guint i = 0; i < barriers->len; i++) {
+        const struct undo_barrier *barrier = g_ptr_array_index(barriers, i);
 
-    json_array_foreach(barriers, i, barrier)
-    {
-        json_t *paths = json_object_get(barrier, "paths");
-
-        if (json_array_size(paths) == 0 ||
-            json_integer_value(json_object_get(barrier, "more")) > 0)
+        if (barrier->paths->len == 0 || barrier->more > 0)
             return false;
-        json_array_foreach(paths, j, path)
-        {
-            if (!is_git_index(path))
+        for (guint j = 0; j < barrier->paths->len; j++) {
+            if (!is_git_index(g_ptr_array_index(barrier->paths, j)))
                 return false;
         }
     }
-    return json_array_size(barriers) > 0;
+    return barriers->len > 0;
 }
 
 /* Nothing but somebody else's edits is in the way: say which, and what to do.
  */
-static int refused(const struct request *r, json_t *data)
+static int refused(const struct request *r, const struct undo_result *result)
 {
-    gint64 done = count_done(r, data);
-    json_t *barrier;
-    size_t i;
+    gint64 done = count_done(r, result);
 
     fflush(stdout);
     if (done > 0)
         print_part(r, done);
     fprintf(stderr, CLI_PROGRAM ": %s: stopped at changes from outside:\n",
             r->verb->name);
-    json_array_foreach(json_object_get(data, "barriers"), i, barrier)
-    {
-        g_autofree char *line = cli_summary_barrier(barrier);
+    for (guint i = 0; i < result->barriers->len; i++) {
+        g_autofree char *line = cli_summary_barrier(
+            g_ptr_array_index(result->barriers, i));
 
         fprintf(stderr, "%s\n", line);
     }
@@ -190,7 +165,7 @@ static int refused(const struct request *r, json_t *data)
             r->verb == &verb_redo ? "edits that are in the way are lost"
                                   : "'" CLI_PROGRAM
                                     " redo' brings your edits back");
-    if (only_git_index(data))
+    if (only_git_index(result->barriers))
         fputs("git status writes .git/index; GIT_OPTIONAL_LOCKS=0 in its "
               "environment prevents that\n",
               stderr);
@@ -199,25 +174,36 @@ static int refused(const struct request *r, json_t *data)
     return CLI_FAILED;
 }
 
-static int failed(const struct request *r, const GError *error, json_t *data)
+static int tell_failure(const struct request *r, const GError *error,
+                        const struct undo_result *result)
 {
-    gint64 done = count_done(r, data);
+    gint64 done = count_done(r, result);
     int code = error_code_of(error);
 
-    if (r->json)
-        return cli_place_failed(r->place, error, data, true);
-    if (data)
-        print_done(r->verb, r->extent.force && code != ERROR_INVALID_DIRECTORY,
-                   data);
-    if (code == ERROR_UNDO_BARRIER && data)
-        return refused(r, data);
-    cli_place_failed(r->place, error, data, false);
+    print_done(r->verb, r->extent.force && code != ERROR_INVALID_DIRECTORY,
+               result);
+    if (code == ERROR_UNDO_BARRIER && result->barriers)
+        return refused(r, result);
+    cli_place_failed(r->place, error, NULL, false);
     if (done > 0 && code != ERROR_NOTHING_TO_UNDO &&
         code != ERROR_INVALID_DIRECTORY)
         print_way_on(r, done,
                      r->extent.force || code == ERROR_PREIMAGE_MISSING ||
                          code == ERROR_PREIMAGE_CORRUPT);
     return CLI_FAILED;
+}
+
+static int failed(const struct request *r, const GError *error, json_t *data)
+{
+    struct undo_result *result;
+    int exit_code;
+
+    if (r->json)
+        return cli_place_failed(r->place, error, data, true);
+    result = result_from_json(data, NULL);
+    exit_code = tell_failure(r, error, result);
+    undo_result_free(result);
+    return exit_code;
 }
 
 static json_t *ask(const struct request *r, json_t **ret_data, GError **error)
@@ -240,24 +226,25 @@ static int go(const struct request *r)
 {
     g_autoptr(GError) error = NULL;
     json_t *data = NULL, *answer;
+    struct undo_result *result;
     int exit_code = CLI_OK;
 
     if (!may_go(r))
         return CLI_FAILED;
     answer = ask(r, &data, &error);
+    result = result_from_json(answer, NULL);
     if (answer && r->json)
         cli_place_print_json(answer);
     else if (answer)
-        print_done(r->verb, r->extent.force, answer);
+        print_done(r->verb, r->extent.force, result);
     else
         exit_code = failed(r, error, data);
     fflush(stdout);
-    if (answer) {
-        print_warnings(answer);
-        /* A script must not take that for an exact undo. */
-        if (json_array_size(json_object_get(answer, "not_restored")) > 0)
-            exit_code = CLI_FAILED;
-    }
+    cli_place_warn_all(result->warnings);
+    /* A script must not take that for an exact undo. */
+    if (result->not_restored && result->not_restored->len > 0)
+        exit_code = CLI_FAILED;
+    undo_result_free(result);
     json_decref(answer);
     json_decref(data);
     return exit_code;

@@ -8,6 +8,7 @@
  */
 #include "agent/mcp/mcp_output.h"
 #include "agent/mcp/mcp_state.h"
+#include "agent/wire/command_json.h"
 
 #include <string.h>
 
@@ -42,12 +43,10 @@ static void note_line(struct run *run, const char *data, size_t len)
 static bool is_starting(const struct mcp_job *job)
 {
     struct mcp_state *service = mcp_state_of(job->call);
-    json_t *status = service->host->status(service->host_opaque);
-    const char *state = json_string_value(json_object_get(status, "state"));
-    bool starting = state && strcmp(state, "starting") == 0;
+    struct session_status status;
 
-    json_decref(status);
-    return starting;
+    service->host->get_status(service->host_opaque, &status);
+    return status.state == SESSION_STARTING;
 }
 
 static char *describe_progress(const struct mcp_job *job)
@@ -80,15 +79,14 @@ static gboolean on_tick(gpointer data)
     return G_SOURCE_CONTINUE;
 }
 
-static void on_output(bool is_stderr, const char *data, size_t len,
-                      void *opaque)
+static void on_output(const struct command_output *output, void *opaque)
 {
     struct mcp_job *job = opaque;
     struct run *run = job->data;
 
-    mcp_output_add(&run->streams[is_stderr], data, len);
-    run->bytes += len;
-    note_line(run, data, len);
+    mcp_output_add(&run->streams[output->is_stderr], output->data, output->len);
+    run->bytes += output->len;
+    note_line(run, output->data, output->len);
     if (mcp_call_wants_progress(job->call) &&
         g_get_monotonic_time() - run->told >= PROGRESS_MS * 1000)
         tell_progress(job);
@@ -106,13 +104,14 @@ static void set_output(json_t *result, const struct mcp_output *output,
     json_object_set_new(result, dropped_key, json_integer((json_int_t)dropped));
 }
 
-static json_t *describe(const struct run *run, json_t *report)
+static json_t *describe(const struct run *run, const struct answer *answer)
 {
     static const char *const keys[] = { "step_id",     "exit_code", "signal",
                                         "duration_ms", "undoable",  "affected",
                                         "counts",      "changes",   "truncated",
                                         "unprotected", "aborted",   "reason" };
-    json_t *all = mcp_state_report(report), *result = json_object();
+    json_t *all = mcp_state_report(answer ? answer->report : NULL);
+    json_t *result = json_object();
 
     for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
         json_t *value = json_object_get(all, keys[i]);
@@ -123,19 +122,20 @@ static json_t *describe(const struct run *run, json_t *report)
     if (!json_object_get(result, "exit_code"))
         json_object_set_new(result, "exit_code", json_integer(-1));
     if (!json_object_get(result, "step_id"))
-        json_object_set_new(result, "step_id", json_integer(0));
+        json_object_set_new(result, "step_id",
+                            json_integer(answer ? answer->step_id : 0));
     set_output(result, &run->streams[0], "stdout", "stdout_dropped_bytes");
     set_output(result, &run->streams[1], "stderr", "stderr_dropped_bytes");
     json_decref(all);
     return result;
 }
 
-static void on_done(json_t *report, const GError *error, json_t *data,
+static void on_done(const struct answer *answer, const GError *error,
                     void *opaque)
 {
     struct mcp_job *job = opaque;
     struct run *run = job->data;
-    json_t *result = describe(run, error ? data : report);
+    json_t *result = describe(run, answer);
 
     g_clear_handle_id(&run->timer, g_source_remove);
     if (error) {
@@ -156,20 +156,20 @@ static void on_done(json_t *report, const GError *error, json_t *data,
 static void start(struct mcp_job *job)
 {
     struct mcp_state *service = mcp_state_of(job->call);
-    json_t *arguments = job->arguments;
-    const struct mcp_command command = {
-        .command = json_string_value(json_object_get(arguments, "command")),
-        .cwd = json_string_value(json_object_get(arguments, "cwd")),
-        .env = json_object_get(arguments, "env"),
-        .timeout_seconds = (unsigned)json_integer_value(
-            json_object_get(arguments, "timeout_seconds")),
-    };
-    struct run *run = g_new0(struct run, 1);
+    g_autoptr(GError) error = NULL;
+    struct command *command = command_from_json(job->arguments, &error);
+    struct run *run;
 
-    job->data = run;
+    if (!command) {
+        mcp_tools_refuse(job->call, NULL, "execute_command: %s",
+                         error->message);
+        mcp_queue_end(job);
+        return;
+    }
+    job->data = run = g_new0(struct run, 1);
     run->started = g_get_monotonic_time();
     run->timer = g_timeout_add(TICK_MS, on_tick, job);
-    service->host->execute(service->host_opaque, &command, on_output, on_done,
+    service->host->execute(service->host_opaque, command, on_output, on_done,
                            job);
 }
 
@@ -182,17 +182,5 @@ static void cancel(struct mcp_job *job)
 
 void mcp_tool_execute(struct mcp_call *call, json_t *arguments)
 {
-    const char *key;
-    json_t *value;
-
-    json_object_foreach(json_object_get(arguments, "env"), key, value)
-    {
-        if (!*key || strchr(key, '=')) {
-            mcp_tools_refuse(call, NULL,
-                             "execute_command: the name of a variable in 'env' "
-                             "must not be empty or hold '='");
-            return;
-        }
-    }
     mcp_queue_add(mcp_state_of(call)->queue, call, arguments, start, cancel);
 }

@@ -89,7 +89,6 @@ static json_t *look(struct mcp_call *call, json_t *arguments,
         seen = view(fd, ret_place->path, arguments, &error);
     if (!seen)
         mcp_state_refuse(call, error);
-    json_decref(ret_place->directory);
     return seen;
 }
 
@@ -133,7 +132,8 @@ struct write {
     char path[];                   /* relative to the folder */
 };
 
-static json_t *describe_write(const struct mcp_job *job, json_t *report)
+static json_t *describe_write(const struct mcp_job *job,
+                              const struct step_report *report)
 {
     static const char *const keys[] = { "step_id", "undoable", "changes",
                                         "unprotected" };
@@ -170,7 +170,6 @@ static bool refuse_link(struct mcp_job *job, const char *path,
     bool is_link = target && strcmp(target, path) != 0 &&
                    g_utf8_validate(target, -1, NULL);
 
-    json_decref(place.directory);
     if (is_link)
         mcp_tools_refuse(
             job->call, NULL,
@@ -180,14 +179,14 @@ static bool refuse_link(struct mcp_job *job, const char *path,
     return is_link;
 }
 
-static void on_written(json_t *report, const GError *error, json_t *data,
+static void on_written(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     struct mcp_job *job = opaque;
     const struct write *write = job->data;
 
     if (!error)
-        mcp_tools_finish(job->call, describe_write(job, report));
+        mcp_tools_finish(job->call, describe_write(job, answer->report));
     else if (!refuse_link(job, write->path, error))
         mcp_state_refuse(job->call, error);
     mcp_queue_end(job);
@@ -212,40 +211,44 @@ static char *plain_path(const char *path)
     return g_string_free(plain, FALSE);
 }
 
-static void send_write(struct mcp_job *job, json_t *payload, json_int_t size,
-                       json_int_t replacements)
+/* content is taken. */
+static struct file_write *new_write(struct mcp_job *job, GBytes *content,
+                                    struct mcp_place *ret_place)
+{
+    g_autofree char *path = NULL;
+
+    *ret_place = mcp_state_place(mcp_state_of(job->call), job->arguments);
+    path = plain_path(ret_place->path);
+    return file_write_new(path, content);
+}
+
+/* what is taken. */
+static void send_write(struct mcp_job *job, const struct mcp_place *place,
+                       struct file_write *what, unsigned replacements)
 {
     struct mcp_state *service = mcp_state_of(job->call);
-    struct mcp_place place = mcp_state_place(service, job->arguments);
-    g_autofree char *path = plain_path(place.path);
-    struct write *write = g_malloc(sizeof(*write) + strlen(path) + 1);
+    struct write *write = g_malloc(sizeof(*write) + strlen(what->path) + 1);
 
-    strcpy(write->path, path);
-    write->size = size;
+    strcpy(write->path, what->path);
+    write->size = (json_int_t)g_bytes_get_size(what->content);
     write->replacements = replacements;
     job->data = write;
-    json_object_set_new(payload, "path", json_string(write->path));
-    service->host->write_file(service->host_opaque, place.directory, payload,
+    service->host->write_file(service->host_opaque, place->directory, what,
                               on_written, job);
-    json_decref(place.directory);
 }
 
 static void start_write(struct mcp_job *job)
 {
-    json_t *content = json_object_get(job->arguments, "content");
     json_t *mode = json_object_get(job->arguments, "mode");
-    const char *encoding = json_string_value(
-        json_object_get(job->arguments, "encoding"));
-    json_t *payload = json_pack("{s:O}", "content", content);
-    size_t size = json_string_length(content);
+    size_t len;
+    char *data = json_bytes_get(job->arguments, "content", &len);
+    struct mcp_place place;
+    struct file_write *write = new_write(job, g_bytes_new_take(data, len),
+                                         &place);
 
     if (mode)
-        json_object_set(payload, "mode", mode);
-    if (g_strcmp0(encoding, "base64") == 0) {
-        json_object_set_new(payload, "encoding", json_string(encoding));
-        g_free(json_bytes_get(payload, "content", &size));
-    }
-    send_write(job, payload, (json_int_t)size, 0);
+        write->mode = (int)json_integer_value(mode);
+    send_write(job, &place, write, 0);
 }
 
 void mcp_tool_write_file(struct mcp_call *call, json_t *arguments)
@@ -309,7 +312,6 @@ static char *read_whole(struct mcp_job *job, size_t *ret_len, GError **error)
     char *data = view ? json_bytes_get(view, "data", ret_len) : NULL;
 
     json_decref(view);
-    json_decref(place.directory);
     if (data && *ret_len > EDIT_MAX) {
         g_set_error(error, STEPBACK_ERROR, ERROR_TOO_LARGE,
                     "%s is longer than %d bytes; edit it with a command, such "
@@ -359,27 +361,6 @@ static bool check_size(struct mcp_job *job, size_t len, unsigned count)
     return false;
 }
 
-/* Until the daemon writes, the session may have been started and have taken
- * back what was read, or have found another folder; and others may write at any
- * time. */
-static json_t *describe_known(const char *data, size_t len)
-{
-    g_autofree char *sha256 = g_compute_checksum_for_data(
-        G_CHECKSUM_SHA256, (const guchar *)data, len);
-
-    return json_pack("{s:I, s:s}", "size", (json_int_t)len, "sha256", sha256);
-}
-
-static void set_command(struct mcp_job *job, json_t *payload)
-{
-    struct mcp_place place = mcp_state_place(mcp_state_of(job->call),
-                                             job->arguments);
-    g_autofree char *path = plain_path(place.path);
-
-    json_object_set_new(payload, "command", json_sprintf("edit_file %s", path));
-    json_decref(place.directory);
-}
-
 static void start_edit(struct mcp_job *job)
 {
     const char *old = json_string_value(
@@ -391,7 +372,8 @@ static void start_edit(struct mcp_job *job)
     g_autofree char *data = NULL;
     unsigned count;
     size_t len;
-    json_t *payload;
+    struct mcp_place place;
+    struct file_write *write;
 
     data = read_whole(job, &len, &error);
     if (!data) {
@@ -405,14 +387,16 @@ static void start_edit(struct mcp_job *job)
         return;
     }
     text = replace(data, len, old, new);
-    payload = json_object();
-    /* Text may take six times its length in JSON, and the daemon's lines have
-     * an end. */
-    json_bytes_force_base64(payload);
-    json_bytes_set(payload, "content", text->str, text->len);
-    json_object_set_new(payload, "replaces", describe_known(data, len));
-    set_command(job, payload);
-    send_write(job, payload, (json_int_t)text->len, count);
+    write = new_write(job, g_string_free_to_bytes(g_steal_pointer(&text)),
+                      &place);
+    write->command = g_strdup_printf("edit_file %s", write->path);
+    /* Until the daemon writes, the session may have been started and have taken
+     * back what was read, or have found another folder; and other processes may
+     * write at any time. */
+    write->replaced_size = (gint64)len;
+    write->replaced_sha256 = g_compute_checksum_for_data(
+        G_CHECKSUM_SHA256, (const guchar *)data, len);
+    send_write(job, &place, write, count);
 }
 
 void mcp_tool_edit_file(struct mcp_call *call, json_t *arguments)

@@ -11,20 +11,16 @@
 struct mcp_folders *mcp_folders_new(struct mcp_state *service)
 {
     struct mcp_folders *folders = g_new0(struct mcp_folders, 1);
-    json_t *status = service->host->status(service->host_opaque);
-    json_t *list = json_object_get(status, "working_directories"), *entry;
-    size_t i;
+    const struct session_config *config;
+    struct session_status status;
 
-    folders->count = (unsigned)MAX(json_array_size(list), 1);
-    if (json_array_size(list) > 0)
+    service->host->get_status(service->host_opaque, &status);
+    config = status.config;
+    folders->count = config ? config->n_directories : 1;
+    if (config)
         folders->labels = g_new0(char *, folders->count + 1);
-    json_array_foreach(list, i, entry)
-    {
-        const char *label = json_string_value(json_object_get(entry, "label"));
-
-        folders->labels[i] = g_strdup(label ? label : "");
-    }
-    json_decref(status);
+    for (unsigned i = 0; config && i < folders->count; i++)
+        folders->labels[i] = g_strdup(config->directories[i]->label);
     return folders;
 }
 
@@ -48,11 +44,9 @@ bool mcp_folders_find(const struct mcp_folders *folders, const char *label,
 
 int mcp_folders_fd(struct mcp_state *service, unsigned index, GError **error)
 {
-    json_t *field = index > 0 ? json_integer((json_int_t)index) : NULL;
-    int fd = service->host->folder_fd(service->host_opaque, field, error);
+    const struct folder_ref folder = { .given = index > 0, .index = index };
 
-    json_decref(field);
-    return fd;
+    return service->host->folder_fd(service->host_opaque, folder, error);
 }
 
 /* ---- uris ---------------------------------------------------------------- */

@@ -6,54 +6,50 @@
  * call returns. The service asks for one thing at a time, but a frontend may be
  * busy with the session meanwhile (ERROR_BUSY, ERROR_STEP_ACTIVE).
  *
- * directory (borrowed) is the working folder that is meant, as in session.h.
+ * directory is the working folder that is meant, as in session.h.
  */
 #ifndef AGENT_MCP_MCP_HOST_H
 #define AGENT_MCP_MCP_HOST_H
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
-#include <stddef.h>
 
+#include "agent/base/command.h"
+#include "agent/base/file_write.h"
+#include "agent/base/folder_ref.h"
 #include "agent/base/reply.h"
+#include "agent/session/session_events.h"
 #include "agent/session/undo_extent.h"
 
 enum { MCP_HOST_WRITE_MAX = 8 << 20 }; /* bytes that write_file takes */
 
-struct mcp_command {
-    const char *command, *cwd; /* cwd: NULL for the working folder */
-    json_t *env;               /* object of strings, or NULL */
-    unsigned timeout_seconds;  /* 0: none */
-};
-
-/* Output of the command; is_stderr, or it is stdout. */
-typedef void (*mcp_host_output)(bool is_stderr, const char *data, size_t len,
+/* Output of the command (borrowed). */
+typedef void (*mcp_host_output)(const struct command_output *output,
                                 void *opaque);
 
 struct mcp_host {
-    /* The answer is the step's report. Of an error the data is that, too, if
-     * there was a step. All borrowed for the call. */
-    void (*execute)(void *host, const struct mcp_command *command,
-                    mcp_host_output output, reply_done done, void *opaque);
+    /* Run a command (taken). The answer is the step's report, with an error,
+     * too, if there was a step. */
+    void (*execute)(void *host, struct command *command, mcp_host_output output,
+                    reply_done done, void *opaque);
     /* Stop the command that execute started; its answer follows. */
     void (*cancel)(void *host);
-    /* The control protocol's write_file: file is taken. */
-    void (*write_file)(void *host, json_t *directory, json_t *file,
-                       reply_done done, void *opaque);
-    void (*history)(void *host, json_t *directory, unsigned limit,
+    /* write is taken. */
+    void (*write_file)(void *host, struct folder_ref directory,
+                       struct file_write *write, reply_done done, void *opaque);
+    void (*history)(void *host, struct folder_ref directory, unsigned limit,
                     reply_done done, void *opaque);
-    void (*rollback)(void *host, json_t *directory,
+    void (*rollback)(void *host, struct folder_ref directory,
                      const struct undo_extent *extent, reply_done done,
                      void *opaque);
-    /* Undo by path, as session_restore(); paths (borrowed) is an array. */
-    void (*restore)(void *host, json_t *directory,
-                    const struct undo_extent *extent, json_t *paths,
+    /* Undo by path, as session_restore(); paths are of char *. */
+    void (*restore)(void *host, struct folder_ref directory,
+                    const struct undo_extent *extent, const GPtrArray *paths,
                     reply_done done, void *opaque);
-    /* "state", "running_step" and more: a new object. */
-    json_t *(*status)(void *host);
+    /* Why its last start failed, or NULL. All borrowed, as in session.h. */
+    const char *(*get_status)(void *host, struct session_status *ret_status);
     /* The folder, borrowed until the next of these calls; -1 and error. */
-    int (*folder_fd)(void *host, json_t *directory, GError **error);
+    int (*folder_fd)(void *host, struct folder_ref directory, GError **error);
     /* What the client's user says of a safeguard. */
     void (*decide)(void *host, const char *safeguard_id, bool allow);
 };

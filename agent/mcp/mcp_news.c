@@ -9,14 +9,15 @@
 
 #include <string.h>
 
+#include "agent/client/report_json.h"
 #include "agent/mcp/mcp_folders.h"
 #include "agent/mcp/mcp_state.h"
-#include "common/json_bytes.h"
 
 struct news {
-    const struct mcp_folders *folders;
+    struct mcp_folders *folders;
     GHashTable *keys; /* that have changed */
     bool all;         /* any may have */
+    bool lists;       /* files have come or gone, or may have */
     GHashTable *told; /* uris */
 };
 
@@ -71,91 +72,39 @@ static void collect(const char *uri, void *opaque)
 
 /* ---- what a report says -------------------------------------------------- */
 
-/* path is taken; label is that of its folder. */
-static void add_path(struct news *news, const char *label, char *path)
+static void add_path(struct news *news, const char *label, const char *path)
 {
     unsigned index;
 
-    if (path && mcp_folders_find(news->folders, label, &index))
+    if (mcp_folders_find(news->folders, label, &index))
         g_hash_table_add(news->keys, make_key(index, path));
-    else if (path)
-        news->all = true; /* of whom is that? */
-    g_free(path);
+    else
+        news->all = true; /* of which folder is that? */
 }
 
-static const char *label_of(json_t *object)
+static void read_report(struct news *news, const struct step_report *report)
 {
-    return json_string_value(json_object_get(object, "directory"));
-}
+    news->all = news->all || report->truncated;
+    for (guint i = 0; i < report->changes->len; i++) {
+        const struct step_change *change = g_ptr_array_index(report->changes,
+                                                             i);
 
-static char *bytes_of(json_t *object, const char *key)
-{
-    size_t len;
-
-    return json_object_get(object, key) ? json_bytes_get(object, key, &len)
-                                        : NULL;
-}
-
-/* Paths as the control protocol has them: text, or an object with base64. */
-static void add_paths(struct news *news, const char *label, json_t *list)
-{
-    json_t *item;
-    size_t i;
-
-    json_array_foreach(list, i, item)
-    {
-        add_path(news, label,
-                 json_is_string(item) ? g_strdup(json_string_value(item))
-                                      : bytes_of(item, "path"));
+        add_path(news, change->directory, change->path);
+        if (change->from)
+            add_path(news, change->directory, change->from);
+        if (change->type != IC_MODIFIED && change->type != IC_METADATA)
+            news->lists = true;
     }
+    news->lists = news->lists || report->truncated;
 }
 
-static void add_changes(struct news *news, json_t *changes)
+static void read_barrier(struct news *news, const struct undo_barrier *barrier)
 {
-    json_t *change;
-    size_t i;
-
-    json_array_foreach(changes, i, change)
-    {
-        const char *label = label_of(change);
-
-        add_path(news, label, bytes_of(change, "path"));
-        add_path(news, label, bytes_of(change, "from"));
-    }
-}
-
-static void read_report(struct news *news, json_t *report)
-{
-    json_t *changes = json_object_get(report, "changes");
-
-    if (json_is_true(json_object_get(report, "truncated")) ||
-        json_integer_value(json_object_get(report, "more")) > 0)
-        news->all = true;
-    add_paths(news, label_of(report), json_object_get(report, "paths"));
-    if (changes)
-        add_changes(news, changes);
-    else /* the same without their folders */
-        add_paths(news, label_of(report),
-                  json_object_get(report, "affected_paths"));
-}
-
-/* Whether files have come or gone. */
-static bool changes_list(json_t *report)
-{
-    json_t *changes = json_object_get(report, "changes"), *change;
-    size_t i;
-
-    if (!changes)
-        return true; /* nobody knows */
-    json_array_foreach(changes, i, change)
-    {
-        const char *kind = json_string_value(json_object_get(change, "change"));
-
-        if (kind && strcmp(kind, "modified") != 0 &&
-            strcmp(kind, "metadata") != 0)
-            return true;
-    }
-    return json_is_true(json_object_get(report, "truncated"));
+    news->lists = true; /* it does not say */
+    news->all = news->all || barrier->more > 0;
+    for (guint i = 0; i < barrier->paths->len; i++)
+        add_path(news, barrier->directory,
+                 g_ptr_array_index(barrier->paths, i));
 }
 
 /* ---- telling ------------------------------------------------------------- */
@@ -165,31 +114,64 @@ static GHashTable *new_set(void)
     return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 }
 
-/* report: NULL if anything may have changed. */
-static void tell(struct mcp_state *service, json_t *report)
+static void news_clear(struct news *news)
 {
-    g_autoptr(GHashTable) keys = new_set(), told = new_set();
-    struct mcp_folders *folders = mcp_folders_new(service);
-    struct news news = { folders, keys, report == NULL, told };
+    mcp_folders_free(news->folders);
+    g_hash_table_unref(news->keys);
+    g_hash_table_unref(news->told);
+}
+
+static void tell(struct mcp_state *service, struct news *news)
+{
     GHashTableIter iter;
     gpointer uri;
 
-    if (report)
-        read_report(&news, report);
-    if (news.all || g_hash_table_size(keys) > 0) {
-        mcp_server_each_subscribed(service->server, collect, &news);
-        g_hash_table_iter_init(&iter, told);
-        while (g_hash_table_iter_next(&iter, &uri, NULL))
-            mcp_server_resource_updated(service->server, uri);
-        if (!report || changes_list(report))
-            mcp_server_resources_changed(service->server);
-    }
-    mcp_folders_free(folders);
+    if (!news->all && g_hash_table_size(news->keys) == 0)
+        return;
+    mcp_server_each_subscribed(service->server, collect, news);
+    g_hash_table_iter_init(&iter, news->told);
+    while (g_hash_table_iter_next(&iter, &uri, NULL))
+        mcp_server_resource_updated(service->server, uri);
+    if (news->lists)
+        mcp_server_resources_changed(service->server);
 }
 
-void mcp_news_of_report(struct mcp_state *service, json_t *report)
+static struct news news_new(struct mcp_state *service)
 {
-    tell(service, report);
+    return (struct news){ .folders = mcp_folders_new(service),
+                          .keys = new_set(),
+                          .told = new_set() };
+}
+
+void mcp_news_of_report(struct mcp_state *service,
+                        const struct step_report *report)
+{
+    struct news news = news_new(service);
+
+    read_report(&news, report);
+    tell(service, &news);
+    news_clear(&news);
+}
+
+void mcp_news_of_engine(struct mcp_state *service, json_t *payload)
+{
+    const char *label = json_string_value(
+        json_object_get(payload, "directory"));
+    struct news news = news_new(service);
+
+    if (json_object_get(payload, "paths")) {
+        struct undo_barrier *barrier = barrier_from_json(payload, label);
+
+        read_barrier(&news, barrier);
+        undo_barrier_free(barrier);
+    } else {
+        struct step_report *report = report_from_json(payload, label);
+
+        read_report(&news, report);
+        step_report_unref(report);
+    }
+    tell(service, &news);
+    news_clear(&news);
 }
 
 void mcp_news_of_history(struct mcp_state *service)
@@ -199,6 +181,10 @@ void mcp_news_of_history(struct mcp_state *service)
 
 void mcp_news_of_all(struct mcp_state *service)
 {
-    tell(service, NULL);
+    struct news news = news_new(service);
+
+    news.all = news.lists = true;
+    tell(service, &news);
+    news_clear(&news);
     mcp_news_of_history(service);
 }

@@ -9,11 +9,19 @@
 
 #include <jansson.h>
 
+#include "agent/base/undo_result.h"
+
 struct mcp_state;
 
-/* A step's report, or another object with "affected_paths" or "paths", tells
- * what has changed: so do we those who asked. Borrowed. */
-void mcp_news_of_report(struct mcp_state *service, json_t *report);
+/* A report tells which files are other than before. */
+void mcp_news_of_report(struct mcp_state *service,
+                        const struct step_report *report);
+
+/* So does the payload of an engine's event: a report, or an edit by another
+ * process. */
+void mcp_news_of_engine(struct mcp_state *service, json_t *payload);
+
+/* The history is another. */
 void mcp_news_of_history(struct mcp_state *service);
 
 /* Anything may be other than before, as with other working folders. */

@@ -10,6 +10,7 @@
 #include "agent/mcp/mcp_state.h"
 #include "agent/mcp/mcp_walk.h"
 #include "agent/session/fs_view.h"
+#include "agent/client/report_json.h"
 #include "common/json_bytes.h"
 
 #define TEMPLATE        MCP_FILES_URI "{+path}"
@@ -273,7 +274,7 @@ static void read_file(struct mcp_call *call, const char *uri, unsigned index,
     json_decref(view);
 }
 
-static void on_history(json_t *payload, const GError *error, json_t *data,
+static void on_history(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     struct mcp_job *job = opaque;
@@ -282,8 +283,10 @@ static void on_history(json_t *payload, const GError *error, json_t *data,
         mcp_call_fail(job->call, MCP_RPC_INTERNAL_ERROR, NULL, "%s",
                       error->message);
     } else {
+        json_t *payload = result_to_json(answer->result);
         char *text = json_dumps(payload, JSON_INDENT(1));
 
+        json_decref(payload);
         finish_read(job->call, json_pack("{s:s, s:s}", "mimeType",
                                          "application/json", "text", text));
         free(text);
@@ -295,7 +298,7 @@ static void start_history(struct mcp_job *job)
 {
     struct mcp_state *service = mcp_state_of(job->call);
 
-    service->host->history(service->host_opaque, NULL, HISTORY_STEPS,
+    service->host->history(service->host_opaque, FOLDER_NONE, HISTORY_STEPS,
                            on_history, job);
 }
 

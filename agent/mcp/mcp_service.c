@@ -116,19 +116,15 @@ struct mcp_server *mcp_service_server(struct mcp_state *service)
 /* ---- events -------------------------------------------------------------- */
 
 /* Steps were taken back or brought again. */
-static void steps_moved(struct mcp_state *service, json_t *payload)
+static void steps_moved(struct mcp_state *service,
+                        const struct session_event *event)
 {
-    json_t *report;
-    size_t i;
-
-    if (json_is_true(json_object_get(payload, "truncated"))) {
+    if (event->truncated) {
         mcp_news_of_all(service);
         return;
     }
-    json_array_foreach(json_object_get(payload, "steps"), i, report)
-    {
-        mcp_news_of_report(service, report);
-    }
+    for (guint i = 0; i < event->steps->len; i++)
+        mcp_news_of_report(service, g_ptr_array_index(event->steps, i));
     mcp_news_of_history(service);
 }
 
@@ -138,17 +134,12 @@ static bool has_code(json_t *warning, const char *code)
                      code) == 0;
 }
 
-void mcp_service_take_event(struct mcp_state *service, const char *type,
-                            json_t *payload)
+static void take_other(struct mcp_state *service, const char *type,
+                       json_t *payload)
 {
-    if (strcmp(type, "event.step_completed") == 0) {
-        mcp_news_of_report(service, payload);
-        mcp_news_of_history(service);
-    } else if (strcmp(type, "event.history_changed") == 0) {
-        steps_moved(service, payload);
-    } else if (strcmp(type, "event.external_modification") == 0 ||
-               strcmp(type, "event.recovery") == 0) {
-        mcp_news_of_report(service, payload);
+    if (strcmp(type, "event.external_modification") == 0 ||
+        strcmp(type, "event.recovery") == 0) {
+        mcp_news_of_engine(service, payload);
         mcp_news_of_history(service);
     } else if (strcmp(type, "event.safeguard_triggered") == 0) {
         service->denial = MCP_DENIED_BY_USER;
@@ -164,6 +155,19 @@ void mcp_service_take_event(struct mcp_state *service, const char *type,
             mcp_news_of_history(service);
     } else if (strcmp(type, "event.error") == 0) {
         mcp_server_log(service->server, "error", "stepback", payload);
+    }
+}
+
+void mcp_service_take_event(struct mcp_state *service,
+                            const struct session_event *event)
+{
+    if (event->type == SESSION_EVENT_STEP_COMPLETED) {
+        mcp_news_of_report(service, event->report);
+        mcp_news_of_history(service);
+    } else if (event->type == SESSION_EVENT_HISTORY) {
+        steps_moved(service, event);
+    } else if (event->type == SESSION_EVENT_OTHER) {
+        take_other(service, event->name, event->payload);
     }
 }
 

@@ -24,9 +24,9 @@ void mcp_service_free(struct mcp_state *service);
 
 struct mcp_server *mcp_service_server(struct mcp_state *service);
 
-/* An event of the session; payload is borrowed. */
-void mcp_service_take_event(struct mcp_state *service, const char *type,
-                            json_t *payload);
+/* An event of the session. */
+void mcp_service_take_event(struct mcp_state *service,
+                            const struct session_event *event);
 
 /* A session runs that did not, or none runs any more. */
 void mcp_service_take_folders(struct mcp_state *service);

@@ -16,10 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/vm/session_request.h"
+#include "agent/vm/session_config.h"
 #include "common/errors.h"
 #include "common/fd.h"
-#include "common/json_bytes.h"
 #include "common/log.h"
 
 /* How long a frontend has before an MCP client's word about a safeguard
@@ -34,10 +33,12 @@ struct operation {
     void (*run)(struct operation *operation);
     struct reply reply;
 
-    char *command, *cwd;
-    json_t *env, *directory;
-    json_t *file; /* or the paths to restore */
-    unsigned timeout_seconds, count;
+    struct command *command;
+    struct folder_ref directory;
+    char *folder; /* its name */
+    struct file_write *write;
+    GPtrArray *paths; /* to restore, of char * */
+    unsigned count;
     struct undo_extent extent;
 };
 
@@ -45,15 +46,16 @@ struct mcp_session {
     struct session *session;
     struct mcp_state *service;
 
-    json_t *payload; /* NULL: a frontend starts the session */
-    int folder_fd;   /* what is read while it does not run, or -1 */
+    mcp_session_make_config make; /* NULL: a frontend starts the session */
+    const void *make_opaque;
+    int folder_fd; /* what is read while it does not run, or -1 */
     bool starting;
     struct operation *waiting;
     char *start_error; /* of the last start, or NULL */
 
     bool executing; /* our command was accepted and is not answered */
     gint64 step_id; /* of it; 0: not known yet */
-    json_t *report; /* of it, or NULL */
+    struct step_report *report; /* of it, or NULL */
     mcp_host_output output;
     void *output_opaque;
 };
@@ -62,34 +64,34 @@ struct mcp_session {
 
 static void operation_free(struct operation *operation)
 {
-    g_free(operation->command);
-    g_free(operation->cwd);
-    json_decref(operation->env);
-    json_decref(operation->directory);
-    json_decref(operation->file);
+    command_free(operation->command);
+    g_free(operation->folder);
+    file_write_free(operation->write);
+    g_clear_pointer(&operation->paths, g_ptr_array_unref);
     g_free(operation);
 }
 
 static struct operation *operation_new(struct mcp_session *host,
                                        void (*run)(struct operation *),
-                                       json_t *directory, reply_done done,
-                                       void *opaque)
+                                       struct folder_ref directory,
+                                       reply_done done, void *opaque)
 {
     struct operation *operation = g_new0(struct operation, 1);
 
     operation->host = host;
     operation->run = run;
-    operation->directory = json_incref(directory);
+    operation->directory = directory;
+    operation->directory.name = operation->folder = g_strdup(directory.name);
     operation->reply = (struct reply){ done, opaque };
     return operation;
 }
 
-static void on_answered(json_t *payload, const GError *error, json_t *data,
+static void on_answered(const struct answer *answer, const GError *error,
                         void *opaque)
 {
     struct operation *operation = opaque;
 
-    reply_send(&operation->reply, payload, error, data);
+    reply_send(&operation->reply, answer, error);
     operation_free(operation);
 }
 
@@ -110,43 +112,42 @@ static void start_over(struct mcp_session *host, const GError *error)
     if (!operation)
         return;
     if (error)
-        on_answered(NULL, error, NULL, operation);
+        on_answered(NULL, error, operation);
     else
         operation->run(operation);
 }
 
-static void on_started(json_t *payload, const GError *error, json_t *data,
+static void on_started(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     start_over(opaque, error);
 }
 
-static void on_broken_stopped(json_t *payload, const GError *error,
-                              json_t *data, void *opaque)
+static void on_broken_stopped(const struct answer *answer, const GError *error,
+                              void *opaque)
 {
     start(opaque);
 }
 
-static const char *state_of(struct mcp_session *host, json_t **ret_status)
+static enum session_state state_of(const struct mcp_session *host)
 {
-    *ret_status = session_status(host->session);
-    return json_string_value(json_object_get(*ret_status, "state"));
+    struct session_status status;
+
+    session_get_status(host->session, &status);
+    return status.state;
 }
 
 static void start(struct mcp_session *host)
 {
     g_autoptr(GError) error = NULL;
     struct session_config *config;
-    json_t *status;
-    bool broken = strcmp(state_of(host, &status), "error") == 0;
 
-    json_decref(status);
     host->starting = true;
-    if (broken) {
+    if (state_of(host) == SESSION_BROKEN) {
         session_stop(host->session, on_broken_stopped, host);
         return;
     }
-    config = session_request_parse(host->payload, &error);
+    config = host->make(host->make_opaque, &error);
     if (config)
         session_start(host->session, config, on_started, host);
     else
@@ -156,11 +157,9 @@ static void start(struct mcp_session *host)
 static void carry_out(struct operation *operation)
 {
     struct mcp_session *host = operation->host;
-    json_t *status;
-    bool running = strcmp(state_of(host, &status), "running") == 0;
+    bool running = state_of(host) == SESSION_RUNNING;
 
-    json_decref(status);
-    if (!host->payload || (running && !host->starting)) {
+    if (!host->make || (running && !host->starting)) {
         operation->run(operation);
         return;
     }
@@ -171,49 +170,45 @@ static void carry_out(struct operation *operation)
 
 /* ---- commands ------------------------------------------------------------ */
 
-static void on_executed(json_t *report, const GError *error, json_t *data,
+static void on_executed(const struct answer *answer, const GError *error,
                         void *opaque)
 {
     struct operation *operation = opaque;
     struct mcp_session *host = operation->host;
-    json_t *last = g_steal_pointer(&host->report);
+    struct step_report *last = g_steal_pointer(&host->report);
+    struct answer own = answer ? *answer : (struct answer){ 0 };
 
     host->executing = false;
     host->output = NULL;
-    on_answered(report, error, last ? last : data, operation);
-    json_decref(last);
+    if (error && last)
+        own.report = last;
+    on_answered(&own, error, operation);
+    if (last)
+        step_report_unref(last);
 }
 
 static void run_execute(struct operation *operation)
 {
     struct mcp_session *host = operation->host;
-    const struct session_command command = {
-        .command = operation->command,
-        .cwd = operation->cwd,
-        .env = operation->env,
-        .timeout_seconds = operation->timeout_seconds,
-    };
-    json_t *status = session_status(host->session);
+    struct session_status status;
 
+    session_get_status(host->session, &status);
     /* Else it is about to be refused, and a cancellation not about it. */
-    host->executing = json_is_null(json_object_get(status, "running_step"));
+    host->executing = status.running_step == 0;
     host->step_id = 0;
-    json_decref(status);
-    session_execute(host->session, &command, on_executed, operation);
+    session_execute(host->session, g_steal_pointer(&operation->command),
+                    on_executed, operation);
 }
 
-static void host_execute(void *opaque, const struct mcp_command *command,
+static void host_execute(void *opaque, struct command *command,
                          mcp_host_output output, reply_done done,
                          void *done_opaque)
 {
     struct mcp_session *host = opaque;
-    struct operation *operation = operation_new(host, run_execute, NULL, done,
-                                                done_opaque);
+    struct operation *operation = operation_new(host, run_execute, FOLDER_NONE,
+                                                done, done_opaque);
 
-    operation->command = g_strdup(command->command);
-    operation->cwd = g_strdup(command->cwd);
-    operation->env = json_incref(command->env);
-    operation->timeout_seconds = command->timeout_seconds;
+    operation->command = command;
     host->output = output;
     host->output_opaque = done_opaque;
     carry_out(operation);
@@ -231,7 +226,7 @@ static void host_cancel(void *opaque)
         return;
     error = g_error_new_literal(STEPBACK_ERROR, ERROR_CANCELLED,
                                 "the command was cancelled");
-    on_answered(NULL, error, NULL, operation);
+    on_answered(NULL, error, operation);
 }
 
 /* ---- the folder ---------------------------------------------------------- */
@@ -240,27 +235,26 @@ static void host_cancel(void *opaque)
  * find: another one may have been made under the name. */
 static int open_folder(struct mcp_session *host, GError **error)
 {
-    json_t *list = json_object_get(host->payload, "working_directories");
-    const char *path = json_string_value(
-        json_object_get(json_array_get(list, 0), "path"));
+    struct session_config *config = host->make(host->make_opaque, error);
+    const char *path = config ? config->directories[0]->path : NULL;
 
     fd_close(&host->folder_fd);
-    host->folder_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (host->folder_fd < 0)
+    if (path)
+        host->folder_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (path && host->folder_fd < 0)
         g_set_error(error, STEPBACK_ERROR, ERROR_INVALID_DIRECTORY,
                     "the working folder %s: %s", path, g_strerror(errno));
+    session_config_free(config);
     return host->folder_fd;
 }
 
 /* And while it runs, it is the one that the guest has. */
-static int host_folder_fd(void *opaque, json_t *directory, GError **error)
+static int host_folder_fd(void *opaque, struct folder_ref directory,
+                          GError **error)
 {
     struct mcp_session *host = opaque;
-    json_t *status;
-    bool running = strcmp(state_of(host, &status), "running") == 0;
 
-    json_decref(status);
-    return host->payload && !running && !directory
+    return host->make && state_of(host) != SESSION_RUNNING && !directory.given
                ? open_folder(host, error)
                : session_folder_fd(host->session, directory, error);
 }
@@ -270,17 +264,18 @@ static int host_folder_fd(void *opaque, json_t *directory, GError **error)
 static void run_write(struct operation *operation)
 {
     session_write_file(operation->host->session, operation->directory,
-                       g_steal_pointer(&operation->file), on_answered,
+                       g_steal_pointer(&operation->write), on_answered,
                        operation);
 }
 
-static void host_write_file(void *opaque, json_t *directory, json_t *file,
-                            reply_done done, void *done_opaque)
+static void host_write_file(void *opaque, struct folder_ref directory,
+                            struct file_write *write, reply_done done,
+                            void *done_opaque)
 {
     struct operation *operation = operation_new(opaque, run_write, directory,
                                                 done, done_opaque);
 
-    operation->file = file;
+    operation->write = write;
     carry_out(operation);
 }
 
@@ -290,8 +285,8 @@ static void run_history(struct operation *operation)
                     operation->count, on_answered, operation);
 }
 
-static void host_history(void *opaque, json_t *directory, unsigned limit,
-                         reply_done done, void *done_opaque)
+static void host_history(void *opaque, struct folder_ref directory,
+                         unsigned limit, reply_done done, void *done_opaque)
 {
     struct operation *operation = operation_new(opaque, run_history, directory,
                                                 done, done_opaque);
@@ -306,7 +301,7 @@ static void run_rollback(struct operation *operation)
                      &operation->extent, on_answered, operation);
 }
 
-static void host_rollback(void *opaque, json_t *directory,
+static void host_rollback(void *opaque, struct folder_ref directory,
                           const struct undo_extent *extent, reply_done done,
                           void *done_opaque)
 {
@@ -317,37 +312,41 @@ static void host_rollback(void *opaque, json_t *directory,
     carry_out(operation);
 }
 
+static gpointer copy_path(gconstpointer path, gpointer data)
+{
+    return g_strdup(path);
+}
+
 static void run_restore(struct operation *operation)
 {
     session_restore(operation->host->session, operation->directory,
-                    &operation->extent, operation->file, false, on_answered,
+                    &operation->extent, operation->paths, false, on_answered,
                     operation);
 }
 
-static void host_restore(void *opaque, json_t *directory,
-                         const struct undo_extent *extent, json_t *paths,
-                         reply_done done, void *done_opaque)
+static void host_restore(void *opaque, struct folder_ref directory,
+                         const struct undo_extent *extent,
+                         const GPtrArray *paths, reply_done done,
+                         void *done_opaque)
 {
     struct operation *operation = operation_new(opaque, run_restore, directory,
                                                 done, done_opaque);
 
     operation->extent = *extent;
-    operation->file = json_incref(paths);
+    operation->paths = g_ptr_array_copy((GPtrArray *)paths, copy_path, NULL);
     carry_out(operation);
 }
 
-static json_t *host_status(void *opaque)
+static const char *host_get_status(void *opaque,
+                                   struct session_status *ret_status)
 {
-    struct mcp_session *host = opaque;
-    json_t *status;
-    bool running = strcmp(state_of(host, &status), "running") == 0;
+    const struct mcp_session *host = opaque;
 
-    if (!running && host->start_error)
-        json_object_set_new(status, "error", json_string(host->start_error));
-    return status;
+    session_get_status(host->session, ret_status);
+    return ret_status->state == SESSION_RUNNING ? NULL : host->start_error;
 }
 
-static void on_decided(json_t *payload, const GError *error, json_t *data,
+static void on_decided(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     if (error)
@@ -369,51 +368,36 @@ static const struct mcp_host mcp_host = {
     .history = host_history,
     .rollback = host_rollback,
     .restore = host_restore,
-    .status = host_status,
+    .get_status = host_get_status,
     .folder_fd = host_folder_fd,
     .decide = host_decide,
 };
 
 /* ---- events -------------------------------------------------------------- */
 
-static void take_output(struct mcp_session *host, json_t *payload)
+static void take_own_event(struct mcp_session *host,
+                           const struct session_event *event)
 {
-    const char *stream = json_string_value(json_object_get(payload, "stream"));
-    g_autofree char *data = NULL;
-    size_t len;
-
-    data = json_bytes_get(payload, "data", &len);
-    if (data && host->output)
-        host->output(g_strcmp0(stream, "stderr") == 0, data, len,
-                     host->output_opaque);
-}
-
-static void take_own_event(struct mcp_session *host, const char *type,
-                           json_t *payload)
-{
-    json_int_t id = json_integer_value(json_object_get(payload, "step_id"));
-
-    if (strcmp(type, "event.step_started") == 0) {
-        host->step_id = host->step_id ? host->step_id : id;
-    } else if (id != host->step_id) {
-        return;
-    } else if (strcmp(type, "event.terminal_output") == 0) {
-        take_output(host, payload);
-    } else if (strcmp(type, "event.step_completed") == 0) {
-        json_decref(host->report);
-        host->report = json_incref(payload);
+    if (event->type == SESSION_EVENT_STEP_STARTED) {
+        host->step_id = host->step_id ? host->step_id : event->step_id;
+    } else if (event->type == SESSION_EVENT_OUTPUT) {
+        if (host->output && event->output->step_id == host->step_id)
+            host->output(event->output, host->output_opaque);
+    } else if (event->type == SESSION_EVENT_STEP_COMPLETED &&
+               event->report->step_id == host->step_id) {
+        if (host->report)
+            step_report_unref(host->report);
+        host->report = step_report_ref(event->report);
     }
 }
 
-static bool on_event(const char *type, json_t *payload, bool droppable,
-                     void *opaque)
+static bool on_event(const struct session_event *event, void *opaque)
 {
     struct mcp_session *host = opaque;
 
     if (host->executing)
-        take_own_event(host, type, payload);
-    mcp_service_take_event(host->service, type, payload);
-    json_decref(payload);
+        take_own_event(host, event);
+    mcp_service_take_event(host->service, event);
     return true;
 }
 
@@ -422,7 +406,7 @@ static void on_folders(void *opaque)
     struct mcp_session *host = opaque;
 
     /* A session of our own has the one folder, whether it runs or not. */
-    if (!host->payload)
+    if (!host->make)
         mcp_service_take_folders(host->service);
 }
 
@@ -450,15 +434,17 @@ struct mcp_session *mcp_session_new(struct session *session)
 }
 
 struct mcp_session *mcp_session_new_own(struct session *session,
-                                        json_t *payload, GError **error)
+                                        mcp_session_make_config make,
+                                        const void *opaque, GError **error)
 {
-    struct session_config *config = session_request_parse(payload, error);
+    struct session_config *config = make(opaque, error);
     struct mcp_session *host;
 
     if (!config)
         return NULL;
     host = host_new(session, 0);
-    host->payload = json_incref(payload);
+    host->make = make;
+    host->make_opaque = opaque;
     host->starting = true;
     session_start(session, config, on_started, host);
     return host;
@@ -475,8 +461,8 @@ void mcp_session_free(struct mcp_session *host)
     if (!host)
         return;
     mcp_service_free(host->service);
-    json_decref(host->payload);
-    json_decref(host->report);
+    if (host->report)
+        step_report_unref(host->report);
     g_free(host->start_error);
     fd_close(&host->folder_fd);
     g_free(host);

@@ -15,12 +15,16 @@ struct mcp_session;
 /* Serve a session (borrowed) that a frontend starts and stops. */
 struct mcp_session *mcp_session_new(struct session *session);
 
-/* Serve a session that has no frontend: it is started at once as payload (that
- * of session.start, borrowed) says, and again when it is needed and does not
- * run. Files can be read meanwhile. NULL and error: as session_request_parse().
- */
+/* Make a session's configuration. NULL and error. */
+typedef struct session_config *(*mcp_session_make_config)(const void *opaque,
+                                                          GError **error);
+
+/* Serve a session that has no frontend: it is started at once, and again when
+ * it is needed and does not run. Files can be read meanwhile. make is called
+ * for each start. NULL and error: it was, and failed. */
 struct mcp_session *mcp_session_new_own(struct session *session,
-                                        json_t *payload, GError **error);
+                                        mcp_session_make_config make,
+                                        const void *opaque, GError **error);
 
 /* Before session_free(): clients are left, and nothing is answered any more
  * but what session_free() answers. Then mcp_session_free(). */

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "agent/client/report_json.h"
+#include "agent/wire/payload.h"
 #include "common/errors.h"
 #include "shim/wire.h"
 
@@ -79,9 +81,9 @@ static void cut_array(json_t *object, const char *key, size_t max)
     json_object_set_new(object, "truncated", json_true());
 }
 
-json_t *mcp_state_report(json_t *report)
+json_t *mcp_state_report(const struct step_report *report)
 {
-    json_t *copy = report ? json_copy(report) : json_object();
+    json_t *copy = report ? report_to_json(report) : json_object();
 
     /* The same as in "changes". */
     json_object_del(copy, "affected_paths");
@@ -111,30 +113,25 @@ static const char *rest_below(const char *path, const char *folder)
 struct mcp_place mcp_state_place(struct mcp_state *service, json_t *arguments)
 {
     const char *path = json_string_value(json_object_get(arguments, "path"));
-    json_t *given = json_object_get(arguments, "directory");
-    struct mcp_place place = { path ? path : "", json_incref(given) };
-    json_t *status, *folder;
-    size_t i;
+    struct mcp_place place = { path ? path : "", folder_from_json(arguments) };
+    const struct session_config *config;
+    struct session_status status;
 
-    if (given || !g_str_has_prefix(place.path, WIRE_DEFAULT_CWD))
+    if (place.directory.given ||
+        !g_str_has_prefix(place.path, WIRE_DEFAULT_CWD))
         return place;
-    status = service->host->status(service->host_opaque);
-    json_array_foreach(json_object_get(status, "working_directories"), i,
-                       folder)
-    {
-        const char *guest_path = json_string_value(
-            json_object_get(folder, "guest_path"));
-        const char *rest = guest_path ? rest_below(path, guest_path) : NULL;
+    service->host->get_status(service->host_opaque, &status);
+    config = status.config;
+    for (unsigned i = 0; config && i < config->n_directories; i++) {
+        const char *rest = rest_below(path, config->directories[i]->guest_path);
 
         if (rest) {
             place.path = rest;
-            place.directory = i > 0 ? json_integer((json_int_t)i) : NULL;
+            place.directory = (struct folder_ref){ .given = i > 0, .index = i };
         }
     }
     /* Nothing runs yet; then there is one folder, or nothing to be read. */
-    if (!json_object_get(status, "working_directories") &&
-        rest_below(path, WIRE_DEFAULT_CWD))
+    if (!config && rest_below(path, WIRE_DEFAULT_CWD))
         place.path = rest_below(path, WIRE_DEFAULT_CWD);
-    json_decref(status);
     return place;
 }

@@ -38,14 +38,14 @@ char *mcp_state_advice(const struct mcp_call *call, const GError *error);
 /* The same as the result of a tool. */
 void mcp_state_refuse(struct mcp_call *call, const GError *error);
 
-/* A report without what a model does not need: a new object. */
-json_t *mcp_state_report(json_t *report);
+/* A report (or NULL) without what a model does not need: a new object. */
+json_t *mcp_state_report(const struct step_report *report);
 
 /* The file that a tool's arguments mean. A path may be one of the guest's: then
  * it is relative to the folder that the guest has there. */
 struct mcp_place {
-    const char *path;  /* relative; within the arguments */
-    json_t *directory; /* as in mcp_host.h; a reference of its own, or NULL */
+    const char *path; /* relative; within the arguments */
+    struct folder_ref directory;
 };
 struct mcp_place mcp_state_place(struct mcp_state *service, json_t *arguments);
 

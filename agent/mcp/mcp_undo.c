@@ -2,39 +2,46 @@
  *
  * mcp_undo - the tools for the history and for the session; see mcp_state.h.
  */
+#include "agent/client/report_json.h"
 #include "agent/mcp/mcp_state.h"
+#include "agent/wire/payload.h"
+#include "agent/wire/status_json.h"
 
 enum { HISTORY_DEFAULT = 20 };
 
 /* ---- history ------------------------------------------------------------- */
 
 /* Reports without what a model does not need: a new array. */
-static json_t *short_reports(json_t *steps)
+static json_t *short_reports(GPtrArray *steps)
 {
-    json_t *list = json_array(), *step;
-    size_t i;
+    json_t *list = json_array();
 
-    json_array_foreach(steps, i, step)
-    {
-        json_array_append_new(list, mcp_state_report(step));
-    }
+    for (guint i = 0; steps && i < steps->len; i++)
+        json_array_append_new(list,
+                              mcp_state_report(g_ptr_array_index(steps, i)));
     return list;
 }
 
-static void on_history(json_t *payload, const GError *error, json_t *data,
+/* What was done before an error stopped it is told as well. */
+static json_t *describe(const struct answer *answer)
+{
+    const struct undo_result *undo = answer ? answer->result : NULL;
+    json_t *result = undo ? result_to_json(undo) : json_object();
+
+    json_object_set_new(result, "steps",
+                        short_reports(undo ? undo->steps : NULL));
+    return result;
+}
+
+static void on_history(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     struct mcp_job *job = opaque;
 
-    if (error) {
+    if (error)
         mcp_state_refuse(job->call, error);
-    } else {
-        json_t *result = json_copy(payload);
-
-        json_object_set_new(result, "steps",
-                            short_reports(json_object_get(payload, "steps")));
-        mcp_tools_finish(job->call, result);
-    }
+    else
+        mcp_tools_finish(job->call, describe(answer));
     mcp_queue_end(job);
 }
 
@@ -44,7 +51,7 @@ static void start_history(struct mcp_job *job)
     json_t *limit = json_object_get(job->arguments, "limit");
 
     service->host->history(
-        service->host_opaque, json_object_get(job->arguments, "directory"),
+        service->host_opaque, folder_from_json(job->arguments),
         limit ? (unsigned)json_integer_value(limit) : HISTORY_DEFAULT,
         on_history, job);
 }
@@ -57,21 +64,11 @@ void mcp_tool_history(struct mcp_call *call, json_t *arguments)
 
 /* ---- undo ---------------------------------------------------------------- */
 
-/* What was done before an error stopped it is told as well. */
-static json_t *describe_undo(json_t *payload)
-{
-    json_t *result = payload ? json_copy(payload) : json_object();
-
-    json_object_set_new(result, "steps",
-                        short_reports(json_object_get(payload, "steps")));
-    return result;
-}
-
-static void on_undone(json_t *payload, const GError *error, json_t *data,
+static void on_undone(const struct answer *answer, const GError *error,
                       void *opaque)
 {
     struct mcp_job *job = opaque;
-    json_t *result = describe_undo(error ? data : payload);
+    json_t *result = describe(answer);
 
     if (error) {
         g_autofree char *text = mcp_state_advice(job->call, error);
@@ -86,9 +83,9 @@ static void on_undone(json_t *payload, const GError *error, json_t *data,
 static void start_undo(struct mcp_job *job)
 {
     struct mcp_state *service = mcp_state_of(job->call);
-    json_t *directory = json_object_get(job->arguments, "directory");
+    struct folder_ref directory = folder_from_json(job->arguments);
     json_t *steps = json_object_get(job->arguments, "steps");
-    json_t *paths = json_object_get(job->arguments, "paths");
+    g_autoptr(GPtrArray) paths = NULL;
     const struct undo_extent extent = {
         .steps = steps ? (unsigned)json_integer_value(steps) : 1,
         .step_id = json_integer_value(
@@ -96,7 +93,8 @@ static void start_undo(struct mcp_job *job)
         .force = json_is_true(json_object_get(job->arguments, "force")),
     };
 
-    if (paths)
+    /* It was checked. */
+    if (payload_get_paths(job->arguments, &paths, NULL))
         service->host->restore(service->host_opaque, directory, &extent, paths,
                                on_undone, job);
     else
@@ -107,6 +105,8 @@ static void start_undo(struct mcp_job *job)
 void mcp_tool_undo(struct mcp_call *call, json_t *arguments)
 {
     json_t *id = json_object_get(arguments, "step_id");
+    g_autoptr(GPtrArray) paths = NULL;
+    g_autoptr(GError) error = NULL;
 
     if (json_object_get(arguments, "steps") && id)
         mcp_tools_refuse(call, NULL,
@@ -116,6 +116,9 @@ void mcp_tool_undo(struct mcp_call *call, json_t *arguments)
         mcp_tools_refuse(call, NULL,
                          "undo: no step has the id 0: it is that of a command "
                          "which was not run");
+    else if (json_object_get(arguments, "paths") &&
+             !payload_get_paths(arguments, &paths, &error))
+        mcp_tools_refuse(call, NULL, "undo: %s", error->message);
     else
         mcp_queue_add(mcp_state_of(call)->queue, call, arguments, start_undo,
                       NULL);
@@ -127,5 +130,12 @@ void mcp_tool_status(struct mcp_call *call, json_t *arguments)
 {
     struct mcp_state *service = mcp_state_of(call);
 
-    mcp_tools_finish(call, service->host->status(service->host_opaque));
+    struct session_status status;
+    const char *error = service->host->get_status(service->host_opaque,
+                                                  &status);
+    json_t *result = status_to_json(&status);
+
+    if (error)
+        json_object_set_new(result, "error", json_string(error));
+    mcp_tools_finish(call, result);
 }

@@ -11,7 +11,6 @@
 #include "agent/session/exec.h"
 
 #include "agent/session/step_span.h"
-#include "common/json_bytes.h"
 #include "common/log.h"
 
 /* The shim kills after 2 s and has 8 more to say so. */
@@ -22,10 +21,7 @@ enum state { OPENING, RUNNING, CLOSING, OVER };
 struct exec {
     enum state state;
     gint64 step_id;
-    char *command;
-    json_t *message; /* for the shim; NULL once sent */
-    unsigned timeout_seconds;
-    const char *output_event;
+    struct command *command;
     struct step_span *span;
     struct guest_channel *guest;
     const struct exec_callbacks *callbacks;
@@ -95,7 +91,8 @@ void exec_hold(struct exec *exec, bool hold)
 
 /* ---- the end ------------------------------------------------------------- */
 
-static void finish(struct exec *exec, json_t *report, const GError *error)
+static void finish(struct exec *exec, struct step_report *report,
+                   const GError *error)
 {
     if (exec->state == OVER)
         return;
@@ -105,17 +102,17 @@ static void finish(struct exec *exec, json_t *report, const GError *error)
 }
 
 /* Without a log that keeps steps: what little there is to say. */
-static json_t *plain_report(const struct exec *exec)
+static struct step_report *plain_report(const struct exec *exec)
 {
-    gint64 duration = (g_get_monotonic_time() - exec->started) / 1000;
+    struct step_report *report = step_report_new();
 
-    return json_pack("{s:I, s:s, s:s, s:i, s:I, s:b, s:[], s:i, s:{}, s:[], "
-                     "s:b, s:[]}",
-                     "step_id", (json_int_t)exec->step_id, "type", "command",
-                     "command", exec->command, "exit_code", exec->exit_code,
-                     "duration_ms", (json_int_t)duration, "undoable", 0,
-                     "affected_paths", "affected", 0, "counts", "changes",
-                     "truncated", 0, "directories");
+    report->step_id = exec->step_id;
+    report->type = g_strdup("command");
+    report->command = g_strdup(exec->command->text);
+    report->exit_code = exec->exit_code;
+    report->duration_ms = (g_get_monotonic_time() - exec->started) / 1000;
+    report->parts = g_ptr_array_new();
+    return report;
 }
 
 /* A refusal after that may be of the cancel: of an old shim, or out of spite.
@@ -125,7 +122,7 @@ static GError *stop_error(const struct exec *exec)
     if (exec->stop_reason == ERROR_TIMEOUT)
         return g_error_new(STEPBACK_ERROR, ERROR_TIMEOUT,
                            "the command ran longer than %u s and was stopped",
-                           exec->timeout_seconds);
+                           exec->command->timeout_seconds);
     if (exec->stop_reason == ERROR_DENIED)
         return g_error_new_literal(STEPBACK_ERROR, ERROR_DENIED,
                                    "a safeguard has denied the step: it was "
@@ -139,23 +136,12 @@ static GError *stop_error(const struct exec *exec)
     return NULL;
 }
 
-static void report_end(struct exec *exec, json_t *report)
-{
-    g_autoptr(GError) error = stop_error(exec);
-
-    if (exec->number)
-        json_object_set_new(report, "signal", json_integer(exec->number));
-    json_object_set_new(report, "dropped_output_events",
-                        json_integer((json_int_t)exec->dropped));
-    exec->callbacks->event("event.step_completed", json_deep_copy(report),
-                           false, exec->opaque);
-    finish(exec, error ? NULL : report, error);
-}
-
-static void on_step_closed(json_t *report, const GError *error, void *opaque)
+static void on_step_closed(struct step_report *report, const GError *error,
+                           void *opaque)
 {
     struct exec *exec = opaque;
-    json_t *own = report ? json_incref(report) : NULL;
+    g_autoptr(GError) why = NULL;
+    struct step_report *own;
 
     if (exec->state != CLOSING)
         return;
@@ -163,10 +149,13 @@ static void on_step_closed(json_t *report, const GError *error, void *opaque)
         finish(exec, NULL, error);
         return;
     }
-    if (!own)
-        own = plain_report(exec);
-    report_end(exec, own);
-    json_decref(own);
+    own = report ? step_report_ref(report) : plain_report(exec);
+    own->number = exec->number;
+    own->dropped = (gint64)exec->dropped;
+    why = stop_error(exec);
+    exec->callbacks->completed(own, exec->opaque);
+    finish(exec, why ? NULL : own, why);
+    step_report_unref(own);
 }
 
 static void close_step(struct exec *exec)
@@ -202,17 +191,15 @@ static void run(struct exec *exec)
         return;
     }
     exec->state = RUNNING;
-    exec->callbacks->event("event.step_started",
-                           json_pack("{s:I, s:s, s:s}", "step_id",
-                                     (json_int_t)exec->step_id, "type",
-                                     "command", "command", exec->command),
-                           false, exec->opaque);
-    guest_channel_send(exec->guest, g_steal_pointer(&exec->message));
-    if (exec->timeout_seconds > 0)
-        start_timer(exec, (gint64)exec->timeout_seconds * 1000, on_timeout);
+    exec->callbacks->started(exec, exec->command, exec->opaque);
+    guest_channel_exec(exec->guest, exec->step_id, exec->command);
+    if (exec->command->timeout_seconds > 0)
+        start_timer(exec, (gint64)exec->command->timeout_seconds * 1000,
+                    on_timeout);
 }
 
-static void on_step_opened(json_t *report, const GError *error, void *opaque)
+static void on_step_opened(struct step_report *report, const GError *error,
+                           void *opaque)
 {
     struct exec *exec = opaque;
 
@@ -222,37 +209,22 @@ static void on_step_opened(json_t *report, const GError *error, void *opaque)
         run(exec);
 }
 
-struct exec *exec_new(const struct exec_request *request,
+struct exec *exec_new(gint64 step_id, struct command *command,
                       const struct step_logs *logs, struct guest_channel *guest,
-                      const struct exec_callbacks *callbacks, void *opaque,
-                      GError **error)
+                      const struct exec_callbacks *callbacks, void *opaque)
 {
-    json_t *message = guest_channel_exec_message(request->step_id,
-                                                 request->command, request->cwd,
-                                                 request->env, request->input);
-    struct exec *exec;
+    struct exec *exec = g_new0(struct exec, 1);
 
-    if (!message) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_TOO_LARGE,
-                            "the command, its environment and its input are "
-                            "longer than 1 MiB");
-        return NULL;
-    }
-    exec = g_new0(struct exec, 1);
     exec->state = OPENING;
-    exec->step_id = request->step_id;
-    exec->command = g_strdup(request->command);
-    exec->message = message;
-    exec->timeout_seconds = request->timeout_seconds;
-    exec->output_event = request->output_event ? request->output_event
-                                               : "event.terminal_output";
-    exec->span = step_span_new(request->step_id, logs);
+    exec->step_id = step_id;
+    exec->command = command;
+    exec->span = step_span_new(step_id, logs);
     exec->guest = guest;
     exec->callbacks = callbacks;
     exec->opaque = opaque;
     exec->exit_code = -1;
     exec->started = g_get_monotonic_time();
-    step_span_open(exec->span, exec->command, on_step_opened, exec);
+    step_span_open(exec->span, command->text, on_step_opened, exec);
     return exec;
 }
 
@@ -262,8 +234,7 @@ void exec_free(struct exec *exec)
         return;
     stop_timer(exec);
     step_span_free(exec->span);
-    json_decref(exec->message);
-    g_free(exec->command);
+    command_free(exec->command);
     g_free(exec->refusal);
     g_free(exec);
 }
@@ -316,24 +287,17 @@ void exec_fail(struct exec *exec, const GError *error)
     finish(exec, NULL, error);
 }
 
-bool exec_take_output(struct exec *exec, gint64 id, const char *stream,
-                      const char *data, size_t len)
+bool exec_take_output(struct exec *exec, const struct command_output *output)
 {
-    json_t *payload;
-
-    if (exec->state != RUNNING || id != exec->step_id)
+    if (exec->state != RUNNING || output->step_id != exec->step_id)
         return false;
-    payload = json_pack("{s:I, s:s}", "step_id", (json_int_t)id, "stream",
-                        stream);
-    json_bytes_set(payload, "data", data, len);
-    if (!exec->callbacks->event(exec->output_event, payload, true,
-                                exec->opaque))
+    if (!exec->callbacks->output(exec->command, output, exec->opaque))
         exec->dropped++;
     return true;
 }
 
 bool exec_take_completed(struct exec *exec, gint64 id,
-                         const struct guest_end *end)
+                         const struct command_end *end)
 {
     if (exec->state != RUNNING || id != exec->step_id)
         return false;

@@ -12,10 +12,10 @@
 #define AGENT_SESSION_EXEC_H
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "agent/base/command.h"
 #include "agent/client/control_link.h"
 #include "agent/session/step_span.h"
 #include "agent/vm/guest_channel.h"
@@ -24,35 +24,28 @@
 struct exec;
 
 struct exec_callbacks {
-    /* An event for the frontend: type and payload (taken). droppable: its
-     * loss does not matter. False if it was dropped. */
-    bool (*event)(const char *type, json_t *payload, bool droppable,
-                  void *opaque);
+    /* The guest is told to run the command. */
+    void (*started)(const struct exec *exec, const struct command *command,
+                    void *opaque);
+    /* What it prints. False: that was dropped. */
+    bool (*output)(const struct command *command,
+                   const struct command_output *output, void *opaque);
+    /* Its step is closed; "done" follows. report is borrowed. */
+    void (*completed)(struct step_report *report, void *opaque);
     /* The command is over. report (borrowed) is NULL if error (borrowed) is
      * set. Called once; nothing is called after it. */
-    void (*done)(struct exec *exec, json_t *report, const GError *error,
-                 void *opaque);
+    void (*done)(struct exec *exec, struct step_report *report,
+                 const GError *error, void *opaque);
     /* The guest did not end the command when told to, for so long that it
      * never will. exec_fail() is what is left to do. */
     void (*stuck)(struct exec *exec, void *opaque);
 };
 
-struct exec_request {
-    gint64 step_id;
-    const char *command, *cwd;
-    json_t *env;              /* object of strings, or NULL */
-    unsigned timeout_seconds; /* 0: none */
-    const char *input;        /* its standard input; NULL: nothing */
-    const char *output_event; /* static; NULL: "event.terminal_output" */
-};
-
-/* Start a command. Everything is borrowed for the call but the logs' links and
- * labels and the guest, which must live until done. NULL and error:
- * ERROR_TOO_LARGE. */
-struct exec *exec_new(const struct exec_request *request,
+/* Start a command (taken) that guest_channel_check_command() has passed. The
+ * logs' links and labels and the guest must live until done. */
+struct exec *exec_new(gint64 step_id, struct command *command,
                       const struct step_logs *logs, struct guest_channel *guest,
-                      const struct exec_callbacks *callbacks, void *opaque,
-                      GError **error);
+                      const struct exec_callbacks *callbacks, void *opaque);
 
 /* Give it up; if it is not over, nothing is called any more. */
 void exec_free(struct exec *exec);
@@ -84,10 +77,9 @@ void exec_fail(struct exec *exec, const GError *error);
 
 /* What the guest says of the command. False: it does not fit (another id, or
  * the command is over already), and was ignored. */
-bool exec_take_output(struct exec *exec, gint64 id, const char *stream,
-                      const char *data, size_t len);
+bool exec_take_output(struct exec *exec, const struct command_output *output);
 bool exec_take_completed(struct exec *exec, gint64 id,
-                         const struct guest_end *end);
+                         const struct command_end *end);
 bool exec_take_refused(struct exec *exec, gint64 id, const char *message);
 
 #endif

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/base/undo_result.h"
 #include "agent/session/fs_view.h"
 #include "common/fd.h"
 #include "common/json_bytes.h"
@@ -155,22 +156,15 @@ static bool collides(struct check *check, const char *path)
 
 /* ---- reports ------------------------------------------------------------- */
 
-static bool is_new_name(json_t *change, const char *label)
+static bool is_new_name(const struct step_change *change, const char *label)
 {
-    const char *kind = json_string_value(json_object_get(change, "change"));
-    const char *where = json_string_value(json_object_get(change, "directory"));
-
-    return (g_strcmp0(kind, "created") == 0 ||
-            g_strcmp0(kind, "renamed") == 0) &&
-           g_strcmp0(where, label) == 0;
+    return (change->type == IC_CREATED || change->type == IC_RENAMED) &&
+           g_strcmp0(change->directory, label) == 0;
 }
 
-static void check_change(struct check *check, json_t *change)
+static void check_path(struct check *check, const char *path)
 {
-    size_t len;
-    g_autofree char *path = json_bytes_get(change, "path", &len);
-
-    if (!path || *path == '\0')
+    if (*path == '\0')
         return;
     if (is_symlink(check->root_fd, path) && leads_outside(check->root_fd, path))
         find(&check->outside, path);
@@ -178,7 +172,7 @@ static void check_change(struct check *check, json_t *change)
         find(&check->collision, path);
 }
 
-json_t *name_check(int root_fd, json_t *changes, const char *label)
+json_t *name_check(int root_fd, GPtrArray *changes, const char *label)
 {
     struct check check = {
         .root_fd = root_fd,
@@ -193,13 +187,13 @@ json_t *name_check(int root_fd, json_t *changes, const char *label)
                        "they are one file",
                        json_array(), 0 },
     };
-    json_t *list = json_array(), *change;
-    size_t i;
+    json_t *list = json_array();
 
-    json_array_foreach(changes, i, change)
-    {
+    for (guint i = 0; i < changes->len; i++) {
+        const struct step_change *change = g_ptr_array_index(changes, i);
+
         if (is_new_name(change, label))
-            check_change(&check, change);
+            check_path(&check, change->path);
     }
     g_hash_table_unref(check.folders);
     tell(&check.outside, list);

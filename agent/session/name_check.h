@@ -14,12 +14,13 @@
 #ifndef AGENT_SESSION_NAME_CHECK_H
 #define AGENT_SESSION_NAME_CHECK_H
 
+#include <glib.h>
 #include <jansson.h>
 
-/* Look at what was created or renamed, of a report's changes (borrowed) in the
+/* Look at what was created or renamed, of a report's changes in the
  * folder with this label. A list of {"code","message","paths","count"}: paths
  * are the first ones, count is of all. The work is bounded: of very large
  * folders nothing is said. A new reference. */
-json_t *name_check(int root_fd, json_t *changes, const char *label);
+json_t *name_check(int root_fd, GPtrArray *changes, const char *label);
 
 #endif

@@ -9,27 +9,20 @@
 #include "agent/client/step_merge.h"
 #include "agent/session/session_core.h"
 
-static gint64 step_id(json_t *step)
-{
-    return json_integer_value(json_object_get(step, "step_id"));
-}
-
 /* The folders of a merged step: a bit for each, by its place in the session. */
-static unsigned folders_of(const struct session *session, json_t *step)
+static unsigned folders_of(const struct session *session,
+                           const struct step_report *step)
 {
     const struct session_config *config = session->config;
     unsigned set = 0;
-    json_t *part;
-    size_t i;
 
-    json_array_foreach(json_object_get(step, "directories"), i, part)
-    {
-        unsigned index;
+    for (guint i = 0; i < step->parts->len; i++) {
+        const struct step_part *part = g_ptr_array_index(step->parts, i);
 
-        if (session_directory_find(config->directories, config->n_directories,
-                                   json_object_get(part, "directory"), &index,
-                                   NULL))
-            set |= 1u << index;
+        for (unsigned j = 0; j < config->n_directories; j++) {
+            if (strcmp(part->directory, config->directories[j]->label) == 0)
+                set |= 1u << j;
+        }
     }
     return set;
 }
@@ -40,14 +33,11 @@ static unsigned noted(const struct session *session, gint64 id)
     return GPOINTER_TO_UINT(g_hash_table_lookup(session->undone, &id));
 }
 
-void redo_units_note(struct session *session, json_t *steps, bool undone)
+void redo_units_note(struct session *session, GPtrArray *steps, bool undone)
 {
-    json_t *step;
-    size_t i;
-
-    json_array_foreach(steps, i, step)
-    {
-        gint64 id = step_id(step);
+    for (guint i = 0; i < steps->len; i++) {
+        const struct step_report *step = g_ptr_array_index(steps, i);
+        gint64 id = step->step_id;
         unsigned folders = folders_of(session, step);
         unsigned set = undone ? noted(session, id) | folders
                               : noted(session, id) & ~folders;
@@ -62,9 +52,10 @@ void redo_units_note(struct session *session, json_t *steps, bool undone)
     }
 }
 
-static bool is_whole(const struct session *session, json_t *step)
+static bool is_whole(const struct session *session,
+                     const struct step_report *step)
 {
-    unsigned set = noted(session, step_id(step));
+    unsigned set = noted(session, step->step_id);
 
     return set == 0 || set == folders_of(session, step);
 }
@@ -73,18 +64,16 @@ static bool is_whole(const struct session *session, json_t *step)
 static unsigned count(const struct session_spread *spread, unsigned max,
                       unsigned *counts, size_t *ret_all)
 {
-    json_t *units = step_merge_lists(spread->redos, spread->n, SIZE_MAX, true,
-                                     NULL);
+    g_autoptr(GPtrArray) units = step_merge_lists(spread->redos, spread->n,
+                                                  SIZE_MAX, true, NULL);
     unsigned counted = 0;
-    json_t *step;
-    size_t k;
+    guint k = 0;
 
     memset(counts, 0, sizeof(*counts) * spread->n);
-    json_array_foreach(units, k, step)
-    {
+    for (; k < units->len; k++) {
+        const struct step_report *step = g_ptr_array_index(units, k);
         unsigned set = folders_of(spread->session, step);
-        bool follows = counted > 0 &&
-                       json_is_true(json_object_get(step, "unchanged"));
+        bool follows = counted > 0 && step->unchanged;
 
         if (!is_whole(spread->session, step) || (!follows && counted == max))
             break;
@@ -92,7 +81,6 @@ static unsigned count(const struct session_spread *spread, unsigned max,
         for (unsigned i = 0; i < spread->n; i++)
             counts[i] += set >> spread->folders[i] & 1;
     }
-    json_decref(units);
     *ret_all = k;
     return counted;
 }

@@ -17,7 +17,7 @@
 #include "agent/session/session_spread.h"
 
 /* These steps (merged reports, borrowed) were taken back, or brought back. */
-void redo_units_note(struct session *session, json_t *steps, bool undone);
+void redo_units_note(struct session *session, GPtrArray *steps, bool undone);
 
 /* After a history of all: how many of the next units, max at most, can be
  * brought back as a whole; counts: how many steps of each folder these are.

@@ -10,8 +10,8 @@
  * Several parties may use one session at a time (a frontend, an MCP client);
  * all of them get its events.
  *
- * "directory" says which working folder is meant: its index, its label or its
- * path, as JSON; NULL is the first one.
+ * "directory" says which working folder is meant; FOLDER_NONE is the first one,
+ * or all.
  *
  * Threads: all on the main thread.
  */
@@ -19,9 +19,10 @@
 #define AGENT_SESSION_SESSION_H
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 
+#include "agent/base/file_write.h"
+#include "agent/base/folder_ref.h"
 #include "agent/base/reply.h"
 #include "agent/session/session_events.h"
 #include "agent/session/undo_extent.h"
@@ -59,35 +60,20 @@ void session_reset(struct session *session, struct session_config *config,
 /* End what runs at once. A session_stop() under way then ends soon. */
 void session_kill(struct session *session);
 
-/* {"state":...}, what is known of the machine, and the counters. A new
- * reference. */
-json_t *session_status(const struct session *session);
+void session_get_status(const struct session *session,
+                        struct session_status *ret_status);
 
 /* Borrowed. */
 struct session_counters *session_counters(struct session *session);
 
-/* A new reference. */
-json_t *session_counters_to_json(const struct session *session);
-
-struct session_command {
-    const char *command, *cwd; /* cwd: NULL for the working folder */
-    json_t *env;               /* object of strings, or NULL */
-    unsigned timeout_seconds;  /* 0: none; up to SESSION_TIMEOUT_MAX_S */
-};
-
-/* Run a command: the answer is its report. All borrowed for the call. */
-void session_execute(struct session *session,
-                     const struct session_command *command, reply_done done,
-                     void *opaque);
+/* Run a command (taken): the answer is its report. ERROR_TOO_LARGE,
+ * ERROR_INVALID_FIELD if it is a prompt and the session has no agent_command,
+ * ERROR_VM_LAUNCH_FAILED if the guest's shim cannot take it. */
+void session_execute(struct session *session, struct command *command,
+                     reply_done done, void *opaque);
 
 /* Cancel the command. False if none runs. */
 bool session_cancel(struct session *session);
-
-/* Run the session's agent_command in the guest with this prompt on its standard
- * input; what it prints is event.agent_output. The answer is the step's report.
- * ERROR_INVALID_FIELD if the session has no agent_command. */
-void session_prompt(struct session *session, const char *prompt,
-                    unsigned timeout_seconds, reply_done done, void *opaque);
 
 /* From now on the guest may reach what policy (borrowed) says. The answer has
  * "network_policy". ERROR_INVALID_FIELD if it has no network card. */
@@ -98,51 +84,52 @@ void session_configure_network(struct session *session,
 /* ---- undo (doc/control-protocol.md has the answers and their data) --------
  */
 
-void session_rollback(struct session *session, json_t *directory,
+void session_rollback(struct session *session, struct folder_ref directory,
                       const struct undo_extent *extent, reply_done done,
                       void *opaque);
-void session_redo(struct session *session, json_t *directory,
+void session_redo(struct session *session, struct folder_ref directory,
                   const struct undo_extent *extent, reply_done done,
                   void *opaque);
-void session_preview(struct session *session, json_t *directory,
+void session_preview(struct session *session, struct folder_ref directory,
                      const struct undo_extent *extent, reply_done done,
                      void *opaque);
-void session_history(struct session *session, json_t *directory, unsigned limit,
-                     reply_done done, void *opaque);
+void session_history(struct session *session, struct folder_ref directory,
+                     unsigned limit, reply_done done, void *opaque);
 
 /* What a step changed in a folder's files: the control protocol's "diff".
  * ERROR_MISSING_FIELD: several folders, and none named. */
-void session_diff(struct session *session, json_t *directory, gint64 step,
-                  unsigned first, reply_done done, void *opaque);
+void session_diff(struct session *session, struct folder_ref directory,
+                  gint64 step, unsigned first, reply_done done, void *opaque);
 
-/* Undo by path: restore these paths (borrowed) of one folder, as a new step, to
- * what they were before the oldest step of the extent; dry: tell what would
+/* Undo by path: restore these paths (of char *) of one folder, as a new step,
+ * to what they were before the oldest step of the extent; dry: tell what would
  * change. The answer is that of session_rollback(), with the new step, whose
  * report also goes to all, as event.step_completed. directory: NULL for the
  * first. */
-void session_restore(struct session *session, json_t *directory,
-                     const struct undo_extent *extent, json_t *paths, bool dry,
+void session_restore(struct session *session, struct folder_ref directory,
+                     const struct undo_extent *extent, const GPtrArray *paths,
+                     bool dry, reply_done done, void *opaque);
+
+/* limits is borrowed. */
+void session_configure(struct session *session, struct folder_ref directory,
+                       const struct undo_limits *limits, reply_done done,
+                       void *opaque);
+void session_discard(struct session *session, struct folder_ref directory,
                      reply_done done, void *opaque);
 
-/* limits (taken): the payload of the control protocol's "configure". */
-void session_configure(struct session *session, json_t *directory,
-                       json_t *limits, reply_done done, void *opaque);
-void session_discard(struct session *session, json_t *directory,
-                     reply_done done, void *opaque);
-
-/* Write a file as a step of type "api"; its report is the answer and, as
- * event.step_completed, goes to all. file (taken): path, content, [encoding],
- * [mode], [replaces]. ERROR_TOO_LARGE for more than SESSION_WRITE_MAX bytes,
- * ERROR_READ_ONLY_DIRECTORY. */
-void session_write_file(struct session *session, json_t *directory,
-                        json_t *file, reply_done done, void *opaque);
+/* Write a file (taken) as a step of type "api"; its report is the answer and,
+ * as an event, goes to all. ERROR_TOO_LARGE for more than SESSION_WRITE_MAX
+ * bytes, ERROR_READ_ONLY_DIRECTORY. */
+void session_write_file(struct session *session, struct folder_ref directory,
+                        struct file_write *write, reply_done done,
+                        void *opaque);
 
 /* ---- safeguards -----------------------------------------------------------
  */
 
-/* rules (taken) as in the control protocol. They hold until the session ends.
- */
-void session_guard_configure(struct session *session, json_t *rules,
+/* rules (borrowed) hold until the session ends. */
+void session_guard_configure(struct session *session,
+                             const struct safeguard_rules *rules,
                              reply_done done, void *opaque);
 
 /* id: the safeguard_id of an event.safeguard_triggered. */
@@ -154,12 +141,12 @@ void session_guard_confirm(struct session *session, const char *id, bool allow,
 
 /* What is to be known of a folder: the daemon's "status", and the warnings
  * about it ("warnings", the newest SESSION_WARNINGS). */
-void session_folder_status(struct session *session, json_t *directory,
+void session_folder_status(struct session *session, struct folder_ref directory,
                            reply_done done, void *opaque);
 
 /* An O_PATH fd of the working folder. Borrowed; -1 and error
  * (ERROR_NO_SESSION, ERROR_INVALID_FIELD) if there is none. */
-int session_folder_fd(struct session *session, json_t *directory,
+int session_folder_fd(struct session *session, struct folder_ref directory,
                       GError **error);
 
 #endif

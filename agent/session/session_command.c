@@ -16,29 +16,49 @@
 
 /* ---- what exec tells ----------------------------------------------------- */
 
-static bool on_exec_event(const char *type, json_t *payload, bool droppable,
-                          void *opaque)
+static bool on_exec_output(const struct command *command,
+                           const struct command_output *output, void *opaque)
 {
-    if (strcmp(type, "event.step_completed") != 0)
-        return session_send_event(opaque, type, payload, droppable);
-    session_tell_step(opaque, payload);
-    return true;
+    const struct session_event event = {
+        .type = SESSION_EVENT_OUTPUT,
+        .droppable = true,
+        .command = command,
+        .output = output,
+    };
+
+    return session_send(opaque, &event);
 }
 
-static void on_exec_done(struct exec *exec, json_t *report, const GError *error,
-                         void *opaque)
+static void on_exec_started(const struct exec *exec,
+                            const struct command *command, void *opaque)
+{
+    const struct session_event event = {
+        .type = SESSION_EVENT_STEP_STARTED,
+        .step_id = exec_step_id(exec),
+        .command = command,
+    };
+
+    session_send(opaque, &event);
+}
+
+static void on_exec_completed(struct step_report *report, void *opaque)
+{
+    session_tell_step(opaque, report);
+}
+
+static void on_exec_done(struct exec *exec, struct step_report *report,
+                         const GError *error, void *opaque)
 {
     struct session *session = opaque;
-    json_t *data = json_pack("{s:I}", "step_id",
-                             (json_int_t)exec_step_id(exec));
+    const struct answer answer = { .report = report,
+                                   .step_id = exec_step_id(exec) };
 
     log_info(LOG_SESSION, "the command is over: %s",
              error ? error->message : "done");
     log_set_step(0);
     session->exec = NULL;
     exec_free(exec);
-    reply_send(&session->executor, report, error, data);
-    json_decref(data);
+    reply_send(&session->executor, &answer, error);
     session_command_over(session);
 }
 
@@ -52,7 +72,9 @@ static void on_exec_stuck(struct exec *exec, void *opaque)
 }
 
 static const struct exec_callbacks exec_callbacks = {
-    .event = on_exec_event,
+    .started = on_exec_started,
+    .output = on_exec_output,
+    .completed = on_exec_completed,
     .done = on_exec_done,
     .stuck = on_exec_stuck,
 };
@@ -65,18 +87,17 @@ static void complain(struct session *session, const char *what)
                            "%s of a command that does not run", what);
 }
 
-void session_on_output(gint64 id, const char *stream, const char *data,
-                       size_t len, void *opaque)
+void session_on_output(const struct command_output *output, void *opaque)
 {
     struct session *session = opaque;
 
-    session->counters.output_bytes += len;
-    if (!session->exec ||
-        !exec_take_output(session->exec, id, stream, data, len))
+    session->counters.output_bytes += output->len;
+    if (!session->exec || !exec_take_output(session->exec, output))
         complain(session, "output");
 }
 
-void session_on_completed(gint64 id, const struct guest_end *end, void *opaque)
+void session_on_completed(gint64 id, const struct command_end *end,
+                          void *opaque)
 {
     struct session *session = opaque;
 
@@ -110,93 +131,56 @@ static gboolean check_free(struct session *session, GError **error)
     return FALSE;
 }
 
-/* check_free() was asked. */
-static void start(struct session *session, struct exec_request *request,
-                  reply_done done, void *opaque)
+/* Fill in what the session knows: what a prompt is for, and where the guest has
+ * the folder. */
+static gboolean complete(const struct session *session, struct command *command,
+                         GError **error)
 {
-    struct step_logs logs;
-    GError *error = NULL;
+    const struct session_config *config = session->config;
+    g_autofree char *cwd = g_steal_pointer(&command->cwd);
 
-    session_get_logs(session, &logs);
-    request->step_id = session->last_step_id + 1;
-    session->exec = exec_new(request, &logs, machine_guest(session->machine),
-                             &exec_callbacks, session, &error);
-    if (!session->exec) {
-        reply_post_error(done, opaque, error);
-        return;
-    }
-    session->last_step_id = request->step_id;
-    session->counters.steps++;
-    log_set_step(request->step_id);
-    log_info(LOG_SESSION, "a command begins");
-    session->executor = (struct reply){ done, opaque };
-}
-
-/* Relative to the first folder. */
-static char *guest_cwd(const struct session *session, const char *cwd)
-{
-    return cwd && g_path_is_absolute(cwd)
-               ? g_strdup(cwd)
-               : g_build_filename(session->config->directories[0]->guest_path,
-                                  cwd, NULL);
-}
-
-void session_execute(struct session *session,
-                     const struct session_command *command, reply_done done,
-                     void *opaque)
-{
-    struct exec_request request = {
-        .command = command->command,
-        .env = command->env,
-        .timeout_seconds = command->timeout_seconds,
-    };
-    g_autofree char *cwd = NULL;
-    GError *error = NULL;
-
-    if (!check_free(session, &error)) {
-        reply_post_error(done, opaque, error);
-        return;
-    }
-    request.cwd = cwd = guest_cwd(session, command->cwd);
-    start(session, &request, done, opaque);
-}
-
-static gboolean check_agent(struct session *session, GError **error)
-{
-    if (!check_free(session, error))
-        return FALSE;
-    if (!session->config->agent_command) {
+    if (command->is_prompt && !config->agent_command) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                             "the session has no agent: name one in the field "
                             "'agent_command' of session.start");
         return FALSE;
     }
-    if (machine_takes_input(session->machine))
-        return TRUE;
-    g_set_error_literal(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
-                        "the guest's shim is too old to give a command input; "
-                        "build the image again with: stepback image build");
-    return FALSE;
+    if (command->is_prompt)
+        command->text = g_strdup(config->agent_command);
+    command->cwd = cwd && g_path_is_absolute(cwd)
+                       ? g_strdup(cwd)
+                       : g_build_filename(config->directories[0]->guest_path,
+                                          cwd, NULL);
+    return guest_channel_check_command(machine_guest(session->machine), command,
+                                       error);
 }
 
-void session_prompt(struct session *session, const char *prompt,
-                    unsigned timeout_seconds, reply_done done, void *opaque)
+static void start(struct session *session, struct command *command)
 {
-    struct exec_request request = {
-        .timeout_seconds = timeout_seconds,
-        .input = prompt,
-        .output_event = "event.agent_output",
-    };
-    g_autofree char *cwd = NULL;
+    struct step_logs logs;
+
+    session_get_logs(session, &logs);
+    session->last_step_id++;
+    session->counters.steps++;
+    log_set_step(session->last_step_id);
+    log_info(LOG_SESSION, "a command begins");
+    session->exec = exec_new(session->last_step_id, command, &logs,
+                             machine_guest(session->machine), &exec_callbacks,
+                             session);
+}
+
+void session_execute(struct session *session, struct command *command,
+                     reply_done done, void *opaque)
+{
     GError *error = NULL;
 
-    if (!check_agent(session, &error)) {
+    if (!check_free(session, &error) || !complete(session, command, &error)) {
+        command_free(command);
         reply_post_error(done, opaque, error);
         return;
     }
-    request.command = session->config->agent_command;
-    request.cwd = cwd = guest_cwd(session, NULL);
-    start(session, &request, done, opaque);
+    session->executor = (struct reply){ done, opaque };
+    start(session, command);
 }
 
 bool session_cancel(struct session *session)

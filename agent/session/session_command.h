@@ -9,9 +9,9 @@
 
 /* Messages of the guest about commands, for machine_callbacks; opaque is the
  * session. */
-void session_on_output(gint64 id, const char *stream, const char *data,
-                       size_t len, void *opaque);
-void session_on_completed(gint64 id, const struct guest_end *end, void *opaque);
+void session_on_output(const struct command_output *output, void *opaque);
+void session_on_completed(gint64 id, const struct command_end *end,
+                          void *opaque);
 void session_on_refused(gint64 id, const char *message, void *opaque);
 
 #endif

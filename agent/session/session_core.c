@@ -68,8 +68,7 @@ void session_unlisten(struct session *session,
 }
 
 /* A listener may remove itself in its callback, so the list is copied. */
-bool session_send_event(struct session *session, const char *type,
-                        json_t *payload, bool droppable)
+bool session_send(struct session *session, const struct session_event *event)
 {
     g_autoptr(GArray) listeners = g_array_copy(session->listeners);
     bool sent = true;
@@ -78,14 +77,27 @@ bool session_send_event(struct session *session, const char *type,
         const struct session_listener *to = &g_array_index(
             listeners, struct session_listener, i);
 
-        if (!to->callbacks->event(type, json_incref(payload), droppable,
-                                  to->opaque) &&
+        if (to->callbacks->event && !to->callbacks->event(event, to->opaque) &&
             i == 0)
             sent = false;
     }
-    json_decref(payload);
     session->counters.events++;
     session->counters.dropped_events += !sent;
+    return sent;
+}
+
+bool session_send_event(struct session *session, const char *name,
+                        json_t *payload, bool droppable)
+{
+    const struct session_event event = {
+        .type = SESSION_EVENT_OTHER,
+        .droppable = droppable,
+        .name = name,
+        .payload = payload,
+    };
+    bool sent = session_send(session, &event);
+
+    json_decref(payload);
     return sent;
 }
 

@@ -11,14 +11,6 @@
 #include "agent/session/session_events.h"
 #include "agent/vm/machine.h"
 
-enum session_state {
-    SESSION_STOPPED,
-    SESSION_STARTING,
-    SESSION_RUNNING,
-    SESSION_STOPPING,
-    SESSION_BROKEN,
-};
-
 struct session_listener {
     const struct session_callbacks *callbacks;
     void *opaque;
@@ -56,14 +48,15 @@ struct session {
     GPtrArray *questions; /* decisions that are pending (session_guard.c) */
 };
 
-const char *session_state_name(enum session_state state);
-
 /* Why nothing can be asked in a state other than SESSION_RUNNING, and what
  * helps. */
 const char *session_state_refusal(enum session_state state);
 
-/* Send an event to all; payload is taken. False if it was dropped. */
-bool session_send_event(struct session *session, const char *type,
+/* Send an event to all. False: the first listener's was dropped. */
+bool session_send(struct session *session, const struct session_event *event);
+
+/* The same for one that is not typed; payload is taken. */
+bool session_send_event(struct session *session, const char *name,
                         json_t *payload, bool droppable);
 
 /* The undo logs of a running session's folders. */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "agent/client/step_merge.h"
+#include "agent/client/report_json.h"
 #include "agent/session/session_core.h"
 #include "agent/session/session_guard.h"
 #include "agent/session/session_undo.h"
@@ -23,7 +23,7 @@ void session_on_folder_event(unsigned index, const char *type, json_t *payload,
         return;
     }
     copy = payload ? json_deep_copy(payload) : json_object();
-    step_merge_label(copy, label);
+    label_json(copy, label);
     session_guard_take_event(session, index, type, copy);
     if (strcmp(type, "event.warning") == 0)
         session_keep_warning(session, index, copy);

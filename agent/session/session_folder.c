@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "agent/client/report_json.h"
 #include "agent/client/step_merge.h"
 #include "agent/session/name_check.h"
 #include "agent/session/session.h"
@@ -21,8 +22,9 @@ struct control_link *session_folder_link(struct session *session,
                : NULL;
 }
 
-gboolean session_find_folder(struct session *session, json_t *directory,
-                             unsigned *ret_index, GError **error)
+gboolean session_find_folder(struct session *session,
+                             struct folder_ref directory, unsigned *ret_index,
+                             GError **error)
 {
     return session_check_running(session, error) &&
            session_directory_find(session->config->directories,
@@ -39,33 +41,36 @@ static void tell_warning(struct session *session, unsigned index,
     session_send_event(session, "event.warning", json_incref(warning), false);
 }
 
-static void check_names(struct session *session, unsigned index, json_t *report)
+static void check_names(struct session *session, unsigned index,
+                        const struct step_report *report)
 {
     const char *label = session->config->directories[index]->label;
-    json_t *found = name_check(session->folders[index].fd,
-                               json_object_get(report, "changes"), label);
+    json_t *found = name_check(session->folders[index].fd, report->changes,
+                               label);
     json_t *warning;
     size_t i;
 
     json_array_foreach(found, i, warning)
     {
         json_object_set_new(warning, "directory", json_string(label));
-        json_object_set(warning, "step_id", json_object_get(report, "step_id"));
+        json_object_set_new(warning, "step_id", json_integer(report->step_id));
         tell_warning(session, index, warning);
     }
     json_decref(found);
 }
 
-void session_tell_step(struct session *session, json_t *report)
+void session_tell_step(struct session *session, struct step_report *report)
 {
-    json_t *kept = json_incref(report);
+    const struct session_event event = {
+        .type = SESSION_EVENT_STEP_COMPLETED,
+        .report = report,
+    };
 
-    session_send_event(session, "event.step_completed", report, false);
+    session_send(session, &event);
     for (unsigned i = 0; session->state == SESSION_RUNNING &&
                          i < session->config->n_directories;
          i++)
-        check_names(session, i, kept);
-    json_decref(kept);
+        check_names(session, i, report);
 }
 
 /* ---- requests ------------------------------------------------------------ */
@@ -88,7 +93,7 @@ static struct folder_request *request_new(struct session *session,
     return request;
 }
 
-int session_folder_fd(struct session *session, json_t *directory,
+int session_folder_fd(struct session *session, struct folder_ref directory,
                       GError **error)
 {
     unsigned index;
@@ -127,28 +132,28 @@ static void on_status(json_t *payload, const GError *error, json_t *data,
 {
     struct folder_request *request = opaque;
     struct session *session = request->session;
-    json_t *answer = payload ? json_copy(payload) : NULL;
+    struct answer answer = { .relayed = payload ? json_copy(payload) : NULL };
 
-    if (answer) {
+    if (answer.relayed) {
         json_t *warnings = session->folders[request->index].warnings;
         const char *label = session->config->directories[request->index]->label;
 
-        rename_pending(request, answer);
-        json_object_del(answer, "share_dev");
-        json_object_del(answer, "share_ino");
-        json_object_del(answer, "mount_dev");
-        drop_bytes(answer, "share");
-        drop_bytes(answer, "undo_dir");
-        json_object_set_new(answer, "directory", json_string(label));
-        json_object_set_new(answer, "warnings",
+        rename_pending(request, answer.relayed);
+        json_object_del(answer.relayed, "share_dev");
+        json_object_del(answer.relayed, "share_ino");
+        json_object_del(answer.relayed, "mount_dev");
+        drop_bytes(answer.relayed, "share");
+        drop_bytes(answer.relayed, "undo_dir");
+        json_object_set_new(answer.relayed, "directory", json_string(label));
+        json_object_set_new(answer.relayed, "warnings",
                             warnings ? json_copy(warnings) : json_array());
     }
-    reply_send(&request->reply, answer, error, data);
-    json_decref(answer);
+    reply_send(&request->reply, &answer, error);
+    json_decref(answer.relayed);
     g_free(request);
 }
 
-void session_folder_status(struct session *session, json_t *directory,
+void session_folder_status(struct session *session, struct folder_ref directory,
                            reply_done done, void *opaque)
 {
     GError *error = NULL;
@@ -164,17 +169,16 @@ void session_folder_status(struct session *session, json_t *directory,
 
 /* ---- writing a file ------------------------------------------------------ */
 
-static json_t *merged_report(const struct folder_request *request,
-                             json_t *report)
+static struct step_report *merged_report(const struct folder_request *request,
+                                         json_t *payload)
 {
-    json_t *list = json_pack("[o]", json_deep_copy(report));
-    json_t *merged;
+    const struct session_config *config = request->session->config;
+    g_autoptr(GPtrArray) list = step_report_list_new();
 
-    step_merge_label_all(
-        list, request->session->config->directories[request->index]->label);
-    merged = step_merge_reports(list);
-    json_decref(list);
-    return merged;
+    g_ptr_array_add(
+        list,
+        report_from_json(payload, config->directories[request->index]->label));
+    return step_merge_reports(list);
 }
 
 static void on_written(json_t *payload, const GError *error, json_t *data,
@@ -182,33 +186,23 @@ static void on_written(json_t *payload, const GError *error, json_t *data,
 {
     struct folder_request *request = opaque;
     struct session *session = request->session;
-    json_t *report = payload ? merged_report(request, payload) : NULL;
+    const struct answer answer = {
+        .report = payload ? merged_report(request, payload) : NULL
+    };
 
     session->writes--;
-    if (report)
-        session_tell_step(session, json_deep_copy(report));
-    reply_send(&request->reply, report, error, data);
-    json_decref(report);
+    if (answer.report)
+        session_tell_step(session, answer.report);
+    reply_send(&request->reply, &answer, error);
+    if (answer.report)
+        step_report_unref(answer.report);
     g_free(request);
     session_command_over(session);
 }
 
-/* Of what is to be written: how many bytes it is. */
-static size_t content_length(json_t *file)
-{
-    json_t *content = json_object_get(file, "content");
-    size_t len = json_string_length(content);
-    const char *text = json_string_value(content);
-
-    if (!json_object_get(file, "encoding"))
-        return len;
-    for (unsigned i = 0; i < 2 && len > 0 && text[len - 1] == '='; i++)
-        len--;
-    return len / 4 * 3 + len % 4 * 3 / 4;
-}
-
-static gboolean check_file(struct session *session, json_t *directory,
-                           json_t *file, unsigned *ret_index, GError **error)
+static gboolean check_file(struct session *session, struct folder_ref directory,
+                           const struct file_write *write, unsigned *ret_index,
+                           GError **error)
 {
     if (!session_check_idle(session, error) ||
         !session_find_folder(session, directory, ret_index, error))
@@ -219,7 +213,7 @@ static gboolean check_file(struct session *session, json_t *directory,
                     session->config->directories[*ret_index]->label);
         return FALSE;
     }
-    if (content_length(file) > SESSION_WRITE_MAX) {
+    if (g_bytes_get_size(write->content) > SESSION_WRITE_MAX) {
         g_set_error(error, STEPBACK_ERROR, ERROR_TOO_LARGE,
                     "one request writes at most %d bytes", SESSION_WRITE_MAX);
         return FALSE;
@@ -227,21 +221,21 @@ static gboolean check_file(struct session *session, json_t *directory,
     return TRUE;
 }
 
-void session_write_file(struct session *session, json_t *directory,
-                        json_t *file, reply_done done, void *opaque)
+void session_write_file(struct session *session, struct folder_ref directory,
+                        struct file_write *write, reply_done done, void *opaque)
 {
     GError *error = NULL;
     unsigned index;
 
-    if (!check_file(session, directory, file, &index, &error)) {
-        json_decref(file);
+    if (!check_file(session, directory, write, &index, &error)) {
         reply_post_error(done, opaque, error);
-        return;
+    } else {
+        session->writes++;
+        session->counters.steps++;
+        control_link_request(session_folder_link(session, index), "write_file",
+                             write_to_json(write, ++session->last_step_id),
+                             on_written,
+                             request_new(session, index, done, opaque));
     }
-    session->writes++;
-    session->counters.steps++;
-    json_object_set_new(file, "step_id", json_integer(++session->last_step_id));
-    control_link_request(session_folder_link(session, index), "write_file",
-                         file, on_written,
-                         request_new(session, index, done, opaque));
+    file_write_free(write);
 }

@@ -9,11 +9,12 @@
 
 /* A step has ended: send its report (taken) to all listeners, and warnings
  * about the names that it made. */
-void session_tell_step(struct session *session, json_t *report);
+void session_tell_step(struct session *session, struct step_report *report);
 
 /* The folder that a field "directory" means, of a session that runs. */
-gboolean session_find_folder(struct session *session, json_t *directory,
-                             unsigned *ret_index, GError **error);
+gboolean session_find_folder(struct session *session,
+                             struct folder_ref directory, unsigned *ret_index,
+                             GError **error);
 struct control_link *session_folder_link(struct session *session,
                                          unsigned index);
 

@@ -184,7 +184,9 @@ static void on_confirmed(json_t *payload, const GError *error, json_t *data,
 {
     struct reply *reply = opaque;
 
-    reply_send(reply, payload, error, data);
+    const struct answer answer = { .relayed = payload };
+
+    reply_send(reply, &answer, error);
     g_free(reply);
 }
 

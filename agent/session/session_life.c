@@ -13,12 +13,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/client/settings_json.h"
 #include "agent/session/exec.h"
 #include "agent/session/session_command.h"
 #include "agent/session/session_core.h"
 #include "agent/session/session_daemon.h"
 #include "agent/session/session_guard.h"
-#include "agent/session/session_status.h"
 #include "common/fd.h"
 #include "common/log.h"
 #include "shim/wire.h"
@@ -77,7 +77,6 @@ static void on_prepared(json_t *answer, const GError *error, json_t *data,
                         void *opaque)
 {
     struct session *session = opaque;
-    json_t *payload;
 
     session->preparations--;
     if (session->state != SESSION_STARTING)
@@ -91,19 +90,18 @@ static void on_prepared(json_t *answer, const GError *error, json_t *data,
     session->state = SESSION_RUNNING;
     session->last_step_id = backends_last_step_id(
         machine_backends(session->machine));
-    payload = session_describe(session);
-    reply_send(&session->starter, payload, NULL, NULL);
-    json_decref(payload);
+    reply_send(&session->starter, NULL, NULL);
     session_tell_folders(session);
 }
 
+/* payload is taken. */
 static void prepare(struct session *session, unsigned index, const char *type,
                     json_t *payload)
 {
     session->preparations++;
     control_link_request(
-        backends_link(machine_backends(session->machine), index), type,
-        json_incref(payload), on_prepared, session);
+        backends_link(machine_backends(session->machine), index), type, payload,
+        on_prepared, session);
 }
 
 static void on_machine_ready(void *opaque)
@@ -115,9 +113,10 @@ static void on_machine_ready(void *opaque)
         bool undo = backends_has_undo(machine_backends(session->machine), i);
 
         if (undo && config->limits)
-            prepare(session, i, "configure", config->limits);
+            prepare(session, i, "configure", limits_to_json(config->limits));
         if (undo && config->rules)
-            prepare(session, i, "safeguard.configure", config->rules);
+            prepare(session, i, "safeguard.configure",
+                    rules_to_json(config->rules));
         prepare(session, i, "status", NULL);
     }
 }
@@ -137,7 +136,6 @@ static void on_machine_stopped(void *opaque)
 {
     struct session *session = opaque;
     g_autoptr(GError) error = g_steal_pointer(&session->start_error);
-    json_t *payload;
 
     if (session->state == SESSION_BROKEN) {
         /* What there was to know of it has been told. */
@@ -150,10 +148,8 @@ static void on_machine_stopped(void *opaque)
     if (!error)
         error = g_error_new_literal(STEPBACK_ERROR, ERROR_CANCELLED,
                                     "the session was stopped before it ran");
-    reply_send(&session->starter, NULL, error, NULL);
-    payload = json_pack("{s:s}", "state", session_state_name(SESSION_STOPPED));
-    reply_send(&session->stopper, payload, NULL, NULL);
-    json_decref(payload);
+    reply_send(&session->starter, NULL, error);
+    reply_send(&session->stopper, NULL, NULL);
 }
 
 static const struct machine_callbacks machine_callbacks = {
@@ -196,8 +192,8 @@ void session_free(struct session *session)
         return;
     session->state = SESSION_STOPPED;
     forget_machine(session);
-    reply_send(&session->starter, NULL, error, NULL);
-    reply_send(&session->stopper, NULL, error, NULL);
+    reply_send(&session->starter, NULL, error);
+    reply_send(&session->stopper, NULL, error);
     session_config_free(session->reset_config);
     g_clear_error(&session->start_error);
     g_hash_table_unref(session->undone);
@@ -307,7 +303,7 @@ void session_stop(struct session *session, reply_done done, void *opaque)
     }
 }
 
-static void on_reset_stopped(json_t *payload, const GError *error, json_t *data,
+static void on_reset_stopped(const struct answer *answer, const GError *error,
                              void *opaque)
 {
     struct session *session = opaque;
@@ -318,7 +314,7 @@ static void on_reset_stopped(json_t *payload, const GError *error, json_t *data,
     session->resetter.done = NULL;
     if (error) {
         session_config_free(config);
-        reply_send(&reply, NULL, error, NULL);
+        reply_send(&reply, NULL, error);
         return;
     }
     config->wipe = true;

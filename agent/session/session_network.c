@@ -31,16 +31,10 @@ static void on_configured(json_t *answer, const GError *error, json_t *data,
 {
     struct change *change = opaque;
     g_autoptr(GError) told = error ? explain(error) : NULL;
-    json_t *payload = NULL;
 
-    if (!error) {
-        if (change->session->config)
-            change->session->config->network = change->policy;
-        payload = json_pack("{s:o}", "network_policy",
-                            network_policy_to_json(&change->policy));
-    }
-    change->done(payload, told, data, change->opaque);
-    json_decref(payload);
+    if (!error && change->session->config)
+        change->session->config->network = change->policy;
+    change->done(NULL, told, change->opaque);
     g_free(change);
 }
 

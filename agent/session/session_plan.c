@@ -5,27 +5,37 @@
 #include "agent/session/session_plan.h"
 
 #include <limits.h>
+#include <string.h>
 
 #include "agent/client/step_merge.h"
 
 enum { MAX_PLANS = 3 };
 
 /* The first ids of a list of reports. */
-static json_t *first_ids(json_t *list, unsigned count)
+static GArray *first_ids(GPtrArray *list, unsigned count)
 {
-    json_t *ids = json_array();
+    GArray *ids = g_array_new(FALSE, FALSE, sizeof(gint64));
 
-    for (size_t i = 0; i < MIN(count, json_array_size(list)); i++)
-        json_array_append(ids,
-                          json_object_get(json_array_get(list, i), "step_id"));
+    for (guint i = 0; list && i < MIN(count, list->len); i++) {
+        const struct step_report *report = g_ptr_array_index(list, i);
+
+        g_array_append_val(ids, report->step_id);
+    }
     return ids;
+}
+
+static bool is_same(const GArray *a, const GArray *b)
+{
+    return a->len == b->len &&
+           (a->len == 0 ||
+            memcmp(a->data, b->data, a->len * sizeof(gint64)) == 0);
 }
 
 static void note_plan(struct session_spread *spread)
 {
     spread->plans++;
     for (unsigned i = 0; i < spread->n; i++) {
-        json_decref(spread->planned[i]);
+        g_clear_pointer(&spread->planned[i], g_array_unref);
         spread->planned[i] = first_ids(spread->lists[i], spread->counts[i]);
     }
 }
@@ -33,19 +43,16 @@ static void note_plan(struct session_spread *spread)
 /* How many are to go, so that step_id is the last of them. */
 static GError *find_step(struct session_spread *spread)
 {
-    json_t *units = step_merge_lists(spread->lists, spread->n, SIZE_MAX, false,
-                                     NULL),
-           *unit;
-    size_t i;
+    g_autoptr(GPtrArray) units = step_merge_lists(spread->lists, spread->n,
+                                                  SIZE_MAX, false, NULL);
 
     spread->steps = 0;
-    json_array_foreach(units, i, unit)
-    {
-        if (json_integer_value(json_object_get(unit, "step_id")) ==
-            spread->step_id)
-            spread->steps = (unsigned)i + 1;
+    for (guint i = 0; i < units->len; i++) {
+        const struct step_report *unit = g_ptr_array_index(units, i);
+
+        if (unit->step_id == spread->step_id)
+            spread->steps = i + 1;
     }
-    json_decref(units);
     return spread->steps > 0
                ? NULL
                : g_error_new(STEPBACK_ERROR, ERROR_NOTHING_TO_UNDO,
@@ -69,32 +76,29 @@ GError *session_plan_too_few(enum error_code code, size_t found,
 
 static size_t count_units(const struct session_spread *spread)
 {
-    json_t *units = step_merge_lists(spread->lists, spread->n, SIZE_MAX, false,
-                                     NULL);
-    size_t count = spread->step_id ? spread->steps
-                                   : step_merge_extend(units, spread->steps);
+    g_autoptr(GPtrArray) units = step_merge_lists(spread->lists, spread->n,
+                                                  SIZE_MAX, false, NULL);
 
-    json_decref(units);
-    return count;
+    return spread->step_id ? spread->steps
+                           : step_merge_extend(units, spread->steps);
 }
 
 GError *session_plan_make(struct session_spread *spread)
 {
     GError *error = spread->step_id ? find_step(spread) : NULL;
-    json_t *units;
-    size_t found, wanted;
+    g_autoptr(GPtrArray) units = NULL;
+    size_t wanted;
 
     if (error)
         return error;
     wanted = count_units(spread);
     units = step_merge_lists(spread->lists, spread->n, wanted, false,
                              spread->counts);
-    found = json_array_size(units);
-    json_decref(units);
     note_plan(spread);
-    return found == wanted ? NULL
-                           : session_plan_too_few(ERROR_NOTHING_TO_UNDO, found,
-                                                  spread->steps, "undo");
+    return units->len == wanted
+               ? NULL
+               : session_plan_too_few(ERROR_NOTHING_TO_UNDO, units->len,
+                                      spread->steps, "undo");
 }
 
 /* The preview went down to what was planned: it is longer, if more has come. */
@@ -105,10 +109,9 @@ bool session_plan_holds(const struct session_spread *spread)
     if (spread->plans == MAX_PLANS)
         return true;
     for (unsigned i = 0; i < spread->n && spread->planned[i] && same; i++) {
-        json_t *ids = first_ids(spread->lists[i], UINT_MAX);
+        g_autoptr(GArray) ids = first_ids(spread->lists[i], UINT_MAX);
 
-        same = json_equal(ids, spread->planned[i]);
-        json_decref(ids);
+        same = is_same(ids, spread->planned[i]);
     }
     return same;
 }

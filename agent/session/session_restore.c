@@ -2,6 +2,7 @@
  *
  * session_restore - see session.h: undo by path, in one folder.
  */
+#include "agent/client/report_json.h"
 #include "agent/client/step_merge.h"
 #include "agent/session/session.h"
 #include "agent/session/session_core.h"
@@ -16,30 +17,31 @@ struct restoring {
 };
 
 /* The guest's kernel may remember names and sizes that are no more. */
-static void tell_step(const struct restoring *r, json_t *report)
+static void tell_step(const struct restoring *r, struct step_report *report)
 {
     struct session *session = r->session;
-    gint64 id = json_integer_value(json_object_get(report, "step_id"));
 
     session->counters.steps++;
     if (session->state == SESSION_RUNNING)
-        guest_channel_rollback_notify(machine_guest(session->machine), id);
-    session_tell_step(session, json_deep_copy(report));
+        guest_channel_rollback_notify(machine_guest(session->machine),
+                                      report->step_id);
+    session_tell_step(session, report);
 }
 
-/* The answer, or an error's data, as of undo.rollback. A new object. */
-static json_t *merge(const struct restoring *r, json_t *payload)
+/* The answer, or an error's data, as of undo.rollback. NULL for NULL. */
+static struct undo_result *merge(const struct restoring *r, json_t *payload)
 {
     const char *label = r->session->config->directories[r->index]->label;
-    json_t *merged = json_deep_copy(payload), *list;
+    struct undo_result *result = payload ? result_from_json(payload, label)
+                                         : NULL;
 
-    list = json_object_get(merged, "steps");
-    step_merge_label_all(list, label);
-    if (json_array_size(list) > 0)
-        json_object_set_new(merged, "steps",
-                            json_pack("[o]", step_merge_reports(list)));
-    step_merge_label_all(json_object_get(merged, "barriers"), label);
-    return merged;
+    if (result && result->steps && result->steps->len > 0) {
+        g_autoptr(GPtrArray) parts = result->steps;
+
+        result->steps = step_report_list_new();
+        g_ptr_array_add(result->steps, step_merge_reports(parts));
+    }
+    return result;
 }
 
 static void on_restored(json_t *payload, const GError *error, json_t *data,
@@ -47,26 +49,27 @@ static void on_restored(json_t *payload, const GError *error, json_t *data,
 {
     struct restoring *r = opaque;
     struct session *session = r->session;
-    json_t *answer = payload ? merge(r, payload) : NULL;
-    json_t *all = data ? merge(r, data) : NULL;
-    json_t *report = json_array_get(json_object_get(answer, "steps"), 0);
+    const struct answer answer = { .result = merge(r, error ? data : payload) };
+    struct step_report *report = error || r->dry ? NULL
+                                                 : step_report_list_last(
+                                                       answer.result->steps);
 
     session->writes--;
-    if (report && !r->dry)
+    if (report)
         tell_step(r, report);
-    reply_send(&r->reply, answer, error, all);
-    json_decref(answer);
-    json_decref(all);
+    reply_send(&r->reply, &answer, error);
+    undo_result_free(answer.result);
     g_free(r);
     session_command_over(session);
 }
 
 static json_t *make_request(struct session *session,
-                            const struct undo_extent *extent, json_t *paths,
-                            bool dry)
+                            const struct undo_extent *extent,
+                            const GPtrArray *paths, bool dry)
 {
-    json_t *request = json_pack("{s:O, s:b, s:b}", "paths", paths, "force",
-                                extent->force, "dry_run", dry);
+    json_t *request = json_pack("{s:o, s:b, s:b}", "paths",
+                                paths_to_json(paths), "force", extent->force,
+                                "dry_run", dry);
 
     if (extent->step_id)
         json_object_set_new(request, "down_to", json_integer(extent->step_id));
@@ -89,9 +92,9 @@ static gboolean check_folder(struct session *session, unsigned index, bool dry,
     return FALSE;
 }
 
-void session_restore(struct session *session, json_t *directory,
-                     const struct undo_extent *extent, json_t *paths, bool dry,
-                     reply_done done, void *opaque)
+void session_restore(struct session *session, struct folder_ref directory,
+                     const struct undo_extent *extent, const GPtrArray *paths,
+                     bool dry, reply_done done, void *opaque)
 {
     struct restoring *r;
     GError *error = NULL;

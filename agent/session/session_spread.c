@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "agent/client/step_merge.h"
+#include "agent/client/report_json.h"
 #include "agent/session/session_core.h"
 #include "agent/session/session_folder.h"
 #include "common/errors.h"
@@ -26,26 +26,24 @@ enum { HISTORY_ALL = 1000000 }; /* what a daemon takes as a limit */
 static void spread_free(struct session_spread *spread)
 {
     for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++) {
-        json_decref(spread->lists[i]);
-        json_decref(spread->redos[i]);
-        json_decref(spread->planned[i]);
+        g_clear_pointer(&spread->lists[i], g_ptr_array_unref);
+        g_clear_pointer(&spread->redos[i], g_ptr_array_unref);
+        g_clear_pointer(&spread->planned[i], g_array_unref);
     }
+    undo_result_free(spread->result);
     json_decref(spread->payload);
-    json_decref(spread->barriers);
-    json_decref(spread->warnings);
-    json_decref(spread->not_restored);
     json_decref(spread->last);
     g_free(spread);
 }
 
-static gboolean choose_folders(struct session_spread *spread, json_t *directory,
-                               GError **error)
+static gboolean choose_folders(struct session_spread *spread,
+                               struct folder_ref directory, GError **error)
 {
     struct session *session = spread->session;
 
     if (!session_find_folder(session, directory, &spread->folders[0], error))
         return FALSE;
-    for (unsigned i = 0; !directory && i < session->config->n_directories;
+    for (unsigned i = 0; !directory.given && i < session->config->n_directories;
          i++) {
         if (backends_has_undo(machine_backends(session->machine), i))
             spread->folders[spread->n++] = i;
@@ -56,8 +54,9 @@ static gboolean choose_folders(struct session_spread *spread, json_t *directory,
 
 struct session_spread *
 session_spread_new(struct session *session, const char *type,
-                   const struct session_spread_owner *owner, json_t *directory,
-                   json_t *payload, reply_done done, void *opaque)
+                   const struct session_spread_owner *owner,
+                   struct folder_ref directory, json_t *payload,
+                   reply_done done, void *opaque)
 {
     struct session_spread *spread = g_new0(struct session_spread, 1);
     GError *error = NULL;
@@ -67,9 +66,6 @@ session_spread_new(struct session *session, const char *type,
     spread->owner = owner;
     spread->type = type;
     spread->payload = payload;
-    spread->barriers = json_array();
-    spread->warnings = json_array();
-    spread->not_restored = json_array();
     if (session_check_idle(session, &error) &&
         choose_folders(spread, directory, &error))
         return spread;
@@ -90,14 +86,14 @@ void session_spread_occupy(struct session_spread *spread)
     spread->session->occupied = "steps are being taken back or brought back";
 }
 
-void session_spread_finish(struct session_spread *spread, json_t *payload,
-                           const GError *error, json_t *data)
+void session_spread_finish(struct session_spread *spread,
+                           const struct answer *answer, const GError *error)
 {
     struct session *session = spread->session;
 
     if (spread->occupies)
         session->occupied = NULL;
-    reply_send(&spread->reply, payload, error, data);
+    reply_send(&spread->reply, answer, error);
     spread_free(spread);
     session_command_over(session);
 }
@@ -109,79 +105,53 @@ void session_spread_begin(struct session_spread *spread, const char *phase)
     spread->phase = phase;
     spread->next = 0;
     for (unsigned i = 0; i < spread->n; i++)
-        g_clear_pointer(&spread->lists[i], json_decref);
-    json_array_clear(spread->barriers);
-    json_array_clear(spread->warnings);
-    json_array_clear(spread->not_restored);
+        g_clear_pointer(&spread->lists[i], g_ptr_array_unref);
+    undo_result_free(spread->result);
+    spread->result = undo_result_new();
+    spread->result->barriers = undo_barrier_list_new();
+    spread->result->warnings = g_ptr_array_new_with_free_func(g_free);
+    spread->result->not_restored = g_ptr_array_new_with_free_func(g_free);
     ask_next(spread);
 }
 
-static void fail(struct session_spread *spread, const GError *error,
-                 json_t *data)
+static void move_all(GPtrArray *into, GPtrArray **list)
 {
-    json_t *all;
-
-    if (spread->owner->failed) {
-        spread->owner->failed(spread, error, data);
-        return;
-    }
-    all = data ? json_deep_copy(data) : json_object();
-    json_object_set_new(
-        all, "directory",
-        json_string(session_spread_label(spread, spread->next)));
-    session_spread_finish(spread, NULL, error, all);
-    json_decref(all);
-}
-
-static void keep_all(json_t *into, json_t *list, const char *label)
-{
-    json_t *copy = json_deep_copy(list);
-
-    if (label)
-        step_merge_label_all(copy, label);
-    json_array_extend(into, copy);
-    json_decref(copy);
-}
-
-/* Only a history has them; what is done after it needs them still. */
-static void take_redos(struct session_spread *spread, json_t *payload,
-                       const char *label)
-{
-    json_t *redos = json_deep_copy(json_object_get(payload, "redo_steps"));
-
-    if (!redos)
-        return;
-    step_merge_label_all(redos, label);
-    json_decref(spread->redos[spread->next]);
-    spread->redos[spread->next] = redos;
-    spread->redoable[spread->next] = (unsigned)json_integer_value(
-        json_object_get(payload, "redoable"));
+    if (*list)
+        g_ptr_array_extend_and_steal(into, g_steal_pointer(list));
 }
 
 static void take_answer(struct session_spread *spread, json_t *payload)
 {
-    const char *label = session_spread_label(spread, spread->next);
-    json_t *steps = json_deep_copy(json_object_get(payload, "steps"));
+    struct undo_result *answer = result_from_json(
+        payload, session_spread_label(spread, spread->next));
+    unsigned i = spread->next;
 
     json_decref(spread->last);
     spread->last = json_incref(payload);
-    if (steps)
-        step_merge_label_all(steps, label);
-    spread->lists[spread->next] = steps;
-    take_redos(spread, payload, label);
-    keep_all(spread->barriers, json_object_get(payload, "barriers"), label);
-    keep_all(spread->warnings, json_object_get(payload, "warnings"), NULL);
-    keep_all(spread->not_restored, json_object_get(payload, "not_restored"),
-             NULL);
+    spread->lists[i] = g_steal_pointer(&answer->steps);
+    /* Only a history has them; what is done after it needs them still. */
+    if (answer->redo_steps) {
+        g_clear_pointer(&spread->redos[i], g_ptr_array_unref);
+        spread->redos[i] = g_steal_pointer(&answer->redo_steps);
+        spread->redoable[i] = (unsigned)MAX(answer->redoable, 0);
+    }
+    move_all(spread->result->barriers, &answer->barriers);
+    move_all(spread->result->warnings, &answer->warnings);
+    move_all(spread->result->not_restored, &answer->not_restored);
+    undo_result_free(answer);
 }
 
 static void on_answer(json_t *payload, const GError *error, json_t *data,
                       void *opaque)
 {
     struct session_spread *spread = opaque;
+    const char *label = session_spread_label(spread, spread->next);
 
     if (error) {
-        fail(spread, error, data);
+        struct undo_result *result = result_from_json(data, label);
+
+        result->directory = g_strdup(label);
+        spread->owner->failed(spread, error, result);
         return;
     }
     take_answer(spread, payload);
@@ -192,10 +162,11 @@ static void on_answer(json_t *payload, const GError *error, json_t *data,
 /* By its id, as another step may come before it is asked for. */
 static json_t *planned_payload(const struct session_spread *spread)
 {
-    json_t *ids = spread->planned[spread->next];
-    json_t *oldest = json_array_get(ids, json_array_size(ids) - 1);
+    const GArray *ids = spread->planned[spread->next];
+    gint64 oldest = g_array_index(ids, gint64, ids->len - 1);
 
-    return json_pack("{s:O, s:b}", "down_to", oldest, "force", spread->force);
+    return json_pack("{s:I, s:b}", "down_to", (json_int_t)oldest, "force",
+                     spread->force);
 }
 
 static json_t *next_payload(const struct session_spread *spread)

@@ -19,10 +19,9 @@ struct session_spread;
 struct session_spread_owner {
     /* All have answered. */
     void (*answered)(struct session_spread *spread);
-    /* The folder next has not; data (borrowed; may be NULL) is its daemon's.
-     * NULL: who waits is told, with the folder's label. */
+    /* The folder next has not; result (taken) is how far its daemon got. */
     void (*failed)(struct session_spread *spread, const GError *error,
-                   json_t *data);
+                   struct undo_result *result);
 };
 
 struct session_spread {
@@ -45,14 +44,15 @@ struct session_spread {
     /* Of what goes back over several folders: the ids of each one's next steps,
      * as its history had them (NULL: none), and how often that was found out.
      */
-    json_t *planned[SESSION_MAX_DIRECTORIES];
+    GArray *planned[SESSION_MAX_DIRECTORIES]; /* of gint64 */
     unsigned plans;
 
-    /* The answers of this phase: "steps"; of a history "redo_steps" and
-     * "redoable", too. */
-    json_t *lists[SESSION_MAX_DIRECTORIES], *redos[SESSION_MAX_DIRECTORIES];
+    /* The answers of this phase; of a history the redo_steps and redoable, too.
+     */
+    GPtrArray *lists[SESSION_MAX_DIRECTORIES], *redos[SESSION_MAX_DIRECTORIES];
     unsigned redoable[SESSION_MAX_DIRECTORIES];
-    json_t *barriers, *warnings, *not_restored, *last;
+    struct undo_result *result; /* barriers, warnings and not_restored */
+    json_t *last;
 };
 
 /* A request to the folder that is named; else to all that keep steps; else to
@@ -60,8 +60,9 @@ struct session_spread {
  * who asked is told. payload is taken. */
 struct session_spread *
 session_spread_new(struct session *session, const char *type,
-                   const struct session_spread_owner *owner, json_t *directory,
-                   json_t *payload, reply_done done, void *opaque);
+                   const struct session_spread_owner *owner,
+                   struct folder_ref directory, json_t *payload,
+                   reply_done done, void *opaque);
 
 /* Keep others out until the end: it takes several requests. */
 void session_spread_occupy(struct session_spread *spread);
@@ -73,9 +74,10 @@ void session_spread_begin(struct session_spread *spread, const char *phase);
 const char *session_spread_label(const struct session_spread *spread,
                                  unsigned i);
 
-/* Who waits is told (all borrowed), and nothing is under way any more. */
-void session_spread_finish(struct session_spread *spread, json_t *payload,
-                           const GError *error, json_t *data);
+/* Answer the caller, and nothing is under way any more. answer is borrowed; its
+ * result may be the spread's. */
+void session_spread_finish(struct session_spread *spread,
+                           const struct answer *answer, const GError *error);
 
 /* The same before anything was asked: error is taken. */
 void session_spread_refuse(struct session_spread *spread, GError *error);

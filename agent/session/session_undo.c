@@ -13,6 +13,8 @@
 
 #include <string.h>
 
+#include "agent/client/report_json.h"
+#include "agent/client/settings_json.h"
 #include "agent/client/step_merge.h"
 #include "agent/session/redo_units.h"
 #include "agent/session/session.h"
@@ -28,15 +30,13 @@ static bool is_type(const struct session_spread *spread, const char *type)
 
 /* ---- redo ---------------------------------------------------------------- */
 
-/* How many each folder can. A new reference. */
-static json_t *describe_redoable(const struct session_spread *spread)
+/* How many each folder can. */
+static void add_redoable(const struct session_spread *spread,
+                         struct undo_result *result)
 {
-    json_t *all = json_object();
-
     for (unsigned i = 0; i < spread->n; i++)
-        json_object_set_new(all, session_spread_label(spread, i),
-                            json_integer(spread->redoable[i]));
-    return all;
+        undo_result_add_count(result, session_spread_label(spread, i),
+                              spread->redoable[i]);
 }
 
 static GError *plan_redo(struct session_spread *spread)
@@ -58,16 +58,17 @@ static GError *plan_redo(struct session_spread *spread)
 static void begin_redo(struct session_spread *spread)
 {
     g_autoptr(GError) error = plan_redo(spread);
-    json_t *data;
+    struct answer answer = { 0 };
 
     if (!error) {
         session_spread_begin(spread, "redo");
         return;
     }
-    data = json_pack("{s:o, s:[]}", "redoable", describe_redoable(spread),
-                     "steps");
-    session_spread_finish(spread, NULL, error, data);
-    json_decref(data);
+    answer.result = undo_result_new();
+    answer.result->steps = step_report_list_new();
+    add_redoable(spread, answer.result);
+    session_spread_finish(spread, &answer, error);
+    undo_result_free(answer.result);
 }
 
 /* ---- planning ------------------------------------------------------------ */
@@ -77,7 +78,7 @@ static void begin_preview(struct session_spread *spread)
     g_autoptr(GError) error = session_plan_make(spread);
 
     if (error)
-        session_spread_finish(spread, NULL, error, NULL);
+        session_spread_finish(spread, NULL, error);
     else
         session_spread_begin(spread, "preview");
 }
@@ -85,38 +86,33 @@ static void begin_preview(struct session_spread *spread)
 /* ---- the end ------------------------------------------------------------- */
 
 /* The guest's kernel may remember names and sizes that are no more. */
-static void notify_guest(struct session *session, json_t *steps)
+static void notify_guest(struct session *session, GPtrArray *steps)
 {
-    json_t *oldest = json_array_get(steps, json_array_size(steps) - 1);
+    const struct step_report *oldest = step_report_list_last(steps);
 
     if (session->state == SESSION_RUNNING && oldest)
-        guest_channel_rollback_notify(
-            machine_guest(session->machine),
-            json_integer_value(json_object_get(oldest, "step_id")));
+        guest_channel_rollback_notify(machine_guest(session->machine),
+                                      oldest->step_id);
 }
 
-/* truncated: these are not all steps. A new object. */
-static json_t *history_event(const char *operation, json_t *steps,
-                             bool truncated)
+/* Other parties than the caller look at the history, too. False: one that may
+ * be dropped was. */
+static bool tell_history(struct session *session, const char *operation,
+                         GPtrArray *steps, bool truncated, bool droppable)
 {
-    json_t *payload = json_pack("{s:s, s:O}", "operation", operation, "steps",
-                                steps);
+    const struct session_event event = {
+        .type = SESSION_EVENT_HISTORY,
+        .droppable = droppable,
+        .operation = operation,
+        .steps = steps,
+        .truncated = truncated,
+    };
 
-    if (truncated)
-        json_object_set_new(payload, "truncated", json_true());
-    return payload;
-}
-
-/* Others than the one who asked look at the history, too. */
-static void tell_history(struct session *session, const char *operation,
-                         json_t *steps)
-{
-    session_send_event(session, "event.history_changed",
-                       history_event(operation, steps, false), false);
+    return session_send(session, &event);
 }
 
 static void note_moved(struct session *session, const char *operation,
-                       json_t *steps)
+                       GPtrArray *steps)
 {
     notify_guest(session, steps);
     redo_units_note(session, steps, strcmp(operation, "rollback") == 0);
@@ -133,61 +129,49 @@ static void note_discarded(struct session *session, unsigned index)
  * there is no room for what they did, it waits there just once that they did
  * something: what the frontend asks after that is answered later still. */
 static void tell_history_of_others(struct session *session,
-                                   const char *operation, json_t *steps,
+                                   const char *operation, GPtrArray *steps,
                                    bool truncated)
 {
-    bool sent = session_send_event(session, "event.history_changed",
-                                   history_event(operation, steps, truncated),
-                                   true);
-    json_t *none = json_array();
+    bool sent = tell_history(session, operation, steps, truncated, true);
+    g_autoptr(GPtrArray) none = step_report_list_new();
 
     if (!sent && !session->history_missed)
-        session_send_event(session, "event.history_changed",
-                           history_event(operation, none, true), false);
+        tell_history(session, operation, none, true, false);
     session->history_missed = !sent;
-    json_decref(none);
 }
 
 /* A new step of another client's has an id, which is used up. */
-static void note_ids(struct session *session, json_t *steps)
+static void note_ids(struct session *session, GPtrArray *steps)
 {
-    json_t *report;
-    size_t i;
+    for (guint i = 0; i < steps->len; i++) {
+        const struct step_report *report = g_ptr_array_index(steps, i);
 
-    json_array_foreach(steps, i, report)
-    {
-        session->last_step_id = MAX(
-            session->last_step_id,
-            json_integer_value(json_object_get(report, "step_id")));
+        session->last_step_id = MAX(session->last_step_id, report->step_id);
     }
 }
 
 void session_undo_take_event(struct session *session, unsigned index,
                              json_t *payload)
 {
-    const char *operation = json_string_value(
-        json_object_get(payload, "operation"));
-    json_t *list = json_deep_copy(json_object_get(payload, "steps"));
-    json_t *steps;
+    const char *label = session->config->directories[index]->label;
+    g_autofree char *operation = NULL;
+    bool truncated;
+    g_autoptr(GPtrArray)
+        list = history_from_json(payload, label, &operation, &truncated);
+    g_autoptr(GPtrArray)
+        steps = step_merge_lists(&list, 1, SIZE_MAX, false, NULL);
 
-    if (!operation)
-        operation = "";
-    step_merge_label_all(list, session->config->directories[index]->label);
-    steps = step_merge_lists(&list, 1, SIZE_MAX, false, NULL);
-    tell_history_of_others(session, operation, steps,
-                           json_is_true(json_object_get(payload, "truncated")));
+    tell_history_of_others(session, operation, steps, truncated);
     if (strcmp(operation, "restore") == 0)
         note_ids(session, steps);
     if (strcmp(operation, "discard") == 0)
         note_discarded(session, index);
     else
         note_moved(session, operation, steps);
-    json_decref(steps);
-    json_decref(list);
 }
 
 /* The steps of all answers to the last question. */
-static json_t *merge_steps(struct session_spread *spread, size_t limit)
+static GPtrArray *merge_steps(struct session_spread *spread, size_t limit)
 {
     return step_merge_lists(spread->lists, spread->n, limit,
                             is_type(spread, "redo"), NULL);
@@ -196,72 +180,54 @@ static json_t *merge_steps(struct session_spread *spread, size_t limit)
 /* The newest first. */
 static int compare_barriers(const void *a, const void *b)
 {
-    json_t *const *x = a, *const *y = b;
+    const struct undo_barrier *const *x = a, *const *y = b;
 
-    return g_strcmp0(json_string_value(json_object_get(*y, "timestamp")),
-                     json_string_value(json_object_get(*x, "timestamp")));
-}
-
-static json_t *sort_barriers(json_t *list)
-{
-    size_t count = json_array_size(list);
-    g_autofree json_t **all = g_new(json_t *, count + 1);
-    json_t *sorted = json_array();
-
-    for (size_t i = 0; i < count; i++)
-        all[i] = json_array_get(list, i);
-    qsort(all, count, sizeof(*all), compare_barriers);
-    for (size_t i = 0; i < count; i++)
-        json_array_append(sorted, all[i]);
-    return sorted;
+    return g_strcmp0((*y)->timestamp, (*x)->timestamp);
 }
 
 static void finish_history(struct session_spread *spread)
 {
-    struct session *session = spread->session;
-    json_t *payload = json_pack("{s:o, s:o, s:I}", "steps",
-                                merge_steps(spread, spread->steps), "barriers",
-                                sort_barriers(spread->barriers), "last_step_id",
-                                (json_int_t)session->last_step_id);
+    struct undo_result *result = spread->result;
+    const struct answer answer = { .result = result };
 
-    json_object_set_new(payload, "redoable",
-                        json_integer(redo_units_count_all(spread)));
-    json_object_set_new(payload, "redoable_by_directory",
-                        describe_redoable(spread));
-    session_spread_finish(spread, payload, NULL, NULL);
-    json_decref(payload);
+    result->steps = merge_steps(spread, spread->steps);
+    g_ptr_array_sort(result->barriers, compare_barriers);
+    result->last_step_id = spread->session->last_step_id;
+    result->redoable = redo_units_count_all(spread);
+    add_redoable(spread, result);
+    g_clear_pointer(&result->warnings, g_ptr_array_unref);
+    g_clear_pointer(&result->not_restored, g_ptr_array_unref);
+    session_spread_finish(spread, &answer, NULL);
 }
 
-static void finish_steps(struct session_spread *spread, json_t *steps)
+static void finish_steps(struct session_spread *spread, GPtrArray *steps)
 {
-    if (json_array_size(steps) > 0)
-        tell_history(spread->session, spread->type, steps);
+    if (steps->len > 0)
+        tell_history(spread->session, spread->type, steps, false, false);
     note_moved(spread->session, spread->type, steps);
 }
 
 static void finish_moved(struct session_spread *spread)
 {
-    json_t *payload = json_pack("{s:o, s:O, s:O, s:O}", "steps",
-                                merge_steps(spread, SIZE_MAX), "barriers",
-                                spread->barriers, "warnings", spread->warnings,
-                                "not_restored", spread->not_restored);
+    const struct answer answer = { .result = spread->result };
 
+    answer.result->steps = merge_steps(spread, SIZE_MAX);
     if (!is_type(spread, "preview"))
-        finish_steps(spread, json_object_get(payload, "steps"));
-    session_spread_finish(spread, payload, NULL, NULL);
-    json_decref(payload);
+        finish_steps(spread, answer.result->steps);
+    session_spread_finish(spread, &answer, NULL);
 }
 
 static void finish_plain(struct session_spread *spread)
 {
+    const struct answer answer = { .relayed = spread->last };
+
     if (is_type(spread, "discard")) {
-        json_t *none = json_array();
+        g_autoptr(GPtrArray) none = step_report_list_new();
 
         note_discarded(spread->session, spread->folders[0]);
-        tell_history(spread->session, "discard", none);
-        json_decref(none);
+        tell_history(spread->session, "discard", none, false, false);
     }
-    session_spread_finish(spread, spread->last, NULL, NULL);
+    session_spread_finish(spread, &answer, NULL);
 }
 
 /* Whether its answer has the steps that it went over. */
@@ -281,32 +247,26 @@ static GError *describe_unanswered(const GError *error, const char *label)
                        error->message, label);
 }
 
-/* data (borrowed; may be NULL): the daemon's. */
 static void fail(struct session_spread *spread, const GError *error,
-                 json_t *data)
+                 struct undo_result *result)
 {
     g_autoptr(GError) unanswered = NULL;
-    json_t *all = data ? json_deep_copy(data) : json_object();
-    const char *label = session_spread_label(spread, spread->next);
+    const struct answer answer = { .result = result };
     bool moves = !is_type(spread, "preview") && has_steps(spread->type);
 
-    json_object_set_new(all, "directory", json_string(label));
-    step_merge_label_all(json_object_get(all, "barriers"), label);
     if (moves && strcmp(spread->phase, spread->type) == 0) {
-        /* It may have stopped after some steps. */
-        json_t *steps = json_incref(json_object_get(all, "steps"));
-
         if (error->code == ERROR_BACKEND_FAILED)
-            unanswered = describe_unanswered(error, label);
-        step_merge_label_all(steps, label);
-        spread->lists[spread->next] = steps;
-        json_object_set_new(all, "steps", merge_steps(spread, SIZE_MAX));
-        finish_steps(spread, json_object_get(all, "steps"));
+            unanswered = describe_unanswered(error, result->directory);
+        /* It may have stopped after some steps. */
+        spread->lists[spread->next] = g_steal_pointer(&result->steps);
+        result->steps = merge_steps(spread, SIZE_MAX);
+        finish_steps(spread, result->steps);
     } else if (has_steps(spread->type)) {
-        json_object_set_new(all, "steps", json_array());
+        g_clear_pointer(&result->steps, g_ptr_array_unref);
+        result->steps = step_report_list_new();
     }
-    session_spread_finish(spread, NULL, unanswered ? unanswered : error, all);
-    json_decref(all);
+    session_spread_finish(spread, &answer, unanswered ? unanswered : error);
+    undo_result_free(result);
 }
 
 /* All have answered. */
@@ -338,7 +298,7 @@ static const struct session_spread_owner owner = { .answered = on_answered,
 /* ---- operations ---------------------------------------------------------- */
 
 static struct session_spread *ask(struct session *session, const char *type,
-                                  json_t *directory, json_t *payload,
+                                  struct folder_ref directory, json_t *payload,
                                   reply_done done, void *opaque)
 {
     return session_spread_new(session, type, &owner, directory, payload, done,
@@ -371,29 +331,29 @@ static void move(struct session_spread *spread,
     session_spread_begin(spread, counted ? spread->type : "history");
 }
 
-void session_rollback(struct session *session, json_t *directory,
+void session_rollback(struct session *session, struct folder_ref directory,
                       const struct undo_extent *extent, reply_done done,
                       void *opaque)
 {
     move(ask(session, "rollback", directory, NULL, done, opaque), extent);
 }
 
-void session_preview(struct session *session, json_t *directory,
+void session_preview(struct session *session, struct folder_ref directory,
                      const struct undo_extent *extent, reply_done done,
                      void *opaque)
 {
     move(ask(session, "preview", directory, NULL, done, opaque), extent);
 }
 
-void session_redo(struct session *session, json_t *directory,
+void session_redo(struct session *session, struct folder_ref directory,
                   const struct undo_extent *extent, reply_done done,
                   void *opaque)
 {
     move(ask(session, "redo", directory, NULL, done, opaque), extent);
 }
 
-void session_history(struct session *session, json_t *directory, unsigned limit,
-                     reply_done done, void *opaque)
+void session_history(struct session *session, struct folder_ref directory,
+                     unsigned limit, reply_done done, void *opaque)
 {
     struct session_spread *spread = ask(session, "history", directory, NULL,
                                         done, opaque);
@@ -404,11 +364,12 @@ void session_history(struct session *session, json_t *directory, unsigned limit,
     session_spread_begin(spread, "history");
 }
 
-void session_configure(struct session *session, json_t *directory,
-                       json_t *limits, reply_done done, void *opaque)
+void session_configure(struct session *session, struct folder_ref directory,
+                       const struct undo_limits *limits, reply_done done,
+                       void *opaque)
 {
-    struct session_spread *spread = ask(session, "configure", directory, limits,
-                                        done, opaque);
+    struct session_spread *spread = ask(session, "configure", directory,
+                                        limits_to_json(limits), done, opaque);
 
     if (spread)
         session_spread_begin(spread, "configure");
@@ -430,28 +391,30 @@ static void ask_one(struct session_spread *spread, bool named, const char *why)
                             why));
 }
 
-void session_discard(struct session *session, json_t *directory,
+void session_discard(struct session *session, struct folder_ref directory,
                      reply_done done, void *opaque)
 {
     ask_one(ask(session, "discard", directory, json_object(), done, opaque),
-            directory != NULL, "whose history is to be forgotten");
+            directory.given, "whose history is to be forgotten");
 }
 
-void session_diff(struct session *session, json_t *directory, gint64 step,
-                  unsigned first, reply_done done, void *opaque)
+void session_diff(struct session *session, struct folder_ref directory,
+                  gint64 step, unsigned first, reply_done done, void *opaque)
 {
     json_t *payload = json_pack("{s:I, s:I}", "step_id", (json_int_t)step,
                                 "first", (json_int_t)first);
 
     ask_one(ask(session, "diff", directory, payload, done, opaque),
-            directory != NULL, "which one's files");
+            directory.given, "which one's files");
 }
 
-void session_guard_configure(struct session *session, json_t *rules,
+void session_guard_configure(struct session *session,
+                             const struct safeguard_rules *rules,
                              reply_done done, void *opaque)
 {
-    struct session_spread *spread = ask(session, "safeguard.configure", NULL,
-                                        rules, done, opaque);
+    struct session_spread *spread = ask(session, "safeguard.configure",
+                                        FOLDER_NONE, rules_to_json(rules), done,
+                                        opaque);
 
     if (spread)
         session_spread_begin(spread, "safeguard.configure");

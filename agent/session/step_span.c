@@ -7,9 +7,12 @@
 #include "agent/session/step_span.h"
 
 #include <stdbool.h>
+#include <string.h>
 
+#include "agent/client/report_json.h"
 #include "agent/client/step_merge.h"
 #include "common/errors.h"
+#include "common/json_bytes.h"
 #include "common/log.h"
 
 enum {
@@ -33,7 +36,7 @@ struct step_span {
     int exit_code;
     bool settled;
     unsigned waiting; /* answers */
-    json_t *reports[SESSION_MAX_DIRECTORIES];
+    struct step_report *reports[SESSION_MAX_DIRECTORIES];
     GError *error; /* the first one */
     bool failing;  /* the open has failed: what was opened is closed */
     step_span_done done;
@@ -50,8 +53,10 @@ static void span_unref(struct step_span *span)
 {
     if (--span->refs > 0)
         return;
-    for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++)
-        json_decref(span->reports[i]);
+    for (unsigned i = 0; i < SESSION_MAX_DIRECTORIES; i++) {
+        if (span->reports[i])
+            step_report_unref(span->reports[i]);
+    }
     g_clear_error(&span->error);
     g_free(span);
 }
@@ -77,19 +82,20 @@ void step_span_free(struct step_span *span)
 static void finish(struct step_span *span)
 {
     step_span_done done = span->done;
-    json_t *report = NULL, *parts = json_array();
+    g_autoptr(GPtrArray) parts = g_ptr_array_new();
+    struct step_report *report = NULL;
 
     span->done = NULL;
     for (unsigned i = 0; i < span->logs.count; i++) {
         if (span->reports[i])
-            json_array_append(parts, span->reports[i]);
+            g_ptr_array_add(parts, span->reports[i]);
     }
-    if (!span->error && json_array_size(parts) > 0)
+    if (!span->error && parts->len > 0)
         report = step_merge_reports(parts);
-    json_decref(parts);
     if (done)
         done(report, span->error, span->opaque);
-    json_decref(report);
+    if (report)
+        step_report_unref(report);
 }
 
 static void ask(struct step_span *span, unsigned index, const char *type,
@@ -183,11 +189,14 @@ void step_span_open(struct step_span *span, const char *command,
                     step_span_done done, void *opaque)
 {
     expect(span, done, opaque);
-    for (unsigned i = 0; i < span->logs.count; i++)
-        ask(span, i, "step.open",
-            json_pack("{s:I, s:s, s:s}", "step_id", (json_int_t)span->step_id,
-                      "type", "command", "command", command),
-            on_opened);
+    for (unsigned i = 0; i < span->logs.count; i++) {
+        json_t *payload = json_pack("{s:I, s:s}", "step_id",
+                                    (json_int_t)span->step_id, "type",
+                                    "command");
+
+        json_bytes_set(payload, "command", command, strlen(command));
+        ask(span, i, "step.open", payload, on_opened);
+    }
 }
 
 /* ---- close --------------------------------------------------------------- */
@@ -221,10 +230,8 @@ static void on_closed(json_t *payload, const GError *error, json_t *data,
     if (error) {
         keep_error(span, error);
     } else if (json_object_get(payload, "step_id")) {
-        json_t *report = json_deep_copy(payload);
-
-        step_merge_label(report, span->logs.labels[part->index]);
-        span->reports[part->index] = report;
+        span->reports[part->index] = report_from_json(
+            payload, span->logs.labels[part->index]);
     }
     if (--span->waiting == 0)
         finish(span);

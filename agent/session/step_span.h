@@ -10,9 +10,9 @@
 #define AGENT_SESSION_STEP_SPAN_H
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 
+#include "agent/base/undo_result.h"
 #include "agent/client/control_link.h"
 #include "agent/vm/session_directory.h"
 
@@ -27,7 +27,7 @@ struct step_span;
 
 /* The answer; all borrowed. Of an open, report is NULL. Called from the main
  * loop, once, unless the span was freed. */
-typedef void (*step_span_done)(json_t *report, const GError *error,
+typedef void (*step_span_done)(struct step_report *report, const GError *error,
                                void *opaque);
 
 /* The logs' links and labels must live as long as the span. */

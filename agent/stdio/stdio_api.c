@@ -16,6 +16,8 @@
 #include "agent/mcp/mcp_socket.h"
 #include "agent/session/session.h"
 #include "agent/stdio/stdio_ops.h"
+#include "agent/wire/event_json.h"
+#include "agent/wire/status_json.h"
 #include "common/errors.h"
 #include "common/jsonl.h"
 #include "common/log.h"
@@ -72,7 +74,7 @@ static void send_refusal(struct stdio_api *api, const char *id,
     send_error(api, id, error, NULL);
 }
 
-/* A reply_done. */
+/* A stdio_ops_done. */
 static void respond(json_t *payload, const GError *error, json_t *data,
                     void *opaque)
 {
@@ -187,13 +189,12 @@ static const struct jsonl_callbacks channel_callbacks = {
     .id_member = "request_id",
 };
 
-static bool on_event(const char *type, json_t *payload, bool droppable,
-                     void *opaque)
+static bool on_event(const struct session_event *event, void *opaque)
 {
     struct stdio_api *api = opaque;
 
-    return jsonl_channel_send(api->channel, message_event(type, payload),
-                              droppable);
+    return jsonl_channel_send(api->channel, event_to_json(event),
+                              event->droppable);
 }
 
 static const struct session_callbacks session_callbacks = {
@@ -280,7 +281,7 @@ static gboolean try_stop(gpointer data)
     return G_SOURCE_REMOVE;
 }
 
-static void on_stopped(json_t *payload, const GError *error, json_t *data,
+static void on_stopped(const struct answer *answer, const GError *error,
                        void *opaque)
 {
     struct stdio_api *api = opaque;
@@ -304,6 +305,9 @@ void stdio_api_kill(struct stdio_api *api)
 
 void stdio_api_log_counters(struct stdio_api *api)
 {
-    log_emit(LOG_LEVEL_INFO, LOG_STDIO_API,
-             session_counters_to_json(api->session), "counters");
+    struct session_status status;
+
+    session_get_status(api->session, &status);
+    log_emit(LOG_LEVEL_INFO, LOG_STDIO_API, counters_to_json(&status.counters),
+             "counters");
 }

@@ -8,9 +8,13 @@
 
 #include <string.h>
 
+#include "agent/client/settings_json.h"
 #include "agent/session/fs_view.h"
-#include "agent/vm/session_config.h"
-#include "agent/vm/session_request.h"
+#include "agent/wire/answer_json.h"
+#include "agent/wire/command_json.h"
+#include "agent/wire/config_json.h"
+#include "agent/wire/payload.h"
+#include "agent/wire/status_json.h"
 #include "common/errors.h"
 #include "common/message.h"
 
@@ -19,15 +23,45 @@ enum {
     LIST_MAX = 100000,
     HISTORY_DEFAULT = 50,
     HISTORY_MAX = 1000,
-    ROLLBACK_MAX = 1000000,
 };
 
 /* What an operation needs to answer. */
 struct call {
     struct session *session;
-    reply_done done;
+    stdio_ops_done done;
     void *opaque;
+    /* What a session answers with, in place of the answer's own. */
+    json_t *(*describe)(struct session *session);
 };
+
+/* A reply_done for a call (taken). */
+static void on_answer(const struct answer *answer, const GError *error,
+                      void *opaque)
+{
+    struct call *call = opaque;
+    json_t *said = answer_to_json(answer);
+
+    if (!error && call->describe)
+        said = call->describe(call->session);
+    call->done(error ? NULL : said, error, error ? said : NULL, call->opaque);
+    json_decref(said);
+    g_free(call);
+}
+
+/* What on_answer() is to get. */
+static void *keep(const struct call *call)
+{
+    return g_memdup2(call, sizeof(*call));
+}
+
+static void *keep_with(const struct call *call,
+                       json_t *(*describe)(struct session *session))
+{
+    struct call *kept = keep(call);
+
+    kept->describe = describe;
+    return kept;
+}
 
 /* payload is taken. */
 static void answer(const struct call *call, json_t *payload)
@@ -41,21 +75,48 @@ static void answer(const struct call *call, json_t *payload)
 
 /* ---- the session --------------------------------------------------------- */
 
+static json_t *describe_session(struct session *session)
+{
+    struct session_status status;
+
+    session_get_status(session, &status);
+    return session_to_json(&status);
+}
+
+static json_t *describe_status(struct session *session)
+{
+    struct session_status status;
+
+    session_get_status(session, &status);
+    return status_to_json(&status);
+}
+
+static json_t *describe_network(struct session *session)
+{
+    json_t *all = describe_session(session);
+    json_t *own = json_pack("{s:O*}", "network_policy",
+                            json_object_get(all, "network_policy"));
+
+    json_decref(all);
+    return own;
+}
+
 static gboolean start_session(const struct call *call, json_t *payload,
                               GError **error)
 {
-    struct session_config *config = session_request_parse(payload, error);
+    struct session_config *config = config_from_json(payload, error);
 
     if (!config)
         return FALSE;
-    session_start(call->session, config, call->done, call->opaque);
+    session_start(call->session, config, on_answer,
+                  keep_with(call, describe_session));
     return TRUE;
 }
 
 static gboolean stop_session(const struct call *call, json_t *payload,
                              GError **error)
 {
-    session_stop(call->session, call->done, call->opaque);
+    session_stop(call->session, on_answer, keep_with(call, describe_session));
     return TRUE;
 }
 
@@ -65,18 +126,19 @@ static gboolean reset_session(const struct call *call, json_t *payload,
     struct session_config *config = NULL;
 
     if (json_object_size(payload) > 0) {
-        config = session_request_parse(payload, error);
+        config = config_from_json(payload, error);
         if (!config)
             return FALSE;
     }
-    session_reset(call->session, config, call->done, call->opaque);
+    session_reset(call->session, config, on_answer,
+                  keep_with(call, describe_session));
     return TRUE;
 }
 
 static gboolean tell_status(const struct call *call, json_t *payload,
                             GError **error)
 {
-    answer(call, session_status(call->session));
+    answer(call, describe_status(call->session));
     return TRUE;
 }
 
@@ -94,70 +156,29 @@ static gboolean configure_network(const struct call *call, json_t *payload,
     policy = g_new(struct network_policy, 1);
     if (!network_policy_parse(wanted, policy, error))
         return FALSE;
-    session_configure_network(call->session, policy, call->done, call->opaque);
+    session_configure_network(call->session, policy, on_answer,
+                              keep_with(call, describe_network));
     return TRUE;
 }
 
 /* ---- commands ------------------------------------------------------------ */
 
-static gboolean get_timeout(json_t *payload, unsigned *ret_seconds,
-                            GError **error)
+static gboolean run(const struct call *call, struct command *command)
 {
-    gint64 timeout = 0;
-
-    if (!message_get_optional_int(payload, "timeout_seconds", 1,
-                                  SESSION_TIMEOUT_MAX_S, &timeout, error))
-        return FALSE;
-    *ret_seconds = (unsigned)timeout;
-    return TRUE;
-}
-
-static gboolean get_env(json_t *payload, json_t **ret_env, GError **error)
-{
-    json_t *env = json_object_get(payload, "env");
-    const char *key;
-    json_t *value;
-    bool ok = !env || json_is_object(env);
-
-    json_object_foreach(env, key, value)
-    {
-        ok = ok && *key && !strchr(key, '=') && json_is_string(value);
-    }
-    if (!ok) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "the field 'env' must be an object whose members "
-                            "are strings, with names that are not empty and "
-                            "have no '='");
-        return FALSE;
-    }
-    *ret_env = env;
-    return TRUE;
+    if (command)
+        session_execute(call->session, command, on_answer, keep(call));
+    return command != NULL;
 }
 
 static gboolean execute(const struct call *call, json_t *payload,
                         GError **error)
 {
-    struct session_command command = { 0 };
-
-    if (!message_get_string(payload, "command", &command.command, error) ||
-        !message_get_optional_string(payload, "cwd", &command.cwd, error) ||
-        !get_timeout(payload, &command.timeout_seconds, error) ||
-        !get_env(payload, &command.env, error))
-        return FALSE;
-    session_execute(call->session, &command, call->done, call->opaque);
-    return TRUE;
+    return run(call, command_from_json(payload, error));
 }
 
 static gboolean prompt(const struct call *call, json_t *payload, GError **error)
 {
-    unsigned timeout;
-    const char *text;
-
-    if (!message_get_string(payload, "prompt", &text, error) ||
-        !get_timeout(payload, &timeout, error))
-        return FALSE;
-    session_prompt(call->session, text, timeout, call->done, call->opaque);
-    return TRUE;
+    return run(call, command_from_prompt_json(payload, error));
 }
 
 static gboolean cancel(const struct call *call, json_t *payload, GError **error)
@@ -170,53 +191,24 @@ static gboolean cancel(const struct call *call, json_t *payload, GError **error)
 
 /* ---- undo ---------------------------------------------------------------- */
 
-static json_t *get_directory(json_t *payload)
-{
-    return json_object_get(payload, "directory");
-}
-
-typedef void go_back(struct session *session, json_t *directory,
+typedef void go_back(struct session *session, struct folder_ref directory,
                      const struct undo_extent *extent, reply_done done,
                      void *opaque);
-
-static gboolean get_extent(json_t *payload, struct undo_extent *ret_extent,
-                           GError **error)
-{
-    gboolean force = FALSE;
-    gint64 steps = 1, id = 0;
-
-    if (!message_get_optional_int(payload, "steps", 1, ROLLBACK_MAX, &steps,
-                                  error) ||
-        !message_get_optional_int(payload, "step_id", G_MININT64, G_MAXINT64,
-                                  &id, error) ||
-        !message_get_optional_bool(payload, "force", &force, error))
-        return FALSE;
-    if (json_object_get(payload, "step_id") &&
-        (json_object_get(payload, "steps") || id == 0)) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            id == 0 ? "no step has the id 0"
-                                    : "give either 'steps' or 'step_id', not "
-                                      "both");
-        return FALSE;
-    }
-    *ret_extent = (struct undo_extent){ (unsigned)steps, id, force };
-    return TRUE;
-}
 
 static gboolean go(const struct call *call, json_t *payload, go_back *way,
                    GError **error)
 {
     struct undo_extent extent;
 
-    if (!get_extent(payload, &extent, error))
+    if (!payload_get_extent(payload, &extent, error))
         return FALSE;
     if (way == session_redo && extent.step_id != 0) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                             "what is brought back is counted: give 'steps'");
         return FALSE;
     }
-    way(call->session, get_directory(payload), &extent, call->done,
-        call->opaque);
+    way(call->session, folder_from_json(payload), &extent, on_answer,
+        keep(call));
     return TRUE;
 }
 
@@ -240,21 +232,16 @@ static gboolean preview(const struct call *call, json_t *payload,
 static gboolean restore(const struct call *call, json_t *payload,
                         GError **error)
 {
-    json_t *paths = json_object_get(payload, "paths");
+    g_autoptr(GPtrArray) paths = NULL;
     struct undo_extent extent;
     gboolean dry = FALSE;
 
-    if (!get_extent(payload, &extent, error) ||
-        !message_get_optional_bool(payload, "dry_run", &dry, error))
+    if (!payload_get_extent(payload, &extent, error) ||
+        !message_get_optional_bool(payload, "dry_run", &dry, error) ||
+        !payload_get_paths(payload, &paths, error))
         return FALSE;
-    if (json_array_size(paths) == 0) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
-                            "the field 'paths' must be an array of one path or "
-                            "more");
-        return FALSE;
-    }
-    session_restore(call->session, get_directory(payload), &extent, paths, dry,
-                    call->done, call->opaque);
+    session_restore(call->session, folder_from_json(payload), &extent, paths,
+                    dry, on_answer, keep(call));
     return TRUE;
 }
 
@@ -266,12 +253,12 @@ static gboolean history(const struct call *call, json_t *payload,
     if (!message_get_optional_int(payload, "limit", 1, HISTORY_MAX, &limit,
                                   error))
         return FALSE;
-    session_history(call->session, get_directory(payload), (unsigned)limit,
-                    call->done, call->opaque);
+    session_history(call->session, folder_from_json(payload), (unsigned)limit,
+                    on_answer, keep(call));
     return TRUE;
 }
 
-/* The payload for the undo engine, which checks it: without what is ours. */
+/* Without what is not about limits. A new object. */
 static json_t *engine_payload(json_t *payload)
 {
     json_t *copy = payload ? json_copy(payload) : json_object();
@@ -283,15 +270,15 @@ static json_t *engine_payload(json_t *payload)
 static gboolean configure_undo(const struct call *call, json_t *payload,
                                GError **error)
 {
-    json_t *limits = engine_payload(payload);
+    json_t *own = engine_payload(payload);
+    struct undo_limits limits;
+    gboolean ok = limits_from_json(own, &limits, error);
 
-    if (!session_config_check_limits(limits, error)) {
-        json_decref(limits);
-        return FALSE;
-    }
-    session_configure(call->session, get_directory(payload), limits, call->done,
-                      call->opaque);
-    return TRUE;
+    json_decref(own);
+    if (ok)
+        session_configure(call->session, folder_from_json(payload), &limits,
+                          on_answer, keep(call));
+    return ok;
 }
 
 static gboolean diff(const struct call *call, json_t *payload, GError **error)
@@ -303,16 +290,16 @@ static gboolean diff(const struct call *call, json_t *payload, GError **error)
         !message_get_optional_int(payload, "first", 0, G_MAXINT32, &first,
                                   error))
         return FALSE;
-    session_diff(call->session, get_directory(payload), step, (unsigned)first,
-                 call->done, call->opaque);
+    session_diff(call->session, folder_from_json(payload), step,
+                 (unsigned)first, on_answer, keep(call));
     return TRUE;
 }
 
 static gboolean discard(const struct call *call, json_t *payload,
                         GError **error)
 {
-    session_discard(call->session, get_directory(payload), call->done,
-                    call->opaque);
+    session_discard(call->session, folder_from_json(payload), on_answer,
+                    keep(call));
     return TRUE;
 }
 
@@ -321,11 +308,11 @@ static gboolean discard(const struct call *call, json_t *payload,
 static gboolean configure_guard(const struct call *call, json_t *payload,
                                 GError **error)
 {
-    if (!session_config_check_rules(payload, error))
+    struct safeguard_rules rules;
+
+    if (!rules_from_json(payload, &rules, error))
         return FALSE;
-    session_guard_configure(call->session,
-                            payload ? json_copy(payload) : json_object(),
-                            call->done, call->opaque);
+    session_guard_configure(call->session, &rules, on_answer, keep(call));
     return TRUE;
 }
 
@@ -344,7 +331,7 @@ static gboolean confirm_guard(const struct call *call, json_t *payload,
                             "the field 'action' must be allow or deny");
         return FALSE;
     }
-    session_guard_confirm(call->session, id, allow, call->done, call->opaque);
+    session_guard_confirm(call->session, id, allow, on_answer, keep(call));
     return TRUE;
 }
 
@@ -360,7 +347,7 @@ static gboolean list(const struct call *call, json_t *payload, GError **error)
     if (!message_get_optional_string(payload, "path", &path, error) ||
         !message_get_optional_int(payload, "limit", 1, LIST_MAX, &limit, error))
         return FALSE;
-    fd = session_folder_fd(call->session, get_directory(payload), error);
+    fd = session_folder_fd(call->session, folder_from_json(payload), error);
     result = fd < 0 ? NULL : fs_view_list(fd, path, (unsigned)limit, error);
     if (result)
         answer(call, result);
@@ -381,7 +368,7 @@ static gboolean read_file(const struct call *call, json_t *payload,
         !message_get_optional_int(payload, "length", 0, G_MAXINT64 / 2, &length,
                                   error))
         return FALSE;
-    fd = session_folder_fd(call->session, get_directory(payload), error);
+    fd = session_folder_fd(call->session, folder_from_json(payload), error);
     result = fd < 0 ? NULL : fs_view_read(fd, path, offset, length, error);
     if (result)
         answer(call, result);
@@ -391,8 +378,8 @@ static gboolean read_file(const struct call *call, json_t *payload,
 static gboolean tell_folder(const struct call *call, json_t *payload,
                             GError **error)
 {
-    session_folder_status(call->session, get_directory(payload), call->done,
-                          call->opaque);
+    session_folder_status(call->session, folder_from_json(payload), on_answer,
+                          keep(call));
     return TRUE;
 }
 
@@ -482,7 +469,7 @@ static gboolean check_fields(const struct operation *operation, json_t *payload,
 }
 
 gboolean stdio_ops_carry_out(struct session *session, const char *type,
-                             json_t *payload, reply_done done, void *opaque,
+                             json_t *payload, stdio_ops_done done, void *opaque,
                              GError **error)
 {
     const struct call call = { session, done, opaque };

@@ -13,12 +13,17 @@
 
 #define STDIO_API_PROTOCOL_VERSION 1
 
+/* The answer; all borrowed. If error is set, payload is NULL and data, if not
+ * NULL, says more. */
+typedef void (*stdio_ops_done)(json_t *payload, const GError *error,
+                               json_t *data, void *opaque);
+
 /* Carry out the operation called type; payload (borrowed) is an object or NULL.
  * TRUE: done is called once, now or later. FALSE and error: it was refused
  * (ERROR_UNKNOWN_OPERATION: the text names those that are known), and done is
  * not called. */
 gboolean stdio_ops_carry_out(struct session *session, const char *type,
-                             json_t *payload, reply_done done, void *opaque,
+                             json_t *payload, stdio_ops_done done, void *opaque,
                              GError **error);
 
 #endif

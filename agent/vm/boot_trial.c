@@ -48,12 +48,11 @@ static void on_folder_event(unsigned index, const char *type, json_t *payload,
 }
 
 /* No command runs. */
-static void on_output(gint64 id, const char *stream, const char *data,
-                      size_t len, void *opaque)
+static void on_output(const struct command_output *output, void *opaque)
 {
 }
 
-static void on_completed(gint64 id, const struct guest_end *end, void *opaque)
+static void on_completed(gint64 id, const struct command_end *end, void *opaque)
 {
 }
 

@@ -21,6 +21,7 @@ struct guest_channel {
     const struct guest_channel_callbacks *callbacks;
     void *opaque;
     guint64 complaints;
+    gint64 takes_input, takes_bytes; /* its hello (wire.h) */
 };
 
 void guest_channel_complain(struct guest_channel *channel, const char *format,
@@ -56,7 +57,9 @@ static gboolean take_hello(struct guest_channel *channel, json_t *message,
                                      &hello.shim_version, error) ||
         !message_get_optional_string(message, "kernel", &hello.kernel, error) ||
         !message_get_optional_int(message, "takes_input", 0, 1,
-                                  &hello.takes_input, error) ||
+                                  &channel->takes_input, error) ||
+        !message_get_optional_int(message, "takes_bytes", 0, 1,
+                                  &channel->takes_bytes, error) ||
         !message_get_optional_int(message, "init_ms", 0, G_MAXINT32,
                                   &hello.init_ms, error) ||
         !message_get_optional_int(message, "shim_ms", 0, G_MAXINT32,
@@ -99,21 +102,21 @@ static gboolean take_output(struct guest_channel *channel, json_t *message,
                             GError **error)
 {
     g_autofree char *data = NULL;
+    struct command_output output;
     const char *stream;
-    gint64 id;
-    size_t len;
 
-    if (!message_get_int(message, "id", 1, G_MAXINT64, &id, error) ||
+    if (!message_get_int(message, "id", 1, G_MAXINT64, &output.step_id,
+                         error) ||
         !message_get_string(message, "stream", &stream, error))
         return FALSE;
-    data = json_bytes_get(message, "data", &len);
-    if (!data || (strcmp(stream, WIRE_STDOUT) != 0 &&
-                  strcmp(stream, WIRE_STDERR) != 0)) {
+    output.data = data = json_bytes_get(message, "data", &output.len);
+    output.is_stderr = strcmp(stream, WIRE_STDERR) == 0;
+    if (!data || (!output.is_stderr && strcmp(stream, WIRE_STDOUT) != 0)) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                             "output without a stream or data");
         return FALSE;
     }
-    channel->callbacks->output(id, stream, data, len, channel->opaque);
+    channel->callbacks->output(&output, channel->opaque);
     return TRUE;
 }
 
@@ -121,7 +124,7 @@ static gboolean take_completed(struct guest_channel *channel, json_t *message,
                                GError **error)
 {
     gint64 id, exit_code, number = 0, processes = 1;
-    struct guest_end end;
+    struct command_end end;
 
     if (!message_get_int(message, "id", 1, G_MAXINT64, &id, error) ||
         !message_get_int(message, "exit_code", 0, 255, &exit_code, error) ||
@@ -129,7 +132,7 @@ static gboolean take_completed(struct guest_channel *channel, json_t *message,
         !message_get_optional_int(message, "processes", 0, 1, &processes,
                                   error))
         return FALSE;
-    end = (struct guest_end){ (int)exit_code, (int)number, processes != 0 };
+    end = (struct command_end){ (int)exit_code, (int)number, processes != 0 };
     channel->callbacks->completed(id, &end, channel->opaque);
     return TRUE;
 }
@@ -228,28 +231,103 @@ void guest_channel_free(struct guest_channel *channel)
     g_free(channel);
 }
 
-json_t *guest_channel_exec_message(gint64 id, const char *command,
-                                   const char *cwd, json_t *env,
-                                   const char *input)
-{
-    json_t *message = json_pack("{s:s, s:I, s:s, s:s, s:I}", "type", WIRE_EXEC,
-                                "id", (json_int_t)id, "command", command, "cwd",
-                                cwd, "time_us", (json_int_t)g_get_real_time());
-
-    if (env)
-        json_object_set(message, "env", env);
-    if (input)
-        json_object_set_new(message, "input", json_string(input));
-    if (json_dumpb(message, NULL, 0, JSON_COMPACT) <= WIRE_MAX_LINE)
-        return message;
-    json_decref(message);
-    return NULL;
-}
-
-void guest_channel_send(struct guest_channel *channel, json_t *message)
+static void guest_channel_send(struct guest_channel *channel, json_t *message)
 {
     jsonl_channel_send(channel->channel, message, false);
 }
+
+/* ---- commands ------------------------------------------------------------ */
+
+static bool is_text(const struct command *command)
+{
+    const char *const words[] = { command->text, command->cwd };
+    bool text = true;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
+        text = text && json_bytes_is_text(words[i], strlen(words[i]));
+    for (char **env = command->env; env && *env; env++)
+        text = text && json_bytes_is_text(*env, strlen(*env));
+    return text;
+}
+
+static json_t *bytes_value(const void *bytes, size_t len, bool base64)
+{
+    g_autofree char *text = base64 ? g_base64_encode(bytes, len) : NULL;
+
+    return text ? json_string(text) : json_stringn(len > 0 ? bytes : "", len);
+}
+
+static json_t *string_value(const char *string, bool base64)
+{
+    return bytes_value(string, strlen(string), base64);
+}
+
+static void add_env(json_t *message, char **env, bool base64)
+{
+    json_t *object = json_object();
+
+    for (; *env; env++) {
+        const char *value = strchr(*env, '=');
+        g_autofree char *name = g_strndup(*env, (size_t)(value - *env));
+
+        json_object_set_new(object, name, string_value(value + 1, base64));
+    }
+    json_object_set_new(message, "env", object);
+}
+
+static json_t *exec_message(gint64 id, const struct command *command)
+{
+    gsize len = 0;
+    const void *input = command->input ? g_bytes_get_data(command->input, &len)
+                                       : NULL;
+    bool base64 = !is_text(command) || !json_bytes_is_text(input, len);
+    json_t *message = json_pack("{s:s, s:I, s:I, s:o, s:o}", "type", WIRE_EXEC,
+                                "id", (json_int_t)id, "time_us",
+                                (json_int_t)g_get_real_time(), "command",
+                                string_value(command->text, base64), "cwd",
+                                string_value(command->cwd, base64));
+
+    if (command->env)
+        add_env(message, command->env, base64);
+    if (command->input)
+        json_object_set_new(message, "input", bytes_value(input, len, base64));
+    if (base64)
+        json_bytes_force_base64(message);
+    return message;
+}
+
+gboolean guest_channel_check_command(struct guest_channel *channel,
+                                     const struct command *command,
+                                     GError **error)
+{
+    json_t *message = exec_message(G_MAXINT64, command);
+    bool too_large = json_dumpb(message, NULL, 0, JSON_COMPACT) > WIRE_MAX_LINE;
+    const char *lacks = NULL;
+
+    if (command->input && !channel->takes_input)
+        lacks = "to give a command input";
+    else if (json_object_get(message, "encoding") && !channel->takes_bytes)
+        lacks = "for a command or a folder that is not UTF-8";
+    json_decref(message);
+    if (lacks)
+        g_set_error(error, STEPBACK_ERROR, ERROR_VM_LAUNCH_FAILED,
+                    "the guest's shim is too old %s; build the image again "
+                    "with: stepback image build",
+                    lacks);
+    else if (too_large)
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_TOO_LARGE,
+                            "the command, its environment and its input are "
+                            "longer than 1 MiB");
+    return !lacks && !too_large;
+}
+
+void guest_channel_exec(struct guest_channel *channel, gint64 id,
+                        const struct command *command)
+{
+    guest_channel_send(channel, exec_message(id, command));
+}
+
+/* ---- other messages ------------------------------------------------------ */
 
 void guest_channel_mount(struct guest_channel *channel, const char *tag,
                          const char *path, const char *fstype, bool read_only)

@@ -13,24 +13,16 @@
 #define AGENT_VM_GUEST_CHANNEL_H
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
-#include <stddef.h>
+
+#include "agent/base/command.h"
 
 struct guest_channel;
 
 struct guest_hello {
     gint64 version;
     const char *shim_version, *kernel;
-    gint64 takes_input; /* not 0: its commands can have some */
     gint64 init_ms, shim_ms, uptime_ms; /* wire.h; 0: it does not say */
-};
-
-/* How a command ended. */
-struct guest_end {
-    int exit_code;      /* 0..255 */
-    int signal;         /* that ended it, or 0 */
-    bool has_processes; /* some in the background may still run */
 };
 
 /* All pointers are borrowed for the call. A callback may free the channel. */
@@ -40,9 +32,8 @@ struct guest_channel_callbacks {
     void (*mounted)(const char *tag, const char *error, void *opaque);
     /* A folder that was mounted has lost its connection. */
     void (*unmounted)(const char *tag, const char *reason, void *opaque);
-    void (*output)(gint64 id, const char *stream, const char *data, size_t len,
-                   void *opaque);
-    void (*completed)(gint64 id, const struct guest_end *end, void *opaque);
+    void (*output)(const struct command_output *output, void *opaque);
+    void (*completed)(gint64 id, const struct command_end *end, void *opaque);
     /* The shim refused the command with this id; it never ran. */
     void (*refused)(gint64 id, const char *message, void *opaque);
     void (*closed)(void *opaque);
@@ -62,14 +53,15 @@ void guest_channel_complain(struct guest_channel *channel, const char *format,
 /* How many messages were ignored. */
 guint64 guest_channel_complaints(const struct guest_channel *channel);
 
-/* The exec message; env (borrowed) is an object of strings or NULL, input may
- * be NULL. A new reference, or NULL if it is longer than the wire allows. */
-json_t *guest_channel_exec_message(gint64 id, const char *command,
-                                   const char *cwd, json_t *env,
-                                   const char *input);
+/* Whether the guest can run a command: ERROR_TOO_LARGE; ERROR_VM_LAUNCH_FAILED
+ * if its shim is too old for it. */
+gboolean guest_channel_check_command(struct guest_channel *channel,
+                                     const struct command *command,
+                                     GError **error);
 
-/* Send a message (taken). */
-void guest_channel_send(struct guest_channel *channel, json_t *message);
+/* Run a command that was checked; what it does is told with this id. */
+void guest_channel_exec(struct guest_channel *channel, gint64 id,
+                        const struct command *command);
 
 void guest_channel_mount(struct guest_channel *channel, const char *tag,
                          const char *path, const char *fstype, bool read_only);

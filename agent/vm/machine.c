@@ -346,11 +346,6 @@ struct network *machine_network(struct machine *machine)
     return machine->network;
 }
 
-bool machine_takes_input(const struct machine *machine)
-{
-    return machine->takes_input;
-}
-
 const char *machine_disk(const struct machine *machine)
 {
     return vm_disk_path(machine->launch->disk);

@@ -52,9 +52,6 @@ struct network *machine_network(struct machine *machine);
 /* How many of the guest's messages were ignored. */
 guint64 machine_complaints(const struct machine *machine);
 
-/* Whether the guest's shim can give a command input. */
-bool machine_takes_input(const struct machine *machine);
-
 /* The path of the machine's own disk, which outlives it. Borrowed; NULL: what
  * it writes besides the folders is lost with it. */
 const char *machine_disk(const struct machine *machine);

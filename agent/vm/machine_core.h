@@ -43,7 +43,6 @@ struct machine {
     struct network *network;
     bool vm_runs;
     unsigned mounted;                   /* folders that the guest has mounted */
-    bool takes_input;                   /* the guest's commands */
     bool lost[SESSION_MAX_DIRECTORIES]; /* to be mounted again */
     unsigned losses;                    /* since first_loss, monotonic, us */
     gint64 first_loss;

@@ -31,9 +31,8 @@ struct machine_callbacks {
     void (*folder_event)(unsigned index, const char *type, json_t *payload,
                          void *opaque);
     /* What the guest says of commands, as in guest_channel.h. */
-    void (*output)(gint64 id, const char *stream, const char *data, size_t len,
-                   void *opaque);
-    void (*completed)(gint64 id, const struct guest_end *end, void *opaque);
+    void (*output)(const struct command_output *output, void *opaque);
+    void (*completed)(gint64 id, const struct command_end *end, void *opaque);
     void (*refused)(gint64 id, const char *message, void *opaque);
 };
 

@@ -74,7 +74,6 @@ static void on_hello(const struct guest_hello *hello, void *opaque)
     }
     log_info(LOG_SESSION, "the guest is up: shim %.40s, kernel %.80s",
              hello->shim_version, hello->kernel);
-    machine->takes_input = hello->takes_input != 0;
     machine->times.hello = g_get_monotonic_time();
     machine->times.init_ms = hello->init_ms;
     machine->times.shim_ms = hello->shim_ms;
@@ -172,15 +171,14 @@ void machine_folder_reconnected(struct machine *machine, unsigned index,
 
 /* ---- commands ------------------------------------------------------------ */
 
-static void on_output(gint64 id, const char *stream, const char *data,
-                      size_t len, void *opaque)
+static void on_output(const struct command_output *output, void *opaque)
 {
     struct machine *machine = opaque;
 
-    machine->callbacks->output(id, stream, data, len, machine->opaque);
+    machine->callbacks->output(output, machine->opaque);
 }
 
-static void on_completed(gint64 id, const struct guest_end *end, void *opaque)
+static void on_completed(gint64 id, const struct command_end *end, void *opaque)
 {
     struct machine *machine = opaque;
 

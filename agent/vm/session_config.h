@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * session_config - what a frontend asks of a session.
+ * session_config - what a session is to be.
  *
- * Read from the payload of session.start (doc/design.md, 5.1) and checked
- * in full before anything is started.
+ * The command line and the protocols fill one in; session_config_check() must
+ * pass it before a session starts.
  */
 #ifndef AGENT_VM_SESSION_CONFIG_H
 #define AGENT_VM_SESSION_CONFIG_H
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
 
+#include "agent/base/undo_settings.h"
 #include "agent/vm/accel.h"
 #include "agent/vm/backend_kind.h"
 #include "agent/vm/session_directory.h"
@@ -31,28 +31,27 @@ struct session_config {
     unsigned memory_mb, boot_timeout_s;
     unsigned cpus; /* 0: as many as suit the accelerator */
     enum accel accel;
-    char *kernel, *initrd, *disk; /* NULL: the image's */
+    char *kernel, *initrd, *disk; /* absolute; NULL: the image's */
     char *image;
-    char *kernel_append; /* ends the kernel's command line; not of a payload */
+    char *kernel_append; /* ends the kernel's command line; or NULL */
 
-    bool force_share; /* even if share_check.h would refuse */
-    bool persistent;  /* the machine keeps its disk */
-    bool wipe;        /* the machine's disk: begin with a new one */
+    gboolean force_share; /* even if share_check.h would refuse */
+    bool persistent;      /* the machine keeps its disk */
+    bool wipe;            /* the machine's disk: begin with a new one */
 
-    char *agent_command; /* for session_prompt(); NULL: none */
-    json_t *limits;      /* as for session_configure(), or NULL */
-    json_t *rules;       /* as for session_guard_configure(), or NULL */
+    char *agent_command;           /* for prompts; NULL: none */
+    struct undo_limits *limits;    /* NULL: the engine's own */
+    struct safeguard_rules *rules; /* NULL: none */
 };
 
-/* Are these all fields of undo.configure, of safeguard.configure? The undo
- * engine checks what they say. */
-gboolean session_config_check_limits(json_t *limits, GError **error);
-gboolean session_config_check_rules(json_t *rules, GError **error);
-
+/* The defaults, without a folder. */
+struct session_config *session_config_new(void);
 void session_config_free(struct session_config *config);
 
-/* What session_request_parse() begins with: whether the folders may be shared
- * is not checked yet. */
-struct session_config *session_config_read(json_t *payload, GError **error);
+/* Share a folder, too, as session_directory_new() reads it. FALSE and error:
+ * ERROR_TOO_MANY_DIRECTORIES, ERROR_INVALID_FIELD, ERROR_INVALID_DIRECTORY. */
+gboolean session_config_share(struct session_config *config,
+                              const struct session_share *share,
+                              GError **error);
 
 #endif

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "common/errors.h"
-#include "common/message.h"
 #include "common/real_path.h"
 #include "interceptor/interceptor.h"
 #include "shim/wire.h"
@@ -77,31 +76,21 @@ static gboolean place_log(struct session_directory *directory,
     return TRUE;
 }
 
-static gboolean parse_one(struct session_directory *directory, json_t *entry,
-                          GError **error)
+struct session_directory *
+session_directory_new(const struct session_share *share, GError **error)
 {
-    static const char *const fields[] = { "path", "label", "access", "undo_dir",
-                                          NULL };
-    const char *path, *label = NULL, *access_mode = "read_write";
-    const char *undo_dir = NULL;
+    struct session_directory *directory = g_new0(struct session_directory, 1);
+    bool ok = true;
 
-    if (!json_is_object(entry))
-        return invalid(error, "working_directories",
-                       "must be a list of objects that have a 'path'");
-    if (!message_check_known(entry, fields, error) ||
-        !message_get_string(entry, "path", &path, error) ||
-        !message_get_optional_string(entry, "label", &label, error) ||
-        !message_get_optional_string(entry, "access", &access_mode, error) ||
-        !message_get_optional_string(entry, "undo_dir", &undo_dir, error))
-        return FALSE;
-    directory->read_only = strcmp(access_mode, "read_only") == 0;
-    if (!directory->read_only && strcmp(access_mode, "read_write") != 0)
-        return invalid(error, "access", "must be read_write or read_only");
-    if (label && !*label)
-        return invalid(error, "label", "must not be empty");
-    directory->label = g_strdup(label);
-    return resolve(directory, path, error) &&
-           place_log(directory, undo_dir, error);
+    directory->read_only = share->read_only;
+    directory->label = g_strdup(share->label);
+    if (share->label && !*share->label)
+        ok = invalid(error, "label", "must not be empty");
+    if (ok && resolve(directory, share->path, error) &&
+        place_log(directory, share->undo_dir, error))
+        return directory;
+    session_directory_free(directory);
+    return NULL;
 }
 
 /* ---- all of them --------------------------------------------------------- */
@@ -117,7 +106,7 @@ static bool has_label(struct session_directory *const *directories,
 }
 
 /* Labels that were given are unique; the others are made so. */
-static gboolean label_all(struct session_directory **directories,
+static gboolean label_all(struct session_directory *const *directories,
                           unsigned count, GError **error)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -199,7 +188,8 @@ session_directory_check_apart(struct session_directory *const *directories,
     return TRUE;
 }
 
-static void place_all(struct session_directory **directories, unsigned count)
+static void place_all(struct session_directory *const *directories,
+                      unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         directories[i]->tag = count == 1 ? g_strdup(TAG)
@@ -211,35 +201,12 @@ static void place_all(struct session_directory **directories, unsigned count)
     }
 }
 
-gboolean session_directory_parse_all(json_t *payload,
-                                     struct session_directory **directories,
-                                     unsigned *ret_count, GError **error)
+gboolean
+session_directory_complete(struct session_directory *const *directories,
+                           unsigned count, GError **error)
 {
-    json_t *list = json_object_get(payload, "working_directories");
-
-    *ret_count = 0;
-    if (!list) {
-        g_set_error_literal(error, STEPBACK_ERROR, ERROR_MISSING_FIELD,
-                            "the field 'working_directories' is missing");
-        return FALSE;
-    }
-    if (!json_is_array(list) || json_array_size(list) == 0)
-        return invalid(
-            error, "working_directories",
-            "must be a list with a folder, as [{\"path\":\"/a/b\"}]");
-    if (json_array_size(list) > SESSION_MAX_DIRECTORIES) {
-        g_set_error(error, STEPBACK_ERROR, ERROR_TOO_MANY_DIRECTORIES,
-                    "a session has at most %d working folders, not %zu",
-                    SESSION_MAX_DIRECTORIES, json_array_size(list));
-        return FALSE;
-    }
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        directories[(*ret_count)++] = g_new0(struct session_directory, 1);
-        if (!parse_one(directories[i], json_array_get(list, i), error))
-            return FALSE;
-    }
-    place_all(directories, *ret_count);
-    return label_all(directories, *ret_count, error);
+    place_all(directories, count);
+    return label_all(directories, count, error);
 }
 
 void session_directory_free(struct session_directory *directory)
@@ -253,19 +220,17 @@ void session_directory_free(struct session_directory *directory)
 }
 
 gboolean session_directory_find(struct session_directory *const *directories,
-                                unsigned count, json_t *field,
+                                unsigned count, struct folder_ref folder,
                                 unsigned *ret_index, GError **error)
 {
-    const char *name = json_string_value(field);
-
     *ret_index = 0;
-    if (!field)
+    if (!folder.given)
         return TRUE;
     for (unsigned i = 0; i < count; i++) {
-        if (json_is_integer(field)
-                ? json_integer_value(field) == (json_int_t)i
-                : g_strcmp0(name, directories[i]->label) == 0 ||
-                      g_strcmp0(name, directories[i]->path) == 0) {
+        if (!folder.name
+                ? folder.index == (gint64)i
+                : g_strcmp0(folder.name, directories[i]->label) == 0 ||
+                      g_strcmp0(folder.name, directories[i]->path) == 0) {
             *ret_index = i;
             return TRUE;
         }

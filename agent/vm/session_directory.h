@@ -10,8 +10,9 @@
 #define AGENT_VM_SESSION_DIRECTORY_H
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdbool.h>
+
+#include "agent/base/folder_ref.h"
 
 enum { SESSION_MAX_DIRECTORIES = 8 };
 
@@ -24,14 +25,23 @@ struct session_directory {
     char *guest_path; /* where the guest has it */
 };
 
-/* Read the field "working_directories" of a payload (borrowed) into
- * directories, which holds SESSION_MAX_DIRECTORIES. FALSE and error, and then
- * what is in directories (*ret_count of them) is the caller's, too:
- * ERROR_MISSING_FIELD, ERROR_INVALID_FIELD, ERROR_TOO_MANY_DIRECTORIES,
+/* What is wanted of a folder. */
+struct session_share {
+    const char *path, *undo_dir; /* absolute; undo_dir may be NULL */
+    const char *label;           /* or NULL */
+    bool read_only;
+};
+
+/* Resolve a folder and its undo log. NULL and error: ERROR_INVALID_FIELD,
  * ERROR_INVALID_DIRECTORY. */
-gboolean session_directory_parse_all(json_t *payload,
-                                     struct session_directory **directories,
-                                     unsigned *ret_count, GError **error);
+struct session_directory *
+session_directory_new(const struct session_share *share, GError **error);
+
+/* Give all their labels, tags and places in the guest. ERROR_INVALID_FIELD: a
+ * label was given twice. */
+gboolean
+session_directory_complete(struct session_directory *const *directories,
+                           unsigned count, GError **error);
 
 /* Refuse folders and undo logs that overlap: ERROR_INVALID_DIRECTORY. */
 gboolean
@@ -40,10 +50,9 @@ session_directory_check_apart(struct session_directory *const *directories,
 
 void session_directory_free(struct session_directory *directory);
 
-/* Which of them a field "directory" means: an index, a label or a path; NULL is
- * the first. FALSE and error: ERROR_INVALID_FIELD. */
+/* FALSE and error: ERROR_INVALID_FIELD. */
 gboolean session_directory_find(struct session_directory *const *directories,
-                                unsigned count, json_t *field,
+                                unsigned count, struct folder_ref folder,
                                 unsigned *ret_index, GError **error);
 
 #endif

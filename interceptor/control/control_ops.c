@@ -28,14 +28,20 @@ enum {
 
 static json_t *handle_step_open(struct ic *ic, json_t *payload, GError **error)
 {
-    const char *type_name = "command", *command = NULL;
+    const char *type_name = "command";
+    g_autofree char *command = json_bytes_get(payload, "command", NULL);
     enum ic_step_type type;
     gint64 id;
 
     if (!message_get_int(payload, "step_id", 1, G_MAXINT64, &id, error) ||
-        !message_get_optional_string(payload, "type", &type_name, error) ||
-        !message_get_optional_string(payload, "command", &command, error))
+        !message_get_optional_string(payload, "type", &type_name, error))
         return NULL;
+    if (!command && json_object_get(payload, "command")) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "the field 'command' must be a string, or base64 "
+                            "with 'encoding'");
+        return NULL;
+    }
     if (!step_type_parse(type_name, &type) || type == IC_STEP_AMBIENT) {
         g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
                             "the field 'type' must be command or api");

@@ -4,6 +4,7 @@
 
 Ids such as SA-01 are the test plan's.
 """
+import base64
 import json
 import os
 import sys
@@ -309,6 +310,73 @@ def commands_stream_and_report(place):
     agent.event("event.step_completed")
     equal(agent.error("agent.execute", command="refuse")[0], 1004)
     equal(agent.error("agent.execute", command="x" * (2 << 20))[0], 4003)
+    equal(agent.close(), 0)
+
+
+def base64_of(key, value):
+    return {key: base64.b64encode(value).decode(), "encoding": "base64"}
+
+
+@test
+def a_command_may_be_of_bytes(place):
+    """command, cwd and env that are not UTF-8 are objects, and so is the answer"""
+    agent = Agent(place)
+    agent.start()
+    text = base64_of("command", b"show \xff")
+    words = {"cwd": base64_of("path", b"\xfe"),
+             "env": {"A": base64_of("value", b"\xfd=\xc3"), "B": "b"}}
+    agent.send("agent.execute", command=text, **words)
+    equal(agent.event("event.step_started"),
+          dict(text, step_id=1, type="command"))
+    message = json.loads(agent.event("event.terminal_output")["data"])
+    equal([os.fsencode(value) for value in
+           (message["command"], message["cwd"], message["env"]["A"])],
+          [b"show \xff", b"/mnt/working/\xfe", b"\xfd=\xc3"])
+    equal(message["env"]["B"], "b")
+    report = agent.event("event.step_completed")
+    equal((report["command"], report["encoding"]),
+          (text["command"], "base64"))
+    for name, value in (
+            ("command", {"command": "?", "encoding": "base64"}),
+            ("command", {"command": "eA=="}),
+            ("command", {"command": "eA==", "encoding": "hex"}),
+            ("command", {"path": "eA==", "encoding": "base64"}),
+            ("command", base64_of("command", b"a\0b")),
+            ("cwd", base64_of("path", b"a\0b")),
+            ("env", {"A": base64_of("path", b"\xff")})):
+        number, message = agent.error("agent.execute",
+                                      **{"command": "exit 0", name: value})
+        equal((number, name in message), (1004, True))
+    equal(agent.close(), 0)
+    agent = Agent(place, STEPBACK_FAKE_QEMU="noinput")
+    agent.start()
+    equal(agent.error("agent.execute", command=text)[0], 2003)
+    equal(agent.ask("agent.execute", command="exit 3")["payload"]["exit_code"],
+          3)
+    equal(agent.close(), 0)
+
+
+@test
+def folders_may_be_of_bytes(place):
+    """path, undo_dir and kernel that are not UTF-8 are objects"""
+    odd = os.fsencode(place.root) + b"/\xff"
+    os.makedirs(odd + b"/share")
+    agent = Agent(place)
+    folder, = agent.start(
+        working_directories=[{"path": base64_of("path", odd + b"/share"),
+                              "undo_dir": base64_of("path", odd + b"/log")}],
+        vm={"kernel": base64_of("path", odd)})["payload"][
+            "working_directories"]
+    equal((folder["path"], folder["undo_dir"], folder["label"]),
+          (None, None, "share"))
+    equal(os.path.exists(odd + b"/log/lock"), True)
+    equal(agent.close(), 0)
+    agent = Agent(place)
+    for path in ({"path": "?", "encoding": "base64"}, {"path": "/tmp"},
+                 base64_of("path", b"relative\xff")):
+        number, message = agent.error("session.start",
+                                      working_directories=[{"path": path}])
+        equal((number, "path" in message), (1004, True))
     equal(agent.close(), 0)
 
 

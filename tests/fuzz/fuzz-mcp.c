@@ -26,97 +26,145 @@ static struct mcp_state *service;
 
 /* ---- a host that pretends ------------------------------------------------ */
 
-struct answer {
+struct pending {
     struct reply reply;
-    json_t *payload; /* NULL: an error */
+    struct answer answer; /* empty: an error */
 };
 
 /* The one command that runs: it goes on until it is cancelled or time. */
-static struct answer *running;
+static struct pending *running;
+
+static void answer_clear(struct answer *answer)
+{
+    if (answer->report)
+        step_report_unref(answer->report);
+    undo_result_free(answer->result);
+    *answer = (struct answer){ 0 };
+}
 
 static gboolean send_answer(gpointer data)
 {
-    struct answer *answer = data;
+    struct pending *pending = data;
+    bool ok = pending->answer.report || pending->answer.result;
     g_autoptr(GError) error = g_error_new_literal(
         STEPBACK_ERROR, ERROR_UNDO_BARRIER, "somebody was here");
 
-    if (answer == running)
+    if (pending == running)
         running = NULL;
-    reply_send(&answer->reply, answer->payload, answer->payload ? NULL : error,
-               NULL);
-    json_decref(answer->payload);
-    g_free(answer);
+    reply_send(&pending->reply, &pending->answer, ok ? NULL : error);
+    answer_clear(&pending->answer);
+    g_free(pending);
     return G_SOURCE_REMOVE;
 }
 
-static struct answer *answer_soon(json_t *payload, reply_done done,
-                                  void *opaque)
+/* The answer's members are taken. */
+static struct pending *answer_soon(struct answer answer, reply_done done,
+                                   void *opaque)
 {
-    struct answer *answer = g_new0(struct answer, 1);
+    struct pending *pending = g_new0(struct pending, 1);
 
-    answer->reply = (struct reply){ done, opaque };
-    answer->payload = payload;
-    g_idle_add(send_answer, answer);
-    return answer;
+    pending->reply = (struct reply){ done, opaque };
+    pending->answer = answer;
+    g_idle_add(send_answer, pending);
+    return pending;
 }
 
-static json_t *report(void)
+static struct step_report *report(void)
 {
-    return json_pack("{s:i, s:s, s:i, s:b, s:[{s:s, s:s, s:s}], s:[s]}",
-                     "step_id", 1, "type", "command", "exit_code", 0,
-                     "undoable", 1, "changes", "path", "a", "change", "created",
-                     "directory", "a/b %", "affected_paths", "a");
+    struct step_report *report = step_report_new();
+    struct step_change *change = step_change_new();
+
+    report->step_id = 1;
+    report->type = g_strdup("command");
+    report->exit_code = 0;
+    report->undoable = true;
+    change->path = g_strdup("a");
+    change->directory = g_strdup("a/b %");
+    g_ptr_array_add(report->changes, change);
+    return report;
 }
 
-static void execute(void *host, const struct mcp_command *command,
-                    mcp_host_output output, reply_done done, void *opaque)
+static struct undo_result *result(void)
 {
-    output(false, command->command, strlen(command->command), opaque);
-    output(true, "\xff\n", 2, opaque);
-    running = answer_soon(report(), done, opaque);
+    struct undo_result *result = undo_result_new();
+
+    result->steps = step_report_list_new();
+    g_ptr_array_add(result->steps, report());
+    result->barriers = undo_barrier_list_new();
+    result->last_step_id = 1;
+    return result;
+}
+
+static void execute(void *host, struct command *command, mcp_host_output output,
+                    reply_done done, void *opaque)
+{
+    const struct command_output texts[] = {
+        { 1, false, command->text, strlen(command->text) },
+        { 1, true, "\xff\n", 2 },
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
+        output(&texts[i], opaque);
+    command_free(command);
+    running = answer_soon((struct answer){ .report = report() }, done, opaque);
 }
 
 static void cancel(void *host)
 {
     if (running)
-        g_clear_pointer(&running->payload, json_decref);
+        answer_clear(&running->answer);
 }
 
-static void write_file(void *host, json_t *directory, json_t *file,
-                       reply_done done, void *opaque)
+static void write_file(void *host, struct folder_ref directory,
+                       struct file_write *write, reply_done done, void *opaque)
 {
-    json_t *step = report();
+    const struct session_event event = {
+        .type = SESSION_EVENT_STEP_COMPLETED,
+        .report = report(),
+    };
 
-    mcp_service_take_event(service, "event.step_completed", step);
-    json_decref(file);
-    answer_soon(step, done, opaque);
+    mcp_service_take_event(service, &event);
+    file_write_free(write);
+    answer_soon((struct answer){ .report = event.report }, done, opaque);
 }
 
-static void history(void *host, json_t *directory, unsigned limit,
+static void history(void *host, struct folder_ref directory, unsigned limit,
                     reply_done done, void *opaque)
 {
-    answer_soon(json_pack("{s:[o], s:[], s:i}", "steps", report(), "barriers",
-                          "last_step_id", 1),
-                done, opaque);
+    answer_soon((struct answer){ .result = result() }, done, opaque);
 }
 
-static void rollback(void *host, json_t *directory,
+static void rollback(void *host, struct folder_ref directory,
                      const struct undo_extent *extent, reply_done done,
                      void *opaque)
 {
-    answer_soon(extent->force ? json_pack("{s:[o]}", "steps", report()) : NULL,
+    answer_soon((struct answer){ .result = extent->force ? result() : NULL },
                 done, opaque);
 }
 
-static json_t *status(void *host)
+static const char *get_status(void *host, struct session_status *ret_status)
 {
-    return json_pack("{s:s, s:n, s:[{s:s, s:s}, {s:s, s:s}]}", "state",
-                     "running", "running_step", "working_directories", "label",
-                     "one", "guest_path", "/mnt/working/0", "label", "a/b %",
-                     "guest_path", "/mnt/working/1");
+    static struct session_directory directories[] = {
+        { .path = (char *)"/one",
+          .label = (char *)"one",
+          .tag = (char *)"working0",
+          .guest_path = (char *)"/mnt/working/0" },
+        { .path = (char *)"/two",
+          .label = (char *)"a/b %",
+          .tag = (char *)"working1",
+          .guest_path = (char *)"/mnt/working/1" },
+    };
+    static const struct session_config config = {
+        .directories = { &directories[0], &directories[1] },
+        .n_directories = 2,
+    };
+
+    *ret_status = (struct session_status){ .state = SESSION_RUNNING,
+                                           .config = &config };
+    return NULL;
 }
 
-static int folder(void *host, json_t *directory, GError **error)
+static int folder(void *host, struct folder_ref directory, GError **error)
 {
     return folder_fd;
 }
@@ -131,7 +179,7 @@ static const struct mcp_host host = {
     .write_file = write_file,
     .history = history,
     .rollback = rollback,
-    .status = status,
+    .get_status = get_status,
     .folder_fd = folder,
     .decide = decide,
 };
@@ -144,7 +192,11 @@ static void trigger(const char *type, unsigned number)
                                 "directory", "one", "sample_paths", "a",
                                 "timeout_seconds", 5);
 
-    mcp_service_take_event(service, type, payload);
+    const struct session_event event = { .type = SESSION_EVENT_OTHER,
+                                         .name = type,
+                                         .payload = payload };
+
+    mcp_service_take_event(service, &event);
     json_decref(payload);
 }
 

@@ -319,6 +319,7 @@ static void test_base64(void)
     for (size_t len = 0; len < 100; len++) {
         guint8 data[100];
         g_autofree char *encoded = NULL, *want = NULL;
+        const struct json_value *object, *value;
         struct json_writer writer;
 
         for (size_t i = 0; i < len; i++)
@@ -329,6 +330,11 @@ static void test_base64(void)
         encoded = g_base64_encode(data, len);
         want = g_strdup_printf("{\"d\":\"%s\"}", encoded);
         g_assert_cmpmem(buf, writer.len, want, strlen(want));
+        object = json_reader_parse(&reader, buf, writer.len);
+        value = json_reader_member(object, "d");
+        g_assert_true(json_reader_decode_base64(&reader, value));
+        g_assert_cmpmem(value->text, value->len, data, len);
+        g_assert_cmpint(value->text[len], ==, '\0');
     }
 }
 

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <glib.h>
+#include <glib/gstdio.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -93,6 +94,30 @@ static void test_environment(struct shim_client *shim, gconstpointer data)
     shim_check_run(shim, 3, "ls /proc/self/fd | wc -l", "4\n", "", 0);
 }
 
+static void test_request_of_bytes(struct shim_client *shim, gconstpointer data)
+{
+    g_autofree char *folder = g_build_filename(shim->folder, "odd\xff", NULL);
+    const char *command = "printf '%s|\xfe|%s|' \"$A\" \"${PWD##*/}\"; cat";
+    g_autofree char *text = g_base64_encode((const guchar *)command,
+                                            strlen(command));
+    g_autofree char *cwd = g_base64_encode((const guchar *)folder,
+                                           strlen(folder));
+    struct shim_outcome outcome;
+
+    g_assert_cmpint(g_mkdir(folder, 0700), ==, 0);
+    shim_expect_hello(shim);
+    shim_send(shim, json_pack("{ss si ss ss ss ss s{ss}}", "type", WIRE_EXEC,
+                              "id", 1, "encoding", "base64", "command", text,
+                              "cwd", cwd, "input", "AP8=", "env", "A", "/SB4"));
+    shim_expect_started(shim, 1);
+    outcome = shim_finish(shim, 1);
+    g_assert_cmpmem(outcome.out->str, outcome.out->len,
+                    "\xfd x|\xfe|odd\xff|\0\xff", 13);
+    g_assert_cmpint(outcome.exit_code, ==, 0);
+    shim_outcome_clear(&outcome);
+    g_rmdir(folder);
+}
+
 static void test_bad_requests(struct shim_client *shim, gconstpointer data)
 {
     static const struct {
@@ -115,6 +140,21 @@ static void test_bad_requests(struct shim_client *shim, gconstpointer data)
           "env", 1 },
         { "{\"type\":\"exec\",\"id\":1,\"command\":\"x\",\"env\":{\"\":\"\"}}",
           "env", 1 },
+        { "{\"type\":\"exec\",\"id\":1,\"command\":\"x\","
+          "\"encoding\":\"base64\"}",
+          "base64", 1 },
+        { "{\"type\":\"exec\",\"id\":1,\"command\":\"eA==\",\"cwd\":1,"
+          "\"encoding\":\"base64\"}",
+          "base64", 1 },
+        { "{\"type\":\"exec\",\"id\":1,\"command\":\"AHg=\","
+          "\"encoding\":\"base64\"}",
+          "id and a command", 1 },
+        { "{\"type\":\"exec\",\"id\":1,\"command\":\"x\","
+          "\"encoding\":\"hex\"}",
+          "base64", 1 },
+        { "{\"type\":\"exec\",\"id\":1,\"command\":\"eA==\","
+          "\"env\":{\"A\":\"A=B=\"},\"encoding\":\"base64\"}",
+          "base64", 1 },
         { "{\"type\":\"cancel\"}", "cancel needs", -1 },
         { "{\"type\":\"cancel\",\"id\":9}", "no such command", 9 },
         { "{\"type\":\"rollback_notify\"}", "step_id", -1 },
@@ -334,6 +374,7 @@ static const struct shim_test tests[] = {
     { "exec", test_exec },
     { "exit-codes", test_exit_codes },
     { "environment", test_environment },
+    { "request-of-bytes", test_request_of_bytes },
     { "bad-requests", test_bad_requests },
     { "mount-errors", test_mount_errors },
     { "missing-cwd", test_missing_cwd },

@@ -27,15 +27,13 @@
 
 #define PROTOCOL_FEATURES                                                      \
     (VU_PROTOCOL_MQ | VU_PROTOCOL_LOG_SHMFD | VU_PROTOCOL_REPLY_ACK |          \
-     VU_PROTOCOL_BACKEND_REQ | VU_PROTOCOL_BACKEND_SEND_FD |                   \
      VU_PROTOCOL_RESET_DEVICE | VU_PROTOCOL_MEM_SLOTS)
 
 struct vhost_user {
     struct fuse_server *server;
     struct vhost_rings *rings;
     int connection;
-    int backend_request; /* the back-end request channel; not used yet */
-    uint64_t offered;    /* protocol features */
+    uint64_t offered; /* protocol features */
     uint64_t features;
 };
 
@@ -209,15 +207,6 @@ static int set_vring_enable(struct vhost_user *vu, struct vu_message *message)
                                   message->payload.ring.value);
 }
 
-static int set_backend_req_fd(struct vhost_user *vu, struct vu_message *message)
-{
-    if (message->n_fds != 1)
-        return -EINVAL;
-    fd_close(&vu->backend_request);
-    vu->backend_request = vu_message_take_fd(message);
-    return 0;
-}
-
 struct vu_handler {
     int (*handle)(struct vhost_user *vu, struct vu_message *message);
     const char *name;
@@ -248,7 +237,6 @@ static const struct vu_handler handlers[] = {
     [VU_GET_QUEUE_NUM] = { get_queue_num, "GET_QUEUE_NUM", 0 },
     [VU_SET_VRING_ENABLE] = { set_vring_enable, "SET_VRING_ENABLE",
                               PAYLOAD(ring) },
-    [VU_SET_BACKEND_REQ_FD] = { set_backend_req_fd, "SET_BACKEND_REQ_FD", 0 },
     [VU_RESET_DEVICE] = { reset_device, "RESET_DEVICE", 0 },
     [VU_GET_MAX_MEM_SLOTS] = { get_max_mem_slots, "GET_MAX_MEM_SLOTS", 0 },
     [VU_ADD_MEM_REG] = { add_mem_reg, "ADD_MEM_REG", PAYLOAD(slot) },
@@ -355,8 +343,7 @@ gboolean vhost_user_serve(struct fuse_server *server,
 {
     struct vhost_user vu = { .server = server,
                              .offered = offered_features(config),
-                             .connection = -1,
-                             .backend_request = -1 };
+                             .connection = -1 };
     fd_auto int listening = listen_fd;
     gboolean ok;
 
@@ -373,7 +360,6 @@ gboolean vhost_user_serve(struct fuse_server *server,
     vu.rings = vhost_rings_new(server, config->pool_size);
     ok = run_connection(&vu, stop_fd, error);
     vhost_rings_free(vu.rings);
-    fd_close(&vu.backend_request);
     fd_close(&vu.connection);
     return ok;
 }

@@ -36,7 +36,6 @@ enum vu_request {
     VU_SET_PROTOCOL_FEATURES = 16,
     VU_GET_QUEUE_NUM = 17,
     VU_SET_VRING_ENABLE = 18,
-    VU_SET_BACKEND_REQ_FD = 21,
     VU_RESET_DEVICE = 34,
     VU_GET_MAX_MEM_SLOTS = 36,
     VU_ADD_MEM_REG = 37,
@@ -57,13 +56,11 @@ enum vu_request {
 #define VU_F_LOG_ALL           (1ull << 26)
 #define VU_F_PROTOCOL_FEATURES (1ull << 30)
 
-#define VU_PROTOCOL_MQ              (1ull << 0)
-#define VU_PROTOCOL_LOG_SHMFD       (1ull << 1)
-#define VU_PROTOCOL_REPLY_ACK       (1ull << 3)
-#define VU_PROTOCOL_BACKEND_REQ     (1ull << 5)
-#define VU_PROTOCOL_BACKEND_SEND_FD (1ull << 10)
-#define VU_PROTOCOL_RESET_DEVICE    (1ull << 13)
-#define VU_PROTOCOL_MEM_SLOTS       (1ull << 15)
+#define VU_PROTOCOL_MQ           (1ull << 0)
+#define VU_PROTOCOL_LOG_SHMFD    (1ull << 1)
+#define VU_PROTOCOL_REPLY_ACK    (1ull << 3)
+#define VU_PROTOCOL_RESET_DEVICE (1ull << 13)
+#define VU_PROTOCOL_MEM_SLOTS    (1ull << 15)
 
 union vu_payload {
     uint64_t number;

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * command_json - see command_json.h.
+ */
+#include "agent/wire/command_json.h"
+
+#include <string.h>
+
+#include "agent/session/session_events.h"
+#include "agent/wire/payload.h"
+#include "common/errors.h"
+#include "common/message.h"
+
+static gboolean parse_env(json_t *payload, char ***ret_env, GError **error)
+{
+    json_t *env = json_object_get(payload, "env"), *value;
+    g_autoptr(GPtrArray) list = g_ptr_array_new_with_free_func(g_free);
+    bool ok = !env || json_is_object(env);
+    const char *name;
+
+    json_object_foreach(env, name, value)
+    {
+        g_autofree char *bytes = payload_bytes(value, "value");
+
+        ok = ok && *name && !strchr(name, '=') && bytes;
+        g_ptr_array_add(list, g_strconcat(name, "=", bytes, NULL));
+    }
+    if (!ok) {
+        g_set_error_literal(error, STEPBACK_ERROR, ERROR_INVALID_FIELD,
+                            "the field 'env' must be an object whose members "
+                            "are strings, with names that are not empty and "
+                            "have no '='");
+        return FALSE;
+    }
+    g_ptr_array_add(list, NULL);
+    *ret_env = (char **)g_ptr_array_steal(list, NULL);
+    return TRUE;
+}
+
+static gboolean parse_timeout(json_t *payload, struct command *command,
+                              GError **error)
+{
+    gint64 timeout = 0;
+
+    if (!message_get_optional_int(payload, "timeout_seconds", 1,
+                                  SESSION_TIMEOUT_MAX_S, &timeout, error))
+        return FALSE;
+    command->timeout_seconds = (unsigned)timeout;
+    return TRUE;
+}
+
+static gboolean parse(struct command *command, json_t *payload, GError **error)
+{
+    return payload_check_has(payload, "command", error) &&
+           payload_get_bytes(payload, "command", "command", &command->text,
+                             error) &&
+           payload_get_bytes(payload, "cwd", "path", &command->cwd, error) &&
+           parse_timeout(payload, command, error) &&
+           parse_env(payload, &command->env, error);
+}
+
+struct command *command_from_json(json_t *payload, GError **error)
+{
+    struct command *command = command_new(NULL);
+
+    if (parse(command, payload, error))
+        return command;
+    command_free(command);
+    return NULL;
+}
+
+struct command *command_from_prompt_json(json_t *payload, GError **error)
+{
+    struct command *command = command_new(NULL);
+    const char *prompt;
+
+    command->is_prompt = true;
+    if (message_get_string(payload, "prompt", &prompt, error) &&
+        parse_timeout(payload, command, error)) {
+        command->input = g_bytes_new(prompt, strlen(prompt));
+        return command;
+    }
+    command_free(command);
+    return NULL;
+}

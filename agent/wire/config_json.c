@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * config_json - see config_json.h.
+ */
+#include "agent/wire/config_json.h"
+
+#include <string.h>
+
+#include "agent/client/settings_json.h"
+#include "agent/vm/session_config_check.h"
+#include "agent/wire/payload.h"
+#include "common/errors.h"
+#include "common/message.h"
+
+enum { CPUS_MAX = 255, BOOT_TIMEOUT_MAX_S = 3600 };
+
+static const char *const fields[] = {
+    "working_directories",
+    "vm_mode",
+    "backend",
+    "external_modification_policy",
+    "allow_suid",
+    "allow_devices",
+    "host_ids",
+    "undo",
+    "safeguard",
+    "agent_command",
+    "network_policy",
+    "vm",
+    "force_share",
+    NULL,
+};
+
+static const char *const vm_fields[] = {
+    "memory_mb", "cpus",   "accel", "image",
+    "kernel",    "initrd", "disk",  "boot_timeout_seconds",
+    NULL,
+};
+
+static const char *const folder_fields[] = { "path", "label", "access",
+                                             "undo_dir", NULL };
+
+/* Whether a member is one of two words, of which the first is the default. */
+static gboolean parse_choice(json_t *payload, const char *key,
+                             const char *first, const char *second,
+                             bool *ret_second, GError **error)
+{
+    const char *word = first;
+    g_autofree char *problem = NULL;
+
+    if (!message_get_optional_string(payload, key, &word, error))
+        return FALSE;
+    *ret_second = strcmp(word, second) == 0;
+    if (*ret_second || strcmp(word, first) == 0)
+        return TRUE;
+    problem = g_strdup_printf("must be %s or %s", first, second);
+    return payload_invalid(key, problem, error);
+}
+
+static gboolean parse_outside_policy(struct session_config *config,
+                                     json_t *payload, GError **error)
+{
+    int policy = (int)config->outside_policy;
+
+    if (!outside_policy_from_json(payload, &policy, error))
+        return FALSE;
+    config->outside_policy = (enum ic_outside_policy)policy;
+    return TRUE;
+}
+
+/* ---- the machine --------------------------------------------------------- */
+
+static gboolean parse_path(json_t *vm, const char *key, char **ret_path,
+                           GError **error)
+{
+    if (!payload_get_bytes(vm, key, "path", ret_path, error))
+        return FALSE;
+    return !*ret_path || g_path_is_absolute(*ret_path) ||
+           payload_invalid(key, "must be an absolute path", error);
+}
+
+static gboolean parse_size(json_t *vm, const char *key, unsigned min,
+                           unsigned max, unsigned *value, GError **error)
+{
+    gint64 given = *value;
+
+    if (!message_get_optional_int(vm, key, min, max, &given, error))
+        return FALSE;
+    *value = (unsigned)given;
+    return TRUE;
+}
+
+static gboolean parse_copy(json_t *payload, const char *key, char **string,
+                           GError **error)
+{
+    const char *given = *string;
+
+    if (!message_get_optional_string(payload, key, &given, error))
+        return FALSE;
+    if (given != *string) {
+        g_free(*string);
+        *string = g_strdup(given);
+    }
+    return TRUE;
+}
+
+static gboolean parse_vm(struct session_config *config, json_t *payload,
+                         GError **error)
+{
+    json_t *vm = json_object_get(payload, "vm");
+    const char *accel = accel_name(config->accel);
+
+    if (vm && !json_is_object(vm))
+        return payload_invalid("vm", "must be an object", error);
+    if (!message_check_known(vm, vm_fields, error) ||
+        !message_get_optional_string(vm, "accel", &accel, error) ||
+        !parse_copy(vm, "image", &config->image, error) ||
+        !parse_size(vm, "memory_mb", SESSION_MEMORY_MIN_MB,
+                    SESSION_MEMORY_MAX_MB, &config->memory_mb, error) ||
+        !parse_size(vm, "cpus", 1, CPUS_MAX, &config->cpus, error) ||
+        !parse_size(vm, "boot_timeout_seconds", 1, BOOT_TIMEOUT_MAX_S,
+                    &config->boot_timeout_s, error) ||
+        !parse_path(vm, "kernel", &config->kernel, error) ||
+        !parse_path(vm, "initrd", &config->initrd, error) ||
+        !parse_path(vm, "disk", &config->disk, error))
+        return FALSE;
+    return accel_parse(accel, &config->accel) ||
+           payload_invalid("accel", "must be auto, kvm or tcg", error);
+}
+
+/* ---- undo ---------------------------------------------------------------- */
+
+static gboolean check_object(json_t *object, const char *key, GError **error)
+{
+    return json_is_object(object) ||
+           payload_invalid(key, "must be an object", error);
+}
+
+static gboolean parse_undo(struct session_config *config, json_t *payload,
+                           GError **error)
+{
+    json_t *limits = json_object_get(payload, "undo");
+    json_t *rules = json_object_get(payload, "safeguard");
+
+    if (limits) {
+        config->limits = g_new(struct undo_limits, 1);
+        if (!check_object(limits, "undo", error) ||
+            !limits_from_json(limits, config->limits, error))
+            return FALSE;
+    }
+    if (rules) {
+        config->rules = g_new(struct safeguard_rules, 1);
+        if (!check_object(rules, "safeguard", error) ||
+            !rules_from_json(rules, config->rules, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+static gboolean parse_agent(struct session_config *config, json_t *payload,
+                            GError **error)
+{
+    if (!parse_copy(payload, "agent_command", &config->agent_command, error))
+        return FALSE;
+    return !config->agent_command || *config->agent_command ||
+           payload_invalid("agent_command", "must not be empty", error);
+}
+
+/* ---- the folders --------------------------------------------------------- */
+
+static gboolean parse_folder(struct session_config *config, json_t *entry,
+                             GError **error)
+{
+    g_autofree char *path = NULL, *undo_dir = NULL;
+    struct session_share share = { 0 };
+
+    if (!json_is_object(entry))
+        return payload_invalid("working_directories",
+                               "must be a list of objects that have a 'path'",
+                               error);
+    if (!message_check_known(entry, folder_fields, error) ||
+        !payload_check_has(entry, "path", error) ||
+        !payload_get_bytes(entry, "path", "path", &path, error) ||
+        !message_get_optional_string(entry, "label", &share.label, error) ||
+        !parse_choice(entry, "access", "read_write", "read_only",
+                      &share.read_only, error) ||
+        !payload_get_bytes(entry, "undo_dir", "path", &undo_dir, error))
+        return FALSE;
+    share.path = path;
+    share.undo_dir = undo_dir;
+    return session_config_share(config, &share, error);
+}
+
+static gboolean parse_folders(struct session_config *config, json_t *payload,
+                              GError **error)
+{
+    json_t *list = json_object_get(payload, "working_directories"), *entry;
+    size_t i;
+
+    if (!payload_check_has(payload, "working_directories", error))
+        return FALSE;
+    if (!json_is_array(list) || json_array_size(list) == 0)
+        return payload_invalid(
+            "working_directories",
+            "must be a list with a folder, as [{\"path\":\"/a/b\"}]", error);
+    json_array_foreach(list, i, entry)
+    {
+        if (!parse_folder(config, entry, error))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* ---- all of it ----------------------------------------------------------- */
+
+static gboolean parse(struct session_config *config, json_t *payload,
+                      GError **error)
+{
+    bool is_9p;
+
+    if (!message_check_known(payload, fields, error) ||
+        !parse_choice(payload, "vm_mode", "ephemeral", "persistent",
+                      &config->persistent, error) ||
+        !parse_choice(payload, "backend", backend_kind_name(BACKEND_VIRTIOFS),
+                      backend_kind_name(BACKEND_9P), &is_9p, error))
+        return FALSE;
+    config->backend = is_9p ? BACKEND_9P : BACKEND_VIRTIOFS;
+    return network_policy_parse(json_object_get(payload, "network_policy"),
+                                &config->network, error) &&
+           parse_outside_policy(config, payload, error) &&
+           message_get_optional_bool(payload, "allow_suid", &config->allow_suid,
+                                     error) &&
+           message_get_optional_bool(payload, "allow_devices",
+                                     &config->allow_devices, error) &&
+           message_get_optional_bool(payload, "host_ids", &config->host_ids,
+                                     error) &&
+           parse_vm(config, payload, error) &&
+           parse_agent(config, payload, error) &&
+           message_get_optional_bool(payload, "force_share",
+                                     &config->force_share, error) &&
+           parse_undo(config, payload, error) &&
+           parse_folders(config, payload, error) &&
+           session_config_check(config, error);
+}
+
+struct session_config *config_from_json(json_t *payload, GError **error)
+{
+    struct session_config *config = session_config_new();
+
+    if (parse(config, payload, error))
+        return config;
+    session_config_free(config);
+    return NULL;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * status_json - see status_json.h.
+ */
+#include "agent/wire/status_json.h"
+
+/* A path that is not UTF-8 has no place in these answers: null. */
+static json_t *path_value(const char *path)
+{
+    json_t *value = path ? json_string(path) : NULL;
+
+    return value ? value : json_null();
+}
+
+static json_t *directory_to_json(const struct session_directory *directory)
+{
+    json_t *entry = json_pack(
+        "{s:s, s:s, s:s, s:s}", "label", directory->label, "access",
+        directory->read_only ? "read_only" : "read_write", "tag",
+        directory->tag, "guest_path", directory->guest_path);
+
+    json_object_set_new(entry, "path", path_value(directory->path));
+    json_object_set_new(entry, "undo_dir", path_value(directory->undo_dir));
+    return entry;
+}
+
+static json_t *directories_to_json(const struct session_config *config)
+{
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < config->n_directories; i++)
+        json_array_append_new(list, directory_to_json(config->directories[i]));
+    return list;
+}
+
+json_t *session_to_json(const struct session_status *status)
+{
+    const struct session_config *config = status->config;
+    json_t *object = json_pack("{s:s}", "state",
+                               session_state_name(status->state));
+
+    if (!config)
+        return object;
+    json_object_update_new(
+        object, json_pack("{s:s, s:I, s:s, s:s, s:o, s:b, s:o, s:o}", "accel",
+                          accel_name(status->accel), "boot_ms",
+                          (json_int_t)status->boot_ms, "backend",
+                          backend_kind_name(config->backend), "vm_mode",
+                          config->persistent ? "persistent" : "ephemeral",
+                          "working_directories", directories_to_json(config),
+                          "held", status->held, "network_policy",
+                          network_policy_to_json(&config->network), "disk",
+                          path_value(status->disk)));
+    return object;
+}
+
+json_t *counters_to_json(const struct session_counters *counters)
+{
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "requests",
+        (json_int_t)counters->requests, "refused",
+        (json_int_t)counters->refused, "events", (json_int_t)counters->events,
+        "dropped_events", (json_int_t)counters->dropped_events, "steps",
+        (json_int_t)counters->steps, "output_bytes",
+        (json_int_t)counters->output_bytes, "guest_messages_ignored",
+        (json_int_t)counters->guest_messages_ignored);
+}
+
+json_t *status_to_json(const struct session_status *status)
+{
+    json_t *object = session_to_json(status);
+
+    json_object_set_new(object, "counters",
+                        counters_to_json(&status->counters));
+    json_object_set_new(object, "running_step",
+                        status->running_step
+                            ? json_integer(status->running_step)
+                            : json_null());
+    return object;
+}
