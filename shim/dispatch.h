@@ -7,17 +7,15 @@
 
 #include <stdbool.h>
 
-#include "shim/command.h"
+#include "shim/executions.h"
 #include "shim/guest.h"
 #include "shim/json_reader.h"
 #include "shim/port.h"
-#include "shim/processes.h"
 #include "shim/shares.h"
 
 struct dispatch {
-    struct port *port; /* borrowed, like the next five */
-    struct command *command;
-    struct process_home *home;
+    struct port *port; /* borrowed, like the next three */
+    struct executions *executions;
     struct guest_mounts *mounts;
     struct shares *shares;
     struct guest_boot boot;
@@ -25,6 +23,17 @@ struct dispatch {
     bool shutdown; /* the host asked for it */
     struct json_reader reader;
 };
+
+/* What a message is, for its handler. */
+struct dispatch_message {
+    const struct json_value *object;
+    int64_t now_ms;
+};
+
+/* Queue an error; the id is added if the message has one. */
+void dispatch_error(struct dispatch *dispatch, const struct json_value *object,
+                    const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Handle all complete lines, as long as answers can be queued. */
 void dispatch_lines(struct dispatch *dispatch, int64_t now_ms);

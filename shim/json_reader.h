@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #define JSON_READER_MAX_DEPTH  8
-#define JSON_READER_MAX_VALUES 1024
+#define JSON_READER_MAX_VALUES 8192
 
 enum json_reader_type {
     JSON_READER_NULL,

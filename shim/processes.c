@@ -34,7 +34,6 @@ typedef bool (*process_fn)(pid_t pid, void *opaque);
 struct process_stat {
     char state;
     pid_t parent;
-    uint64_t born;
 };
 
 /* Read a small file. Returns its length, NUL-terminated, or -errno. */
@@ -130,47 +129,56 @@ int process_home_init(struct process_home *home, bool use_cgroups)
     return 0;
 }
 
+bool process_home_has_cgroups(const struct process_home *home)
+{
+    return home->cgroup >= 0;
+}
+
 /* What /proc says of a process. False if it is gone. */
 static bool read_stat(pid_t pid, struct process_stat *ret_stat)
 {
     char path[32], text[1024], state;
     const char *rest;
     int parent;
-    unsigned long long born;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     if (read_text(AT_FDCWD, path, text, sizeof(text)) <= 0)
         return false;
     rest = strrchr(text, ')'); /* the name before it may hold anything */
-    if (!rest ||
-        sscanf(rest + 1,
-               " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
-               "%*d %*d %*d %*d %llu",
-               &state, &parent, &born) != 3)
+    if (!rest || sscanf(rest + 1, " %c %d", &state, &parent) != 2)
         return false;
-    *ret_stat = (struct process_stat){ state, parent, born };
+    *ret_stat = (struct process_stat){ state, parent };
     return true;
 }
 
-/* Whether a process is the command's: see the header. */
-static bool belongs(pid_t pid, uint64_t born)
+/* One climb from a process to the root. -1: an ancestor ended meanwhile. */
+static int climb_to(pid_t pid, pid_t root)
 {
-    pid_t self = getpid();
+    struct process_stat stat;
 
-    /* The bound is for a chain that changes while it is climbed. */
-    for (int climb = 0; climb < 10000 && pid > 1 && pid != self; climb++) {
-        struct process_stat stat;
-
-        if (!read_stat(pid, &stat) || stat.born < born)
-            return false;
-        if ((climb == 0 && stat.state == 'Z') || stat.parent == 0)
-            return false;
-        pid = stat.parent;
+    if (pid == root || !read_stat(pid, &stat) || stat.state == 'Z')
+        return 0;
+    while (stat.parent != root) {
+        if (stat.parent <= 1)
+            return 0;
+        if (!read_stat(stat.parent, &stat))
+            return -1;
     }
-    return pid == self;
+    return 1;
 }
 
-static void walk_proc(uint64_t born, process_fn each, void *opaque)
+/* True if a process lives and descends from the root. When a parent ends, its
+ * children become the root's, so another climb gets further. */
+static bool belongs(pid_t pid, pid_t root)
+{
+    int result = -1;
+
+    for (int tries = 0; result < 0 && tries < 1000; tries++)
+        result = climb_to(pid, root);
+    return result == 1;
+}
+
+static void walk_proc(pid_t root, process_fn each, void *opaque)
 {
     _Alignas(struct dirent64) char entries[4096];
     int dir = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -186,7 +194,7 @@ static void walk_proc(uint64_t born, process_fn each, void *opaque)
 
             entry = (const struct dirent64 *)(entries + at);
             pid = (pid_t)strtol(entry->d_name, NULL, 10);
-            if (pid <= 1 || pid == getpid() || !belongs(pid, born))
+            if (pid <= 1 || pid == getpid() || !belongs(pid, root))
                 continue;
             if (!each(pid, opaque)) {
                 close(dir);
@@ -229,7 +237,7 @@ static void walk_set(const struct process_set *set, process_fn each,
     if (set->cgroup >= 0)
         walk_cgroup(set->cgroup, each, opaque);
     else
-        walk_proc(set->born, each, opaque);
+        walk_proc(set->root, each, opaque);
 }
 
 /* Remove the folders of commands that left no process behind; the kernel
@@ -290,21 +298,30 @@ static pid_t fork_into(int cgroup)
     return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
-/* A start is known to a tick (1/100 s) only: let one pass, so that nothing
- * that ran before has the command's. */
-static pid_t fork_apart(struct process_set *set)
+/* True if the kernel, or a filter on calls, does not let us: never again. */
+static bool is_final(int error)
 {
-    const struct timespec two_ticks = { .tv_nsec = 20 * 1000 * 1000 };
-    struct process_stat stat;
-    pid_t pid;
+    return error == ENOSYS || error == EPERM || error == EACCES ||
+           error == EBUSY || error == EOPNOTSUPP;
+}
 
-    nanosleep(&two_ticks, NULL);
-    pid = fork();
-    if (pid < 0)
+static pid_t fork_with_cgroup(struct process_home *home,
+                              struct process_set *set)
+{
+    pid_t pid = -1;
+
+    set->cgroup = make_cgroup(home, set);
+    if (set->cgroup >= 0) {
+        pid = fork_into(set->cgroup);
+        if (pid >= 0)
+            return pid;
+        process_set_release(home, set);
+    }
+    if (!is_final(errno))
         return -errno;
-    if (pid > 0)
-        set->born = read_stat(pid, &stat) ? stat.born : UINT64_MAX;
-    return pid;
+    close(home->cgroup);
+    home->cgroup = -1;
+    return -ESTALE;
 }
 
 pid_t process_set_fork(struct process_home *home, struct process_set *set)
@@ -313,20 +330,10 @@ pid_t process_set_fork(struct process_home *home, struct process_set *set)
 
     *set = (struct process_set){ .cgroup = -1 };
     if (home->cgroup >= 0)
-        set->cgroup = make_cgroup(home, set);
-    if (set->cgroup >= 0) {
-        pid = fork_into(set->cgroup);
-        if (pid >= 0)
-            return pid;
-        process_set_release(home, set);
-        /* The kernel or a filter on calls does not let us: never again. */
-        if (errno == ENOSYS || errno == EPERM || errno == EACCES ||
-            errno == EBUSY || errno == EOPNOTSUPP) {
-            close(home->cgroup);
-            home->cgroup = -1;
-        }
-    }
-    return fork_apart(set);
+        return fork_with_cgroup(home, set);
+    pid = fork();
+    set->root = pid;
+    return pid < 0 ? -errno : pid;
 }
 
 static bool signal_one(pid_t pid, void *opaque)

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * processes - all processes that one command started, to the last.
+ * processes - all processes of one execution, to the last.
  *
  * A process group does not hold them: setsid() and a double fork leave it. So
- * each command is born in a cgroup of its own (cgroup v2), which nothing that
+ * each execution is born in a cgroup of its own (cgroup v2), which nothing that
  * it starts can leave by forking, and is ended with cgroup.kill.
  *
- * Where there is no writable cgroup v2, /proc is walked. The shim is PID 1 or
- * a subreaper, so every process descends from it; those of the command are
- * the ones that began no earlier than the command and have no ancestor below
- * the shim that did. A background process of an earlier command that forks
- * twice during this one is then mistaken for this one's.
+ * Where there is no writable cgroup v2, /proc is walked for the descendants of
+ * the first process. That one must then be a subreaper that outlives them
+ * (leader.h), and is not counted itself; in a cgroup it is.
  *
- * Either way background processes of earlier commands are not touched.
+ * Either way background processes of other executions are not touched.
  */
 #ifndef SHIM_PROCESSES_H
 #define SHIM_PROCESSES_H
@@ -27,11 +25,11 @@ struct process_home {
     unsigned long next;
 };
 
-/* One command's processes. */
+/* One execution's processes. */
 struct process_set {
     int cgroup;    /* fd of its folder; -1: walk /proc */
     char name[32]; /* the folder's name in the home */
-    uint64_t born; /* the command's start, in the clock ticks of /proc */
+    pid_t root;    /* without a cgroup: whose descendants they are */
 };
 
 /* Find or make the home; without cgroups if use_cgroups is false or there are
@@ -41,8 +39,11 @@ int process_home_init(struct process_home *home, bool use_cgroups);
 /* Remove the home, unless a command's processes live on in it. */
 void process_home_release(struct process_home *home);
 
+/* True if sets are cgroups; false: the first process must be a leader. */
+bool process_home_has_cgroups(const struct process_home *home);
+
 /* fork() a first process into a new set. Returns its pid, 0 in the child, or
- * -errno. */
+ * -errno; -ESTALE: the home has turned out to have no cgroups after all. */
 pid_t process_set_fork(struct process_home *home, struct process_set *set);
 
 /* Send a signal to all of the set; SIGKILL leaves out none, also not one that

@@ -27,8 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "shim/command.h"
 #include "shim/dispatch.h"
+#include "shim/executions.h"
 #include "shim/guest.h"
 #include "shim/leftovers.h"
 #include "shim/port.h"
@@ -46,15 +46,16 @@ static struct {
 } options = { .port = WIRE_PORT_PATH };
 
 static struct port port;
-static struct command command;
 static struct process_home home;
 static struct leftovers leftovers;
+static struct executions executions = {
+    .context = { .home = &home, .port = &port, .leftovers = &leftovers },
+};
 static struct guest_mounts mounts;
 static struct shares shares;
 static struct dispatch dispatch = {
     .port = &port,
-    .command = &command,
-    .home = &home,
+    .executions = &executions,
     .mounts = &mounts,
     .shares = &shares,
 };
@@ -222,12 +223,12 @@ static void take_signals(void)
     }
     /* One SIGCHLD may stand for many, and orphans come to us too. */
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        command_note_exit(&command, pid, status);
+        executions_note_exit(&executions, pid, status);
 }
 
 static int poll_timeout(void)
 {
-    int64_t deadline = command_deadline_ms(&command), left;
+    int64_t deadline = executions_deadline_ms(&executions), left;
 
     if (again)
         return 0;
@@ -269,14 +270,14 @@ static void serve_output(void)
 /* One round: wait, then let every part do what it can. */
 static void serve_once(void)
 {
-    struct pollfd fds[2 + COMMAND_STREAMS + LEFTOVERS_MAX + SHARES_MAX];
+    struct pollfd fds[2 + EXECUTIONS_FDS + LEFTOVERS_MAX + SHARES_MAX];
     size_t port_at, old_at, count = 0, old_count, shares_at;
 
     fds[count++] = (struct pollfd){ signals, POLLIN, 0 };
     port_at = count;
     if (connected)
         fds[count++] = (struct pollfd){ port.fd, port_events(&port), 0 };
-    count += command_poll(&command, &port, fds + count);
+    count += executions_poll(&executions, fds + count);
     old_at = count;
     old_count = leftovers_poll(&leftovers, fds + count);
     count += old_count;
@@ -298,7 +299,7 @@ static void serve_once(void)
             dispatch_share_news(&dispatch, fds[i].fd);
     }
     dispatch_lines(&dispatch, now_ms());
-    command_advance(&command, &home, &port, &leftovers, now_ms());
+    executions_advance(&executions, now_ms());
     serve_output();
 }
 
@@ -333,7 +334,7 @@ int main(int argc, char **argv)
     flush_port(200);
     if (dispatch.shutdown && is_init())
         guest_power_off(&mounts);
-    command_end_now(&command);
+    executions_end_now(&executions);
     process_home_release(&home);
     guest_unmount_all(&mounts);
     if (dispatch.shutdown && !options.no_init)

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "shim/account.h"
 #include "shim/wire.h"
 
 /* The kernel takes arguments shorter than 32 pages; a longer command goes by
@@ -27,19 +28,20 @@
 
 static const char *const base_env[] = {
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "HOME=/root",
-    "USER=root",
-    "LOGNAME=root",
-    "SHELL=/bin/sh",
     "TERM=dumb",
     "LANG=C.UTF-8",
 };
 
 #define BASE_ENV_COUNT (sizeof(base_env) / sizeof(base_env[0]))
 
+enum { ACCOUNT_ENV_COUNT = 4 };
+
 /* All variables came in one line, and "K":"V" is longer than K=V and NUL. */
 static char env_text[WIRE_MAX_LINE];
-static const char *env_list[BASE_ENV_COUNT + WIRE_MAX_ENV + 1];
+static char account_text[ACCOUNT_ENV_COUNT][300];
+static const char
+    *env_list[BASE_ENV_COUNT + ACCOUNT_ENV_COUNT + WIRE_MAX_ENV + 1];
+static const char *arg_list[WIRE_MAX_ARGS + 1];
 
 static _Noreturn void give_up(int code, const char *what, const char *name)
 {
@@ -48,12 +50,10 @@ static _Noreturn void give_up(int code, const char *what, const char *name)
     _exit(code);
 }
 
-bool spawn_check_env(const struct json_value *env, const char **ret_error)
+static bool check_env(const struct json_value *env, const char **ret_error)
 {
     size_t count = 0;
 
-    if (!env)
-        return true;
     *ret_error = "env must be an object of strings without NUL";
     if (env->type != JSON_READER_OBJECT)
         return false;
@@ -76,6 +76,33 @@ bool spawn_check_env(const struct json_value *env, const char **ret_error)
     return true;
 }
 
+static bool check_argv(const struct json_value *argv, const char **ret_error)
+{
+    size_t count = 0;
+
+    *ret_error = "argv must be an array of strings without NUL";
+    if (argv->type != JSON_READER_ARRAY)
+        return false;
+    for (const struct json_value *word = argv->first; word; word = word->next) {
+        if (word->type != JSON_READER_STRING ||
+            memchr(word->text, '\0', word->len))
+            return false;
+        if (++count > WIRE_MAX_ARGS) {
+            *ret_error = "argv has too many words";
+            return false;
+        }
+    }
+    *ret_error = "argv is empty";
+    return count > 0 && argv->first->len > 0;
+}
+
+bool spawn_check(const struct spawn_request *request, const char **ret_error)
+{
+    if (request->argv && !check_argv(request->argv, ret_error))
+        return false;
+    return !request->env || check_env(request->env, ret_error);
+}
+
 /* Whether the request sets the variable that this base entry sets. */
 static bool is_replaced(const char *entry, const struct json_value *env)
 {
@@ -91,14 +118,31 @@ static bool is_replaced(const char *entry, const struct json_value *env)
     return false;
 }
 
-static char *const *build_env(const struct json_value *env)
+static void add_base(const char ***at, const char *entry,
+                     const struct json_value *env)
 {
+    if (!is_replaced(entry, env))
+        *(*at)++ = entry;
+}
+
+static char *const *build_env(const struct account *account,
+                              const struct json_value *env)
+{
+    const char *const values[ACCOUNT_ENV_COUNT][2] = {
+        { "HOME", account->home },
+        { "USER", account->name },
+        { "LOGNAME", account->name },
+        { "SHELL", account->shell },
+    };
     const char **entry = env_list;
     char *text = env_text;
 
-    for (size_t i = 0; i < BASE_ENV_COUNT; i++) {
-        if (!is_replaced(base_env[i], env))
-            *entry++ = base_env[i];
+    for (size_t i = 0; i < BASE_ENV_COUNT; i++)
+        add_base(&entry, base_env[i], env);
+    for (size_t i = 0; i < ACCOUNT_ENV_COUNT; i++) {
+        snprintf(account_text[i], sizeof(account_text[i]), "%s=%s",
+                 values[i][0], values[i][1]);
+        add_base(&entry, account_text[i], env);
     }
     for (const struct json_value *variable = env ? env->first : NULL; variable;
          variable = variable->next) {
@@ -143,19 +187,28 @@ static int hold_text(const char *what, const char *text, size_t len)
     return fd;
 }
 
-/* No pipe for the input: it would hold 64 KiB, and this process is about to
- * become the command. */
-static void connect_streams(const struct spawn_request *request, int out,
-                            int err)
+/* No pipe for an input that is known: a pipe would hold 64 KiB of it, and this
+ * process is about to become the command. */
+static int open_input(const struct spawn_request *request,
+                      const struct spawn_streams *streams)
+{
+    if (streams->in >= 0)
+        return streams->in;
+    if (request->input)
+        return hold_text("the input", request->input->text,
+                         request->input->len);
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void connect_streams(const struct spawn_request *request,
+                            const struct spawn_streams *streams)
 {
     int in;
 
-    if (dup2(err, STDERR_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0)
+    if (dup2(streams->err, STDERR_FILENO) < 0 ||
+        dup2(streams->out, STDOUT_FILENO) < 0)
         _exit(126);
-    if (request->input)
-        in = hold_text("the input", request->input->text, request->input->len);
-    else
-        in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    in = open_input(request, streams);
     if (in < 0 || dup2(in, STDIN_FILENO) < 0)
         give_up(126, "open", "/dev/null");
     if (request->input)
@@ -183,27 +236,100 @@ static void wait_for_network(void)
     }
 }
 
-void spawn_exec(const struct spawn_request *request, int out, int err)
+static void enter_account(const struct spawn_request *request,
+                          struct account *account)
 {
-    char *const *env = build_env(request->env);
-    char script[40];
+    const char *what;
+    int result;
 
-    setsid();
-    connect_streams(request, out, err);
+    if (!account_find(request->user, account, &what)) {
+        dprintf(STDERR_FILENO, "stepback-shim: %s: no such %s in the guest\n",
+                request->user, what);
+        _exit(126);
+    }
+    /* Without a user the command runs as the shim does. */
+    result = request->user ? account_enter(account) : 0;
+    if (result) {
+        errno = -result;
+        give_up(126, "become", request->user);
+    }
+}
+
+static void enter_folder(const struct spawn_request *request,
+                         const struct account *account)
+{
+    const char *cwd = request->cwd ? request->cwd : WIRE_DEFAULT_CWD;
+
+    if (chdir(cwd) == 0)
+        return;
+    /* A login without a folder of its own starts at home, as login(1) does. */
+    if (request->cwd || !request->login || chdir(account->home) < 0)
+        give_up(126, "enter", cwd);
+}
+
+/* By PATH of the command's own environment. */
+static _Noreturn void run(const char *program, char *const *env)
+{
+    environ = (char **)env;
+    execvp(program, (char *const *)arg_list);
+    give_up(errno == ENOENT ? 127 : 126, "run", program);
+}
+
+static _Noreturn void run_login(const struct account *account, char *const *env)
+{
+    static char name[sizeof(account->shell) + 1];
+    const char *slash = strrchr(account->shell, '/');
+
+    /* The dash makes it a login shell. */
+    snprintf(name, sizeof(name), "-%s", slash ? slash + 1 : account->shell);
+    arg_list[0] = name;
+    run(account->shell, env);
+}
+
+static _Noreturn void run_argv(const struct json_value *argv, char *const *env)
+{
+    size_t count = 0;
+
+    for (const struct json_value *word = argv->first; word; word = word->next)
+        arg_list[count++] = word->text;
+    run(arg_list[0], env);
+}
+
+static _Noreturn void run_shell(const char *command, char *const *env)
+{
+    static char script[40];
+    size_t count = 0;
+
+    arg_list[count++] = "sh";
+    if (strlen(command) < MAX_ARGUMENT) {
+        arg_list[count++] = "-c";
+        arg_list[count++] = command;
+    } else {
+        write_script(command, script, sizeof(script));
+        arg_list[count++] = script;
+    }
+    run("/bin/sh", env);
+}
+
+void spawn_exec(const struct spawn_request *request,
+                const struct spawn_streams *streams)
+{
+    struct account account;
+    char *const *env;
+
+    if (!streams->connected) {
+        setsid();
+        connect_streams(request, streams);
+    }
     reset_signals();
     umask(022);
     wait_for_network();
-    if (chdir(request->cwd) < 0)
-        give_up(126, "enter", request->cwd);
-    if (strlen(request->text) < MAX_ARGUMENT) {
-        const char *const args[] = { "sh", "-c", request->text, NULL };
-
-        execve("/bin/sh", (char *const *)args, env);
-    } else {
-        const char *const args[] = { "sh", script, NULL };
-
-        write_script(request->text, script, sizeof(script));
-        execve("/bin/sh", (char *const *)args, env);
-    }
-    give_up(errno == ENOENT ? 127 : 126, "run", "/bin/sh");
+    enter_account(request, &account);
+    enter_folder(request, &account);
+    env = build_env(&account, request->env);
+    if (request->login)
+        run_login(&account, env);
+    if (request->argv)
+        run_argv(request->argv, env);
+    run_shell(request->command, env);
 }

@@ -125,6 +125,22 @@ static void test_bad_requests(struct shim_client *shim, gconstpointer data)
         int id;
     } cases[] = {
         { "{\"type\":\"exec\",\"id\":1}", "id and a command", 1 },
+        { "{\"type\":\"exec\",\"id\":1,\"argv\":[]}", "argv is empty", 1 },
+        { "{\"type\":\"exec\",\"id\":1,\"argv\":[1]}", "argv must", 1 },
+        { "{\"type\":\"exec\",\"id\":1,\"command\":\"x\",\"login\":true}",
+          "command, argv or login", 1 },
+        { "{\"type\":\"exec\",\"id\":1,\"command\":\"x\",\"user\":7}", "user",
+          1 },
+        { "{\"type\":\"exec\",\"id\":1,\"command\":\"x\",\"stdin\":1}", "stdin",
+          1 },
+        { "{\"type\":\"exec\",\"id\":1,\"command\":\"x\",\"tty\":{}}", "tty",
+          1 },
+        { "{\"type\":\"exec\",\"id\":1,\"command\":\"x\",\"window\":-1}",
+          "window", 1 },
+        { "{\"type\":\"input\",\"id\":9}", "no such command", 9 },
+        { "{\"type\":\"resize\",\"id\":9}", "no such command", 9 },
+        { "{\"type\":\"signal\",\"id\":9}", "no such command", 9 },
+        { "{\"type\":\"credit\",\"id\":9}", "no such command", 9 },
         { "{\"type\":\"exec\",\"command\":\"x\"}", "id and a command", -1 },
         { "{\"type\":\"exec\",\"id\":\"1\",\"command\":\"x\"}", "id and", -1 },
         { "{\"type\":\"exec\",\"id\":1,\"command\":\"a\\u0000\"}", "id and",
@@ -260,26 +276,6 @@ static void test_long_command(struct shim_client *shim, gconstpointer data)
     shim_outcome_clear(&outcome);
 }
 
-static void test_busy(struct shim_client *shim, gconstpointer data)
-{
-    struct shim_outcome outcome;
-
-    shim_expect_hello(shim);
-    shim_send_exec(shim, 1, "sleep 1000");
-    shim_expect_started(shim, 1);
-    shim_send_exec(shim, 2, "echo two");
-    shim_expect_error(shim, "running already", 2);
-    shim_send_cancel(shim, 3);
-    shim_expect_error(shim, "no such command", 3);
-    shim_send_text(shim, "{\"type\":\"hello\"}\n");
-    shim_expect_hello(shim);
-    shim_send_cancel(shim, 1);
-    outcome = shim_finish(shim, 1);
-    g_assert_cmpint(outcome.signal, ==, SIGTERM);
-    shim_outcome_clear(&outcome);
-    shim_check_run(shim, 2, "echo two", "two\n", "", 0);
-}
-
 /* Output that is not text, and text whose characters are cut by chunks. */
 static void test_bytes(struct shim_client *shim, gconstpointer data)
 {
@@ -380,7 +376,6 @@ static const struct shim_test tests[] = {
     { "missing-cwd", test_missing_cwd },
     { "oversize-line", test_oversize_line },
     { "long-command", test_long_command },
-    { "busy", test_busy },
     { "bytes", test_bytes },
     { "flood", test_flood },
     { "greedy-host", test_greedy_host },

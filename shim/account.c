@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * account - see account.h.
+ */
+#include "shim/account.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool parse_id(const char *text, unsigned *ret_id)
+{
+    char *end;
+    unsigned long id;
+
+    if (*text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    id = strtoul(text, &end, 10);
+    if (*end || errno || id >= (uid_t)-1)
+        return false;
+    *ret_id = (unsigned)id;
+    return true;
+}
+
+static void take(struct account *account, const struct passwd *entry)
+{
+    account->uid = entry->pw_uid;
+    account->gid = entry->pw_gid;
+    snprintf(account->name, sizeof(account->name), "%s", entry->pw_name);
+    snprintf(account->home, sizeof(account->home), "%s",
+             *entry->pw_dir ? entry->pw_dir : "/");
+    snprintf(account->shell, sizeof(account->shell), "%s",
+             *entry->pw_shell ? entry->pw_shell : "/bin/sh");
+}
+
+/* By name, or by number. */
+static bool find_user(const char *text, struct account *account)
+{
+    FILE *file = fopen("/etc/passwd", "re");
+    const struct passwd *entry;
+    unsigned id = 0;
+    bool by_id = parse_id(text, &id), found = false;
+
+    *account = (struct account){ .uid = id, .home = "/", .shell = "/bin/sh" };
+    snprintf(account->name, sizeof(account->name), "%s", text);
+    while (file && !found && (entry = fgetpwent(file))) {
+        found = strcmp(entry->pw_name, text) == 0 ||
+                (by_id && entry->pw_uid == id);
+        if (found)
+            take(account, entry);
+    }
+    if (file)
+        fclose(file);
+    return found || by_id || strcmp(text, "root") == 0;
+}
+
+static bool is_member(const struct group *entry, const char *name)
+{
+    for (char **member = entry->gr_mem; *member; member++) {
+        if (strcmp(*member, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The named group, and the supplementary ones. False: there is none of that
+ * name. */
+static bool find_groups(const char *name, struct account *account)
+{
+    FILE *file = fopen("/etc/group", "re");
+    const struct group *entry;
+    unsigned id = 0;
+    bool found = !name || parse_id(name, &id);
+
+    if (name && found)
+        account->gid = id;
+    while (file && (entry = fgetgrent(file))) {
+        if (name && strcmp(entry->gr_name, name) == 0) {
+            account->gid = entry->gr_gid;
+            found = true;
+        }
+        /* A group that was asked for is the only one, as in docker(1). */
+        if (!name && account->n_groups < ACCOUNT_MAX_GROUPS &&
+            is_member(entry, account->name))
+            account->groups[account->n_groups++] = entry->gr_gid;
+    }
+    if (file)
+        fclose(file);
+    return found;
+}
+
+bool account_find(const char *text, struct account *account,
+                  const char **ret_what)
+{
+    char user[128];
+    const char *group = NULL;
+    const char *colon = text ? strchr(text, ':') : NULL;
+
+    if (colon)
+        group = colon + 1;
+    snprintf(user, sizeof(user), "%.*s",
+             text ? (int)(colon ? colon - text : (int)strlen(text)) : 4,
+             text ? text : "root");
+    *ret_what = "user";
+    if (!find_user(user, account))
+        return false;
+    *ret_what = "group";
+    return find_groups(group, account);
+}
+
+int account_enter(const struct account *account)
+{
+    /* Nothing to change: an ordinary user's shim may not even set groups. */
+    if (account->uid == geteuid() && account->gid == getegid() &&
+        account->n_groups == 0)
+        return 0;
+    if (setgroups(account->n_groups, account->groups) < 0 ||
+        setgid(account->gid) < 0 || setuid(account->uid) < 0)
+        return -errno;
+    return 0;
+}

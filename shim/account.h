@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * account - the user that an execution runs as.
+ *
+ * /etc/passwd and /etc/group are read directly: a static program has no NSS.
+ * For use in the child alone, as the C library allocates here.
+ */
+#ifndef SHIM_ACCOUNT_H
+#define SHIM_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define ACCOUNT_MAX_GROUPS 64
+
+struct account {
+    uid_t uid;
+    gid_t gid;
+    gid_t groups[ACCOUNT_MAX_GROUPS];
+    size_t n_groups;
+    char name[128], home[256], shell[256];
+};
+
+/* Look up "user[:group]", each a name or a number, as docker(1) takes it; NULL
+ * is root. A number that no account has runs with group 0 and home "/". False:
+ * no such user or group; ret_what is the part that is unknown. */
+bool account_find(const char *text, struct account *account,
+                  const char **ret_what);
+
+/* Become that user. 0 or -errno. */
+int account_enter(const struct account *account);
+
+#endif

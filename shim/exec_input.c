@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * exec_input - see exec_input.h.
+ */
+#include "shim/exec_input.h"
+
+#include <errno.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "shim/json_writer.h"
+
+/* Report in steps of this size, so that small writes do not each cost a
+ * message; the rest is reported when the ring is empty. */
+#define REPORT_SIZE (WIRE_INPUT_WINDOW / 4)
+
+void exec_input_open(struct exec_input *input, int fd, bool is_terminal)
+{
+    input->fd = fd;
+    input->is_terminal = is_terminal;
+    input->ending = false;
+    input->start = input->len = input->taken = 0;
+}
+
+void exec_input_close(struct exec_input *input)
+{
+    if (input->fd >= 0)
+        close(input->fd);
+    input->fd = -1;
+    input->taken += input->len;
+    input->len = 0;
+}
+
+bool exec_input_add(struct exec_input *input, const void *data, size_t len)
+{
+    size_t at, first;
+
+    if (len > sizeof(input->ring) - input->len)
+        return false;
+    if (input->fd < 0) {
+        input->taken += len;
+        return true;
+    }
+    at = (input->start + input->len) % sizeof(input->ring);
+    first = sizeof(input->ring) - at;
+    if (first > len)
+        first = len;
+    memcpy(input->ring + at, data, first);
+    memcpy(input->ring, (const char *)data + first, len - first);
+    input->len += len;
+    return true;
+}
+
+void exec_input_end(struct exec_input *input)
+{
+    input->ending = true;
+}
+
+bool exec_input_wants(const struct exec_input *input)
+{
+    return input->fd >= 0 && (input->len > 0 || input->ending);
+}
+
+/* The end of a terminal's input is a character; in raw mode the process sees
+ * it as that, which is what closing a terminal program's input would be. */
+static bool send_end(struct exec_input *input)
+{
+    struct termios settings;
+    char end = 4; /* ^D */
+
+    if (tcgetattr(input->fd, &settings) == 0)
+        end = (char)settings.c_cc[VEOF];
+    return write(input->fd, &end, 1) == 1 || errno != EAGAIN;
+}
+
+static void report(struct exec_input *input, int64_t id, struct port *port)
+{
+    struct json_writer writer;
+
+    if (input->taken == 0 || !port_can_answer(port))
+        return;
+    if (input->taken < REPORT_SIZE && input->len > 0)
+        return;
+    port_begin(port, &writer);
+    json_writer_add_string(&writer, "type", WIRE_INPUT_TAKEN);
+    json_writer_add_integer(&writer, "id", id);
+    json_writer_add_integer(&writer, "bytes", (int64_t)input->taken);
+    port_end(port, &writer);
+    input->taken = 0;
+}
+
+void exec_input_advance(struct exec_input *input, int64_t id, struct port *port)
+{
+    while (input->fd >= 0 && input->len > 0) {
+        size_t run = sizeof(input->ring) - input->start;
+        ssize_t put = write(input->fd, input->ring + input->start,
+                            run < input->len ? run : input->len);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0 && errno == EAGAIN)
+            break;
+        if (put < 0) { /* the process closed its end, or is gone */
+            exec_input_close(input);
+            break;
+        }
+        input->start = (input->start + (size_t)put) % sizeof(input->ring);
+        input->len -= (size_t)put;
+        input->taken += (size_t)put;
+    }
+    if (input->fd >= 0 && input->len == 0 && input->ending) {
+        if (!input->is_terminal)
+            exec_input_close(input);
+        else if (send_end(input))
+            input->ending = false;
+    }
+    report(input, id, port);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * exec_output - see exec_output.h.
+ */
+#include "shim/exec_output.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "shim/json_writer.h"
+#include "shim/utf8.h"
+#include "shim/wire.h"
+
+/* Bytes of output in one message; escaped at worst they are six times that,
+ * and the rest of the message is short. */
+#define CHUNK_SIZE (16 * 1024)
+#define CHUNK_ROOM (JSON_WRITER_WORST(CHUNK_SIZE) + 256)
+
+_Static_assert(CHUNK_ROOM <= PORT_OUT_SIZE - PORT_RESERVE,
+               "a chunk must fit into the port's buffer");
+_Static_assert(CHUNK_ROOM <= WIRE_MAX_LINE, "a chunk must fit into a line");
+
+static void send_output(struct port *port, int64_t id, const char *stream,
+                        const void *data, size_t len)
+{
+    bool text = !memchr(data, '\0', len) && utf8_is_valid(data, len);
+    struct json_writer writer;
+
+    port_begin(port, &writer);
+    json_writer_add_string(&writer, "type", WIRE_OUTPUT);
+    json_writer_add_integer(&writer, "id", id);
+    json_writer_add_string(&writer, "stream", stream);
+    if (text) {
+        json_writer_add_text(&writer, "data", data, len);
+    } else {
+        json_writer_add_string(&writer, "encoding", WIRE_ENCODING_BASE64);
+        json_writer_add_base64(&writer, "data", data, len);
+    }
+    port_end(port, &writer);
+}
+
+bool exec_output_has_room(const struct port *port)
+{
+    return port_room(port) >= CHUNK_ROOM;
+}
+
+bool exec_output_wants(const struct exec_output *output,
+                       const struct exec_credit *credit,
+                       const struct port *port)
+{
+    return output->fd >= 0 && (!output->draining || output->drain_left > 0) &&
+           (!credit->limited || credit->left > 0) && exec_output_has_room(port);
+}
+
+static void reach_end(struct exec_output *output)
+{
+    close(output->fd);
+    output->fd = -1;
+    output->drain_left = 0;
+}
+
+bool exec_output_pump(struct exec_output *output, int64_t id,
+                      struct exec_credit *credit, struct port *port)
+{
+    unsigned char chunk[CHUNK_SIZE];
+    size_t want = sizeof(chunk) - output->tail_len, len;
+    ssize_t got;
+
+    if (output->draining && want > output->drain_left)
+        want = output->drain_left;
+    if (credit->limited && want > (size_t)credit->left)
+        want = (size_t)credit->left;
+    memcpy(chunk, output->tail, output->tail_len);
+    got = read(output->fd, chunk + output->tail_len, want);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
+        /* Another process may have read the pipe: what was counted is gone. */
+        output->drain_left = 0;
+        return false;
+    }
+    /* A terminal's master says EIO once no process has the other end open. */
+    if (got <= 0) {
+        reach_end(output);
+        return false;
+    }
+    if (output->draining)
+        output->drain_left -= (size_t)got;
+    if (credit->limited)
+        credit->left -= got;
+    len = output->tail_len + (size_t)got;
+    output->tail_len = utf8_cut_tail(chunk, len);
+    len -= output->tail_len;
+    memcpy(output->tail, chunk + len, output->tail_len);
+    if (len > 0)
+        send_output(port, id, output->name, chunk, len);
+    return true;
+}
+
+void exec_output_drain(struct exec_output *output, size_t most)
+{
+    output->draining = true;
+    output->drain_left = output->fd >= 0 ? most : 0;
+}
+
+bool exec_output_is_drained(const struct exec_output *output)
+{
+    return output->draining && output->drain_left == 0;
+}
+
+void exec_output_finish(struct exec_output *output, int64_t id,
+                        struct port *port)
+{
+    if (output->tail_len > 0)
+        send_output(port, id, output->name, output->tail, output->tail_len);
+    output->tail_len = 0;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * leader - see leader.h.
+ */
+#include "shim/leader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The leader's ends have these numbers; below them are the three streams. */
+enum { REPORT_FD = 3, HOLD_FD, FIRST_OTHER_FD };
+
+int leader_open(struct leader *leader, struct leader_ends *ends)
+{
+    int report[2], hold[2];
+
+    if (pipe2(report, O_CLOEXEC) < 0)
+        return -errno;
+    if (pipe2(hold, O_CLOEXEC) < 0) {
+        int error = errno;
+
+        close(report[0]);
+        close(report[1]);
+        return -error;
+    }
+    fcntl(report[0], F_SETFL, O_NONBLOCK);
+    *leader = (struct leader){ .report = report[0], .hold = hold[1] };
+    *ends = (struct leader_ends){ .report = report[1], .hold = hold[0] };
+    return 0;
+}
+
+void leader_close_ends(const struct leader_ends *ends)
+{
+    close(ends->report);
+    close(ends->hold);
+}
+
+static void report(int value)
+{
+    if (write(REPORT_FD, &value, sizeof(value)) < 0)
+        _exit(1);
+}
+
+/* The leader's part of a command's life. No pipe of the command is open in it:
+ * the shim sees when the command closes one. */
+static _Noreturn void stay(pid_t command, bool has_terminal)
+{
+    char byte;
+    pid_t ended;
+    int status;
+
+    close_range(FIRST_OTHER_FD, ~0U, 0);
+    if (!has_terminal)
+        close_range(STDIN_FILENO, STDERR_FILENO, 0);
+    report(command);
+    do
+        ended = waitpid(-1, &status, 0); /* orphans, too */
+    while (ended != command && (ended > 0 || errno == EINTR));
+    report(status);
+    signal(SIGCHLD, SIG_IGN); /* later ones need no wait */
+    while (read(HOLD_FD, &byte, 1) < 0 && errno == EINTR)
+        continue;
+    _exit(0);
+}
+
+/* First above all numbers that are filled here, or one would overwrite the
+ * other. */
+static void arrange_ends(const struct leader_ends *ends)
+{
+    int report_fd = fcntl(ends->report, F_DUPFD_CLOEXEC, FIRST_OTHER_FD);
+    int hold_fd = fcntl(ends->hold, F_DUPFD_CLOEXEC, FIRST_OTHER_FD);
+
+    dup3(report_fd, REPORT_FD, O_CLOEXEC);
+    dup3(hold_fd, HOLD_FD, O_CLOEXEC);
+    close(report_fd);
+    close(hold_fd);
+}
+
+static void lead_terminal(int terminal)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        dup2(terminal, fd);
+    setsid();
+    ioctl(STDIN_FILENO, TIOCSCTTY, 0);
+}
+
+void leader_begin(const struct leader_ends *ends, int terminal)
+{
+    sigset_t all;
+    pid_t command;
+
+    if (terminal >= 0)
+        lead_terminal(terminal);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    /* No signal of a terminal or of a cancel ends the leader. The command has
+     * its defaults before it unblocks them, so that none is lost meanwhile:
+     * a signal that is blocked waits, also if it is ignored. */
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, NULL);
+    for (int number = 1; number < NSIG; number++)
+        signal(number, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
+    command = fork();
+    if (command < 0)
+        _exit(126);
+    if (command > 0) {
+        arrange_ends(ends);
+        stay(command, terminal >= 0);
+    }
+    if (terminal >= 0) {
+        setpgid(0, 0);
+        /* SIGTTOU is ignored here; the command gets its default back. */
+        tcsetpgrp(STDIN_FILENO, getpid());
+    }
+}
+
+bool leader_read_status(struct leader *leader, int *ret_status)
+{
+    int value;
+
+    while (leader->report >= 0 &&
+           read(leader->report, &value, sizeof(value)) == sizeof(value)) {
+        if (leader->command) {
+            *ret_status = value;
+            return true;
+        }
+        leader->command = value;
+    }
+    return false;
+}
+
+void leader_release(struct leader *leader)
+{
+    if (leader->hold >= 0)
+        close(leader->hold);
+    if (leader->report >= 0)
+        close(leader->report);
+    leader->hold = leader->report = -1;
+}
