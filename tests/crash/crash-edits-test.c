@@ -340,7 +340,48 @@ struct test {
     const struct world_backend *backend;
     enum fault_action action;
     int error;
+    bool by_daemon; /* the undo is a request to the daemon, under its mount */
 };
+
+/* What a test has in memory that it shares with the process that undoes. */
+struct shared {
+    int fd;
+    struct fault_board *board;
+};
+
+static void share(struct shared *shared)
+{
+    shared->fd = memfd_create("crash-edits", MFD_CLOEXEC);
+    g_assert_cmpint(ftruncate(shared->fd, sizeof(*shared->board)), ==, 0);
+    shared->board = mmap(NULL, sizeof(*shared->board), PROT_READ | PROT_WRITE,
+                         MAP_SHARED, shared->fd, 0);
+    g_assert_true(shared->board != MAP_FAILED);
+}
+
+static void unshare_memory(struct shared *shared)
+{
+    munmap(shared->board, sizeof(*shared->board));
+    close(shared->fd);
+}
+
+/* The log and the folder are those of the folder's world. */
+static void run_daemon_undo(struct world *w, const struct shared *shared,
+                            const struct fault_plan *plan)
+{
+    const struct world_backend *backend = w->backend;
+    g_autoptr(GError) error = NULL;
+
+    w->backend = &world_mount;
+    w->fault_fd = shared->fd;
+    w->backend->start(w);
+    fault_set(shared->board, plan);
+    json_decref(w->backend->request(
+        w, "rollback", json_pack("{s:i, s:b}", "steps", 1, "force", 1),
+        &error));
+    fault_set(shared->board, NULL);
+    w->backend->stop(w);
+    w->backend = backend;
+}
 
 static void measure(const struct test *test, struct wanted *ret_wanted)
 {
@@ -359,12 +400,16 @@ static void measure(const struct test *test, struct wanted *ret_wanted)
 
 /* False: there is no such point. */
 static bool run_round(const struct test *test, const struct wanted *wanted,
-                      struct fault_board *board, unsigned point)
+                      const struct shared *shared, unsigned point)
 {
     const struct fault_plan plan = { test->action, point, test->error };
+    const struct fault_board *board = shared->board;
     struct world *w = prepare(test->edits, test->backend);
 
-    run_undo(w, board, &plan);
+    if (test->by_daemon)
+        run_daemon_undo(w, shared, &plan);
+    else
+        run_undo(w, shared->board, &plan);
     if (!look_after(w, wanted)) {
         g_test_message("at point %u: %s %s", point, board->call, board->name);
         g_test_fail();
@@ -378,9 +423,7 @@ static void run_test(gconstpointer data)
 {
     const struct test *test = data;
     struct crash_points points = crash_choose_points(NULL, test->error ? 3 : 1);
-    struct fault_board *board = mmap(NULL, sizeof(*board),
-                                     PROT_READ | PROT_WRITE,
-                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct shared shared;
     struct wanted wanted;
     unsigned point = points.first;
 
@@ -388,22 +431,22 @@ static void run_test(gconstpointer data)
         g_test_skip("there is no /dev/shm");
         return;
     }
-    g_assert_true(board != MAP_FAILED);
+    share(&shared);
     measure(test, &wanted);
-    while (!g_test_failed() && run_round(test, &wanted, board, point))
+    while (!g_test_failed() && run_round(test, &wanted, &shared, point))
         point += points.stride;
     g_test_message("%u points", point - 1);
     g_ptr_array_unref(wanted.edited);
     g_ptr_array_unref(wanted.undone);
-    munmap(board, sizeof(*board));
+    unshare_memory(&shared);
 }
 
 static void add(const char *name, const struct test *common)
 {
     struct test *test = g_memdup2(common, sizeof(*common));
+    const char *where = common->by_daemon ? "mount" : common->backend->name;
     g_autofree char *path = g_strdup_printf("/crash-edits/%s/%s/%s", name,
-                                            common->backend->name,
-                                            common->edits->name);
+                                            where, common->edits->name);
 
     g_test_add_data_func_full(path, test, run_test, g_free);
 }
@@ -435,6 +478,12 @@ int main(int argc, char **argv)
         add("list", &test);
         test.action = FAULT_LIST_ERRNO_FROM;
         add("lists", &test);
+        if (test.backend != &world_folder)
+            continue;
+        test.by_daemon = true;
+        add("lists", &test);
+        test.action = FAULT_LIST_ERRNO;
+        add("list", &test);
     }
     return g_test_run();
 }
