@@ -5,7 +5,7 @@
 #ifndef SHIM_DISPATCH_EXEC_H
 #define SHIM_DISPATCH_EXEC_H
 
-#include "shim/dispatch.h"
+#include "shim/dispatch_base.h"
 
 void dispatch_exec(struct dispatch *dispatch,
                    const struct dispatch_message *message);

@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define HOME_NAME "stepback"
+#define HOME_NAME "stepback-%d" /* its pid: another shim has its own */
 
 /* Where version 2 is mounted: alone, or beside version 1. */
 static const char *const cgroup_roots[] = {
@@ -102,7 +102,7 @@ static int own_cgroup(const char *root, char *path, size_t size)
 static int open_cgroup_home(void)
 {
     const char *root = find_cgroup_root();
-    char path[4200];
+    char path[4200], name[32];
     int parent, home;
 
     if (!root || own_cgroup(root, path, sizeof(path)))
@@ -110,11 +110,12 @@ static int open_cgroup_home(void)
     parent = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (parent < 0)
         return -1;
-    if (mkdirat(parent, HOME_NAME, 0755) < 0 && errno != EEXIST) {
+    snprintf(name, sizeof(name), HOME_NAME, getpid());
+    if (mkdirat(parent, name, 0755) < 0 && errno != EEXIST) {
         close(parent);
         return -1;
     }
-    home = openat(parent, HOME_NAME, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    home = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     close(parent);
     return home;
 }
@@ -261,6 +262,7 @@ static void sweep_home(const struct process_home *home)
 
 void process_home_release(struct process_home *home)
 {
+    char name[32];
     int parent;
 
     if (home->cgroup < 0)
@@ -268,7 +270,8 @@ void process_home_release(struct process_home *home)
     sweep_home(home);
     parent = openat(home->cgroup, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (parent >= 0) {
-        unlinkat(parent, HOME_NAME, AT_REMOVEDIR);
+        snprintf(name, sizeof(name), HOME_NAME, getpid());
+        unlinkat(parent, name, AT_REMOVEDIR);
         close(parent);
     }
     close(home->cgroup);
@@ -302,7 +305,8 @@ static pid_t fork_into(int cgroup)
 static bool is_final(int error)
 {
     return error == ENOSYS || error == EPERM || error == EACCES ||
-           error == EBUSY || error == EOPNOTSUPP;
+           error == EBUSY || error == EOPNOTSUPP ||
+           error == ENOENT; /* removed by another process */
 }
 
 static pid_t fork_with_cgroup(struct process_home *home,
