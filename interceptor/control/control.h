@@ -2,12 +2,11 @@
  *
  * control - the control protocol: requests of the supervisor to the engine.
  *
- * JSON Lines in the format of common/message.h. Requests: step.open,
- * step.close, step.abort, rollback, history, configure, discard, write_file,
- * status, safeguard.configure, safeguard.confirm. One thread serves all
- * clients. A request that waits (step.close, for quiet) runs in a thread of its
- * own; each client's requests are answered in order. Only safeguard.confirm
- * overtakes the others, since one of them may wait for it.
+ * JSON Lines in the format of common/message.h; the requests are in
+ * doc/control-protocol.md and control_ops.c. One thread serves all clients. A
+ * request that waits (step.close, for quiet) runs in a thread of its own; each
+ * client's requests are answered in order. Only safeguard.confirm overtakes the
+ * others, since one of them may wait for it.
  *
  * The peer is another process of the same user (the socket has mode 0600); its
  * input is not trusted nevertheless.

@@ -142,6 +142,13 @@ static void rollback(void *host, struct folder_ref directory,
                 done, opaque);
 }
 
+static void restore(void *host, struct folder_ref directory,
+                    const struct undo_extent *extent, const GPtrArray *paths,
+                    reply_done done, void *opaque)
+{
+    answer_soon((struct answer){ .result = result() }, done, opaque);
+}
+
 static const char *get_status(void *host, struct session_status *ret_status)
 {
     static struct session_directory directories[] = {
@@ -179,6 +186,7 @@ static const struct mcp_host host = {
     .write_file = write_file,
     .history = history,
     .rollback = rollback,
+    .restore = restore,
     .get_status = get_status,
     .folder_fd = folder,
     .decide = decide,
