@@ -108,6 +108,8 @@ struct safeguard {
 
     /* A denied step that is not closed yet; 0: none. */
     int64_t denied_id;
+    char *denial;               /* id of its decision, until that is reported */
+    const char *denial_reason;  /* static */
     bool rolled_back;           /* or the attempt failed */
     struct ic_step_info *taken; /* what was rolled back; NULL: failed */
     GError *failure;            /* of the rollback, or NULL */

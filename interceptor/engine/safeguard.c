@@ -51,6 +51,7 @@ void safeguard_clear(struct safeguard *guard)
     decision_free(guard->pending);
     ic_step_info_free(guard->taken);
     g_clear_error(&guard->failure);
+    g_free(guard->denial);
     g_ptr_array_unref(guard->samples);
     g_free(guard->deleting);
     pthread_cond_destroy(&guard->cond);
@@ -104,9 +105,11 @@ json_t *safeguard_pending_to_json(struct ic *ic)
 /* ---- deciding ------------------------------------------------------------ */
 
 /* Decide the pending question, if it has this id (NULL: any). Returns the
- * decision, the caller's, or NULL. */
+ * decision, the caller's, or NULL. A denial lets the changes that waited fail,
+ * and their step may be closed from then on: it is kept in denial, too, for
+ * report_denial(). */
 static struct safeguard_decision *decide(struct ic *ic, const char *id,
-                                         bool allow)
+                                         bool allow, const char *reason)
 {
     struct safeguard *guard = &ic->guard;
     struct safeguard_decision *decision;
@@ -122,6 +125,9 @@ static struct safeguard_decision *decide(struct ic *ic, const char *id,
         } else {
             guard->denied_id = decision->step_id;
             guard->rolled_back = false;
+            g_free(guard->denial);
+            guard->denial = reason ? g_strdup(decision->id) : NULL;
+            guard->denial_reason = reason;
         }
         parking_end_decision(&ic->parking, allow);
         pthread_cond_signal(&guard->cond);
@@ -130,15 +136,32 @@ static struct safeguard_decision *decide(struct ic *ic, const char *id,
     return decision;
 }
 
-static void send_decided(struct ic *ic, const struct safeguard_decision *made,
+static void send_decided(struct ic *ic, const char *id, int64_t step_id,
                          bool allow, const char *reason)
 {
-    log_info(LOG_SAFEGUARD, "%s: %s (%s)", made->id,
-             allow ? "allowed" : "denied", reason);
+    log_info(LOG_SAFEGUARD, "%s: %s (%s)", id, allow ? "allowed" : "denied",
+             reason);
     events_send(ic->events, "event.safeguard_decided",
-                json_pack("{s:s, s:I, s:s, s:s}", "safeguard_id", made->id,
-                          "step_id", (json_int_t)made->step_id, "action",
+                json_pack("{s:s, s:I, s:s, s:s}", "safeguard_id", id, "step_id",
+                          (json_int_t)step_id, "action",
                           allow ? "allow" : "deny", "reason", reason));
+}
+
+/* Send the event of a denial, once: when its step was rolled back, and before
+ * the step is closed, whichever thread gets to that first. A client that has
+ * the answer of the step can rely on having had the event. */
+static void report_denial(struct ic *ic, int64_t step_id)
+{
+    struct safeguard *guard = &ic->guard;
+    g_autofree char *id = NULL;
+    const char *reason;
+
+    pthread_mutex_lock(&guard->lock);
+    id = g_steal_pointer(&guard->denial);
+    reason = guard->denial_reason;
+    pthread_mutex_unlock(&guard->lock);
+    if (id)
+        send_decided(ic, id, step_id, false, reason);
 }
 
 /* With the gate write-locked: roll back a denied step, once. */
@@ -158,7 +181,7 @@ static void roll_back_locked(struct ic *ic)
  * step could not be rolled back. */
 static gboolean carry_out_denial(struct ic *ic,
                                  const struct safeguard_decision *made,
-                                 const char *reason, GError **error)
+                                 GError **error)
 {
     struct safeguard *guard = &ic->guard;
     gboolean ok = TRUE;
@@ -176,14 +199,15 @@ static gboolean carry_out_denial(struct ic *ic,
     stale = stale_take(ic);
     pthread_rwlock_unlock(&ic->gate);
     stale_tell(ic, stale);
-    send_decided(ic, made, false, reason);
+    report_denial(ic, made->step_id);
     return ok;
 }
 
 gboolean ic_safeguard_confirm(struct ic *ic, const char *safeguard_id,
                               bool allow, GError **error)
 {
-    struct safeguard_decision *made = decide(ic, safeguard_id, allow);
+    struct safeguard_decision *made = decide(ic, safeguard_id, allow,
+                                             "confirmed");
     gboolean ok = TRUE;
 
     if (!made) {
@@ -192,19 +216,19 @@ gboolean ic_safeguard_confirm(struct ic *ic, const char *safeguard_id,
         return FALSE;
     }
     if (allow)
-        send_decided(ic, made, true, "confirmed");
+        send_decided(ic, made->id, made->step_id, true, "confirmed");
     else
-        ok = carry_out_denial(ic, made, "confirmed", error);
+        ok = carry_out_denial(ic, made, error);
     decision_free(made);
     return ok;
 }
 
 void safeguard_abandon_locked(struct ic *ic)
 {
-    struct safeguard_decision *made = decide(ic, NULL, false);
+    struct safeguard_decision *made = decide(ic, NULL, false, "aborted");
 
     if (made)
-        send_decided(ic, made, false, "aborted");
+        report_denial(ic, made->step_id);
     decision_free(made);
 }
 
@@ -213,7 +237,7 @@ void safeguard_refuse(struct ic *ic)
     pthread_mutex_lock(&ic->guard.lock);
     ic->guard.refuses = true;
     pthread_mutex_unlock(&ic->guard.lock);
-    decision_free(decide(ic, NULL, false));
+    decision_free(decide(ic, NULL, false, NULL));
 }
 
 /* ---- steps --------------------------------------------------------------- */
@@ -264,6 +288,7 @@ gboolean safeguard_close_denied_locked(struct ic *ic,
     struct ic_step_info *info;
 
     roll_back_locked(ic);
+    report_denial(ic, safeguard_denied_step(ic));
     failure = g_steal_pointer(&guard->failure);
     info = g_steal_pointer(&guard->taken);
     pthread_mutex_lock(&guard->lock);
@@ -330,10 +355,10 @@ static void time_out_locked(struct ic *ic)
     struct safeguard_decision *made;
 
     pthread_mutex_unlock(&guard->lock);
-    made = decide(ic, id, false);
+    made = decide(ic, id, false, "timeout");
     if (made) {
         log_warn(LOG_SAFEGUARD, "%s: no answer in time: denied", id);
-        carry_out_denial(ic, made, "timeout", NULL);
+        carry_out_denial(ic, made, NULL);
     }
     decision_free(made);
     pthread_mutex_lock(&guard->lock);
