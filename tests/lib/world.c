@@ -16,7 +16,7 @@
 #include "interceptor/sys/sys.h"
 #include "tests/lib/oracle.h"
 
-/* Another filesystem than the one of the temporary folder. */
+/* Return a directory on another file system than the temporary directory. */
 static char *elsewhere(void)
 {
     char *path = g_strdup("/dev/shm/stepback-test-XXXXXX");
