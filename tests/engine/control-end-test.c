@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * control-end-test - clients of the control socket that end: one that sends no
- * more gets its answers, one that is gone is dropped.
+ * control-end-test - a client of the control socket that stops sending gets its
+ * replies; one that is gone is dropped.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ enum { MANY = 200 };
 struct fixture {
     struct world *world; /* for its folders; never started */
     struct ic *ic;
-    int fd; /* the client's */
+    int fd; /* of the client */
 };
 
 static void connect_client(struct fixture *f)
@@ -67,7 +67,8 @@ static void put(struct fixture *f, const char *type, int id, int step)
                     (ssize_t)strlen(line));
 }
 
-/* All that comes until the engine hangs up: this many answers, in order. */
+/* Expect exactly this number of replies, in order, before the engine hangs up.
+ */
 static void expect_answers(struct fixture *f, int count)
 {
     FILE *in = fdopen(f->fd, "r");
@@ -79,7 +80,7 @@ static void expect_answers(struct fixture *f, int count)
         const char *id = json_string_value(
             json_object_get(answer, "request_id"));
 
-        if (id) { /* and no event */
+        if (id) { /* not an event */
             g_assert_cmpstr(
                 json_string_value(json_object_get(answer, "status")), ==, "ok");
             g_assert_cmpint(atoi(id), ==, ++n);
@@ -99,7 +100,7 @@ static void one_request(struct fixture *f, gconstpointer data)
     expect_answers(f, 1);
 }
 
-/* Each is carried out, also those that wait for the one before. */
+/* Every request runs, also those queued behind another. */
 static void a_step(struct fixture *f, gconstpointer data)
 {
     put(f, "step.open", 1, 1);
@@ -110,7 +111,7 @@ static void a_step(struct fixture *f, gconstpointer data)
     expect_answers(f, 4);
 }
 
-/* The last line may lack its newline; a part of a message is none. */
+/* The last line may lack its newline; an incomplete message is ignored. */
 static void no_newline(struct fixture *f, gconstpointer data)
 {
     static const char last[] = "{\"type\":\"status\",\"request_id\":\"2\"}";
@@ -143,7 +144,8 @@ static void nothing(struct fixture *f, gconstpointer data)
 
 /* ---- all of it ----------------------------------------------------------- */
 
-/* What waits goes with the client: the step it opened stays open. */
+/* Queued requests are dropped with the client: the step that it opened stays
+ * open. */
 static void gone(struct fixture *f, gconstpointer data)
 {
     for (int i = 1; i <= MANY; i++)
@@ -174,8 +176,8 @@ static int connect_to(const char *path)
     return fd;
 }
 
-/* The last that the watcher has to tell is for a client that was taken in when
- * the engine had begun to end. */
+/* The watcher's last report goes to a client that was accepted after the engine
+ * began to end. */
 static void closed_meanwhile(struct fixture *f, gconstpointer data)
 {
     g_autofree char *edit = g_strdup_printf("touch '%s/file'", f->world->share);

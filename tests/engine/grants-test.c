@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * grants-test - a client leaves no file that gives rights on the host to other
- * users, unless that is allowed; and undo brings back those that were there.
+ * grants-test - a client can leave no file that grants other users of the host
+ * rights, unless that is allowed; undo restores those that existed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -174,7 +174,7 @@ static void refused(void)
     REFUSED(create(rig, "new", 02644)); /* an ACL could make it executable */
     REFUSED(make_unnamed(rig, 04755));
     REFUSED(make_node(rig, "new", S_IFREG | 04755, 0));
-    REFUSED(make_node(rig, "new", 02755, 0)); /* no type is a file */
+    REFUSED(make_node(rig, "new", 02755, 0)); /* without a type it is a file */
     REFUSED(set(rig, "f", IC_SET_MODE, 04755));
     REFUSED(set(rig, "f", IC_SET_MODE, 02755));
     REFUSED(set(rig, "f", IC_SET_UID | IC_SET_GID | IC_SET_MODE, 04755));
@@ -207,7 +207,7 @@ static void others(void)
     rig_free(rig);
 }
 
-/* Root's write would leave the bit on, with other content. */
+/* Root's write would keep the bit, on other content. */
 static void written(void)
 {
     struct rig *rig = rig_new(false);
