@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * alias-test - an inode of a step is found by the number it has now
- * (undo_log.h).
+ * alias-test - an inode of a step is found by its present number.
+ *
+ * See undo_log.h.
  */
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ambient-test - consecutive changes outside steps form one ambient step, and
- * do not push commands out of the history.
+ * ambient-test - consecutive changes outside steps form one ambient step.
+ *
+ * Such steps do not push commands out of the history.
  */
 #include <fcntl.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * control-end-test - a client of the control socket that stops sending gets its
- * replies; one that is gone is dropped.
+ * control-end-test - clients that stop sending, or hang up.
+ *
+ * A client of the control socket that stops sending gets its replies; one that
+ * is gone is dropped.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +93,7 @@ static void expect_answers(struct fixture *f, int count)
     g_assert_cmpint(n, ==, count);
 }
 
-/* ---- half of it ---------------------------------------------------------- */
+/* ---- clients that stop sending ------------------------------------------- */
 
 static void one_request(struct fixture *f, gconstpointer data)
 {
@@ -142,7 +144,7 @@ static void nothing(struct fixture *f, gconstpointer data)
     expect_answers(f, 0);
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- clients that are gone ----------------------------------------------- */
 
 /* Queued requests are dropped with the client: the step that it opened stays
  * open. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * control-history-test - when one client of the control socket changes the
- * history, the others get event.history_changed.
+ * control-history-test - clients get event.history_changed.
+ *
+ * It is sent when another client of the control socket changes the history.
  */
 #include <errno.h>
 #include <string.h>
@@ -105,7 +106,7 @@ static void expect_no_more(struct fixture *f)
     g_assert_null(f->world->backend->event(f->world, "event.history_changed"));
 }
 
-/* ---- who is told what ---------------------------------------------------- */
+/* ---- events -------------------------------------------------------------- */
 
 static void others_are_told(struct fixture *f, gconstpointer data)
 {

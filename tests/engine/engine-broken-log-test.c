@@ -14,7 +14,7 @@
 
 #define OK(call) g_assert_cmpint((call), ==, 0)
 
-/* ---- logs that are not what they were ------------------------------------ */
+/* ---- damaged logs -------------------------------------------------------- */
 
 static void flip_byte(const char *path, off_t offset)
 {
@@ -126,7 +126,7 @@ static void other_version(struct guard *f, gconstpointer data)
     guard_start(f);
 }
 
-/* ---- rollbacks that did not come to their end ---------------------------- */
+/* ---- interrupted rollbacks ----------------------------------------------- */
 
 /* Killed after a directory was put aside and before it was processed: an entry
  * that was moved into it is only there. */

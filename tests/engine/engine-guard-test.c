@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine-guard-test - the engine refuses ways out of the share, and survives
- * faulty clients.
+ * engine-guard-test - the engine refuses ways out of the share.
+ *
+ * It also survives faulty clients.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine_links - the report lists each name that a file gained or lost
- * (engine_cases.h).
+ * engine_links - reports list each name that a file gained or lost.
+ *
+ * See engine_cases.h.
  */
 #include "tests/lib/engine_cases.h"
 

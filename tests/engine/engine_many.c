@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * engine_many - cases of engine_cases.h: large directories, and the size of
- * their records in the log.
+ * engine_many - cases of engine_cases.h: large directories.
+ *
+ * Also the size of their records in the log.
  */
 #include "tests/lib/engine_cases.h"
 

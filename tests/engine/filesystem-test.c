@@ -172,7 +172,7 @@ static void xfs_keeps_mtime(gconstpointer backend)
     end_world(w);
 }
 
-/* ---- what is append-only ------------------------------------------------- */
+/* ---- append-only inodes -------------------------------------------------- */
 
 static void set_append(struct world *w, const char *path, bool append)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * full-disk-restore-test - a restore of paths without enough disk space is
- * refused and changes nothing; with space it succeeds.
+ * full-disk-restore-test - restore of paths on a full disk.
+ *
+ * Without enough space it is refused and changes nothing; with space it
+ * succeeds.
  */
 #include <unistd.h>
 

@@ -344,7 +344,7 @@ static void others_are_kept(gconstpointer data)
     full_disk_end(w);
 }
 
-/* ---- little room --------------------------------------------------------- */
+/* ---- little space -------------------------------------------------------- */
 
 static void min_free(gconstpointer data)
 {

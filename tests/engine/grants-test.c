@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * grants-test - a client can leave no file that grants other users of the host
- * rights, unless that is allowed; undo restores those that existed.
+ * grants-test - no file of a client grants other users rights.
+ *
+ * That applies to users of the host, unless it is allowed; undo restores such
+ * files that existed.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * parking-test - while a decision is pending or a rollback runs, every change
- * returns IC_PARKED to a server that supports it, which is notified of the end.
+ * parking-test - changes of a server that can wait return IC_PARKED.
+ *
+ * They do so while a decision is pending or a rollback runs; the server is
+ * notified of the end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -291,7 +293,7 @@ static void denial_fails(struct fixture *f, gconstpointer data)
     OK(ic_unlinkat(f->ic, ic_root(f->ic), "other", 0));
 }
 
-/* ---- who waits in the call ----------------------------------------------- */
+/* ---- changes that block -------------------------------------------------- */
 
 /* A parked change gets the verdict that ended its own wait, whatever has
  * happened since. */

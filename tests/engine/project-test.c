@@ -297,7 +297,7 @@ static void killed(gconstpointer backend)
 
 #endif
 
-/* ---- who may not set projects -------------------------------------------- */
+/* ---- users who may not set projects -------------------------------------- */
 
 enum { USER = 12345 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rights-test - undo by an ordinary user among inodes that this user cannot
- * fully restore.
+ * rights-test - undo by a user who lacks rights on some inodes.
  *
  * They have a group without the user in it, another owner, capabilities, or the
  * set-group-ID bit. A change that the user could not undo is refused; the rest
@@ -109,7 +108,7 @@ static void with_attribute(const struct rig *rig)
     g_assert_true(rc == 0 || errno == ENOTSUP);
 }
 
-/* ---- what the step does -------------------------------------------------- */
+/* ---- changes of the step ------------------------------------------------- */
 
 static struct ic_inode *look_up(struct rig *rig)
 {
@@ -234,7 +233,7 @@ static void unlink_and_close(struct rig *rig)
     close_it(rig);
 }
 
-/* ---- the frame ----------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------- */
 
 static void open_share(struct rig *rig)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * safeguard-files-test - overwrites of large files and replaced names are held:
- * SG-05 and SG-06 of the test plan, over every backend.
+ * safeguard-files-test - overwrites and replaced names are held.
+ *
+ * SG-05 and SG-06 of the test plan, for large files, over every backend.
  *
  * Also: what becomes of a denied step that cannot be rolled back.
  */

@@ -289,7 +289,7 @@ static void not_counted(gconstpointer backend)
     world_free(w);
 }
 
-/* ---- many who wait ------------------------------------------------------- */
+/* ---- many waiting changes ------------------------------------------------ */
 
 struct mode_change {
     struct world *world;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stop-test - a server that is stopped during work and restarted reports no
- * outside edit if there was none.
+ * stop-test - a stop and restart during work is not an outside edit.
+ *
+ * No edit is reported if there was none.
  *
  * Run by root, it continues as an ordinary user, whose daemon needs another
  * program to unmount.

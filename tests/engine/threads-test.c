@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * threads-test - threads change the share while steps are opened, closed,
- * aborted and rolled back, and history and status are queried.
+ * threads-test - threads change the share during steps and rollbacks.
+ *
+ * Steps are opened, closed, aborted and rolled back, and history and status are
+ * queried.
  *
  * Each thread works in a directory of its own and in a shared one, by random
  * operations of a seed. Any operation may fail: its object may have been
@@ -37,7 +39,7 @@ struct worker {
     pthread_t thread;
 };
 
-/* ---- what a client does -------------------------------------------------- */
+/* ---- client threads ------------------------------------------------------ */
 
 struct target {
     struct ic_inode *dir; /* borrowed */
@@ -212,7 +214,7 @@ static void end_worker(struct worker *w)
     g_rand_free(w->rand);
 }
 
-/* ---- what the agent does meanwhile --------------------------------------- */
+/* ---- agent threads ------------------------------------------------------- */
 
 static json_t *ask(struct world *w, const char *type, json_t *payload)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * watch-mount-test - ic_watch_spare_mount(): writes through the server's own
- * mount are not reported, those by another way are.
+ * watch-mount-test - ic_watch_spare_mount() ignores the own mount only.
+ *
+ * Writes through the server's own mount are not reported, those by another way
+ * are.
  */
 #include <errno.h>
 #include <fcntl.h>
