@@ -243,7 +243,7 @@ static int invert_seen(struct inverter *v)
     return rc;
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- the inverse --------------------------------------------------------- */
 
 /* The inverse ends like the step itself: redo repeats what the step did. */
 static int copy_end(struct inverter *v)

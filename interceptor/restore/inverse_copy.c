@@ -21,7 +21,7 @@
 #include "interceptor/capture/search.h"
 #include "interceptor/sys/sys.h"
 
-/* ---- what the step created ----------------------------------------------- */
+/* ---- inodes that the step created ---------------------------------------- */
 
 /* Return whether the source knows the inode and the inode either has a name
  * that stays or gets one back. Another process may have removed that name. */

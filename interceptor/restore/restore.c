@@ -221,7 +221,7 @@ static gboolean drop_lost(struct restore *r, GError **error)
     return rc == 0 || fail(error, ERROR_IO_ERROR, "undo log", rc);
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- restoring ----------------------------------------------------------- */
 
 static gboolean run_fail(struct restore *r, GError **error, const char *what,
                          int rc)

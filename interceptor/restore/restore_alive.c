@@ -73,7 +73,7 @@ int restore_is_alive(struct restore *r, const struct step_inode *inode)
     return g_hash_table_contains(r->alive, &inode->ino);
 }
 
-/* ---- moved away ---------------------------------------------------------- */
+/* ---- moved files --------------------------------------------------------- */
 
 static bool is_place_of(const struct step_inode *inode, uint64_t dir,
                         const char *name)

@@ -31,7 +31,7 @@ struct finder {
     int fd;
 };
 
-/* ---- in the log ---------------------------------------------------------- */
+/* ---- inodes in the log --------------------------------------------------- */
 
 /* Let the walker start from top. 0 or -errno. */
 static int enter(struct finder *f, const struct step_inode *top)
@@ -92,7 +92,7 @@ static int is_inside(struct finder *f, struct step_inode *inode)
     return 1;
 }
 
-/* ---- is it lost? --------------------------------------------------------- */
+/* ---- sources ------------------------------------------------------------- */
 
 /* Each returns 1, 0 or -errno: an inode that cannot be examined is neither lost
  * nor present, and the rollback must be tried again. */
@@ -403,7 +403,7 @@ int restore_find_lost(struct restore *r)
     return rc < 0 ? rc : find_with(r, survey);
 }
 
-/* ---- doing without it ---------------------------------------------------- */
+/* ---- recording ----------------------------------------------------------- */
 
 /* Find inodes that are lost because others are. 1: more are lost; 0; or -errno.
  */

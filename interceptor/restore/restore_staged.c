@@ -60,7 +60,7 @@ static int is_homeless(struct restore *r, const char *staged,
     return inode->flags & STEP_LOST || S_ISDIR(st.st_mode) || st.st_nlink == 1;
 }
 
-/* ---- where the log cannot take names ------------------------------------- */
+/* ---- a log that cannot take names ---------------------------------------- */
 
 /* Copies the files of a directory, under their names in it. */
 struct saver {

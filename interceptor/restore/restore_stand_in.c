@@ -29,8 +29,7 @@ int restore_disown(struct restore *r, struct step_inode *inode)
                                       (uint64_t)INT64_MAX - inode->recorded);
 }
 
-/* ---- numbers that were used again -----------------------------------------
- */
+/* ---- reused numbers ------------------------------------------------------ */
 
 /* The file system reuses the number of a removed inode. The number's present
  * owner is another inode if its type differs, or if it was made after the step
