@@ -70,7 +70,7 @@ static struct place *get_place(struct finder *f, const char *path)
     return place;
 }
 
-/* ---- what is there ------------------------------------------------------- */
+/* ---- looking up paths ---------------------------------------------------- */
 
 /* If a path cannot be looked up, but exists by the report, return a file of
  * unknown state. */

@@ -166,7 +166,7 @@ const struct step_inode *past_content_record(const struct past *past,
     return record && record->flags & STEP_DATA ? record : NULL;
 }
 
-/* ---- where an inode went ------------------------------------------------- */
+/* ---- places of an inode -------------------------------------------------- */
 
 /* Return the inode's path after the step, as the step recorded it, or NULL. */
 static char *path_after(const struct step *step, uint64_t recorded)

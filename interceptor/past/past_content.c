@@ -31,7 +31,7 @@ void past_file_free(struct past_file *file)
     g_free(file);
 }
 
-/* ---- what there is ------------------------------------------------------- */
+/* ---- size and mode ------------------------------------------------------- */
 
 static int put_target(struct past_target *target, const void *data,
                       int64_t offset, int64_t length, void *opaque)
