@@ -300,7 +300,7 @@ static int finish_below(struct applier *a, struct paths_node *node)
     return rc;
 }
 
-/* ---- the whole ----------------------------------------------------------- */
+/* ---- applying ------------------------------------------------------------ */
 
 gboolean paths_apply(struct ic *ic, const struct paths_plan *plan,
                      GPtrArray *warnings, GError **error)

@@ -220,7 +220,7 @@ static int note_shared(struct paths_plan *plan, const struct paths_node *node,
     return 0;
 }
 
-/* ---- the whole ----------------------------------------------------------- */
+/* ---- settling ------------------------------------------------------------ */
 
 typedef int inode_visit(struct paths_plan *plan, struct paths_node *leader,
                         const GPtrArray *names);

@@ -13,7 +13,7 @@
 #include "interceptor/engine/engine.h"
 #include "interceptor/sys/sys.h"
 
-/* ---- which inodes -------------------------------------------------------- */
+/* ---- inodes to find ------------------------------------------------------ */
 
 /* Count, by inode number, the present names that the plan knows. */
 static void count_names(const struct paths_node *node, GHashTable *counts)
@@ -87,7 +87,7 @@ static gboolean want_all(const struct paths_plan *plan, GHashTable *wanted,
     return TRUE;
 }
 
-/* ---- where they are ------------------------------------------------------ */
+/* ---- searching the tree -------------------------------------------------- */
 
 struct finder {
     dev_t dev;

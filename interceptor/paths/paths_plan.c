@@ -349,7 +349,7 @@ static gboolean add_asked(struct paths_plan *plan, const char *path,
     return found;
 }
 
-/* ---- the whole ----------------------------------------------------------- */
+/* ---- planning ------------------------------------------------------------ */
 
 static void free_overlap(gpointer overlap)
 {

@@ -75,7 +75,7 @@ static void warn_shared(const struct paths_plan *plan,
     }
 }
 
-/* ---- telling ------------------------------------------------------------- */
+/* ---- describing the step ------------------------------------------------- */
 
 static enum ic_change_type type_of(const struct paths_node *node)
 {
