@@ -94,7 +94,7 @@ void edits_undone(struct edits *f)
     json_decref(world_undo(f->w, 1));
 }
 
-/* ---- outside ------------------------------------------------------------- */
+/* ---- outside edits ------------------------------------------------------- */
 
 void edits_write(struct edits *f, const char *path, const char *text)
 {
@@ -239,7 +239,7 @@ void edits_make_and_edit(struct edits *f, const char *dir)
     edits_barriers_seen(f);
 }
 
-/* ---- the lot ------------------------------------------------------------- */
+/* ---- table of cases ------------------------------------------------------ */
 
 struct test {
     const struct world_backend *backend;

@@ -56,7 +56,7 @@ void edits_undone(struct edits *f);
  * line. */
 bool edits_is_set_aside(struct edits *f, const char *text);
 
-/* ---- outside ------------------------------------------------------------- */
+/* ---- outside edits ------------------------------------------------------- */
 
 void edits_write(struct edits *f, const char *path, const char *text);
 void edits_replace(struct edits *f, const char *path, const char *text);

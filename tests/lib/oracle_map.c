@@ -29,7 +29,7 @@ struct map {
     off_t start;       /* start of the present run */
 };
 
-/* ---- making -------------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------ */
 
 /* Return the ranges that are allocated and unwritten, by the file system. */
 static GArray *find_unwritten(int fd)

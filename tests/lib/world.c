@@ -129,7 +129,7 @@ guint world_history_count(struct world *world)
     return count;
 }
 
-/* ---- looking ------------------------------------------------------------- */
+/* ---- snapshots ----------------------------------------------------------- */
 
 GPtrArray *world_snapshot(struct world *world)
 {

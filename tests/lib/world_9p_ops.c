@@ -460,7 +460,7 @@ int world_9p_removexattr(struct world *w, const char *path, const char *name)
         p9_setxattr(of(w)->client, fid, name, NULL, 0, P9_XATTR_REPLACE));
 }
 
-/* ---- content by others --------------------------------------------------- */
+/* ---- content by other means ---------------------------------------------- */
 
 static int put_zeros(struct world *w, uint32_t fid, off_t offset, off_t len)
 {
