@@ -237,9 +237,9 @@ static void births(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/alias/renumbered", renumbered);
-    g_test_add_func("/alias/renumbered-twice", renumbered_twice);
-    g_test_add_func("/alias/shared-numbers", shared_numbers);
-    g_test_add_func("/alias/births", births);
+    g_test_add_func("/alias/records-follow-new-numbers", renumbered);
+    g_test_add_func("/alias/one-inode-has-one-record", renumbered_twice);
+    g_test_add_func("/alias/last-owner-has-a-shared-number", shared_numbers);
+    g_test_add_func("/alias/birth-time-tells-inodes-apart", births);
     return g_test_run();
 }

@@ -229,14 +229,14 @@ static const struct {
     const char *name;
     void (*run)(struct world *w);
 } cases[] = {
-    { "one", many_are_one },
-    { "command", a_command_ends_it },
-    { "edit", an_edit_ends_it },
-    { "kill", a_kill_keeps_it },
-    { "size", size_ends_it },
-    { "large", a_large_change_is_a_wall },
-    { "deep", a_deep_change_is_a_wall },
-    { "count", commands_stay },
+    { "changes-form-one-step", many_are_one },
+    { "a-command-ends-it", a_command_ends_it },
+    { "an-edit-ends-it", an_edit_ends_it },
+    { "a-kill-keeps-it", a_kill_keeps_it },
+    { "the-size-limit-ends-it", size_ends_it },
+    { "a-large-change-is-a-wall", a_large_change_is_a_wall },
+    { "a-deep-change-is-a-wall", a_deep_change_is_a_wall },
+    { "commands-stay", commands_stay },
 };
 
 struct run {

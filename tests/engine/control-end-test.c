@@ -216,11 +216,11 @@ int main(int argc, char **argv)
         const char *path;
         void (*run)(struct fixture *, gconstpointer);
     } cases[] = {
-        { "/control-end/half/one-request", one_request },
-        { "/control-end/half/a-step", a_step },
-        { "/control-end/half/no-newline", no_newline },
-        { "/control-end/half/many-requests", many_requests },
-        { "/control-end/half/nothing", nothing },
+        { "/control-end/half/one-request-is-answered", one_request },
+        { "/control-end/half/queued-requests-run", a_step },
+        { "/control-end/half/last-line-needs-no-newline", no_newline },
+        { "/control-end/half/many-requests-are-answered", many_requests },
+        { "/control-end/half/nothing-is-sent", nothing },
         { "/control-end/gone/at-once", gone },
         { "/control-end/gone/after-half", gone_after_half },
         { "/control-end/closed-meanwhile", closed_meanwhile },

@@ -108,7 +108,7 @@ static void expect_no_more(struct fixture *f)
 
 /* ---- events -------------------------------------------------------------- */
 
-static void others_are_told(struct fixture *f, gconstpointer data)
+static void other_clients_get_it(struct fixture *f, gconstpointer data)
 {
     int64_t a = make(f, "a"), b = make(f, "b"), end = 0;
     json_t *payload, *report, *change;
@@ -129,7 +129,7 @@ static void others_are_told(struct fixture *f, gconstpointer data)
 }
 
 /* The client that made the request may be gone before it is done. */
-static void also_of_who_is_gone(struct fixture *f, gconstpointer data)
+static void sent_if_client_is_gone(struct fixture *f, gconstpointer data)
 {
     static const char request[] =
         "{\"type\":\"rollback\",\"request_id\":\"1\"}\n";
@@ -146,8 +146,7 @@ static void also_of_who_is_gone(struct fixture *f, gconstpointer data)
     expect_no_more(f);
 }
 
-static void what_changes_nothing_is_not_told(struct fixture *f,
-                                             gconstpointer data)
+static void not_sent_without_change(struct fixture *f, gconstpointer data)
 {
     make(f, "a");
     world_refused(f->world, "rollback", json_pack("{s:i}", "steps", 0), 1004);
@@ -159,7 +158,7 @@ static void what_changes_nothing_is_not_told(struct fixture *f,
 }
 
 /* A rollback of two steps stops after the first. */
-static void a_part_is_told(struct fixture *f, gconstpointer data)
+static void sent_after_partial_rollback(struct fixture *f, gconstpointer data)
 {
     int64_t b, end = 0;
 
@@ -234,7 +233,7 @@ static void make_large(struct fixture *f, unsigned steps)
 }
 
 /* A reply that is larger than the queue is refused. */
-static void answers_are_bounded(struct fixture *f, gconstpointer data)
+static void replies_are_bounded(struct fixture *f, gconstpointer data)
 {
     enum { STEPS = 4, ANSWER_MAX = 9 << 20 };
     static const char *const types[] = { "history", "preview", "rollback",
@@ -258,8 +257,7 @@ static void answers_are_bounded(struct fixture *f, gconstpointer data)
 }
 
 /* The queue for a client that does not read is bounded. */
-static void who_does_not_read_is_not_waited_for(struct fixture *f,
-                                                gconstpointer data)
+static void queue_is_bounded(struct fixture *f, gconstpointer data)
 {
     static char buffer[1 << 16];
     size_t got = 0;
@@ -279,7 +277,7 @@ static void who_does_not_read_is_not_waited_for(struct fixture *f,
 }
 
 /* rollback with "down_to" undoes a step by its id, with all later ones. */
-static void what_came_later_goes_with_it(struct fixture *f, gconstpointer data)
+static void down_to_undoes_later_steps(struct fixture *f, gconstpointer data)
 {
     struct world *w = f->world;
     g_autoptr(GPtrArray) first = NULL, later = NULL;
@@ -313,14 +311,16 @@ int main(int argc, char **argv)
         const char *path;
         void (*run)(struct fixture *, gconstpointer);
     } cases[] = {
-        { "/control-history/others", others_are_told },
-        { "/control-history/gone", also_of_who_is_gone },
-        { "/control-history/nothing", what_changes_nothing_is_not_told },
-        { "/control-history/part", a_part_is_told },
-        { "/control-history/down-to", what_came_later_goes_with_it },
-        { "/control-history/bounded", an_event_is_bounded },
-        { "/control-history/answers", answers_are_bounded },
-        { "/control-history/silent", who_does_not_read_is_not_waited_for },
+        { "/control-history/other-clients-get-it", other_clients_get_it },
+        { "/control-history/sent-if-client-is-gone", sent_if_client_is_gone },
+        { "/control-history/not-sent-without-change", not_sent_without_change },
+        { "/control-history/sent-after-partial-rollback",
+          sent_after_partial_rollback },
+        { "/control-history/down-to-undoes-later-steps",
+          down_to_undoes_later_steps },
+        { "/control-history/event-is-bounded", an_event_is_bounded },
+        { "/control-history/replies-are-bounded", replies_are_bounded },
+        { "/control-history/queue-is-bounded", queue_is_bounded },
     };
 
     g_test_init(&argc, &argv, NULL);

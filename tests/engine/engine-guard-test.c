@@ -254,12 +254,12 @@ static const struct guard_case cases[] = {
     { "/guard/moved-away", moved_away },
     { "/guard/log-in-share", log_in_share },
     { "/guard/second-owner", second_owner },
-    { "/guard/log-among-files", log_among_files },
-    { "/guard/odd-requests", odd_requests },
-    { "/guard/plain-write", plain_write },
+    { "/guard/log-directory-must-be-empty", log_among_files },
+    { "/guard/invalid-requests-are-refused", odd_requests },
+    { "/guard/zeroed-request-makes-a-plain-file", plain_write },
     { "/guard/read-only", read_only },
-    { "/guard/long-paths", long_paths },
-    { "/guard/hung-up", hung_up },
+    { "/guard/deep-paths-are-undone", long_paths },
+    { "/guard/survives-hang-up", hung_up },
 };
 
 int main(int argc, char **argv)

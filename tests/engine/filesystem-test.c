@@ -481,12 +481,12 @@ static const struct {
     const char *name;
     void (*run)(gconstpointer backend);
 } cases[] = {
-    { "xfs/parents", xfs_parents },
+    { "xfs/parents-change", xfs_parents },
     { "xfs/keeps-mtime", xfs_keeps_mtime },
     { "append-only/refused", append_refused },
-    { "append-only/since", append_since },
-    { "append-only/discard", append_discard },
-    { "append-only/start", append_start },
+    { "append-only/undo-continues-afterwards", append_since },
+    { "append-only/discard-keeps-content", append_discard },
+    { "append-only/start-can-go-on-without", append_start },
 };
 
 /* Backends with the log on the same disk. */

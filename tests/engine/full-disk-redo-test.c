@@ -118,9 +118,9 @@ static const struct {
     const char *name;
     void (*run)(gconstpointer backend);
 } cases[] = {
-    { "undo-makes-room", undo_makes_room },
+    { "undo-frees-space", undo_makes_room },
     { "undo-keeps-edits", undo_keeps_edits },
-    { "a-small-redo-stays", a_small_redo_stays },
+    { "a-small-redo-is-kept", a_small_redo_stays },
 };
 
 int main(int argc, char **argv)

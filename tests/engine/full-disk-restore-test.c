@@ -84,9 +84,9 @@ static const struct {
     const char *name;
     void (*run)(gconstpointer backend);
 } cases[] = {
-    { "no-room", no_room },
-    { "room-for-one-copy", room_for_one_copy },
-    { "room-for-both", room_for_both },
+    { "refused-without-space", no_room },
+    { "refused-with-space-for-one-copy", room_for_one_copy },
+    { "made-with-space-for-both", room_for_both },
 };
 
 int main(int argc, char **argv)

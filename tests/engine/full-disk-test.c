@@ -392,16 +392,17 @@ static const struct {
     void (*run)(gconstpointer backend);
     enum where where;
 } cases[] = {
-    { "gives-way", gives_way, BESIDE },
-    { "no-room", no_room, BESIDE },
-    { "removes", removes, BESIDE },
-    { "small-steps-stay", small_steps_stay, BESIDE },
-    { "no-inodes", no_inodes, BESIDE },
-    { "share-is-full", share_is_full, BESIDE | ELSEWHERE },
-    { "full-by-others", full_by_others, BESIDE | ELSEWHERE },
-    { "others-are-kept", others_are_kept, BESIDE },
-    { "min-free", min_free, BESIDE },
-    { "min-free-of-others", min_free_of_others, BESIDE },
+    { "oldest-steps-are-evicted", gives_way, BESIDE },
+    { "a-full-disk-can-be-undone", no_room, BESIDE },
+    { "removal-needs-no-space", removes, BESIDE },
+    { "small-steps-are-kept", small_steps_stay, BESIDE },
+    { "undo-works-without-free-inodes", no_inodes, BESIDE },
+    { "undo-works-after-the-step-filled-the-disk", share_is_full,
+      BESIDE | ELSEWHERE },
+    { "modes-are-restored-on-a-full-disk", full_by_others, BESIDE | ELSEWHERE },
+    { "foreign-files-are-kept", others_are_kept, BESIDE },
+    { "min-free-evicts-steps", min_free, BESIDE },
+    { "min-free-keeps-small-steps", min_free_of_others, BESIDE },
 };
 
 int main(int argc, char **argv)

@@ -315,7 +315,7 @@ int main(int argc, char **argv)
     umask(0);
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/grants/refused", refused);
-    g_test_add_func("/grants/others-are-made", others);
+    g_test_add_func("/grants/other-files-are-made", others);
     g_test_add_func("/grants/not-written-as-root", written);
     g_test_add_func("/grants/write-file", write_file);
     g_test_add_func("/grants/allowed", allowed);

@@ -236,8 +236,8 @@ static const struct {
     { "UI-18/configured", ui18_configured },
     { "UI-19/log-size", ui19 },
     { "UI-19/one-step", ui19_one_step },
-    { "evict/killed", killed_evicting },
-    { "evict/large", large_trash },
+    { "eviction-continues-after-a-kill", killed_evicting },
+    { "eviction-of-many-names", large_trash },
 };
 
 int main(int argc, char **argv)

@@ -490,15 +490,15 @@ static const struct {
     { "/parking/denied", denied },
     { "/parking/denied-after-changes", denied_after_changes },
     { "/parking/denial-fails", denial_fails },
-    { "/parking/verdicts", verdicts },
-    { "/parking/refused", refused },
+    { "/parking/verdict-outlives-the-decision", verdicts },
+    { "/parking/shutdown-does-not-wait", refused },
     { "/parking/write-file/allowed", write_file, GINT_TO_POINTER(1) },
     { "/parking/write-file/denied", write_file },
     { "/parking/rollback-runs", rollback_runs },
-    { "/parking/rollback-tells", rollback_tells },
+    { "/parking/rollback-end-is-notified", rollback_tells },
     { "/parking/close/pending", close_engine },
     { "/parking/close/denied", close_engine, GINT_TO_POINTER(1) },
-    { "/parking/no-log", no_log },
+    { "/parking/needs-an-undo-log", no_log },
 };
 
 int main(int argc, char **argv)

@@ -473,12 +473,12 @@ static const struct {
     { "SG-04/timeout", sg04 },
     { "abort-pending", abort_pending },
     { "abort-denied", abort_denied },
-    { "not-counted", not_counted },
+    { "own-files-are-not-counted", not_counted },
     { "settings", settings },
-    { "many-wait", many_wait },
-    { "killed-command", killed_command, true },
-    { "killed-pending", killed_pending, true },
-    { "stopped-pending", stopped_pending, true },
+    { "many-changes-wait", many_wait },
+    { "a-waiting-command-can-be-killed", killed_command, true },
+    { "kill-while-pending", killed_pending, true },
+    { "stop-while-pending", stopped_pending, true },
 };
 
 int main(int argc, char **argv)

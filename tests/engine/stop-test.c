@@ -146,7 +146,7 @@ static void amid_work(struct edits *f)
 }
 
 static const struct edits_case cases[] = {
-    { "stop/amid-work", amid_work },
+    { "stop/work-is-no-outside-edit", amid_work },
 };
 
 int main(int argc, char **argv)

@@ -410,7 +410,7 @@ int main(int argc, char **argv)
     umask(022);
     g_test_init(&argc, &argv, NULL);
     log_set_level(g_test_verbose() ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR);
-    g_test_add_func("/threads/signals", leave_signals);
+    g_test_add_func("/threads/signals-are-left-to-the-server", leave_signals);
     g_test_add_data_func("/threads/folder", &world_folder, run_rounds);
     g_test_add_data_func("/threads/folder-copy", &world_folder_copy,
                          run_rounds);

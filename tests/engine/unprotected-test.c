@@ -154,7 +154,7 @@ static void expect_diff(struct world *w, int64_t id, GHashTable *files, ...)
 /* Content that may have changed after recording stopped is not shown as old
  * content: of a removed file that is open, one kept in part, one that was
  * moved, and one whose number was reused. */
-static void a_diff_does_not_guess(gconstpointer data)
+static void a_diff_shows_only_known_content(gconstpointer data)
 {
     struct world *w = limits_world(data);
     g_autofree char *large = w ? world_host_path(w, "file5") : NULL;
@@ -227,7 +227,7 @@ static void ui17(gconstpointer data)
 
 /* The reply says which file was too much, and what cannot be undone because of
  * it. */
-static void a_wall_is_told(gconstpointer data)
+static void a_wall_is_reported(gconstpointer data)
 {
     struct world *w = limits_world(data);
     json_t *event, *answer, *step;
@@ -281,7 +281,7 @@ static void put_large(struct world *w, char byte)
 
 /* If the disk has space, more than the default limit is kept of a step, and
  * that evicts nothing from the log. */
-static void the_disk_has_room(gconstpointer data)
+static void more_is_kept_on_a_large_disk(gconstpointer data)
 {
     struct world *w = limits_world(data);
     g_autoptr(GPtrArray) before = NULL, between = NULL, after = NULL;
@@ -414,9 +414,9 @@ static const struct {
     const char *name;
     void (*run)(gconstpointer backend);
 } cases[] = {
-    { "a-diff-does-not-guess", a_diff_does_not_guess },
-    { "told", a_wall_is_told },
-    { "room", the_disk_has_room },
+    { "a-diff-shows-only-known-content", a_diff_shows_only_known_content },
+    { "a-wall-is-reported", a_wall_is_reported },
+    { "more-is-kept-on-a-large-disk", more_is_kept_on_a_large_disk },
     { "UI-17/unprotected", ui17 },
     { "UI-17/killed", ui17_killed },
     { "UI-17/aborted", ui17_aborted },

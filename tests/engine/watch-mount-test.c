@@ -106,6 +106,6 @@ static void spared(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/watch/own-mount", spared);
+    g_test_add_func("/watch/own-mount-is-ignored", spared);
     return g_test_run();
 }

@@ -290,7 +290,7 @@ static const struct {
     { "MC-05/errors", errors },
     { "step-active", step_active },
     { "replaces", replaces },
-    { "replaces-in-step", replaces_nothing_in_a_step },
+    { "replaces-nothing-in-a-step", replaces_nothing_in_a_step },
 };
 
 int main(int argc, char **argv)

@@ -396,13 +396,13 @@ static const struct {
     const char *name;
     void (*run)(struct fixture *f, gconstpointer data);
 } tests[] = {
-    { "bounded", test_bounded },
-    { "used", test_used },
-    { "moved", test_moved },
-    { "removed", test_removed },
-    { "outside", test_outside },
-    { "number-used-again", test_number_used_again },
-    { "undo", test_undo },
+    { "open-fds-are-bounded", test_bounded },
+    { "reference-keeps-open", test_used },
+    { "moved-inode-is-found", test_moved },
+    { "removed-inode-stays-open", test_removed },
+    { "outside-move-is-noticed", test_outside },
+    { "reused-number-is-another-inode", test_number_used_again },
+    { "undo-finds-closed-inodes", test_undo },
     { "threads", test_threads },
 };
 

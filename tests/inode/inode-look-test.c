@@ -410,13 +410,13 @@ static const struct {
     void (*run)(struct fixture *f, gconstpointer data);
 } tests[] = {
     { "needs-no-fd", test_needs_no_fd },
-    { "put-by-others", test_put_by_others },
+    { "foreign-inode-is-another", test_put_by_others },
     { "replaced", test_replaced },
     { "renamed", test_renamed },
-    { "made", test_made },
-    { "met-anew", test_met_anew },
+    { "new-name-needs-no-lookup", test_made },
+    { "found-at-a-left-name", test_met_anew },
     { "renamed-another", test_renamed_another },
-    { "moved-meanwhile", test_moved_meanwhile },
+    { "moved-during-lookup", test_moved_meanwhile },
     { "closed-later", test_closed_later },
     { "unlinked-closed-later", test_unlinked_closed_later },
     { "exchanged-closed-later", test_exchanged_closed_later },

@@ -384,13 +384,13 @@ static void test_release(struct inode_rig *f, gconstpointer data)
 int main(int argc, char **argv)
 {
     static const struct inode_rig_test tests[] = {
-        { "written", test_written },
-        { "found", test_found },
+        { "written-file-is-closed-elsewhere", test_written },
+        { "found-file-is-freed-elsewhere", test_found },
         { "nothing-to-free", test_nothing_to_free },
-        { "many", test_many },
-        { "reserved", test_reserved },
-        { "full-disk", test_full_disk },
-        { "too-much", test_too_much },
+        { "waiting-files-are-bounded", test_many },
+        { "reserved-fds-do-not-wait", test_reserved },
+        { "full-disk-waits-for-space", test_full_disk },
+        { "impossible-request-does-not-wait", test_too_much },
         { "release", test_release },
     };
 

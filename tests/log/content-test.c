@@ -216,7 +216,7 @@ static const struct {
     { "UI-14/insert", insert },
     { "UI-14/allocate", allocate_hole },
     { "UI-15/copy-inside", copy_inside },
-    { "take-turns", take_turns },
+    { "ranges-alternate", take_turns },
     { "then-removed", then_removed },
     { "through-handle", through_handle },
     { "over-the-name", over_the_name },

@@ -376,7 +376,7 @@ static const struct {
     { "INV-7/link-blobs", link_blobs, false },
     { "INV-7/link-inode", link_inode, false },
     { "INV-7/forged-names", forged_names, true },
-    { "INV-7/forged-circle", forged_circle, true },
+    { "INV-7/forged-cycle", forged_cycle, true },
     { "INV-7/forged-types", forged_types, true },
     { "INV-7/forged-numbers", forged_numbers, true },
     { "INV-7/forged-identity", forged_identity, true },

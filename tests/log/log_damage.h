@@ -17,7 +17,7 @@ struct damaged {
 /* Each replaces the record of the newest step by one with valid lines whose
  * content must not be followed. */
 void forged_names(const struct damaged *d);
-void forged_circle(const struct damaged *d);
+void forged_cycle(const struct damaged *d);
 void forged_types(const struct damaged *d);
 void forged_numbers(const struct damaged *d);
 void forged_identity(const struct damaged *d);

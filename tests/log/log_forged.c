@@ -56,7 +56,7 @@ void forged_names(const struct damaged *d)
     forge(d, lines);
 }
 
-void forged_circle(const struct damaged *d)
+void forged_cycle(const struct damaged *d)
 {
     static const char *const lines[] = {
         HEADER,

@@ -105,9 +105,9 @@ static void edited_later(struct edits *f)
 }
 
 static const struct edits_case cases[] = {
-    { "ambient-kill/stays", stays },
-    { "ambient-kill/again", again },
-    { "ambient-kill/edited-later", edited_later },
+    { "ambient-kill/writes-stay", stays },
+    { "ambient-kill/writes-stay-each-time", again },
+    { "ambient-kill/later-edits-are-found", edited_later },
 };
 
 int main(int argc, char **argv)

@@ -441,9 +441,9 @@ static void add_world(const struct world_backend *backend)
         const char *name;
         void (*run)(gconstpointer);
     } tests[] = {
-        { "acts", test_acts },
-        { "redone", test_redone },
-        { "random", test_random },
+        { "versions-are-real", test_acts },
+        { "versions-are-real-after-redo", test_redone },
+        { "versions-are-real-at-random", test_random },
         { "refused", test_refused },
     };
 

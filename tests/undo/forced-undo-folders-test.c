@@ -196,12 +196,12 @@ static void moved_and_removed(struct edits *f, bool recorded)
     }
 }
 
-static void lost_folder_is_told(struct edits *f)
+static void lost_folder_is_reported(struct edits *f)
 {
     moved_and_removed(f, false);
 }
 
-static void emptied_folder_is_told(struct edits *f)
+static void emptied_folder_is_reported(struct edits *f)
 {
     moved_and_removed(f, true);
 }
@@ -274,8 +274,8 @@ static const struct edits_case cases[] = {
       file_in_place_of_folder_above },
     { "forced-undo/a-temporary-name-stays", temporary_name_stays },
     { "forced-undo/a-removed-folder-comes-back", removed_folder_comes_back },
-    { "forced-undo/a-lost-folder-is-told", lost_folder_is_told },
-    { "forced-undo/an-emptied-folder-is-told", emptied_folder_is_told },
+    { "forced-undo/a-lost-folder-is-reported", lost_folder_is_reported },
+    { "forced-undo/an-emptied-folder-is-reported", emptied_folder_is_reported },
     { "forced-undo/a-replaced-folder-is-used", replaced_folder_is_used },
     { "forced-undo/a-moved-folder-stays-moved", moved_folder_stays_moved },
     { "forced-undo/redo-keeps-what-has-no-place",

@@ -410,21 +410,21 @@ static void own_in_next_step(struct edits *f)
 
 static const struct edits_case cases[] = {
     { "foreign/in-new-folder", in_new_folder },
-    { "foreign/compared", compared },
-    { "foreign/deep", deep },
-    { "foreign/at-a-name", at_a_name },
-    { "foreign/touched", touched },
-    { "foreign/number-used-again", number_used_again },
+    { "foreign/found-by-comparison", compared },
+    { "foreign/only-top-directory-is-reported", deep },
+    { "foreign/at-a-name-of-the-step", at_a_name },
+    { "foreign/stays-foreign-when-changed", touched },
+    { "foreign/number-is-reused", number_used_again },
     { "foreign/ambient", ambient },
     { "foreign/aborted", aborted },
     { "foreign/killed", killed },
     { "foreign/killed-linked", killed_linked },
     { "foreign/written-into", written_into_watched },
     { "foreign/written-into-warned", written_into_warned },
-    { "foreign/many", many },
+    { "foreign/many-are-summarized", many },
     { "foreign/between-two-tries", between_two_tries },
-    { "foreign/own", own },
-    { "foreign/own-in-next-step", own_in_next_step },
+    { "foreign/own-changes-are-not", own },
+    { "foreign/own-file-in-next-step-is-not", own_in_next_step },
 };
 
 int main(int argc, char **argv)

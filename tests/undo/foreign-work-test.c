@@ -232,7 +232,7 @@ static const struct edits_case cases[] = {
     { "foreign-work/moved", moved },
     { "foreign-work/aborted", aborted },
     { "foreign-work/killed", killed },
-    { "foreign-work/older", older },
+    { "foreign-work/older-directory-is-not-damaged", older },
     { "foreign-work/onto-known-name", onto_known_name },
     { "foreign-work/from-known-name", from_known_name },
 };

@@ -163,10 +163,10 @@ static void moved_before(struct edits *f)
 }
 
 static const struct edits_case cases[] = {
-    { "late-edits/after-a-kill", after_a_kill },
-    { "late-edits/own-after-rest", own_after_rest },
+    { "late-edits/after-a-kill-are-kept", after_a_kill },
+    { "late-edits/own-change-after-a-pause-is-not", own_after_rest },
     { "late-edits/before-a-second-start", before_a_second_start },
-    { "late-edits/moved-before", moved_before },
+    { "late-edits/of-moved-file-are-kept", moved_before },
 };
 
 int main(int argc, char **argv)

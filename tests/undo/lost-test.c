@@ -358,9 +358,9 @@ static const struct {
     { "exchanged-with-created", exchanged_with_created },
     { "below-moved", below_moved },
     { "exchanged-and-lost", exchanged_and_lost },
-    { "makes-room", makes_room },
+    { "replacement-makes-room", makes_room },
     { "last-name-in-created", last_name_in_created },
-    { "numbers-given-again", given_again },
+    { "numbers-are-reused", given_again },
     { "replaced-with-number", replaced_with_number },
     { "remade-with-number", remade_with_number },
 };

@@ -266,9 +266,9 @@ static const struct edits_case cases[] = {
     { "other-folder/unfinished-unused", unfinished_unused },
     { "other-folder/unfinished-ambient", unfinished_ambient },
     { "other-folder/unfinished-given-up", unfinished_given_up },
-    { "other-folder/closed", closed },
-    { "other-folder/undone", undone },
-    { "other-folder/stranger", stranger },
+    { "other-folder/undo-is-refused", closed },
+    { "other-folder/redo-is-refused", undone },
+    { "other-folder/force-skips-foreign-step", stranger },
     { "other-folder/stranger-unfinished", stranger_unfinished },
 };
 

@@ -193,7 +193,7 @@ static const struct edits_case cases[] = {
     { "overlap/at-a-removed-name", at_removed },
     { "overlap/by-another-name", other_name },
     { "overlap/by-another-name-during-the-step", other_name_during },
-    { "overlap/crowd", crowd },
+    { "overlap/many-edits-are-reported", crowd },
 };
 
 int main(int argc, char **argv)

@@ -536,12 +536,12 @@ static const struct {
     const char *id;
     void (*run)(gconstpointer backend);
 } cases[] = {
-    { "to-and-fro", to_and_fro },
-    { "restarted", restarted },
-    { "then-another", then_another },
+    { "undo-and-redo-in-any-order", to_and_fro },
+    { "redo-survives-restart", restarted },
+    { "redone-step-can-be-undone", then_another },
     { "killed-before-commit", killed_before_commit },
-    { "dropped", dropped },
-    { "not-kept", not_kept },
+    { "next-change-ends-redo", dropped },
+    { "undo-without-redo-ends-earlier-redos", not_kept },
     { "linked-back", linked_back },
     { "open-step", open_step },
     { "preview", preview },

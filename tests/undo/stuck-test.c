@@ -415,15 +415,15 @@ static const struct {
     const char *name;
     void (*run)(gconstpointer backend);
 } cases[] = {
-    { "mounted", mounted_refused },
+    { "bind-mount-stays-unchanged", mounted_refused },
     { "mounted-alias-after", alias_after },
     { "mounted-alias-before", alias_before },
-    { "program", program },
-    { "program-at-start", program_at_start },
-    { "lease", lease },
+    { "running-program-stops-undo", program },
+    { "running-program-at-start", program_at_start },
+    { "leased-file-stops-undo", lease },
     { "lease-by-another-name", lease_by_other_name },
     { "lease-of-a-moved-file", lease_of_moved_file },
-    { "most-links", most_links },
+    { "maximum-number-of-links", most_links },
 };
 
 int main(int argc, char **argv)

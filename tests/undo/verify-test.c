@@ -311,12 +311,12 @@ static const struct edits_case cases[] = {
     { "verify/between-steps", between },
     { "verify/linked-while-open", linked_while_open },
     { "verify/moved-while-open", moved_while_open },
-    { "verify/beside", beside },
+    { "verify/untouched-files-do-not-count", beside },
     { "verify/inside-moved", inside_moved },
-    { "verify/own-undo", own_undo },
-    { "verify/own-nothing", own_nothing },
-    { "verify/own-eviction", own_eviction },
-    { "verify/own-interrupted", own_interrupted },
+    { "verify/own-undo-is-no-edit", own_undo },
+    { "verify/own-ineffective-change-is-no-edit", own_nothing },
+    { "verify/own-eviction-is-no-edit", own_eviction },
+    { "verify/own-interrupted-undo-is-no-edit", own_interrupted },
 };
 
 int main(int argc, char **argv)
