@@ -353,7 +353,7 @@ static void suid_cleared(struct world *w)
     struct stat st;
 
     if (geteuid() != 0) {
-        skip(w, "only root can be somebody else");
+        skip(w, "only root can change the user");
         return;
     }
     OK(w->backend->write_as(w, "large.bin", 1234, "by another", 10, 200000));

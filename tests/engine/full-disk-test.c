@@ -331,16 +331,16 @@ static void others_are_kept(gconstpointer data)
     id = world_step(w);
     OK(w->backend->mkdir(w, "new", 0755));
     OK(w->backend->rename(w, "a", "d", 0));
-    write_outside(w, "new/theirs", "somebody else's text");
+    write_outside(w, "new/theirs", "another process's text");
     OK(unlink(reserve));
     OK(rmdir(spare));
     use_up_inodes(w);
     world_refused(w, "step.abort", json_pack("{s:I}", "step_id", id),
                   ERROR_IO_ERROR);
-    g_assert_true(is_anywhere(w, "somebody else's text"));
+    g_assert_true(is_anywhere(w, "another process's text"));
     give_inodes_back(w, 20);
     json_decref(world_undo(w, 1));
-    g_assert_true(is_anywhere(w, "somebody else's text"));
+    g_assert_true(is_anywhere(w, "another process's text"));
     full_disk_end(w);
 }
 

@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static int folder_fd = -1;
 static struct mcp_state *service;
 
-/* ---- a host that pretends ------------------------------------------------ */
+/* ---- a fake host --------------------------------------------------------- */
 
 struct pending {
     struct reply reply;

@@ -41,13 +41,13 @@ def sh(line):
 
 def enter():
     """Run this program again in a network of its own. Ends it with a reason if
-    there is none to be had."""
+    there can be none."""
     if os.environ.get("NET_LAB") == "inside":
         return None
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
     if subprocess.run(["unshare", "-n", *user, "ip", "link", "set", "lo", "up"],
                       stderr=subprocess.DEVNULL).returncode != 0:
-        return "no network namespace to be had"
+        return "network namespaces are unavailable"
     os.environ["NET_LAB"] = "inside"
     os.execvp("unshare", ["unshare", "-n", *user, sys.executable, *sys.argv])
 

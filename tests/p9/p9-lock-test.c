@@ -139,7 +139,7 @@ static void test_many_clunked(struct fixture *f, gconstpointer option)
     p9_client_free(waiter.client);
 }
 
-/* ---- who only asks ------------------------------------------------------- */
+/* ---- queries ------------------------------------------------------------- */
 
 /* Tgetlock by more processes than may lock; then each may lock. */
 static void test_many_ask(struct fixture *f, gconstpointer option)

@@ -84,7 +84,7 @@ static void tree_is(struct fixture *f, const char *wanted)
     g_assert_cmpstr(tree, ==, wanted);
 }
 
-/* ---- who needs rows ------------------------------------------------------ */
+/* ---- rows that are needed ------------------------------------------------ */
 
 /* Four rows: 0600, 0700, a link's and 0640. */
 static void make_tree(struct fixture *f)

@@ -225,7 +225,7 @@ static void test_turns_policy(void)
     OK(sched_setscheduler(0, SCHED_OTHER, &none));
 }
 
-/* ---- who waits ----------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------- */
 
 /* The n-th of several that wait on the queue at once. */
 static void put_fsync(struct client *client, unsigned n, uint64_t node,
