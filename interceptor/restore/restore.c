@@ -213,9 +213,9 @@ static gboolean drop_lost(struct restore *r, GError **error)
 {
     int rc = r->edited_too && r->staging < 0 ? restore_find_lost(r) : 0;
 
-    /* EACCES: the step has closed a directory to its owner, who is not root;
-     * what cannot be examined is not lost. restore_relax() opens the directory
-     * when its entries are restored. */
+    /* EACCES: the step has closed a directory to its owner, and the process is
+     * not root; what cannot be examined is not lost. restore_relax() opens the
+     * directory when its entries are restored. */
     if (rc == 0 || rc == -EACCES)
         rc = restore_drop_lost(r);
     return rc == 0 || fail(error, ERROR_IO_ERROR, "undo log", rc);
